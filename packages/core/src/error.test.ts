@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest';
+import { BullaError, pointer } from './error.ts';
+
+test('a path is written as a JSON Pointer with ~ and / escaped', () => {
+  expect(pointer([])).toBe('');
+  expect(pointer(['a/b', 0, 'c~d'])).toBe('/a~1b/0/c~0d');
+});
+
+test('an error carries its code, path and offset, and only those that are known', () => {
+  const error = new BullaError('X_Y', 'A sentence.', { path: '/a', offset: 3 });
+  expect({ ...error }).toEqual({ name: 'BullaError', code: 'X_Y', path: '/a', offset: 3 });
+  expect('path' in new BullaError('X', 'y')).toBe(false);
+  expect(error).toBeInstanceOf(Error);
+});

@@ -1,0 +1,27 @@
+/**
+ * The one error type of Bulla. `code` is stable API; `message` is a plain sentence for people and never
+ * holds a secret; `path` is a JSON Pointer (RFC 6901) into the offending value; `offset` is a byte offset
+ * into the offending text.
+ */
+export class BullaError extends Error {
+  readonly code: string;
+  declare readonly path?: string;
+  declare readonly offset?: number;
+
+  constructor(code: string, message: string, where: { path?: string; offset?: number; cause?: unknown } = {}) {
+    super(message, where.cause === undefined ? undefined : { cause: where.cause });
+    this.name = 'BullaError';
+    this.code = code;
+    if (where.path !== undefined) this.path = where.path;
+    if (where.offset !== undefined) this.offset = where.offset;
+  }
+}
+
+/** Writes a path of keys and indices as a JSON Pointer (RFC 6901); the root is the empty string. */
+export function pointer(segments: readonly (string | number)[]): string {
+  let out = '';
+  for (const segment of segments) {
+    out += `/${typeof segment === 'number' ? segment : segment.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  }
+  return out;
+}

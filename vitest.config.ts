@@ -1,0 +1,56 @@
+import { existsSync } from 'node:fs';
+import { playwright } from '@vitest/browser-playwright';
+import { defineConfig } from 'vitest/config';
+import { hasVectors, listFiles, readBytes } from './packages/core/test/files-node.ts';
+
+const chromium = process.env['BULLA_CHROMIUM'] ?? '/usr/bin/chromium';
+const nodeConditions = ['bulla-source', 'node', 'module', 'import', 'default'];
+
+/** Lets the core suite read its vectors from inside the browser. */
+async function bullaFile(_context: unknown, action: 'has' | 'read' | 'list', path: string) {
+  if (action === 'has') return hasVectors;
+  return action === 'list' ? listFiles(path) : Buffer.from(await readBytes(path)).toString('base64');
+}
+
+// Every project resolves workspace packages to their sources, so that a test never sees a stale build.
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        resolve: { conditions: nodeConditions },
+        ssr: { resolve: { conditions: nodeConditions } },
+        test: {
+          name: 'node',
+          include: ['packages/*/src/**/*.test.ts', 'vectors/**/*.test.ts', 'scripts/**/*.test.ts'],
+          testTimeout: 120_000,
+        },
+      },
+      ...(existsSync(chromium)
+        ? [
+            {
+              resolve: { conditions: ['bulla-source', 'browser', 'module', 'import', 'default'] },
+              test: {
+                name: 'browser',
+                include: ['packages/core/src/**/*.test.ts'],
+                exclude: ['**/*.node.test.ts'],
+                testTimeout: 300_000,
+                browser: {
+                  enabled: true,
+                  headless: true,
+                  screenshotFailures: false,
+                  commands: { bullaFile },
+                  provider: playwright({
+                    launchOptions: {
+                      executablePath: chromium,
+                      args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'],
+                    },
+                  }),
+                  instances: [{ browser: 'chromium' as const }],
+                },
+              },
+            },
+          ]
+        : []),
+    ],
+  },
+});
