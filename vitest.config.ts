@@ -3,7 +3,7 @@ import { playwright } from '@vitest/browser-playwright';
 import { defineConfig } from 'vitest/config';
 import { hasVectors, listFiles, readBytes } from './packages/core/test/files-node.ts';
 
-const chromium = process.env['BULLA_CHROMIUM'] ?? '/usr/bin/chromium';
+const chromium = process.env.BULLA_CHROMIUM ?? '/usr/bin/chromium';
 const nodeConditions = ['bulla-source', 'node', 'module', 'import', 'default'];
 
 /** Lets the core suite read its vectors from inside the browser. */
@@ -42,7 +42,15 @@ export default defineConfig({
                   provider: playwright({
                     launchOptions: {
                       executablePath: chromium,
-                      args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'],
+                      args: [
+                        '--no-sandbox',
+                        '--disable-gpu',
+                        '--disable-quic',
+                        '--disable-background-networking',
+                        '--disable-component-update',
+                        '--disable-sync',
+                        '--no-first-run',
+                      ],
                     },
                   }),
                   instances: [{ browser: 'chromium' as const }],

@@ -8,7 +8,11 @@ export class BullaError extends Error {
   declare readonly path?: string;
   declare readonly offset?: number;
 
-  constructor(code: string, message: string, where: { path?: string; offset?: number; cause?: unknown } = {}) {
+  constructor(
+    code: string,
+    message: string,
+    where: { path?: string; offset?: number; cause?: unknown } = {},
+  ) {
     super(message, where.cause === undefined ? undefined : { cause: where.cause });
     this.name = 'BullaError';
     this.code = code;

@@ -3,8 +3,8 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const repo = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
-const thirdParty = process.env['BULLA_VECTORS'] ? resolve(repo, process.env['BULLA_VECTORS']) : undefined;
-const required = process.env['BULLA_REQUIRE_VECTORS'] === '1';
+const thirdParty = process.env.BULLA_VECTORS ? resolve(repo, process.env.BULLA_VECTORS) : undefined;
+const required = process.env.BULLA_REQUIRE_VECTORS === '1';
 
 /** Whether the third-party suites are at hand; without them their tests are skipped, or fail where they are required. */
 export const hasVectors = thirdParty !== undefined && existsSync(thirdParty);

@@ -1,0 +1,54 @@
+import { type CanonOptions, type ProfileId, profile } from '@bulla/core/canon';
+import type { BullaError } from '@bulla/core/error';
+import { DEFAULT_MAX_BYTES, DEFAULT_MAX_DEPTH, type Leniency, type ParseOptions } from '@bulla/core/json';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+
+/** The options of the commands that read one JSON document. */
+export interface DocumentOptions {
+  profile: ProfileId;
+  allow: Leniency[];
+  maxDepth: number;
+  maxBytes: number;
+}
+
+const LENIENCIES: Leniency[] = ['duplicate-keys', 'non-finite', 'lone-surrogates', 'bom'];
+
+export function positiveInteger(text: string): number {
+  if (!/^[1-9][0-9]{0,14}$/.test(text)) throw new InvalidArgumentError('A positive integer is expected.');
+  return Number(text);
+}
+
+function profileId(text: string): ProfileId {
+  try {
+    return profile(text).id as ProfileId;
+  } catch (error) {
+    throw new InvalidArgumentError(`${(error as BullaError).message} 'bulla profiles' lists them.`);
+  }
+}
+
+export function profileOption(): Option {
+  return new Option('-p, --profile <id>', 'the canonical form').argParser(profileId).default('jcs');
+}
+
+/** Adds the options by which the strict reading of a document is tuned. */
+export function parsingOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        '--allow <rule...>',
+        'lift a rule of strict JSON; with non-finite, cps-python also writes NaN',
+      )
+        .choices(LENIENCIES)
+        .default([], 'none'),
+    )
+    .option('--max-depth <n>', 'the deepest nesting accepted', positiveInteger, DEFAULT_MAX_DEPTH)
+    .option('--max-bytes <n>', 'the longest document accepted', positiveInteger, DEFAULT_MAX_BYTES);
+}
+
+export function parseOptions({ allow, maxDepth, maxBytes }: DocumentOptions): ParseOptions {
+  return { allow, maxDepth, maxBytes };
+}
+
+export function canonOptions({ allow, maxDepth }: DocumentOptions): CanonOptions {
+  return { nonFinite: allow.includes('non-finite'), maxDepth };
+}

@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs';
+import { BullaError } from '@bulla/core/error';
+import { createColors } from 'picocolors';
+
+/** The exit codes of every command. */
+export const EXIT = {
+  good: 0,
+  /** The thing that was checked is bad. */
+  bad: 1,
+  /** Wrong usage, or input that cannot be read. */
+  usage: 2,
+  /** It could not be decided. */
+  undecided: 3,
+} as const;
+export type Exit = (typeof EXIT)[keyof typeof EXIT];
+
+/** The options that every reporting command takes. */
+export interface ReportOptions {
+  json?: boolean;
+  quiet?: boolean;
+}
+
+function coloured(stream: NodeJS.WriteStream): boolean {
+  if (process.env.NO_COLOR) return false;
+  const force = process.env.FORCE_COLOR;
+  return force !== undefined ? force !== '0' && force !== 'false' : stream.isTTY === true;
+}
+
+export const colors: ReturnType<typeof createColors> = createColors(coloured(process.stdout));
+const errorColors = createColors(coloured(process.stderr));
+
+/** Reads a file, or standard input for `-`. Throws `INPUT_UNREADABLE`. */
+export function readInput(file: string): Uint8Array {
+  try {
+    return new Uint8Array(readFileSync(file === '-' ? 0 : file));
+  } catch (error) {
+    const name = file === '-' ? 'Standard input' : file;
+    const reason = (error as NodeJS.ErrnoException).code ?? 'unknown';
+    throw new BullaError('INPUT_UNREADABLE', `${name} cannot be read (${reason}).`, { cause: error });
+  }
+}
+
+/** Writes to standard output and waits until it is taken; a reader that went away ends the program quietly. */
+export function print(data: string | Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(data, (error) => {
+      if (!error) resolve();
+      else if ((error as NodeJS.ErrnoException).code === 'EPIPE') process.exit(EXIT.good);
+      else reject(error);
+    });
+  });
+}
+
+/** Prints a report: as one JSON document with `--json`, else as the text for people, unless `--quiet`. */
+export async function report(options: ReportOptions, document: unknown, text: () => string): Promise<void> {
+  if (options.json) await print(`${JSON.stringify(document)}\n`);
+  else if (!options.quiet) await print(`${text()}\n`);
+}
+
+/** An error as a document: its code and sentence, and where it lies if that is known. */
+export function errorDocument(error: BullaError): Record<string, unknown> {
+  return {
+    ok: false,
+    code: error.code,
+    message: error.message,
+    ...(error.path === undefined ? {} : { path: error.path }),
+    ...(error.offset === undefined ? {} : { offset: error.offset }),
+  };
+}
+
+/** Tells of an error on standard error; what is not a `BullaError` is a defect and shows its stack. */
+export function complain(error: unknown, subject?: string): void {
+  const prefix = errorColors.red('bulla:');
+  if (error instanceof BullaError) {
+    const where = [
+      ...(subject === undefined ? [] : [subject]),
+      ...(error.offset === undefined ? [] : [`byte ${error.offset}`]),
+      ...(error.path ? [`at ${error.path}`] : []),
+    ].join(', ');
+    const place = where === '' ? '' : ` ${errorColors.dim(`(${where})`)}`;
+    process.stderr.write(`${prefix} ${error.message}${place} ${errorColors.dim(`[${error.code}]`)}\n`);
+  } else {
+    process.stderr.write(`${prefix} ${error instanceof Error ? error.stack : String(error)}\n`);
+  }
+}

@@ -1,0 +1,87 @@
+import { type NoteVerifier, parseVkey } from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
+import { type Command, InvalidArgumentError } from 'commander';
+import { artifacts, type Trust, type Verdict } from './artifacts.ts';
+import type { Run } from './cli.ts';
+import {
+  colors,
+  complain,
+  EXIT,
+  type Exit,
+  errorDocument,
+  print,
+  type ReportOptions,
+  readInput,
+} from './io.ts';
+
+interface VerifyOptions extends ReportOptions {
+  vkey: NoteVerifier[];
+}
+
+function vkey(text: string, previous: NoteVerifier[]): NoteVerifier[] {
+  try {
+    return [...previous, parseVkey(text)];
+  } catch (error) {
+    throw new InvalidArgumentError((error as BullaError).message);
+  }
+}
+
+export function define(command: Command, run: Run): void {
+  command
+    .argument('<file...>', 'the artifacts; - is standard input')
+    .option('--vkey <vkey>', 'a verifier key (name+id+key) to trust; may be repeated', vkey, [])
+    .option('--json', 'print one JSON document')
+    .option('--quiet', 'print nothing; the exit code tells')
+    .addHelpText(
+      'after',
+      `
+Known artifacts: ${artifacts.map((artifact) => artifact.kind).join(', ')}.
+Exits with 0 only if every file is good; otherwise with the gravest finding: 1 bad, 2 unreadable, 3 undecided.`,
+    )
+    .action(run(verifyAll));
+}
+
+async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit> {
+  const reports: Record<string, unknown>[] = [];
+  const exits = new Set<Exit>();
+  for (const file of files) {
+    try {
+      const { kind, verdict } = verifyOne(readInput(file), { vkeys: options.vkey });
+      exits.add({ good: EXIT.good, bad: EXIT.bad, undecided: EXIT.undecided }[verdict.result]);
+      reports.push({
+        file,
+        kind,
+        ok: verdict.result === 'good',
+        ...verdict,
+        notProven: undefined,
+        not_proven: verdict.notProven,
+      });
+      if (!options.json && !options.quiet) await print(`${text(file, kind, verdict)}\n`);
+    } catch (error) {
+      if (!(error instanceof BullaError)) throw error;
+      exits.add(EXIT.usage);
+      reports.push({ file, ...errorDocument(error) });
+      complain(error, file);
+    }
+  }
+  if (options.json)
+    await print(`${JSON.stringify({ ok: exits.size === 1 && exits.has(EXIT.good), files: reports })}\n`);
+  return [EXIT.bad, EXIT.usage, EXIT.undecided].find((exit) => exits.has(exit)) ?? EXIT.good;
+}
+
+function verifyOne(bytes: Uint8Array, trust: Trust): { kind: string; verdict: Verdict } {
+  const artifact = artifacts.find((candidate) => candidate.recognises(bytes));
+  if (artifact === undefined)
+    throw new BullaError('VERIFY_UNRECOGNISED', 'This is no artifact that Bulla knows.');
+  return { kind: artifact.kind, verdict: artifact.verify(bytes, trust) };
+}
+
+function text(file: string, kind: string, verdict: Verdict): string {
+  const mark = { good: colors.green('good'), bad: colors.red('BAD'), undecided: colors.yellow('undecided') }[
+    verdict.result
+  ];
+  const code = verdict.result === 'good' ? '' : ` ${colors.dim(`[${verdict.code}]`)}`;
+  const limits =
+    verdict.result === 'good' ? `\n  ${colors.dim(`not proven: ${verdict.notProven.join('; ')}`)}` : '';
+  return `${mark}  ${file} (${kind}): ${verdict.message}${code}${limits}`;
+}

@@ -1,0 +1,12 @@
+export {
+  type CanonOptions,
+  canonicalBytes,
+  canonicalize,
+  digest,
+  digestText,
+  profile,
+  sortNames,
+} from './canonicalize.ts';
+export { type Finding, families, lint } from './lint.ts';
+export { pythonFloat } from './numbers.ts';
+export { type Profile, type ProfileId, profiles } from './profiles.ts';

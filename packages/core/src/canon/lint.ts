@@ -1,0 +1,189 @@
+import { BullaError, pointer } from '../error.ts';
+import { type FloatPaths, JsonNumber, JsonObject } from '../json/index.ts';
+import { canonicalize, hashedPart } from './canonicalize.ts';
+import { orderOf } from './order.ts';
+import { type Profile, type ProfileId, profiles } from './profiles.ts';
+
+/** One place at which the profiles of a family part, or at which a number loses digits. */
+export interface Finding {
+  readonly family: string;
+  /**
+   * `number`, `string`, `key-order`: written differently (for an order, the first key that differs);
+   * `members`: the profiles hash different members of the root; `refused`: a profile refuses what stands here;
+   * `inexact`: all profiles write it alike, but it is no longer the number that the source says.
+   */
+  readonly rule: 'number' | 'string' | 'key-order' | 'members' | 'refused' | 'inexact';
+  /** JSON Pointer of the place. */
+  readonly path: string;
+  /** For each profile what it writes here, or the code with which it refuses. */
+  readonly forms: Readonly<Record<string, string>>;
+}
+
+/** The families of the profile table. */
+export const families: readonly string[] = [
+  ...new Set(Object.values(profiles).map((profile) => profile.family)),
+];
+
+/**
+ * Tells at which places the profiles of one family write a document differently, so that their hashes part,
+ * and why. An empty list means that each of the families agrees on it. (The two envelope profiles also differ
+ * in their domain separators, for every document; that is not told.) Throws `VALUE_…` for a value that is not
+ * JSON at all.
+ */
+export function lint(value: unknown, only: readonly string[] = families): Finding[] {
+  return only.flatMap((family) => {
+    const members = Object.values(profiles as Record<string, Profile>).filter((p) => p.family === family);
+    for (const member of members) {
+      try {
+        canonicalize(value, member.id as ProfileId);
+      } catch (error) {
+        if (error instanceof BullaError && error.code.startsWith('CANON_')) continue;
+        throw error;
+      }
+    }
+    return lintFamily(value, family, members);
+  });
+}
+
+interface Place {
+  readonly value: unknown;
+  readonly key: string | number | undefined;
+  readonly parent: Place | undefined;
+  /** For each profile, where this place stands among its float paths. */
+  readonly floats: readonly (FloatPaths | 'float' | undefined)[];
+}
+
+function lintFamily(root: unknown, family: string, members: readonly Profile[]): Finding[] {
+  const findings: Finding[] = [];
+  const report = (rule: Finding['rule'], place: Place, forms: readonly Form[]) => {
+    findings.push({
+      family,
+      rule: forms.some((form) => form.refused) ? 'refused' : rule,
+      path: pathOf(place),
+      forms: Object.fromEntries(members.map((member, i) => [member.id, forms[i]!.text])),
+    });
+  };
+  const compare = (
+    rule: Finding['rule'],
+    place: Place,
+    write: (profile: Profile, index: number) => string,
+  ) => {
+    const forms = members.map((member, i) => attempt(() => write(member, i)));
+    if (forms.some((form) => form.refused || form.text !== forms[0]!.text)) report(rule, place, forms);
+    return forms;
+  };
+
+  const open: Place[] = [
+    { value: root, key: undefined, parent: undefined, floats: members.map((member) => member.floatPaths) },
+  ];
+  for (let place = open.pop(); place !== undefined; place = open.pop()) {
+    const { value, floats } = place;
+    const isFloat = (i: number) => floats[i] === 'float';
+    if (typeof value === 'string') {
+      compare('string', place, (member) => `"${member.strings.escape(value)}"`);
+    } else if (typeof value === 'number') {
+      compare('number', place, (member, i) => member.numbers.double(value, isFloat(i)));
+    } else if (typeof value === 'bigint' || value instanceof JsonNumber) {
+      const lexeme = typeof value === 'bigint' ? value.toString() : value.lexeme;
+      const forms = compare('number', place, (member, i) => member.numbers.lexeme(lexeme, isFloat(i)));
+      const agree = forms.every((form) => !form.refused && form.text === forms[0]!.text);
+      if (agree && !sameDecimal(lexeme, forms[0]!.text)) report('inexact', place, forms);
+    } else if (Array.isArray(value)) {
+      for (let i = value.length - 1; i >= 0; i--) {
+        open.push({ value: value[i], key: i, parent: place, floats: below(floats, '*') });
+      }
+    } else if (typeof value === 'object' && value !== null) {
+      const parts = members.map((member) => (place.parent === undefined ? hashedPart(value, member) : value));
+      const keyLists = parts.map((part, i) => keysOf(part as object, members[i]!));
+      const common = keyLists[0]!.filter((key) => keyLists.every((keys) => keys.includes(key)));
+      if (keyLists.some((keys) => keys.length !== common.length)) {
+        compare('members', place, (_, i) => keyLists[i]!.filter((key) => !common.includes(key)).join(' '));
+      }
+      compareOrders(common, members, (write) => compare('key-order', place, write));
+      for (const key of common.toReversed()) {
+        const inner = { value: memberOf(value, key), key, parent: place, floats: below(floats, key) };
+        compare('string', inner, (member) => `"${member.strings.escape(key)}"`);
+        open.push(inner);
+      }
+    }
+  }
+  return findings;
+}
+
+/** Compares the orders by the first place at which they part, so that a finding stays readable. */
+function compareOrders(
+  keys: readonly string[],
+  members: readonly Profile[],
+  compare: (write: (profile: Profile, index: number) => string) => unknown,
+): void {
+  const orders = members.map((member) => {
+    try {
+      return Array.from(orderOf(keys, member.keys), (position) => keys[position]!);
+    } catch (error) {
+      return error as BullaError;
+    }
+  });
+  const lists = orders.filter((order) => Array.isArray(order));
+  const at = keys.findIndex((_, i) => lists.some((list) => list[i] !== lists[0]![i]));
+  compare((_, i) => {
+    const order = orders[i]!;
+    if (!Array.isArray(order)) throw order;
+    return at < 0 ? '' : JSON.stringify(order[at]);
+  });
+}
+
+interface Form {
+  readonly text: string;
+  readonly refused: boolean;
+}
+
+function attempt(write: () => string): Form {
+  try {
+    return { text: write(), refused: false };
+  } catch (error) {
+    if (error instanceof BullaError) return { text: error.code, refused: true };
+    throw error;
+  }
+}
+
+function keysOf(value: object, member: Profile): string[] {
+  if (value instanceof JsonObject) return value.keys;
+  const keys = Object.keys(value);
+  if (member.undefinedProperty === 'refuse') return keys;
+  return keys.filter((key) => (value as Record<string, unknown>)[key] !== undefined);
+}
+
+function memberOf(value: object, key: string): unknown {
+  return value instanceof JsonObject ? value.get(key) : (value as Record<string, unknown>)[key];
+}
+
+function below(floats: Place['floats'], key: string): Place['floats'] {
+  return floats.map((node) => (node instanceof Map ? node.get(key) : undefined));
+}
+
+function pathOf(place: Place): string {
+  const segments: (string | number)[] = [];
+  for (let step: Place | undefined = place; step?.key !== undefined; step = step.parent)
+    segments.unshift(step.key);
+  return pointer(segments);
+}
+
+/** Whether two number texts stand for the same decimal number, digit by digit. */
+function sameDecimal(a: string, b: string): boolean {
+  const [x, y] = [decimal(a), decimal(b)];
+  return x.digits === y.digits && x.exponent === y.exponent;
+}
+
+/** The number as digits without zeros at either end, times a power of ten; minus zero is zero. */
+function decimal(text: string): { digits: string; exponent: bigint } {
+  const [, sign, whole, fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(
+    text,
+  )!;
+  const all = (whole! + fraction).replace(/^0+/, '');
+  const digits = all.replace(/0+$/, '');
+  if (digits === '') return { digits: '0', exponent: 0n };
+  return {
+    digits: sign! + digits,
+    exponent: BigInt(exponent) - BigInt(fraction.length) + BigInt(all.length - digits.length),
+  };
+}

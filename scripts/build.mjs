@@ -1,0 +1,53 @@
+// Builds @bulla/core as modules with their types, and the CLI as a bundle whose commands load when they are called.
+import { spawnSync } from 'node:child_process';
+import { chmodSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const core = join(root, 'packages/core');
+const bulla = join(root, 'packages/bulla');
+
+rmSync(join(core, 'dist'), { recursive: true, force: true });
+const tsc = spawnSync(
+  process.execPath,
+  [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(core, 'tsconfig.build.json')],
+  { stdio: 'inherit' },
+);
+if (tsc.status !== 0) process.exit(1);
+
+rmSync(join(bulla, 'dist'), { recursive: true, force: true });
+const { version } = JSON.parse(readFileSync(join(bulla, 'package.json'), 'utf8'));
+const common = {
+  platform: 'node',
+  outdir: join(bulla, 'dist'),
+  conditions: ['bulla-source'],
+  define: { BULLA_VERSION: JSON.stringify(version) },
+  sourcemap: true,
+  sourcesContent: false,
+  logLevel: 'warning',
+};
+await build({
+  ...common,
+  entryPoints: [join(bulla, 'src/cli/cli.ts')],
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  target: 'node24',
+  chunkNames: 'chunks/[name]-[hash]',
+  external: ['pkcs11js'],
+  // Bundled CommonJS packages ask for Node's own modules.
+  banner: {
+    js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
+  },
+});
+// The entry says which Node is needed, so it must run on one that is too old.
+await build({
+  ...common,
+  entryPoints: [join(bulla, 'src/cli/bulla.ts')],
+  format: 'esm',
+  target: 'node14',
+  sourcemap: false,
+});
+chmodSync(join(bulla, 'dist/bulla.js'), 0o755);
