@@ -1,0 +1,65 @@
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const blocks = (language: string) =>
+  [...readme.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)]
+    .filter((match) => match[1] === language)
+    .map((match) => match[2]!);
+
+describe('README.md', () => {
+  test.each(blocks('ts').map((block, i) => [i + 1, block] as const))(
+    'snippet %i prints what its comments say',
+    (i, block) => {
+      const file = join(root, `.readme-snippet-${i}.ts`);
+      writeFileSync(file, block);
+      try {
+        const { stdout, stderr } = spawnSync(process.execPath, [file], { cwd: root, encoding: 'utf8' });
+        expect(stderr).toBe('');
+        expect(stdout.trimEnd().split('\n')).toEqual(
+          [...block.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map((match) => match[1]),
+        );
+      } finally {
+        rmSync(file);
+      }
+    },
+  );
+
+  const lines = blocks('sh')
+    .flatMap((block) => block.split('\n'))
+    .filter((line) => line.includes('bin/bulla'));
+  test.each(lines)('$ %s', (line) => {
+    const [command, expected] = line.split(/\s+# /) as [string, string | undefined];
+    const { status, stdout } = spawnSync('sh', ['-c', command], { cwd: root, encoding: 'utf8' });
+    expect(status).toBe(0);
+    if (expected !== undefined) expect(stdout).toBe(expected);
+  });
+
+  test('names only files that exist', () => {
+    const links = [...readme.matchAll(/\]\(([^)#:]+)\)/g)].map((match) => match[1]!);
+    expect(links.length).toBeGreaterThan(4);
+    for (const link of links) expect(() => readFileSync(join(root, link)), link).not.toThrow();
+  });
+});
+
+test('docs/errors.md lists every error code, and no other', () => {
+  const inCode = new Set<string>();
+  for (const name of ['core', 'bulla']) {
+    const folder = join(root, 'packages', name, 'src');
+    for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+      if (!file.endsWith('.ts') || file.endsWith('.test.ts')) continue;
+      for (const [, code] of readFileSync(join(folder, file), 'utf8').matchAll(/'([A-Z]+(?:_[A-Z0-9]+)+)'/g))
+        inCode.add(code!);
+    }
+  }
+  const NOT_ERRORS = ['NO_COLOR', 'FORCE_COLOR', 'CKR_USER_ALREADY_LOGGED_IN'];
+  for (const name of NOT_ERRORS) inCode.delete(name);
+  const documented = [
+    ...readFileSync(join(root, 'docs/errors.md'), 'utf8').matchAll(/^\| `([A-Z0-9_]+)` \|/gm),
+  ].map((match) => match[1]!);
+  expect(documented.toSorted()).toEqual([...inCode].toSorted());
+});
