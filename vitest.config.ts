@@ -4,12 +4,20 @@ import { defineConfig } from 'vitest/config';
 import { hasVectors, listFiles, readBytes } from './packages/core/test/files-node.ts';
 
 const chromium = process.env.BULLA_CHROMIUM ?? '/usr/bin/chromium';
+/** How much longer the property tests run than usual. */
+const provide = { soak: process.env.BULLA_SOAK === '1' ? 100 : 1 };
 const nodeConditions = ['bulla-source', 'node', 'module', 'import', 'default'];
 
 /** Lets the core suite read its vectors from inside the browser. */
 async function bullaFile(_context: unknown, action: 'has' | 'read' | 'list', path: string) {
   if (action === 'has') return hasVectors;
   return action === 'list' ? listFiles(path) : Buffer.from(await readBytes(path)).toString('base64');
+}
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    soak: number;
+  }
 }
 
 // Every project resolves workspace packages to their sources, so that a test never sees a stale build.
@@ -21,6 +29,7 @@ export default defineConfig({
         ssr: { resolve: { conditions: nodeConditions } },
         test: {
           name: 'node',
+          provide,
           include: ['packages/*/src/**/*.test.ts', 'vectors/**/*.test.ts', 'scripts/**/*.test.ts'],
           testTimeout: 120_000,
         },
@@ -31,6 +40,7 @@ export default defineConfig({
               resolve: { conditions: ['bulla-source', 'browser', 'module', 'import', 'default'] },
               test: {
                 name: 'browser',
+                provide,
                 include: ['packages/core/src/**/*.test.ts'],
                 exclude: ['**/*.node.test.ts'],
                 testTimeout: 300_000,

@@ -85,6 +85,8 @@ function growth(): Row[] {
     const times = interleave({
       parseSmall: () => parse(small),
       parseLarge: () => parse(large),
+      nativeSmall: () => JSON.parse(small),
+      nativeLarge: () => JSON.parse(large),
       writeSmall: () => canonicalize(smallValue, 'jcs'),
       writeLarge: () => canonicalize(largeValue, 'jcs'),
     });
@@ -96,7 +98,11 @@ function growth(): Row[] {
       ratio: round3(median(largeTimes) / large.length / (median(smallTimes) / small.length)),
       against: 'time a byte at 100 KB',
     });
-    return [row('parse', times.parseSmall, times.parseLarge), row('jcs', times.writeSmall, times.writeLarge)];
+    return [
+      row('parse', times.parseSmall, times.parseLarge),
+      row('JSON.parse, for comparison', times.nativeSmall, times.nativeLarge),
+      row('jcs', times.writeSmall, times.writeLarge),
+    ];
   });
 }
 

@@ -1,4 +1,5 @@
-// Runs lint, types and tests. `--fast` leaves out what needs a browser, a database server or a crash.
+// Runs lint, types and tests. `--fast` leaves out what needs a browser, a database server or a crash; `--soak` lets
+// property and crash tests run for much longer.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -6,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const fast = process.argv.includes('--fast');
+if (process.argv.includes('--soak')) process.env.BULLA_SOAK = '1';
 const chromium = process.env.BULLA_CHROMIUM ?? '/usr/bin/chromium';
 
 function run(title, script, ...args) {

@@ -90,13 +90,11 @@ export function hashedPart(value: unknown, rules: Profile): unknown {
   if (plain && (!isPlain(value) || Object.getOwnPropertySymbols(value).length > 0)) return value;
   const has = plain ? (key: string) => Object.hasOwn(value, key) : (key: string) => value.has(key);
   if (rules.members === undefined && !rules.excluded.some(has)) return value;
-  const keys = plain ? Object.keys(value) : value.keys;
-  const part = new JsonObject();
-  for (const key of rules.members ?? keys) {
-    if (rules.excluded.includes(key)) continue;
+  const keys =
+    rules.members ?? (plain ? Object.keys(value) : value.keys).filter((key) => !rules.excluded.includes(key));
+  const members = keys.map((key) => {
     const member = plain ? (value as Record<string, JsonValue>)[key] : value.get(key);
-    part.keys.push(key);
-    part.values.push(member === undefined && !has(key) ? null : member!);
-  }
-  return part;
+    return member === undefined && !has(key) ? null : member!;
+  });
+  return new JsonObject(keys, members);
 }

@@ -146,7 +146,7 @@ function attempt(write: () => string): Form {
   }
 }
 
-function keysOf(value: object, member: Profile): string[] {
+function keysOf(value: object, member: Profile): readonly string[] {
   if (value instanceof JsonObject) return value.keys;
   const keys = Object.keys(value);
   if (member.undefinedProperty === 'refuse') return keys;

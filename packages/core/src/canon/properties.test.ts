@@ -1,7 +1,7 @@
 import libraryCanonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { parse as losslessParse, stringify as losslessStringify } from 'lossless-json';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { parse, stringify } from '../json/index.ts';
 import { canonicalize, type ProfileId, profiles } from './index.ts';
 
@@ -22,14 +22,14 @@ const lexeme = fc
   .map((parts) => parts.join(''));
 const spelled = fc.array(lexeme, { maxLength: 20 }).map((list) => `[${list.join(' ,\t')}]`);
 
-describe('properties', () => {
+describe('properties', { timeout: 120_000 * inject('soak') }, () => {
   test('canonicalize ∘ parse ∘ canonicalize is canonicalize, under every general profile', () => {
     fc.assert(
       fc.property(fc.oneof(jsonText, spelled), fc.constantFrom(...general), (text, id) => {
         const once = canonicalize(parse(text), id);
         expect(canonicalize(parse(once), id)).toBe(once);
       }),
-      { numRuns: 3000 },
+      { numRuns: 3000 * inject('soak') },
     );
   });
 
@@ -39,7 +39,7 @@ describe('properties', () => {
         const value = parse(text);
         expect(parse(stringify(value))).toEqual(value);
       }),
-      { numRuns: 2000 },
+      { numRuns: 2000 * inject('soak') },
     );
   });
 
@@ -49,7 +49,7 @@ describe('properties', () => {
         expect(canonicalize(value, 'jcs')).toBe(libraryCanonicalize(value));
         expect(canonicalize(parse(JSON.stringify(value)), 'jcs')).toBe(libraryCanonicalize(value));
       }),
-      { numRuns: 5000 },
+      { numRuns: 5000 * inject('soak') },
     );
   });
 
@@ -59,7 +59,7 @@ describe('properties', () => {
         expect(canonicalize(value, 'jcs')).toBe(libraryCanonicalize(value));
         expect(canonicalize(parse(String(value)), 'jcs')).toBe(libraryCanonicalize(value));
       }),
-      { numRuns: 5000 },
+      { numRuns: 5000 * inject('soak') },
     );
   });
 
@@ -70,7 +70,7 @@ describe('properties', () => {
         fc.pre(!/"(?:\d+|__proto__)":/.test(text));
         expect(stringify(parse(text))).toBe(losslessStringify(losslessParse(text)));
       }),
-      { numRuns: 3000 },
+      { numRuns: 3000 * inject('soak') },
     );
   });
 
@@ -97,7 +97,7 @@ describe('properties', () => {
           if (accepted) expect(ours.has((error as { code: string }).code), text).toBe(true);
         }
       }),
-      { numRuns: 5000 },
+      { numRuns: 5000 * inject('soak') },
     );
   });
 
@@ -112,7 +112,7 @@ describe('properties', () => {
           expect(write(keys.toReversed())).toBe(write(keys));
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: 1000 * inject('soak') },
     );
   });
 });

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { parse } from '../json/index.ts';
 import { canonicalize } from './index.ts';
 
@@ -50,7 +50,7 @@ const { tree } = fc.letrec((tie) => ({
 }));
 
 test.skipIf(!python)('cps-python writes what Python writes, for thousands of random documents', () => {
-  const documents = fc.sample(tree as fc.Arbitrary<string>, 4000);
+  const documents = fc.sample(tree as fc.Arbitrary<string>, 4000 * inject('soak'));
   const run = spawnSync('python3', ['-c', SCRIPT], {
     input: documents.map((document) => `${document}\n`).join(''),
     encoding: 'utf8',

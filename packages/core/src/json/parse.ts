@@ -236,9 +236,33 @@ function closed(
 ): JsonValue {
   const ownValues = values.slice(firstValue, valueCount);
   if (!isObject) return ownValues;
-  const ownKeys = keys.slice(firstKey, keyCount);
-  if (lastWins) return JsonObject.from(ownKeys.map((key, i) => [key, ownValues[i]!]));
-  return new JsonObject(ownKeys, ownValues, index);
+  if (lastWins) return JsonObject.from(keys.slice(firstKey, keyCount).map((key, i) => [key, ownValues[i]!]));
+  return new JsonObject(keyList(keys, firstKey, keyCount), ownValues, index);
+}
+
+/**
+ * Objects of one kind have the same keys in the same order; they share one list of them, which halves what a
+ * record costs in memory and lets the writer recognise its shape by a pointer.
+ */
+const keyLists: (readonly string[])[] = new Array(256).fill([]);
+const SHARED_KEYS = 32;
+
+function keyList(keys: readonly string[], first: number, end: number): readonly string[] {
+  const size = end - first;
+  if (size === 0 || size > SHARED_KEYS) return keys.slice(first, end);
+  const head = keys[first]!;
+  const tail = keys[end - 1]!;
+  const slot =
+    (head.charCodeAt(0) * 31 + head.length * 7 + tail.charCodeAt(0) * 5 + tail.length * 3 + size) & 255;
+  const known = keyLists[slot]!;
+  if (known.length === size) {
+    let i = 0;
+    while (i < size && known[i] === keys[first + i]) i++;
+    if (i === size) return known;
+  }
+  const list = keys.slice(first, end);
+  keyLists[slot] = list;
+  return list;
 }
 
 /** Whether the innermost object has the key already; a large object gets an index for it. */

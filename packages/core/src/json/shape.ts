@@ -59,7 +59,7 @@ export class ShapeCache {
     const heads = keys.flatMap((key, i) =>
       [0, 1, 2, 3].map((form) => head(this.#escape(key), i === 0, form)),
     );
-    return this.#keep({ source: source.slice(), keys, order, heads }, known);
+    return this.#keep({ source, keys, order, heads }, known);
   }
 
   #keep(shape: Shape, known: Shape[] | undefined): Shape {
@@ -76,6 +76,7 @@ export class ShapeCache {
 }
 
 function sameKeys(a: readonly string[], b: readonly string[]): boolean {
+  if (a === b) return true;
   if (a.length !== b.length) return false;
   for (let i = 1; i < a.length; i++) if (a[i] !== b[i]) return false;
   return true;

@@ -44,26 +44,25 @@ export function float(value: number): JsonNumber {
 const LINEAR = 16;
 
 /**
- * An object as it was written: `keys[i]` belongs to `values[i]`. A plain JavaScript object cannot serve,
- * because it moves integer-like keys to the front and treats `__proto__` in a special way.
+ * An object as it was written: `keys[i]` belongs to `values[i]`. It does not change. A plain JavaScript object
+ * cannot serve, because it moves integer-like keys to the front and treats `__proto__` in a special way.
  */
 export class JsonObject {
-  readonly keys: string[];
-  readonly values: JsonValue[];
+  readonly keys: readonly string[];
+  readonly values: readonly JsonValue[];
   #index: Map<string, number> | undefined;
 
-  /** The lists belong to the object from now on; the keys must be distinct. `index`, if given, tells their positions. */
-  constructor(keys: string[] = [], values: JsonValue[] = [], index?: Map<string, number>) {
+  /** The keys must be distinct, and nobody may change the lists afterwards; objects may share a list of keys. */
+  constructor(keys: readonly string[] = [], values: readonly JsonValue[] = [], index?: Map<string, number>) {
     this.keys = keys;
     this.values = values;
     this.#index = index;
   }
 
-  /** Makes an object from entries; a repeated key takes the place of the earlier one. */
+  /** Makes an object from entries; of a repeated key the last value counts, at the place of the first. */
   static from(entries: Iterable<readonly [string, JsonValue]>): JsonObject {
-    const object = new JsonObject();
-    for (const [key, value] of entries) object.set(key, value);
-    return object;
+    const members = new Map(entries);
+    return new JsonObject([...members.keys()], [...members.values()]);
   }
 
   get size(): number {
@@ -73,9 +72,7 @@ export class JsonObject {
   /** The position of `key`, or -1. */
   indexOf(key: string): number {
     if (this.keys.length <= LINEAR) return this.keys.indexOf(key);
-    if (this.#index?.size !== this.keys.length) {
-      this.#index = new Map(this.keys.map((name, position) => [name, position]));
-    }
+    this.#index ??= new Map(this.keys.map((name, position) => [name, position]));
     return this.#index.get(key) ?? -1;
   }
 
@@ -85,17 +82,6 @@ export class JsonObject {
 
   get(key: string): JsonValue | undefined {
     return this.values[this.indexOf(key)];
-  }
-
-  set(key: string, value: JsonValue): void {
-    const position = this.indexOf(key);
-    if (position >= 0) {
-      this.values[position] = value;
-      return;
-    }
-    this.#index?.set(key, this.keys.length);
-    this.keys.push(key);
-    this.values.push(value);
   }
 
   *[Symbol.iterator](): IterableIterator<[string, JsonValue]> {

@@ -146,7 +146,7 @@ function write(root: unknown, rules: WriteRules, shapes: ShapeCache, maxDepth: n
 const FIRST_ELEMENT = ['[', '["', '"[', '"["'] as const;
 const NEXT_ELEMENT = [',', ',"', '",', '","'] as const;
 
-function keysOf(value: object, rules: WriteRules): string[] {
+function keysOf(value: object, rules: WriteRules): readonly string[] {
   if (value instanceof JsonObject) return value.keys;
   if (!isPlain(value)) {
     const name = (value as { constructor?: { name?: unknown } }).constructor?.name;
