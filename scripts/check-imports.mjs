@@ -9,6 +9,7 @@ const CORE = {
   json: [],
   crypto: ['json'],
   canon: ['json', 'crypto'],
+  capsule: ['json', 'crypto', 'canon'],
 };
 const PACKAGES = { core: [], bulla: ['@bulla/core'], console: ['@bulla/core'] };
 

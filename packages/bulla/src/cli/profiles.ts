@@ -38,7 +38,7 @@ function describe(profile: Profile) {
 
 function paths(tree: NonNullable<Profile['floatPaths']>, prefix = ''): string[] {
   return [...tree].flatMap(([key, node]) =>
-    node === 'float' ? [`${prefix}/${key}`] : paths(node, `${prefix}/${key}`),
+    node === 'float' ? [`${prefix}/${key ?? '*'}`] : paths(node, `${prefix}/${key ?? '*'}`),
   );
 }
 

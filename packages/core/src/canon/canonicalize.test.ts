@@ -170,6 +170,14 @@ describe('numbers', () => {
       id: null,
       reasoning: capsule.reasoning,
     });
+    expect(canonicalize(parse('{"reasoning":{"confidence":-0}}'), 'cps')).toBe(
+      '{"reasoning":{"confidence":0.0}}',
+    );
+    expect(canonicalize(parse('{"reasoning":{"confidence":-0.0}}'), 'cps')).toBe(
+      '{"reasoning":{"confidence":-0.0}}',
+    );
+    const lookAlike = '{"reasoning":{"options":{"*":{"feasibility":1},"null":{"feasibility":1}}}}';
+    expect(canonicalize(parse(lookAlike), 'cps')).toBe(lookAlike);
     expect(canonicalize({ reasoning: { confidence: 1e-5 } }, 'cps')).toBe(
       '{"reasoning":{"confidence":1e-05}}',
     );

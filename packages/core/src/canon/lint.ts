@@ -90,7 +90,7 @@ function lintFamily(root: unknown, family: string, members: readonly Profile[]):
       if (agree && !sameDecimal(lexeme, forms[0]!.text)) report('inexact', place, forms);
     } else if (Array.isArray(value)) {
       for (let i = value.length - 1; i >= 0; i--) {
-        open.push({ value: value[i], key: i, parent: place, floats: below(floats, '*') });
+        open.push({ value: value[i], key: i, parent: place, floats: below(floats, null) });
       }
     } else if (typeof value === 'object' && value !== null) {
       const parts = members.map((member) => (place.parent === undefined ? hashedPart(value, member) : value));
@@ -157,7 +157,7 @@ function memberOf(value: object, key: string): unknown {
   return value instanceof JsonObject ? value.get(key) : (value as Record<string, unknown>)[key];
 }
 
-function below(floats: Place['floats'], key: string): Place['floats'] {
+function below(floats: Place['floats'], key: string | null): Place['floats'] {
   return floats.map((node) => (node instanceof Map ? node.get(key) : undefined));
 }
 

@@ -57,7 +57,9 @@ function pythonNumber(text: string, nonFinite: (value: number | string) => strin
     // A plain integer could have been either; its JavaScript digits survive a Python re-parse at every size.
     double: (value, float) => (float || !Number.isInteger(value) ? repr(value) : `${value}`),
     lexeme(lexeme, float) {
-      if (float || FRACTION.test(lexeme) || /[NI]/.test(lexeme)) return repr(Number(lexeme));
+      if (FRACTION.test(lexeme) || /[NI]/.test(lexeme)) return repr(Number(lexeme));
+      // The integer -0 is 0, also where it becomes a float; adding 0 makes it so.
+      if (float) return repr(Number(lexeme) + 0);
       return lexeme === '-0' ? '0' : lexeme;
     },
   };

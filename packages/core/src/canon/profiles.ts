@@ -56,7 +56,7 @@ const CAPSULE_FLOATS: FloatPaths = new Map([
     'reasoning',
     new Map<string, FloatPaths | 'float'>([
       ['confidence', 'float'],
-      ['options', new Map([['*', new Map([['feasibility', 'float']])]])],
+      ['options', new Map([[null, new Map([['feasibility', 'float']])]])],
     ]),
   ],
 ]);

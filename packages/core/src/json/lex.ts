@@ -80,13 +80,12 @@ export function escapedString(
 }
 
 function unicodeEscape(text: string, i: number): number {
-  const digits = text.slice(i + 2, i + 6);
-  if (text.charCodeAt(i + 1) !== 117 || !/^[0-9a-fA-F]{4}$/.test(digits)) {
-    if (i + 2 > text.length - 1)
-      fail(text, text.length, 'JSON_UNEXPECTED_END', 'The text ends inside a string.');
-    fail(text, i, 'JSON_BAD_ESCAPE', 'This escape is not one that JSON knows.');
+  const token = text.slice(i, i + 6);
+  if (/^\\u[0-9a-fA-F]{4}$/.test(token)) return Number.parseInt(token.slice(2), 16);
+  if (i + token.length === text.length && /^\\(?:u[0-9a-fA-F]*)?$/.test(token)) {
+    fail(text, text.length, 'JSON_UNEXPECTED_END', 'The text ends inside a string.');
   }
-  return Number.parseInt(digits, 16);
+  fail(text, i, 'JSON_BAD_ESCAPE', 'This escape is not one that JSON knows.');
 }
 
 /** The index after the number that begins at `i`, by the grammar of RFC 8259 §6. */

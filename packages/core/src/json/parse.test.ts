@@ -116,6 +116,9 @@ describe('what is refused, each with its code and byte offset', () => {
     ['unclosed object', '{"a":', 'JSON_UNEXPECTED_END', 5],
     ['unclosed string', '"abc', 'JSON_UNEXPECTED_END', 4],
     ['unclosed escape', '"abc\\', 'JSON_UNEXPECTED_END', 5],
+    ['unclosed unicode escape', '"\\u12', 'JSON_UNEXPECTED_END', 5],
+    ['bad escape at the end', '"\\x', 'JSON_BAD_ESCAPE', 1],
+    ['bad unicode escape at the end', '"\\u1g', 'JSON_BAD_ESCAPE', 1],
   ])('%s', (_, text, code, offset) => {
     expect(refusal(text)).toEqual([code, offset]);
   });

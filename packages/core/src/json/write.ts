@@ -3,8 +3,8 @@ import { DEFAULT_MAX_DEPTH } from './parse.ts';
 import { head, type Shape, ShapeCache } from './shape.ts';
 import { JsonNumber, JsonObject } from './value.ts';
 
-/** A tree of keys (`*` for every element of an array) whose leaves are places that always hold a float. */
-export type FloatPaths = Map<string, FloatPaths | 'float'>;
+/** A tree of keys (null for the elements of an array) whose leaves are places that always hold a float. */
+export type FloatPaths = Map<string | null, FloatPaths | 'float'>;
 
 /** How a JSON text is written. Every function may throw a `BullaError`; the writer adds the path to it. */
 export interface WriteRules {
@@ -61,6 +61,8 @@ function write(root: unknown, rules: WriteRules, shapes: ShapeCache, maxDepth: n
   let out = '';
   // Whether the string written last still lacks its closing quote: it is written with what follows.
   let unquoted = false;
+  // Whether a key is being written; what is wrong with it is told of its object.
+  let inKey = false;
   try {
     for (;;) {
       const isString = typeof value === 'string';
@@ -68,7 +70,11 @@ function write(root: unknown, rules: WriteRules, shapes: ShapeCache, maxDepth: n
         const form = (unquoted ? 2 : 0) + (isString ? 1 : 0);
         if (shape === undefined) out += next === 1 ? FIRST_ELEMENT[form] : NEXT_ELEMENT[form];
         else if (shape.heads !== undefined) out += shape.heads[(next - 1) * 4 + form];
-        else out += head(rules.escape(shape.keys[next - 1]!), next === 1, form);
+        else {
+          inKey = true;
+          out += head(rules.escape(shape.keys[next - 1]!), next === 1, form);
+          inKey = false;
+        }
         if (out.length > CHUNK) {
           whole += flat(out);
           out = '';
@@ -122,7 +128,7 @@ function write(root: unknown, rules: WriteRules, shapes: ShapeCache, maxDepth: n
       }
       if (shape === undefined) {
         value = members[next++];
-        place = floats === undefined ? undefined : floats.get('*');
+        place = floats === undefined ? undefined : floats.get(null);
         if (value === undefined && !(next - 1 in members)) {
           throw new BullaError('VALUE_SPARSE_ARRAY', 'The array has a hole here.');
         }
@@ -135,7 +141,7 @@ function write(root: unknown, rules: WriteRules, shapes: ShapeCache, maxDepth: n
   } catch (error) {
     if (!(error instanceof BullaError) || error.path !== undefined) throw error;
     const path = outer.map((open) => open.shape?.keys[open.next - 1] ?? open.next - 1);
-    if (next > 0) path.push(shape?.keys[next - 1] ?? next - 1);
+    if (next > 0 && !inKey) path.push(shape?.keys[next - 1] ?? next - 1);
     const cycle = error.code === 'VALUE_CYCLE';
     const length = cycle ? firstRepeat([...ancestors(outer, container), value]) : path.length;
     throw new BullaError(error.code, error.message, { path: pointer(path.slice(0, length)) });
