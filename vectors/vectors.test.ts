@@ -266,6 +266,7 @@ describe.skipIf(!python)("Python's json module agrees", () => {
   test('with every case of cps and cps-python, but for integers at the float paths of cps', () => {
     const left = load('cps').valid.filter((one) => hasFloatPathInteger(parseVector(one)));
     expect(left.map(({ name }) => name)).toEqual([
+      'float-path-minus-zero',
       'float-path-confidence',
       'float-path-confidence-zero',
       'float-path-feasibility',
