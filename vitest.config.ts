@@ -6,7 +6,7 @@ import { hasVectors, listFiles, readBytes } from './packages/core/test/files-nod
 const chromium = process.env.BULLA_CHROMIUM ?? '/usr/bin/chromium';
 /** How much longer the property tests run than usual. */
 const provide = { soak: process.env.BULLA_SOAK === '1' ? 100 : 1 };
-const nodeConditions = ['bulla-source', 'node', 'module', 'import', 'default'];
+const nodeConditions = ['bulla-source', 'node'];
 
 /** Lets the core suite read its vectors from inside the browser. */
 async function bullaFile(_context: unknown, action: 'has' | 'read' | 'list', path: string) {
@@ -26,7 +26,7 @@ export default defineConfig({
     projects: [
       {
         resolve: { conditions: nodeConditions },
-        ssr: { resolve: { conditions: nodeConditions } },
+        ssr: { resolve: { conditions: nodeConditions, externalConditions: nodeConditions } },
         test: {
           name: 'node',
           provide,

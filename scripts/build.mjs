@@ -30,13 +30,16 @@ const common = {
 };
 await build({
   ...common,
-  entryPoints: [join(bulla, 'src/cli/cli.ts')],
+  entryPoints: [
+    { in: join(bulla, 'src/cli/cli.ts'), out: 'cli' },
+    { in: join(bulla, 'src/chain/worker.ts'), out: 'chain-worker' },
+  ],
   bundle: true,
   splitting: true,
   format: 'esm',
   target: 'node24',
   chunkNames: 'chunks/[name]-[hash]',
-  external: ['pkcs11js'],
+  external: ['pkcs11js', 'better-sqlite3', 'pg'],
   // Bundled CommonJS packages ask for Node's own modules.
   banner: {
     js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",

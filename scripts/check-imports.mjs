@@ -36,6 +36,7 @@ export function complaints(file, text) {
     }
     const path = relative(join(root, 'packages', packageName, 'src'), resolve(root, dirname(file), target));
     const [targetFolder, ...rest] = path.split('/');
+    if (path.startsWith('../test/') && /\.test\.ts$|\/suite\.ts$/.test(file)) continue;
     if (path.startsWith('..')) {
       found.push(`${file}: ${target} lies outside the package's sources`);
     } else if (rest.length > 0 && targetFolder !== folder) {

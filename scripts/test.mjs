@@ -31,4 +31,9 @@ if (!fast && !existsSync(chromium)) {
 run('lint', 'node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.');
 run('import directions', 'scripts/check-imports.mjs');
 run('types', 'node_modules/typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.json');
-run('tests', 'node_modules/vitest/vitest.mjs', 'run', ...(fast ? ['--project', 'node'] : []));
+run(
+  'tests',
+  'node_modules/vitest/vitest.mjs',
+  'run',
+  ...(fast ? ['--project', 'node', '--exclude', '**/*.slow.test.ts'] : []),
+);

@@ -1,9 +1,13 @@
-import { fromUtf8, type NoteVerifier, openNote, parseNote } from '@bulla/core/crypto';
-import { BullaError } from '@bulla/core/error';
+import type { NoteVerifier } from '@bulla/core/crypto';
+import { chain } from './artifact-chain.ts';
+import { signedNote } from './artifact-note.ts';
+import type { Trust as KeyTrust } from './trust.ts';
 
 /** What an artifact is verified with. */
-export interface Trust {
+export interface Trust extends KeyTrust {
   readonly vkeys: readonly NoteVerifier[];
+  readonly requirePq: boolean;
+  readonly allowNonFinite: boolean;
 }
 
 /** The verdict on one artifact. */
@@ -24,44 +28,8 @@ export interface Artifact {
   readonly kind: string;
   /** Whether the file claims to be of this kind; it may still be bad. */
   recognises(bytes: Uint8Array): boolean;
-  verify(bytes: Uint8Array, trust: Trust): Verdict;
+  verify(file: string, bytes: Uint8Array, trust: Trust): Promise<Verdict>;
 }
 
-const signedNote: Artifact = {
-  kind: 'signed note',
-  recognises(bytes) {
-    try {
-      return /\n\n(?:— [^\n]*\n)+$/.test(fromUtf8(bytes));
-    } catch {
-      return false;
-    }
-  },
-  verify(bytes, { vkeys }) {
-    const notProven = ['when it was signed', 'that no other version of the text was signed'];
-    try {
-      if (vkeys.length === 0) {
-        const names = parseNote(bytes).signatures.map((signature) => signature.name);
-        const message = 'No verifier key was given (--vkey), so nothing is proven.';
-        return { result: 'undecided', code: 'VERIFY_NO_KEY', message, details: { names }, notProven };
-      }
-      const { text, verified, unknown } = openNote(bytes, vkeys);
-      return {
-        result: 'good',
-        code: 'ok',
-        message: `Signed by ${verified.map((signature) => signature.name).join(', ')}.`,
-        details: {
-          signed_by: verified.map(({ name }) => name),
-          unknown: unknown.map(({ name }) => name),
-          text,
-        },
-        notProven,
-      };
-    } catch (error) {
-      if (!(error instanceof BullaError)) throw error;
-      return { result: 'bad', code: error.code, message: error.message, details: {}, notProven };
-    }
-  },
-};
-
 /** Every kind, in the order in which they are tried. Each module adds its own. */
-export const artifacts: readonly Artifact[] = [signedNote];
+export const artifacts: readonly Artifact[] = [signedNote, chain];

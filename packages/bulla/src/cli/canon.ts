@@ -3,10 +3,10 @@ import { canonicalBytes, canonicalize, digestText } from '@bulla/core/canon';
 import { BullaError } from '@bulla/core/error';
 import { parse } from '@bulla/core/json';
 import type { Command } from 'commander';
+import { lines } from '../lines/index.ts';
 import type { Run } from './cli.ts';
 import { canonOptions, type DocumentOptions, parseOptions, parsingOptions, profileOption } from './input.ts';
 import { EXIT, errorDocument, print, readInput } from './io.ts';
-import { lines } from './lines.ts';
 
 interface CanonCommandOptions extends DocumentOptions {
   lines?: boolean;

@@ -33,6 +33,21 @@ const COMMANDS: { name: string; summary: string; load(): Promise<CommandModule> 
   },
   { name: 'verify', summary: 'verify any artifact that Bulla knows', load: () => import('./verify.ts') },
   { name: 'keys', summary: 'show and convert keys', load: () => import('./keys.ts') },
+  {
+    name: 'capsule',
+    summary: 'seal, verify, show, export, import and resolve capsules',
+    load: () => import('./capsule.ts'),
+  },
+  {
+    name: 'chain',
+    summary: 'verify a chain, tell its head and its statistics',
+    load: () => import('./chain.ts'),
+  },
+  {
+    name: 'kill',
+    summary: 'stop an agent, or everything, until it is lifted',
+    load: () => import('./kill.ts'),
+  },
   { name: 'demo', summary: 'show, in a minute, what is here', load: () => import('./demo.ts') },
 ];
 

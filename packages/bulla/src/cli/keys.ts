@@ -18,9 +18,10 @@ import {
 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Command, Option } from 'commander';
-import { writeKeyFile } from '../keys/file.ts';
+import { writeKeyFile } from '../keys/index.ts';
 import type { Run } from './cli.ts';
 import { colors, EXIT, print, type ReportOptions, readInput, report } from './io.ts';
+import { defineKeyring } from './keys-keyring.ts';
 
 interface KeyOptions extends ReportOptions {
   algorithm?: AlgorithmName;
@@ -74,6 +75,8 @@ Example:
   $ bulla keys convert private.key --to pem --out private.pem`,
     )
     .action(run(convert));
+
+  defineKeyring(command, run);
 }
 
 type ReadKey = { format: KeyFormat; publicKey: PublicKey; private?: PrivateKey };

@@ -13,8 +13,9 @@ import {
   type ReportOptions,
   readInput,
 } from './io.ts';
+import { type TrustOptions, trusted, trustOptions } from './trust.ts';
 
-interface VerifyOptions extends ReportOptions {
+interface VerifyOptions extends ReportOptions, TrustOptions {
   vkey: NoteVerifier[];
 }
 
@@ -27,7 +28,7 @@ function vkey(text: string, previous: NoteVerifier[]): NoteVerifier[] {
 }
 
 export function define(command: Command, run: Run): void {
-  command
+  trustOptions(command)
     .argument('<file...>', 'the artifacts; - is standard input')
     .option('--vkey <vkey>', 'a verifier key (name+id+key) to trust; may be repeated', vkey, [])
     .option('--json', 'print one JSON document')
@@ -44,9 +45,15 @@ Exits with 0 only if every file is good; otherwise with the gravest finding: 1 b
 async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit> {
   const reports: Record<string, unknown>[] = [];
   const exits = new Set<Exit>();
+  const trust: Trust = {
+    ...trusted(options),
+    vkeys: options.vkey,
+    requirePq: options.requirePq ?? false,
+    allowNonFinite: options.allowNan ?? false,
+  };
   for (const file of files) {
     try {
-      const { kind, verdict } = verifyOne(readInput(file), { vkeys: options.vkey });
+      const { kind, verdict } = await verifyOne(file, trust);
       exits.add({ good: EXIT.good, bad: EXIT.bad, undecided: EXIT.undecided }[verdict.result]);
       reports.push({
         file,
@@ -69,11 +76,12 @@ async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit>
   return [EXIT.bad, EXIT.usage, EXIT.undecided].find((exit) => exits.has(exit)) ?? EXIT.good;
 }
 
-function verifyOne(bytes: Uint8Array, trust: Trust): { kind: string; verdict: Verdict } {
+async function verifyOne(file: string, trust: Trust): Promise<{ kind: string; verdict: Verdict }> {
+  const bytes = readInput(file);
   const artifact = artifacts.find((candidate) => candidate.recognises(bytes));
   if (artifact === undefined)
     throw new BullaError('VERIFY_UNRECOGNISED', 'This is no artifact that Bulla knows.');
-  return { kind: artifact.kind, verdict: artifact.verify(bytes, trust) };
+  return { kind: artifact.kind, verdict: await artifact.verify(file, bytes, trust) };
 }
 
 function text(file: string, kind: string, verdict: Verdict): string {

@@ -1,0 +1,173 @@
+import { join } from 'node:path';
+import { opens } from '@bulla/core/canon';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { temporaryFolder } from '../../test/run.ts';
+import { sealer, verifiedLength } from '../../test/store-suite.ts';
+import { type Audit, type AuditOptions, openAudit } from './index.ts';
+
+async function opened(options: Partial<AuditOptions> = {}): Promise<Audit> {
+  const audit = await openAudit({
+    url: join(temporaryFolder(), 'audit.db'),
+    create: true,
+    sealer,
+    agentId: 'bot',
+    sessionId: 's1',
+    ...options,
+  });
+  onTestFinished(() => audit.close().catch(() => undefined));
+  return audit;
+}
+
+async function capsules(audit: Audit) {
+  const found = [];
+  for await (const row of audit.store.chain('default').records()) found.push(JSON.parse(row.data));
+  return found;
+}
+
+describe('record', () => {
+  test('seals the intent before the action and the outcome after it', async () => {
+    const audit = await opened();
+    let during = 0;
+    const result = await audit.record({ request: 'say hello' }, async (step) => {
+      during = (await audit.store.chain('default').head()).length;
+      step.note({ summary: 'said hello', side_effects: ['a greeting'], metrics: { words: 1 } });
+      return 42;
+    });
+    expect([result, during]).toEqual([42, 1]);
+    const [intent, outcome] = await capsules(audit);
+    expect(intent).toMatchObject({
+      type: 'agent',
+      parent_id: null,
+      outcome: { status: 'pending', summary: 'say hello' },
+      context: { agent_id: 'bot', session_id: 's1' },
+    });
+    expect(outcome).toMatchObject({
+      parent_id: intent.id,
+      outcome: {
+        status: 'success',
+        summary: 'said hello',
+        side_effects: ['a greeting'],
+        metrics: { words: 1 },
+      },
+    });
+    expect(await verifiedLength(audit.store, 'default')).toBe(2);
+  });
+
+  test('what the action throws passes through unchanged, and is recorded', async () => {
+    const audit = await opened();
+    const error = new RangeError('too far');
+    await expect(
+      audit.record({ request: 'go' }, () => {
+        throw error;
+      }),
+    ).rejects.toBe(error);
+    expect((await capsules(audit))[1].outcome).toMatchObject({
+      status: 'failure',
+      error: 'RangeError: too far',
+    });
+  });
+
+  test('nested actions are children of the intent around them, also when they run at once', async () => {
+    const audit = await opened();
+    await audit.record({ request: 'outer' }, async () => {
+      await Promise.all(['a', 'b'].map((name) => audit.record({ request: name }, async () => name)));
+    });
+    const all = await capsules(audit);
+    const outer = all.find(
+      (capsule) => capsule.trigger.request === 'outer' && capsule.outcome.status === 'pending',
+    );
+    const inner = all.filter(
+      (capsule) => ['a', 'b'].includes(capsule.trigger.request) && capsule.outcome.status === 'pending',
+    );
+    expect(inner.map((capsule) => capsule.parent_id)).toEqual([outer.id, outer.id]);
+    expect(all.length).toBe(6);
+  });
+
+  test('arguments and results are committed to, not stored; the salt opens them and can be erased', async () => {
+    const audit = await opened();
+    await audit.record({ request: 'read', tool: 'read_file', arguments: { path: '/secret/plan' } }, () => ({
+      text: 'attack at dawn',
+    }));
+    const [intent, outcome] = await capsules(audit);
+    expect(JSON.stringify([intent, outcome])).not.toMatch(/secret|dawn/);
+    const { args } = intent.context.environment.bulla;
+    const call = outcome.execution.tool_calls[0];
+    expect(call).toMatchObject({ tool: 'read_file', success: true, arguments: { commitment: args } });
+    const argsOpening = (await audit.store.opening(args))!;
+    expect(argsOpening.payload).toBe(null);
+    expect(opens(args, 'args', { path: '/secret/plan' }, argsOpening.salt)).toBe(true);
+    expect(opens(args, 'args', { path: '/secret/other' }, argsOpening.salt)).toBe(false);
+    const resultOpening = (await audit.store.opening(call.result.commitment))!;
+    expect(opens(call.result.commitment, 'result', { text: 'attack at dawn' }, resultOpening.salt)).toBe(
+      true,
+    );
+    expect(await audit.store.eraseOpenings(intent.id)).toBe(1);
+    expect(await audit.store.opening(args)).toBe(null);
+    expect(await verifiedLength(audit.store, 'default')).toBe(2);
+  });
+
+  test('with payloads recorded, they lie beside the chain', async () => {
+    const audit = await opened({ recordPayloads: true });
+    await audit.record({ request: 'read', tool: 'read_file', arguments: { path: 'x' } }, () => 7);
+    const [intent] = await capsules(audit);
+    expect((await audit.store.opening(intent.context.environment.bulla.args))!.payload).toBe('{"path":"x"}');
+  });
+
+  test('without a record there is no action', async () => {
+    const audit = await opened({
+      sealer: () => {
+        throw new Error('the key is gone');
+      },
+    });
+    const action = vi.fn();
+    await expect(audit.record({ request: 'x' }, action)).rejects.toThrow('the key is gone');
+    expect(action).not.toHaveBeenCalled();
+  });
+
+  test('while a kill switch stands nothing is done, and the attempt is recorded', async () => {
+    const audit = await opened();
+    const effect = { kill: 'set', agentId: null, reason: 'stop', capsuleId: 'k' } as const;
+    await audit.store.chain('default').append({ type: 'kill', outcome: { status: 'blocked' } }, { effect });
+    const action = vi.fn();
+    await expect(audit.record({ request: 'x' }, action)).rejects.toMatchObject({ code: 'KILLED' });
+    expect(action).not.toHaveBeenCalled();
+    expect((await capsules(audit))[1].outcome).toMatchObject({
+      status: 'blocked',
+      error: 'KILLED: A kill switch stands for everything: stop',
+    });
+  });
+
+  test('an outcome that cannot be recorded is never silent', async () => {
+    const losses: unknown[] = [];
+    let broken = false;
+    const audit = await opened({
+      onLoss: (loss) => losses.push(loss.intent.trigger.request),
+      sealer: () => {
+        if (broken) throw new Error('no key');
+        return sealer();
+      },
+    });
+    const done = audit.record({ request: 'good' }, () => {
+      broken = true;
+      return 'done';
+    });
+    await expect(done).rejects.toMatchObject({ code: 'AUDIT_OUTCOME_LOST', result: 'done' });
+    broken = false;
+    const error = new Error('own');
+    await expect(
+      audit.record({ request: 'bad' }, () => {
+        broken = true;
+        throw error;
+      }),
+    ).rejects.toBe(error);
+    expect([losses, audit.lost]).toEqual([['good', 'bad'], 2]);
+  });
+
+  test('ten audited calls at once are twenty records', async () => {
+    const audit = await opened();
+    await Promise.all(
+      Array.from({ length: 10 }, (_, i) => audit.record({ request: `n${i}` }, async () => i)),
+    );
+    expect(await verifiedLength(audit.store, 'default')).toBe(20);
+  });
+});

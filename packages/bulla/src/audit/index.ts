@@ -1,0 +1,9 @@
+export {
+  type Audit,
+  type AuditOptions,
+  type Intent,
+  type Loss,
+  type Outcome,
+  openAudit,
+  type Step,
+} from './audit.ts';

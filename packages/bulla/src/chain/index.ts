@@ -1,0 +1,4 @@
+export { judged } from './judged.ts';
+export { type ChainSource, openSource, type SourceOptions, type SourceRecord } from './source.ts';
+export { storeSource } from './store-source.ts';
+export { type VerifyChainOptions, verifyChain } from './verify-chain.ts';

@@ -1,0 +1,226 @@
+import {
+  type CapsuleInput,
+  exportSealed,
+  parseCapsuleUri,
+  resolveFragment,
+  SEAL_FIELDS,
+  verifyCapsule,
+} from '@bulla/core/capsule';
+import { BullaError } from '@bulla/core/error';
+import { JsonObject, parse, stringify, toPlain } from '@bulla/core/json';
+import type { Command } from 'commander';
+import { judged, openSource, verifyChain } from '../chain/index.ts';
+import type { Row } from '../store/index.ts';
+import { capsuleText } from './capsule-text.ts';
+import type { Run } from './cli.ts';
+import { colors, EXIT, type Exit, print, type ReportOptions, readInput, report } from './io.ts';
+import { openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
+import { type TrustOptions, trusted, trustOptions } from './trust.ts';
+
+export function define(command: Command, run: Run): void {
+  const reporting = (sub: Command) =>
+    sub.option('--json', 'print one JSON document').option('--quiet', 'print nothing; the exit code tells');
+
+  placeOptions(command.command('seal').description('Seal a capsule and append it to a chain of the store.'))
+    .argument(
+      '[file]',
+      'the content: any of the six sections, all the rest takes its default; - is standard input',
+      '-',
+    )
+    .option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)')
+    .addHelpText(
+      'after',
+      '\nPrints the sealed capsule when it is durable. Example:\n  $ echo \'{"outcome":{"status":"success","summary":"deployed"}}\' | bulla capsule seal',
+    )
+    .action(run(sealOne));
+
+  reporting(trustOptions(command.command('verify').description('Verify one sealed capsule as it is stored.')))
+    .argument('[file]', 'the capsule; - is standard input', '-')
+    .action(run(verifyOne));
+
+  command
+    .command('show')
+    .description('Show a capsule for people. It is not verified.')
+    .argument('[file]', 'the capsule; - is standard input', '-')
+    .action(
+      run(async (file: string) => {
+        const value = parse(readInput(file), { allow: ['non-finite'] });
+        if (!(value instanceof JsonObject))
+          throw new BullaError('CAPSULE_NOT_AN_OBJECT', 'A capsule is an object.');
+        await print(`${capsuleText(value)}\n`);
+        return EXIT.good;
+      }),
+    );
+
+  placeOptions(
+    command
+      .command('export')
+      .description('Write a chain of the store, one sealed capsule a line, exactly as it is stored.'),
+  )
+    .option('--from <n>', 'begin at this sequence', (text) => nonNegative(text), 0)
+    .action(run(exportChain));
+
+  trustOptions(
+    placeOptions(
+      command
+        .command('import')
+        .description('Verify a chain from a file and store it as it is, under an empty or matching chain.'),
+    ),
+  )
+    .argument('<file>', 'the chain, in any format that chain verify reads')
+    .option('--keys <folder>', 'the local keyring (default: BULLA_HOME/keys)')
+    .action(run(importChain));
+
+  placeOptions(
+    command
+      .command('resolve')
+      .description('Find what a capsule:// URI names in the local store, and print it.'),
+  )
+    .argument('<uri>', 'such as capsule://sha3_… or capsule://CHAIN/42#reasoning/confidence')
+    .action(run(resolveUri));
+}
+
+export function nonNegative(text: string): number {
+  if (!/^(?:0|[1-9][0-9]{0,14})$/.test(text))
+    throw new BullaError('USAGE_NUMBER', `${JSON.stringify(text)} is not a whole number.`);
+  return Number(text);
+}
+
+async function sealOne(file: string, options: PlaceOptions): Promise<Exit> {
+  const value = parse(readInput(file));
+  if (!(value instanceof JsonObject))
+    throw new BullaError('CAPSULE_NOT_AN_OBJECT', 'The content of a capsule is an object.');
+  const given = [...SEAL_FIELDS, 'id', 'sequence', 'previous_hash', 'spec_version'].filter((key) =>
+    value.has(key),
+  );
+  if (given.length > 0)
+    throw new BullaError('CAPSULE_GIVEN', `The sealer gives ${given.join(', ')}; leave it out.`);
+  const store = await openToWrite(options);
+  try {
+    const sealed = await store.chain(options.chain).append(toPlain(value) as CapsuleInput);
+    await print(`${exportSealed(sealed)}\n`);
+  } finally {
+    await store.close();
+  }
+  return EXIT.good;
+}
+
+async function verifyOne(file: string, options: TrustOptions & ReportOptions): Promise<Exit> {
+  const trust = trusted(options);
+  const input = readInput(file);
+  const verdict = judged(
+    verifyCapsule(input, {
+      ...trust,
+      requirePq: options.requirePq ?? false,
+      allowNonFinite: options.allowNan ?? false,
+    }),
+    trust.revoked,
+  );
+  await report(options, verdict, () => {
+    const warnings = verdict.warnings.map(
+      ({ code, path, message }) =>
+        `  ${colors.yellow('warning')} ${path || '(root)'}: ${message} ${colors.dim(`[${code}]`)}`,
+    );
+    if (!verdict.ok)
+      return [
+        `${colors.red('BAD')}  ${verdict.message} ${colors.dim(`[${verdict.code}]`)}`,
+        ...warnings,
+      ].join('\n');
+    return [
+      `${colors.green('good')}  ${verdict.form} keys, ${verdict.profile}, signed by ${verdict.key}`,
+      ...warnings,
+      colors.dim(`  not proven: ${NOT_PROVEN.join('; ')}`),
+    ].join('\n');
+  });
+  return verdict.ok ? EXIT.good : EXIT.bad;
+}
+
+/** What a good capsule does not prove. */
+export const NOT_PROVEN: readonly string[] = [
+  'that the content is true',
+  'when it was sealed',
+  'that no record before or after it is missing',
+];
+
+async function exportChain(options: PlaceOptions & { from: number }): Promise<Exit> {
+  const store = await openToRead(options);
+  let count = 0;
+  try {
+    for await (const row of store.chain(options.chain).records(options.from)) {
+      await print(`${row.data}\n`);
+      count++;
+    }
+  } finally {
+    await store.close();
+  }
+  if (count > 0) return EXIT.good;
+  throw new BullaError('CHAIN_EMPTY', `The chain ${options.chain} has no records from ${options.from} on.`);
+}
+
+async function importChain(file: string, options: PlaceOptions & TrustOptions): Promise<Exit> {
+  const trust = trusted(options);
+  const verified = await verifyChain(openSource(file), {
+    ...trust,
+    requirePq: options.requirePq ?? false,
+    allowNonFinite: options.allowNan ?? false,
+  });
+  if (!verified.ok) {
+    const first = verified.failures[0];
+    throw new BullaError(
+      'IMPORT_NOT_VERIFIED',
+      `The chain is not imported: ${first?.error ?? 'it is empty'}`,
+    );
+  }
+  const store = await openToWrite(options);
+  try {
+    let rows: Row[] = [];
+    const chain = store.chain(options.chain);
+    for await (const record of openSource(file).records()) {
+      if (typeof record === 'object' && 'canonical' in record) {
+        throw new BullaError(
+          'IMPORT_CANONICAL',
+          'Records that store a canonical text are verified, but not imported.',
+        );
+      }
+      const capsule = parse(record) as JsonObject;
+      rows.push({
+        sequence: rowSequence(capsule),
+        hash: capsule.get('hash') as string,
+        data: stringify(capsule),
+      });
+      if (rows.length === 500) {
+        await chain.adopt(rows);
+        rows = [];
+      }
+    }
+    await chain.adopt(rows);
+    process.stderr.write(`bulla: imported ${verified.count} records into ${options.chain}\n`);
+  } finally {
+    await store.close();
+  }
+  return EXIT.good;
+}
+
+function rowSequence(capsule: JsonObject): number {
+  return toPlain(capsule.get('sequence')!) as number;
+}
+
+async function resolveUri(uri: string, options: PlaceOptions): Promise<Exit> {
+  const { chain, hash_value, id, sequence, fragment } = parseCapsuleUri(uri);
+  const store = await openToRead(options);
+  try {
+    const [found] = await store.find({
+      ...(chain === null ? {} : { chain }),
+      ...(hash_value === null ? {} : { hash: hash_value }),
+      ...(id === null ? {} : { id }),
+      ...(sequence === null ? {} : { sequence }),
+    });
+    if (found === undefined)
+      throw new BullaError('CAPSULE_NOT_FOUND', `The store has nothing that ${uri} names.`);
+    const capsule = parse(found.data, { allow: ['non-finite'] });
+    await print(`${fragment === null ? found.data : stringify(resolveFragment(capsule, fragment))}\n`);
+  } finally {
+    await store.close();
+  }
+  return EXIT.good;
+}

@@ -1,0 +1,48 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { dataDirectory, openKeyring } from '../keys/index.ts';
+import { openStore, type Store } from '../store/index.ts';
+
+/** The options of the commands that use the local store. */
+export interface PlaceOptions {
+  store?: string;
+  tenant?: string;
+  chain: string;
+  keys?: string;
+}
+
+export function placeOptions(command: Command): Command {
+  return command
+    .option('--store <url>', 'the store: a file or postgres://… (default: BULLA_HOME/store.db)')
+    .option('--tenant <name>', 'whose chains (default: those of no tenant)')
+    .option('--chain <name>', 'the chain', 'default');
+}
+
+function home(): string {
+  return dataDirectory(process.env, process.platform, homedir());
+}
+
+export function storeUrl({ store }: Pick<PlaceOptions, 'store'>): string {
+  return store ?? join(home(), 'store.db');
+}
+
+export function keysFolder({ keys }: Pick<PlaceOptions, 'keys'>): string {
+  return keys ?? join(home(), 'keys');
+}
+
+/** Opens the store to read; nothing is created. */
+export function openToRead(options: PlaceOptions): Promise<Store> {
+  return openStore({ url: storeUrl(options), tenant: options.tenant ?? null });
+}
+
+/** Opens the store to write, sealing with the active key of the keyring. */
+export function openToWrite(options: PlaceOptions, create = true): Promise<Store> {
+  const keyring = openKeyring(keysFolder(options), { now: () => new Date() });
+  return openStore({
+    url: storeUrl(options),
+    tenant: options.tenant ?? null,
+    create,
+    sealer: () => keyring.sealer(),
+  });
+}

@@ -1,0 +1,96 @@
+import { keyId, type PublicKey, qpLabel, shortLabel } from '@bulla/core/crypto';
+import { BullaError, pointer } from '@bulla/core/error';
+
+/** A key in a PKCS#11 token, and how to find it. The PIN is never written down. */
+export type TokenKey = { readonly module: string; readonly keyLabel: string } & (
+  | { readonly tokenLabel: string }
+  | { readonly slot: number }
+);
+
+/** What the keyring file says of one key. Times are texts as the file has them; they sort by time. */
+export interface EpochFacts {
+  readonly epoch: number;
+  readonly publicKey: PublicKey;
+  readonly createdAt: string;
+  readonly rotatedAt: string | null;
+  readonly status: 'active' | 'retired';
+  /** A key of somebody else, registered to verify with. */
+  readonly verifyOnly: boolean;
+  readonly pqPublicKey: PublicKey | null;
+  readonly notBefore: string | null;
+  readonly notAfter: string | null;
+  readonly revocation: { readonly at: string; readonly reason: string } | null;
+  /** Where the private key lies if it is in a token; null for a key file. */
+  readonly token: TokenKey | null;
+}
+
+/** A key of the keyring under all its names. */
+export interface Epoch extends EpochFacts {
+  /** SHA3-256 of the public key: the only name that nobody can forge. */
+  readonly keyId: string;
+  /** `qp_key_` and four hex digits, as the Python reference writes. Unique in a keyring, and nowhere else. */
+  readonly fingerprint: string;
+  /** The first 16 hex digits of the public key, which our capsules carry as `signed_by`. */
+  readonly label: string;
+}
+
+/** A keyring as it was at one moment. */
+export interface Keyring {
+  readonly epochs: readonly Epoch[];
+  readonly active: Epoch;
+  /**
+   * The keys to try for a `signed_by`, in order: every one that has it as fingerprint, label or key id, then the
+   * active key. Never empty; whether a key is revoked or was valid at the time is for the caller to judge.
+   */
+  lookup(signedBy: string): readonly Epoch[];
+}
+
+export function epochOf(facts: EpochFacts): Epoch {
+  const { publicKey: key } = facts;
+  return Object.freeze({ ...facts, keyId: keyId(key), fingerprint: qpLabel(key), label: shortLabel(key) });
+}
+
+/** The names under which a key is found. */
+export function hasName(epoch: Epoch, name: string): boolean {
+  return name === epoch.fingerprint || name === epoch.label || name === epoch.keyId;
+}
+
+/**
+ * Makes a keyring of epochs, and holds its rules: numbers ascend, fingerprints are unique, exactly one epoch is
+ * active and can sign. Throws `KEYRING_EPOCH_ORDER`, `KEYRING_FINGERPRINT_TAKEN` or a `KEYRING_ACTIVE_…` code.
+ */
+export function keyringOf(epochs: readonly Epoch[], activeEpoch: number): Keyring {
+  const fingerprints = new Map<string, number>();
+  for (const [i, { epoch, fingerprint }] of epochs.entries()) {
+    const where = { path: pointer(['epochs', i]) };
+    if (i > 0 && epoch <= epochs[i - 1]!.epoch)
+      throw new BullaError('KEYRING_EPOCH_ORDER', 'The epochs of a keyring ascend, each number once.', where);
+    const twin = fingerprints.get(fingerprint);
+    if (twin !== undefined)
+      throw new BullaError(
+        'KEYRING_FINGERPRINT_TAKEN',
+        `Epochs ${twin} and ${epoch} are both ${fingerprint}.`,
+        where,
+      );
+    fingerprints.set(fingerprint, epoch);
+  }
+  const [active, ...others] = epochs.filter(({ status }) => status === 'active');
+  if (active === undefined || others.length > 0) {
+    const count = active === undefined ? 'none is' : `${others.length + 1} are`;
+    throw new BullaError('KEYRING_ACTIVE_COUNT', `Exactly one epoch is active in a keyring; here ${count}.`);
+  }
+  if (active.epoch !== activeEpoch) {
+    const message = `active_epoch is ${activeEpoch}, but epoch ${active.epoch} is the active one.`;
+    throw new BullaError('KEYRING_ACTIVE_EPOCH', message, { path: '/active_epoch' });
+  }
+  if (active.revocation !== null || active.verifyOnly)
+    throw new BullaError('KEYRING_ACTIVE_UNUSABLE', 'The active epoch is revoked or only for verification.');
+  return {
+    epochs,
+    active,
+    lookup(signedBy) {
+      const named = epochs.filter((epoch) => hasName(epoch, signedBy));
+      return named.includes(active) ? named : [...named, active];
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { dirname, posix, win32 } from 'node:path';
+import { BullaError } from '@bulla/core/error';
+import { type Disk, realDisk } from './disk.ts';
+
+/** The variables of the environment, such as `process.env`. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The data directory: `BULLA_HOME`, else where the platform keeps the data of programs. Touches no disk. Throws
+ * `HOME_NOT_ABSOLUTE` for a `BULLA_HOME` that would name another directory in every folder.
+ */
+export function dataDirectory(env: Environment, platform: string, homedir: string): string {
+  const { isAbsolute, join } = platform === 'win32' ? win32 : posix;
+  if (env.BULLA_HOME) {
+    if (isAbsolute(env.BULLA_HOME)) return env.BULLA_HOME;
+    throw new BullaError('HOME_NOT_ABSOLUTE', 'BULLA_HOME must be an absolute path.');
+  }
+  if (platform === 'win32') return join(env.LOCALAPPDATA || join(homedir, 'AppData', 'Local'), 'bulla');
+  if (platform === 'darwin') return join(homedir, 'Library', 'Application Support', 'bulla');
+  // The XDG specification says to ignore a path that is not absolute.
+  const xdg = env.XDG_DATA_HOME && isAbsolute(env.XDG_DATA_HOME) ? env.XDG_DATA_HOME : undefined;
+  return join(xdg ?? join(homedir, '.local', 'share'), 'bulla');
+}
+
+/**
+ * Creates a directory, and those above it, for its owner alone, durably; one that exists keeps its mode. Throws
+ * `HOME_UNWRITABLE`.
+ */
+export function createDirectory(path: string, disk: Disk = realDisk): void {
+  try {
+    make(path, disk);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new BullaError('HOME_UNWRITABLE', `${path} cannot be created (${code}).`, { cause });
+  }
+}
+
+// By hand, because Node's own recursive mkdir never returns where the system says that a directory cannot be made
+// although the one above it is there, as in /proc.
+function make(path: string, disk: Disk): void {
+  const above = dirname(path);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' && statSync(path).isDirectory()) return;
+    if (code !== 'ENOENT' || existsSync(above)) throw error;
+    make(above, disk);
+    mkdirSync(path, { mode: 0o700 });
+  }
+  disk.syncDirectory(above);
+}

@@ -1,0 +1,55 @@
+import { closeSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { BullaError } from '@bulla/core/error';
+import type { Keyring } from './epoch.ts';
+import { parseKeyring } from './keyring-file.ts';
+
+export const KEYRING_FILE = 'keyring.json';
+
+/** Tells whether the file was replaced since: every change makes a new file, which is longer or was made later. */
+export type FileIdentity = string;
+
+/**
+ * Reads a keyring to verify with. Touches nothing but `keyring.json`, never a private key, and creates nothing.
+ * Throws `KEYRING_MISSING`, `KEYRING_UNREADABLE`, and the codes of {@link parseKeyring}.
+ */
+export function loadKeyring(dir: string): Keyring {
+  return readKeyring(dir).keyring;
+}
+
+/** The keyring, and the identity of the very file that it was read from. Throws as {@link loadKeyring} does. */
+export function readKeyring(dir: string): { keyring: Keyring; identity: FileIdentity } {
+  const path = join(dir, KEYRING_FILE);
+  const [bytes, identity] = reading(path, () => {
+    const file = openSync(path, 'r');
+    try {
+      return [readFileSync(file), identityOf(fstatSync(file, { bigint: true }))] as const;
+    } finally {
+      closeSync(file);
+    }
+  });
+  return { keyring: parseKeyring(bytes), identity };
+}
+
+/** The identity of the file as it is now. Throws `KEYRING_MISSING` or `KEYRING_UNREADABLE`. */
+export function keyringIdentity(dir: string): FileIdentity {
+  const path = join(dir, KEYRING_FILE);
+  return reading(path, () => identityOf(statSync(path, { bigint: true })));
+}
+
+type Stats = { dev: bigint; ino: bigint; size: bigint; mtimeNs: bigint };
+
+function identityOf({ dev, ino, size, mtimeNs }: Stats): FileIdentity {
+  return `${dev}:${ino}:${size}:${mtimeNs}`;
+}
+
+function reading<Result>(path: string, read: () => Result): Result {
+  try {
+    return read();
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR')
+      throw new BullaError('KEYRING_MISSING', `There is no keyring at ${path}; "bulla keys init" makes one.`);
+    throw new BullaError('KEYRING_UNREADABLE', `${path} cannot be read (${code}).`, { cause });
+  }
+}

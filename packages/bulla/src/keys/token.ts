@@ -1,0 +1,62 @@
+import { equalBytes, type PublicKey, publicKey, type Signer } from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
+import type { TokenKey } from './epoch.ts';
+import type { Environment } from './home.ts';
+import { type Pkcs11Signer, pkcs11Signer } from './pkcs11.ts';
+
+/** A signer that opens its token when it is first used. */
+export interface TokenSigner extends Signer {
+  sign(message: Uint8Array): Promise<Uint8Array>;
+  close(): void;
+}
+
+/**
+ * Makes a signer of a key in a token. Its `sign` rejects with `KEYRING_PIN_MISSING`, `KEYRING_TOKEN_KEY` if the
+ * token holds another key than the keyring says, and the codes of {@link pkcs11Signer}; a token that failed to open
+ * is tried again the next time.
+ */
+export function tokenSigner(token: TokenKey, expected: PublicKey, env: Environment): TokenSigner {
+  let opened: Promise<Pkcs11Signer> | undefined;
+
+  async function open(): Promise<Pkcs11Signer> {
+    const signer = await openToken(token, env);
+    if (equalBytes(signer.publicKey, expected.bytes)) return signer;
+    signer.close();
+    throw new BullaError('KEYRING_TOKEN_KEY', "The token's key is not the one that the keyring names.");
+  }
+
+  return {
+    algorithm: expected.algorithm,
+    publicKey: expected.bytes,
+    async sign(message) {
+      opened ??= open().catch((error: unknown) => {
+        opened = undefined;
+        throw error;
+      });
+      return (await opened).sign(message);
+    },
+    close() {
+      opened?.then(
+        (signer) => signer.close(),
+        () => undefined,
+      );
+    },
+  };
+}
+
+/** Reads the public key of a key in a token, and has it sign once to show that it can. Rejects as a signer does. */
+export async function tokenPublicKey(token: TokenKey, env: Environment): Promise<PublicKey> {
+  const signer = await openToken(token, env);
+  try {
+    await signer.sign(new Uint8Array(32));
+    return publicKey(signer.algorithm, signer.publicKey);
+  } finally {
+    signer.close();
+  }
+}
+
+function openToken(token: TokenKey, env: Environment): Promise<Pkcs11Signer> {
+  const pin = env.BULLA_PKCS11_PIN;
+  if (pin) return pkcs11Signer({ ...token, pin });
+  throw new BullaError('KEYRING_PIN_MISSING', 'The key lies in a token; set BULLA_PKCS11_PIN to its PIN.');
+}

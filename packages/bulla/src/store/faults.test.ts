@@ -1,0 +1,80 @@
+import { join } from 'node:path';
+import { BullaError } from '@bulla/core/error';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../../test/run.ts';
+import { input, sealer, verifiedLength } from '../../test/store-suite.ts';
+import type { Driver } from './driver.ts';
+import { openSqlite } from './sqlite.ts';
+import { createStore } from './store.ts';
+
+type Outcome = 'not persisted' | 'persisted';
+const WRITES = ['append', 'appendLocked', 'addToIndex', 'addOpenings'] as const;
+
+/** Fails at the n-th write, before it happens or after it has. */
+function faulty(driver: Driver, at: number, outcome: Outcome): Driver {
+  let count = 0;
+  const broken = { ...driver };
+  for (const name of WRITES) {
+    const real = driver[name] as (...args: unknown[]) => Promise<unknown>;
+    broken[name] = (async (...args: unknown[]) => {
+      const fails = count++ === at;
+      if (fails && outcome === 'not persisted')
+        throw new BullaError('STORE_FAILED', 'A fault, before the write.');
+      const result = await real(...args);
+      if (fails) throw new BullaError('STORE_FAILED', 'A fault, after the write.');
+      return result;
+    }) as never;
+  }
+  return broken;
+}
+
+test.each(
+  (['not persisted', 'persisted'] as const).flatMap((outcome) =>
+    Array.from({ length: 12 }, (_, at) => [at, outcome] as const),
+  ),
+)('a fault at write %i, %s: what was acknowledged is there, what was refused is not', async (at, outcome) => {
+  const file = join(temporaryFolder(), 'store.db');
+  const store = createStore(faulty(openSqlite(file, { tenant: null, create: true }), at, outcome), {
+    url: file,
+    tenant: null,
+    sealer,
+  });
+  // A second writer, so that the locked path is taken too.
+  const other = createStore(openSqlite(file, { tenant: null, create: true }), {
+    url: file,
+    tenant: null,
+    sealer,
+  });
+  const acknowledged: string[] = [];
+  const refused: string[] = [];
+  for (let round = 0; round < 6; round++) {
+    const results = await Promise.allSettled(
+      [0, 1, 2].map((i) => store.chain('c').append(input(`r${round} n${i}`))),
+    );
+    results.forEach((result, i) => {
+      (result.status === 'fulfilled' ? acknowledged : refused).push(`r${round} n${i}`);
+    });
+    await other.chain('c').append(input(`other ${round}`));
+    acknowledged.push(`other ${round}`);
+  }
+  await store.find({ chain: 'c' }).catch(() => undefined);
+  const summaries: string[] = [];
+  for await (const row of other.chain('c').records()) summaries.push(JSON.parse(row.data).outcome.summary);
+  expect(summaries.toSorted()).toEqual(acknowledged.toSorted());
+  expect(refused.filter((summary) => summaries.includes(summary))).toEqual([]);
+  expect(acknowledged.length + refused.length).toBe(6 * 4);
+  expect(await verifiedLength(other, 'c')).toBe(summaries.length);
+  expect((await other.find({ chain: 'c', limit: 1000 })).length).toBe(summaries.length);
+  await Promise.all([store.close(), other.close()]);
+});
+
+test('when the store fails and cannot be asked, the caller is told that it is uncertain', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  const driver = openSqlite(file, { tenant: null, create: true });
+  const gone = async () => {
+    throw new BullaError('STORE_UNREADABLE', 'Gone.');
+  };
+  const store = createStore({ ...driver, append: gone, read: gone }, { url: file, tenant: null, sealer });
+  await expect(store.chain('c').append(input('x'))).rejects.toMatchObject({ code: 'STORE_UNCERTAIN' });
+  await store.close();
+});

@@ -1,0 +1,57 @@
+import { BullaError } from '@bulla/core/error';
+import type { Query } from './driver.ts';
+
+/** What differs between the databases in a query. */
+interface QueryDialect {
+  /** The placeholder of the value at this position, counted from 1 after the tenant. */
+  placeholder(position: number): string;
+  /** The condition on the words of a summary; its placeholder is the last `?`. */
+  readonly text: string;
+  /** The words as the full-text search wants them. */
+  words(text: string): string;
+}
+
+const COLUMNS: Readonly<Record<string, string>> = {
+  chain: 'chain.name = ?',
+  id: 'found.id = ?',
+  hash: 'found.hash = ?',
+  sequence: 'record.sequence = ?',
+  type: 'found.type = ?',
+  domain: 'found.domain = ?',
+  agentId: 'found.agent_id = ?',
+  sessionId: 'found.session_id = ?',
+  correlationId: 'found.correlation_id = ?',
+  status: 'found.status = ?',
+  tool: 'found.record_key IN (SELECT record_key FROM found_tool WHERE tool = ?)',
+  since: 'found.timestamp >= ?',
+  until: 'found.timestamp < ?',
+};
+
+const MAX_LIMIT = 1000;
+
+/** A query as the part of a statement after WHERE, and its values, with limit and offset as the last two. */
+export function conditions(query: Query, dialect: QueryDialect): { where: string; values: unknown[] } {
+  const limit = query.limit ?? 100;
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
+    throw new BullaError('STORE_QUERY', `The limit is an integer from 1 to ${MAX_LIMIT}.`);
+  }
+  const offset = query.offset ?? 0;
+  if (!Number.isInteger(offset) || offset < 0)
+    throw new BullaError('STORE_QUERY', 'The offset is an integer from 0.');
+  const parts: string[] = [];
+  const values: unknown[] = [];
+  const add = (condition: string, value: unknown) => {
+    values.push(value);
+    parts.push(condition.replace('?', dialect.placeholder(values.length)));
+  };
+  for (const [name, condition] of Object.entries(COLUMNS)) {
+    const value = query[name as keyof Query];
+    if (value !== undefined) add(condition, value);
+  }
+  if (query.text !== undefined) {
+    if (query.text.trim() === '')
+      throw new BullaError('STORE_QUERY', 'A search for words needs at least one.');
+    add(dialect.text, dialect.words(query.text));
+  }
+  return { where: parts.join(' AND ') || '1 = 1', values: [...values, limit, offset] };
+}

@@ -1,0 +1,80 @@
+/**
+ * The tables, by version; each entry brings a database from the version before to its own. There is no way back.
+ * A null tenant is a tenant of its own: it is stored as null, and the unique index sees it as the empty string,
+ * which no tenant may be called.
+ */
+export interface Dialect {
+  /** The type of a primary key that the database counts up. */
+  readonly key: string;
+  readonly bytes: string;
+  /** The full-text table over summaries and its filling. */
+  readonly text: string;
+}
+
+export function migrations({ key, bytes, text }: Dialect): readonly string[] {
+  return [
+    `
+    CREATE TABLE chain (
+      chain_key ${key},
+      tenant TEXT CHECK (tenant <> ''),
+      name TEXT NOT NULL,
+      length BIGINT NOT NULL,
+      head_hash TEXT,
+      indexed BIGINT NOT NULL DEFAULT 0
+    );
+    CREATE UNIQUE INDEX chain_by_name ON chain (coalesce(tenant, ''), name);
+
+    CREATE TABLE record (
+      record_key ${key},
+      chain_key BIGINT NOT NULL,
+      sequence BIGINT NOT NULL,
+      hash TEXT NOT NULL,
+      data TEXT NOT NULL
+    );
+    CREATE UNIQUE INDEX record_by_sequence ON record (chain_key, sequence);
+
+    CREATE TABLE found (
+      record_key BIGINT PRIMARY KEY,
+      chain_key BIGINT NOT NULL,
+      id TEXT NOT NULL,
+      hash TEXT NOT NULL,
+      type TEXT NOT NULL,
+      domain TEXT NOT NULL,
+      parent_id TEXT,
+      agent_id TEXT NOT NULL,
+      session_id TEXT,
+      correlation_id TEXT,
+      timestamp TEXT NOT NULL,
+      status TEXT NOT NULL
+    );
+    CREATE INDEX found_by_id ON found (id);
+    CREATE INDEX found_by_hash ON found (hash);
+    CREATE INDEX found_by_session ON found (session_id);
+    CREATE INDEX found_by_correlation ON found (correlation_id);
+    CREATE INDEX found_by_time ON found (chain_key, timestamp);
+    CREATE TABLE found_tool (record_key BIGINT NOT NULL, tool TEXT NOT NULL);
+    CREATE INDEX found_tool_by_tool ON found_tool (tool, record_key);
+    CREATE INDEX found_tool_by_record ON found_tool (record_key);
+    ${text}
+
+    CREATE TABLE standing_kill (
+      tenant TEXT CHECK (tenant <> ''),
+      agent_id TEXT CHECK (agent_id <> ''),
+      reason TEXT NOT NULL,
+      capsule_id TEXT NOT NULL
+    );
+    CREATE UNIQUE INDEX standing_kill_by_agent ON standing_kill (coalesce(tenant, ''), coalesce(agent_id, ''));
+
+    CREATE TABLE opening (
+      tenant TEXT CHECK (tenant <> ''),
+      commitment TEXT NOT NULL,
+      capsule_id TEXT NOT NULL,
+      kind TEXT NOT NULL,
+      salt ${bytes} NOT NULL,
+      payload TEXT
+    );
+    CREATE UNIQUE INDEX opening_by_commitment ON opening (coalesce(tenant, ''), commitment);
+    CREATE INDEX opening_by_capsule ON opening (capsule_id);
+    `,
+  ];
+}

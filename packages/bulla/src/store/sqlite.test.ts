@@ -1,0 +1,89 @@
+import { chmodSync, existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { temporaryFolder } from '../../test/run.ts';
+import { input, sealer, storeSuite, verifiedLength } from '../../test/store-suite.ts';
+import { openStore } from './index.ts';
+import { openSqlite } from './sqlite.ts';
+import { createStore } from './store.ts';
+
+describe('SQLite', () => {
+  let file = '';
+  beforeAll(() => {
+    file = join(mkdtempSync(join(tmpdir(), 'bulla-store-')), 'store.db');
+  });
+  storeSuite((options) => openStore({ url: file, create: true, ...options }));
+});
+
+describe('a SQLite file', () => {
+  test('reading never creates one', async () => {
+    const file = join(temporaryFolder(), 'none.db');
+    await expect(openStore({ url: file })).rejects.toMatchObject({ code: 'STORE_MISSING' });
+    expect(existsSync(file)).toBe(false);
+  });
+
+  test('is durable: WAL, and every commit waits for the disk', async () => {
+    const file = join(temporaryFolder(), 'a.db');
+    const store = await openStore({ url: file, create: true, sealer });
+    await store.chain('c').append(input('x'));
+    expect(new Database(file, { readonly: true }).pragma('journal_mode', { simple: true })).toBe('wal');
+    await store.close();
+  });
+
+  test('of a newer version is refused, and left as it was', async () => {
+    const file = join(temporaryFolder(), 'newer.db');
+    const db = new Database(file);
+    db.pragma('user_version = 99');
+    db.close();
+    const before = readFileSync(file);
+    await expect(openStore({ url: file, create: true })).rejects.toMatchObject({ code: 'STORE_NEWER' });
+    expect(readFileSync(file).equals(before)).toBe(true);
+  });
+
+  test('of another program is refused', async () => {
+    const file = join(temporaryFolder(), 'foreign.db');
+    const db = new Database(file);
+    db.exec('CREATE TABLE theirs (x)');
+    db.close();
+    await expect(openStore({ url: file, create: true })).rejects.toMatchObject({ code: 'STORE_NOT_A_STORE' });
+    const text = join(temporaryFolder(), 'text.db');
+    writeFileSync(text, 'this is not a database, but long enough to be looked at as one'.repeat(20));
+    await expect(openStore({ url: text, create: true })).rejects.toMatchObject({ code: 'STORE_UNREADABLE' });
+  });
+
+  test('opened to read refuses to write', async () => {
+    const file = join(temporaryFolder(), 'ro.db');
+    const store = await openStore({ url: file, create: true, sealer });
+    await store.chain('c').append(input('x'));
+    await store.close();
+    chmodSync(file, 0o444);
+    const reader = await openStore({ url: file, readOnly: true, sealer });
+    expect(await verifiedLength(reader, 'c')).toBe(1);
+    await expect(reader.chain('c').append(input('y'))).rejects.toMatchObject({ code: 'STORE_READ_ONLY' });
+    await reader.close();
+    expect(statSync(file).size).toBeGreaterThan(0);
+  });
+
+  test('that is full refuses, and nothing is half-written', async () => {
+    const file = join(temporaryFolder(), 'full.db');
+    const driver = openSqlite(file, { tenant: null, create: true, maxPages: 60 });
+    const store = createStore(driver, { url: file, tenant: null, sealer });
+    const appended: number[] = [];
+    const failed: string[] = [];
+    for (let i = 0; i < 100; i++) {
+      await store
+        .chain('c')
+        .append(input(`n${i} ${'x'.repeat(2000)}`))
+        .then(
+          (capsule) => appended.push(capsule.sequence),
+          (error) => failed.push(error.code),
+        );
+    }
+    expect(new Set(failed)).toEqual(new Set(['STORE_FULL']));
+    expect(appended.length).toBeGreaterThan(5);
+    expect(await verifiedLength(store, 'c')).toBe(appended.length);
+    await store.close();
+  });
+});

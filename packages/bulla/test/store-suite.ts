@@ -1,0 +1,242 @@
+import type { CapsuleInput } from '@bulla/core/capsule';
+import { createChainVerifier, verifyCapsule } from '@bulla/core/capsule';
+import { localSigner, publicKey } from '@bulla/core/crypto';
+import { type JsonObject, parse } from '@bulla/core/json';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Store, StoreOptions } from '../src/store/index.ts';
+
+/** A test key. */
+export const signer = localSigner('Ed25519', new Uint8Array(32).fill(3));
+export const key = publicKey('Ed25519', signer.publicKey);
+export const sealer = () => ({ signer, local: true });
+
+export const input = (summary: string, more: CapsuleInput = {}): CapsuleInput => ({
+  type: 'tool',
+  domain: 'gateway',
+  ...more,
+  outcome: { status: 'success', summary, ...more.outcome },
+});
+
+/** Verifies a whole chain as an auditor would; how many records it has. */
+export async function verifiedLength(store: Store, name: string): Promise<number> {
+  const verifier = createChainVerifier({ mode: 'cryptographic', keys: [key] });
+  for await (const row of store.chain(name).records()) verifier.push(parse(row.data) as JsonObject);
+  const result = verifier.finish();
+  expect(result.failures).toEqual([]);
+  return result.count;
+}
+
+/** What every database must do; `open` gives a fresh handle on one empty store, again and again. */
+export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<Store>): void {
+  const opened = async (options?: Partial<StoreOptions>) => {
+    const store = await open({ sealer, ...options });
+    onTestFinished(() => store.close());
+    return store;
+  };
+
+  describe('a chain', () => {
+    test('begins empty, and grows record by record', async () => {
+      const store = await opened();
+      const chain = store.chain('first');
+      expect(await chain.head()).toEqual({ length: 0, hash: null });
+      const a = await chain.append(input('one'));
+      const b = await chain.append(input('two'));
+      expect([a.sequence, a.previous_hash, b.sequence, b.previous_hash]).toEqual([0, null, 1, a.hash]);
+      expect(await chain.head()).toEqual({ length: 2, hash: b.hash });
+      expect(await verifiedLength(store, 'first')).toBe(2);
+      const rows = await Array.fromAsync(chain.records());
+      expect(verifyCapsule(rows[1]!.data, { keys: [key] })).toMatchObject({
+        ok: true,
+        code: 'ok',
+        form: '12',
+      });
+    });
+
+    test('500 appends at once are 500 records in the order of the calls', async () => {
+      const store = await opened();
+      const chain = store.chain('many');
+      const sealed = await Promise.all(Array.from({ length: 500 }, (_, i) => chain.append(input(`n${i}`))));
+      expect(sealed.map((capsule) => capsule.sequence)).toEqual(Array.from({ length: 500 }, (_, i) => i));
+      expect(sealed.map((capsule) => capsule.outcome.summary)).toEqual(
+        Array.from({ length: 500 }, (_, i) => `n${i}`),
+      );
+      expect(await verifiedLength(store, 'many')).toBe(500);
+    });
+
+    test('a capsule that must not be sealed is refused alone, and leaves no gap', async () => {
+      const store = await opened();
+      const chain = store.chain('refused');
+      const results = await Promise.allSettled([
+        chain.append(input('good')),
+        chain.append(input('bad', { authority: { type: 'policy' } })),
+        chain.append(input('good too')),
+      ]);
+      expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+      expect((results[1] as PromiseRejectedResult).reason).toMatchObject({ code: 'CAPSULE_LINT' });
+      expect(await verifiedLength(store, 'refused')).toBe(2);
+    });
+
+    test('two handles append to one chain in turn, and it never forks', async () => {
+      const [a, b] = [await opened(), await opened()];
+      await Promise.all(
+        [a, b].flatMap((store, who) =>
+          Array.from({ length: 200 }, (_, i) => store.chain('shared').append(input(`${who}/${i}`))),
+        ),
+      );
+      await a.chain('shared').append(input('last'));
+      expect(await verifiedLength(b, 'shared')).toBe(401);
+    });
+
+    test('records are read from any place on', async () => {
+      const store = await opened();
+      const chain = store.chain('pages');
+      await Promise.all(Array.from({ length: 1203 }, (_, i) => chain.append(input(`n${i}`))));
+      const from = await Array.fromAsync(chain.records(700));
+      expect([from.length, from[0]!.sequence, from.at(-1)!.sequence]).toEqual([503, 700, 1202]);
+    });
+
+    test('without a key nothing is appended; a bad name is refused', async () => {
+      const store = await open({});
+      onTestFinished(() => store.close());
+      await expect(store.chain('x').append(input('x'))).rejects.toMatchObject({ code: 'STORE_NO_KEY' });
+      expect(() => store.chain('../x')).toThrow(expect.objectContaining({ code: 'STORE_CHAIN_NAME' }));
+    });
+
+    test('records from elsewhere are taken as they are, only where they continue the chain', async () => {
+      const store = await opened();
+      await Promise.all([0, 1, 2].map((i) => store.chain('source').append(input(`n${i}`))));
+      const rows = await Array.fromAsync(store.chain('source').records());
+      await store.chain('copy').adopt(rows);
+      expect(await Array.fromAsync(store.chain('copy').records())).toEqual(rows);
+      await expect(store.chain('copy').adopt(rows)).rejects.toMatchObject({ code: 'STORE_ADOPT' });
+      expect(await verifiedLength(store, 'copy')).toBe(3);
+    });
+  });
+
+  describe('tenants', () => {
+    test('each sees its own chains, and null is one of them', async () => {
+      const [none, acme, other] = [
+        await opened(),
+        await opened({ tenant: 'acme' }),
+        await opened({ tenant: 'other' }),
+      ];
+      await none.chain('t').append(input('of nobody'));
+      await acme.chain('t').append(input('of acme'));
+      await acme.chain('t').append(input('of acme again'));
+      expect((await none.chain('t').head()).length).toBe(1);
+      expect((await acme.chain('t').head()).length).toBe(2);
+      expect((await other.chain('t').head()).length).toBe(0);
+      expect((await acme.find({ chain: 't' })).length).toBe(2);
+      expect((await none.find({ chain: 't' })).length).toBe(1);
+      expect(await other.find({})).toEqual([]);
+    });
+
+    test('an empty name is refused', async () => {
+      await expect(open({ tenant: '' })).rejects.toMatchObject({ code: 'STORE_TENANT' });
+    });
+  });
+
+  describe('searching', () => {
+    test('by each of the fields, newest first', async () => {
+      const store = await opened({ tenant: 'search' });
+      const chain = store.chain('s');
+      const at = (minute: number) => ({ timestamp: `2026-03-01T10:0${minute}:00+00:00` });
+      const first = await chain.append(
+        input('Wrote the change log', {
+          trigger: { ...at(1), correlation_id: 'trace-1' },
+          context: { agent_id: 'bot', session_id: 'sess-1' },
+          execution: {
+            tool_calls: [
+              { tool: 'write_file', success: true },
+              { tool: 'read_file', success: true },
+            ],
+          },
+        }),
+      );
+      const second = await chain.append(
+        input('Refused to delete', {
+          type: 'kill',
+          domain: 'ops',
+          trigger: at(2),
+          context: { agent_id: 'bot' },
+          outcome: { status: 'blocked' },
+        }),
+      );
+      const found = async (query: Parameters<Store['find']>[0]) =>
+        (await store.find(query)).map((record) => record.hash);
+      expect(await found({})).toEqual([second.hash, first.hash]);
+      expect(await found({ id: first.id })).toEqual([first.hash]);
+      expect(await found({ hash: second.hash })).toEqual([second.hash]);
+      expect(await found({ chain: 's', sequence: 1 })).toEqual([second.hash]);
+      expect(await found({ type: 'kill' })).toEqual([second.hash]);
+      expect(await found({ domain: 'gateway' })).toEqual([first.hash]);
+      expect(await found({ agentId: 'bot' })).toEqual([second.hash, first.hash]);
+      expect(await found({ sessionId: 'sess-1' })).toEqual([first.hash]);
+      expect(await found({ correlationId: 'trace-1' })).toEqual([first.hash]);
+      expect(await found({ status: 'blocked' })).toEqual([second.hash]);
+      expect(await found({ tool: 'read_file' })).toEqual([first.hash]);
+      expect(await found({ since: '2026-03-01T10:02:00+00:00' })).toEqual([second.hash]);
+      expect(await found({ until: '2026-03-01T10:02:00+00:00' })).toEqual([first.hash]);
+      expect(await found({ text: 'change LOG' })).toEqual([first.hash]);
+      expect(await found({ text: 'change delete' })).toEqual([]);
+      expect(await found({ text: '"; DROP TABLE record; --' })).toEqual([]);
+      expect(await found({ limit: 1, offset: 1 })).toEqual([first.hash]);
+      expect(await found({ type: 'kill', domain: 'gateway' })).toEqual([]);
+      await expect(store.find({ limit: 0 })).rejects.toMatchObject({ code: 'STORE_QUERY' });
+      await expect(store.find({ text: ' ' })).rejects.toMatchObject({ code: 'STORE_QUERY' });
+    });
+
+    test('the tables can be filled anew from the chains', async () => {
+      const store = await opened({ tenant: 'rebuild' });
+      await Promise.all(
+        Array.from({ length: 1100 }, (_, i) => store.chain('r').append(input(`number ${i}`))),
+      );
+      expect((await store.find({ text: 'number 7' })).length).toBe(1);
+      expect(await store.reindex()).toBe(1100);
+      expect((await store.find({ text: 'number 7' })).length).toBe(1);
+      expect((await store.chains()).map(({ name, indexed }) => [name, indexed])).toEqual([['r', 1100]]);
+    });
+  });
+
+  describe('the kill switch', () => {
+    test('stands from the moment its capsule is durable, for every handle, until it is lifted', async () => {
+      const [a, b] = [await opened({ tenant: 'kill' }), await opened({ tenant: 'kill' })];
+      await b.assertMayAct('bot');
+      const effect = { kill: 'set', agentId: 'bot', reason: 'it ran away', capsuleId: 'x' } as const;
+      await a.chain('k').append(input('stop', { type: 'kill', outcome: { status: 'blocked' } }), { effect });
+      await expect(b.assertMayAct('bot')).rejects.toMatchObject({
+        code: 'KILLED',
+        message: 'A kill switch stands for agent bot: it ran away',
+      });
+      await b.assertMayAct('other');
+      await a.chain('k').append(input('all', { type: 'kill', outcome: { status: 'blocked' } }), {
+        effect: { ...effect, agentId: null },
+      });
+      await expect(b.assertMayAct('other')).rejects.toMatchObject({ code: 'KILLED' });
+      expect((await b.kills()).map((kill) => kill.agentId)).toEqual([null, 'bot']);
+      await b
+        .chain('k')
+        .append(input('lifted', { type: 'kill' }), { effect: { ...effect, kill: 'lift', agentId: null } });
+      await b.assertMayAct('other');
+      await expect(a.assertMayAct('bot')).rejects.toMatchObject({ code: 'KILLED' });
+    });
+  });
+
+  describe('openings', () => {
+    test('are kept beside the chain and can be erased without touching it', async () => {
+      const store = await opened({ tenant: 'open' });
+      const opening = {
+        commitment: 'c1',
+        capsuleId: 'cap',
+        kind: 'args',
+        salt: new Uint8Array([1, 2, 255]),
+        payload: '{"a":1}',
+      };
+      await store.addOpenings([opening, { ...opening, commitment: 'c2', payload: null }]);
+      expect(await store.opening('c1')).toEqual(opening);
+      expect(await store.opening('c2')).toEqual({ ...opening, commitment: 'c2', payload: null });
+      expect(await store.eraseOpenings('cap')).toBe(2);
+      expect(await store.opening('c1')).toBe(null);
+    });
+  });
+}

@@ -1,0 +1,317 @@
+import { describe, expect, test } from 'vitest';
+import { hasVectors, readText } from '#test-files';
+import { canonicalize } from '../canon/index.ts';
+import { fromHex, keyId, localSigner, publicKey } from '../crypto/index.ts';
+import type { BullaError } from '../error.ts';
+import { type JsonObject, parse } from '../json/index.ts';
+import {
+  type CanonicalRecord,
+  type ChainOptions,
+  type ChainState,
+  canonicalLink,
+  chainLink,
+  createCapsule,
+  createChainVerifier,
+  fromSealedDict,
+  sealAndExport,
+  toDict,
+  verifyCapsule,
+} from './index.ts';
+
+const signer = localSigner('Ed25519', new Uint8Array(32).fill(1));
+const keys = [publicKey('Ed25519', signer.publicKey)];
+
+function chainOf(length: number, domain = 'agents', withKey = signer): string[] {
+  let previous_hash: string | null = null;
+  return Array.from({ length }, (_, sequence) => {
+    const id = `00000000-0000-4000-8000-${String(sequence).padStart(12, '0')}`;
+    const capsule = createCapsule({ sequence, previous_hash, domain }, { id, now: new Date(0) });
+    const { sealed, text } = sealAndExport(capsule, withKey, { signedAt: new Date(0) });
+    previous_hash = sealed.hash;
+    return text;
+  });
+}
+const chain = chainOf(6);
+const hashes = chain.map((text) => (JSON.parse(text) as { hash: string }).hash);
+
+function run(records: readonly (string | CanonicalRecord)[], options: Partial<ChainOptions> = {}) {
+  const verifier = createChainVerifier({ keys, ...options } as ChainOptions);
+  for (const record of records) verifier.push(record);
+  return verifier.finish();
+}
+/** Each failure as `index code: sentence`. */
+const failed = (records: readonly (string | CanonicalRecord)[], options: Partial<ChainOptions> = {}) =>
+  run(records, options).failures.map(({ index, code, error }) => `${index} ${code}: ${error}`);
+
+describe('a whole chain', () => {
+  test('passes, with counts and its head', () => {
+    expect(run(chain)).toEqual({
+      ok: true,
+      outcome: 'ok',
+      mode: 'cryptographic',
+      count: 6,
+      verified: 6,
+      head: { sequence: 5, hash: hashes[5] },
+      failureCount: 0,
+      failures: [],
+      profiles: { 'cps-python/12': 6 },
+      keys: { [keyId(keys[0]!)]: 6 },
+      warnings: {},
+    });
+    expect(run(chain, { mode: 'structural' })).toMatchObject({ ok: true, count: 6, profiles: {}, keys: {} });
+  });
+
+  test('of no records is empty, which is not ok', () => {
+    expect(run([])).toMatchObject({ ok: false, outcome: 'empty', count: 0, head: null, failures: [] });
+    expect(run([], { expectLength: 0 })).toMatchObject({ ok: false, outcome: 'empty' });
+  });
+
+  test('that lost its end passes unless its length or its head is known', () => {
+    const cut = chain.slice(0, 4);
+    expect(run(cut).ok).toBe(true);
+    expect(failed(cut, { expectLength: 6, expectHead: hashes[5]! })).toEqual([
+      'null length_mismatch: Length mismatch: expected 6 records, got 4',
+      `null head_mismatch: Head mismatch: expected ${hashes[5]}, got ${hashes[3]}`,
+    ]);
+    expect(run(cut, { expectLength: 4, expectHead: hashes[3]! }).ok).toBe(true);
+  });
+});
+
+describe('what is wrong with a chain is told, once each', () => {
+  const [a, b, c, d, e, f] = chain as [string, string, string, string, string, string];
+  const strange = chainOf(6, 'strange');
+
+  test('a missing record', () => {
+    expect(failed([a, b, d, e, f])).toEqual(['2 sequence_gap: Sequence gap: expected 2, got 3']);
+    expect(failed([b, c])).toEqual(['0 sequence_gap: Sequence gap: expected 0, got 1']);
+    expect(failed([a, c, e])).toEqual([
+      '1 sequence_gap: Sequence gap: expected 1, got 2',
+      '2 sequence_gap: Sequence gap: expected 3, got 4',
+    ]);
+  });
+
+  test('a repeated record', () => {
+    expect(failed([a, b, b, c])).toEqual(['2 duplicate_record: Sequence gap: expected 2, got 1']);
+    expect(failed([a, a, b])).toEqual(['1 duplicate_record: Sequence gap: expected 1, got 0']);
+    expect(failed([a, c, a, d])).toEqual([
+      '1 sequence_gap: Sequence gap: expected 1, got 2',
+      '2 duplicate_record: Sequence gap: expected 3, got 0',
+    ]);
+    expect(failed([a, b, c, a, d])).toEqual(['3 out_of_order: Sequence gap: expected 3, got 0']);
+  });
+
+  test('records in another order', () => {
+    expect(failed([a, c, b, d, e])).toEqual([
+      '1 sequence_gap: Sequence gap: expected 1, got 2',
+      '3 sequence_gap: Sequence gap: expected 2, got 3',
+    ]);
+    expect(failed([f, e, d, c, b, a]).length).toBe(6);
+  });
+
+  test('a foreign record, in place of one or beside it', () => {
+    expect(failed([a, b, strange[2]!, d, e])).toEqual([
+      '2 broken_link: Chain broken: previous_hash mismatch at sequence 2',
+      '3 broken_link: Chain broken: previous_hash mismatch at sequence 3',
+    ]);
+    expect(failed([a, b, strange[2]!, c, d])).toEqual([
+      '2 broken_link: Chain broken: previous_hash mismatch at sequence 2',
+    ]);
+    expect(failed([a, b, strange[5]!, c, d])).toEqual(['2 sequence_gap: Sequence gap: expected 2, got 5']);
+    expect(failed([a, ...strange.slice(1)])).toEqual([
+      '1 broken_link: Chain broken: previous_hash mismatch at sequence 1',
+    ]);
+  });
+
+  test('a genesis with a predecessor', () => {
+    const bad = a.replace('"previous_hash":null', `"previous_hash":"${hashes[5]}"`);
+    expect(failed([bad, b], { mode: 'structural' })).toEqual([
+      '0 genesis_previous_hash: Genesis Capsule has previous_hash (should be null)',
+    ]);
+  });
+
+  test('changed content, and content that was changed and hashed again', () => {
+    const altered = c.replace('"agents"', '"others"');
+    expect(failed([a, b, altered, d])).toEqual(['2 hash_mismatch: Content hash mismatch at sequence 2']);
+    expect(failed([a, b, altered, d], { mode: 'structural' })).toEqual([]);
+    const { hash } = verifyHash(altered);
+    const rehashed = altered.replace(hashes[2]!, hash);
+    expect(failed([a, b, rehashed, d, e])).toEqual([
+      '2 invalid_signature: Signature verification failed at sequence 2',
+      '3 broken_link: Chain broken: previous_hash mismatch at sequence 3',
+    ]);
+  });
+
+  test('another key, a missing seal, and text that is no record', () => {
+    expect(
+      failed([a, b], {
+        keys: [publicKey('Ed25519', localSigner('Ed25519', new Uint8Array(32).fill(5)).publicKey)],
+      }),
+    ).toEqual([
+      '0 unknown_key: Signature verification failed at sequence 0',
+      '1 unknown_key: Signature verification failed at sequence 1',
+    ]);
+    expect(failed([a, b.replace(hashes[1]!, ''), c])).toEqual([
+      '1 missing_hash: The record has no hash.',
+      '2 sequence_gap: Sequence gap: expected 1, got 2',
+    ]);
+    expect(failed([a, '{"a":1,"a":2}', b])).toEqual([
+      '1 JSON_DUPLICATE_KEY: The key "a" occurs twice in one object.',
+    ]);
+    expect(failed([a, '[]', b], { mode: 'structural' })).toEqual([
+      '1 not_an_object: A capsule is an object.',
+    ]);
+    const odd = b.replace('"sequence":1', '"sequence":1.0');
+    expect(failed([a, odd, c], { mode: 'structural' })).toEqual([
+      '1 sequence_gap: Sequence gap: expected 1, got none',
+      '2 sequence_gap: Sequence gap: expected 1, got 2',
+    ]);
+  });
+
+  test('two failures of one record are both told, and it is not counted as verified', () => {
+    const report = run([a, c.replace('"agents"', '"others"'), d]);
+    expect(report.failures.map((f) => [f.index, f.sequence, f.id, f.code])).toEqual([
+      [1, 2, '00000000-0000-4000-8000-000000000002', 'sequence_gap'],
+      [1, 2, '00000000-0000-4000-8000-000000000002', 'hash_mismatch'],
+    ]);
+    expect([report.count, report.verified, report.head?.sequence]).toEqual([3, 2, 3]);
+  });
+
+  test('failures are counted beyond those that are kept', () => {
+    const report = run([a, ...Array.from({ length: 50 }, () => strange[3]!)], { maxFailures: 10 });
+    expect([report.failureCount, report.failures.length]).toEqual([50, 10]);
+  });
+
+  function verifyHash(text: string): { hash: string } {
+    const content = toDict(fromSealedDict(parse(text)));
+    return sealAndExport(content, signer, { signedAt: new Date(0) }).sealed;
+  }
+});
+
+describe('a check', () => {
+  const broken = [
+    chain[0]!,
+    chain[2]!,
+    chain[3]!.replace('"agents"', '"x"'),
+    chain[4]!,
+    chain[4]!,
+    chain[5]!,
+  ];
+
+  test('can stop after any record and go on from its saved state', () => {
+    for (const records of [chain, broken]) {
+      for (let cut = 0; cut <= records.length; cut++) {
+        const first = createChainVerifier({ keys });
+        for (const record of records.slice(0, cut)) first.push(record);
+        const saved = JSON.parse(JSON.stringify(first.state())) as ChainState;
+        expect(run(records.slice(cut), { from: saved })).toEqual(run(records));
+      }
+    }
+  });
+
+  test('does not go on from the state of another mode', () => {
+    const from = createChainVerifier({ mode: 'structural' }).state();
+    const code = (open: () => unknown) => {
+      try {
+        open();
+      } catch (error) {
+        return (error as BullaError).code;
+      }
+      return 'ok';
+    };
+    expect(code(() => createChainVerifier({ keys, from }))).toBe('CAPSULE_CHAIN_STATE');
+    expect(
+      code(() => createChainVerifier({ keys }).pushLink(chainLink(parse(chain[0]!) as JsonObject))),
+    ).toBe('CAPSULE_CHAIN_VERDICT');
+  });
+
+  test('finishes without forgetting, and may go on', () => {
+    const verifier = createChainVerifier({ keys, expectLength: 2 });
+    verifier.push(chain[0]!);
+    expect(verifier.finish().failureCount).toBe(1);
+    expect(verifier.finish().failureCount).toBe(1);
+    verifier.push(chain[1]!);
+    expect(verifier.finish().ok).toBe(true);
+  });
+
+  test('takes verdicts that were reached elsewhere', () => {
+    const verifier = createChainVerifier({ keys });
+    for (const text of broken) {
+      const record = parse(text) as JsonObject;
+      verifier.pushLink(chainLink(record), verifyCapsule(record, { keys }));
+    }
+    expect(verifier.finish()).toEqual(run(broken));
+  });
+
+  test('takes records that store their canonical text, and believes only that text', () => {
+    const records = chain.map((text) => {
+      const sealed = fromSealedDict(parse(text));
+      return { ...sealed, sequence: 77, previous_hash: 'x', canonical: canonicalize(toDict(sealed), 'cps') };
+    });
+    expect(run(records)).toMatchObject({ ok: true, count: 6, profiles: { 'verbatim/12': 6 } });
+    expect(failed([records[0]!, records[2]!])).toEqual(['1 sequence_gap: Sequence gap: expected 1, got 2']);
+    expect(canonicalLink(records[1]!)).toEqual(chainLink(parse(chain[1]!) as JsonObject));
+    expect(canonicalLink({ ...records[1]!, canonical: '{' })).toEqual({
+      id: null,
+      sequence: null,
+      previous_hash: null,
+      hash: hashes[1],
+    });
+  });
+});
+
+describe.skipIf(!hasVectors)('chains of the Python reference', () => {
+  const records = async (file: string) => parse(await readText(`capsule/${file}`)) as JsonObject[];
+  const check = (list: readonly JsonObject[], options: ChainOptions) => {
+    const verifier = createChainVerifier(options);
+    for (const record of list) verifier.push(record);
+    return verifier.finish();
+  };
+
+  test('release 1.5.2, 12 keys', async () => {
+    const list = await records('legacy-1.5.2-chain.json');
+    const key = publicKey('Ed25519', fromHex((await readText('capsule/legacy-1.5.2-chain.pub')).trim()));
+    expect(check(list, { keys: [key] })).toMatchObject({
+      ok: true,
+      count: 3,
+      verified: 3,
+      profiles: { 'cps-python/12': 3 },
+      keys: { [keyId(key)]: 3 },
+      warnings: {},
+    });
+  });
+
+  test('the same, exported again by 1.5.3, which writes a spec_version into it', async () => {
+    const list = await records('legacy-1.5.2-chain.json');
+    const key = publicKey('Ed25519', fromHex((await readText('capsule/legacy-1.5.2-chain.pub')).trim()));
+    const verifier = createChainVerifier({ keys: [key] });
+    for (const record of list) {
+      const text = canonicalize(record, 'jcs');
+      verifier.push(
+        text.replace('{', '{"spec_version":"1.0",').replace('"confidence":0,', '"confidence":0.0,'),
+      );
+    }
+    expect(verifier.finish()).toMatchObject({
+      ok: true,
+      profiles: { 'cps-python/12': 3 },
+      warnings: { unauthenticated_field: 3 },
+    });
+  });
+
+  test('release 1.5.3, 13 keys, sealed by two epochs of a keyring', async () => {
+    const list = await records('python-1.5.3-chain-two-epochs.json');
+    const ring = JSON.parse(await readText('capsule/python-keyring-3-epochs.json')) as {
+      epochs: { public_key_hex: string }[];
+    };
+    const epochs = ring.epochs.map((epoch) => publicKey('Ed25519', fromHex(epoch.public_key_hex)));
+    expect(check(list, { keys: epochs })).toMatchObject({
+      ok: true,
+      count: 4,
+      profiles: { 'cps-python/13': 4 },
+      keys: { [keyId(epochs[0]!)]: 2, [keyId(epochs[1]!)]: 2 },
+      warnings: {},
+    });
+    expect(check(list, { keys: [epochs[2]!] }).failures.map((f) => f.error)).toEqual(
+      [0, 1, 2, 3].map((i) => `Signature verification failed at sequence ${i}`),
+    );
+  });
+});

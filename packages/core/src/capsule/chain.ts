@@ -1,0 +1,278 @@
+import { BullaError } from '../error.ts';
+import { JsonObject } from '../json/index.ts';
+import { isInteger, toNumber } from './access.ts';
+import {
+  type CanonicalRecord,
+  readObject,
+  type Verdict,
+  type VerifyOptions,
+  verifyCanonical,
+  verifyCapsule,
+} from './verify.ts';
+
+/** What chaining looks at in one record. */
+export interface ChainLink {
+  readonly id: string | null;
+  /** Null when the record has none that is a plain integer. */
+  readonly sequence: number | null;
+  readonly previous_hash: string | null;
+  readonly hash: string;
+}
+
+export interface ChainFailure {
+  /** The place of the record in the order in which the records came, from 0; null for the chain as a whole. */
+  readonly index: number | null;
+  readonly sequence: number | null;
+  readonly id: string | null;
+  /**
+   * `missing_hash`, `sequence_gap`, `out_of_order`, `duplicate_record`, `genesis_previous_hash`, `broken_link`; in
+   * cryptographic mode every code of `Verdict`; at the end `length_mismatch`, `head_mismatch`.
+   */
+  readonly code: string;
+  /** The sentence of the reference where it has one. */
+  readonly error: string;
+}
+
+interface Place {
+  readonly sequence: number;
+  readonly hash: string;
+}
+
+/** Everything that a chain check remembers, as plain data: save it, and go on later from there. */
+export interface ChainState {
+  readonly v: 1;
+  readonly mode: 'structural' | 'cryptographic';
+  /** How many records came. */
+  readonly count: number;
+  /** Records with no failure of their own. */
+  readonly verified: number;
+  /** The last record that continues the chain. */
+  readonly head: Place | null;
+  /** A record after `head` that does not continue it; if the next one continues this one, it is the head. */
+  readonly stray: Place | null;
+  readonly failureCount: number;
+  readonly failures: readonly ChainFailure[];
+  readonly profiles: Readonly<Record<string, number>>;
+  /** How many records each key signed, by its full id. */
+  readonly keys: Readonly<Record<string, number>>;
+  readonly warnings: Readonly<Record<string, number>>;
+}
+
+export interface ChainReport extends Omit<ChainState, 'v' | 'stray'> {
+  readonly ok: boolean;
+  /** `empty` when no record came: nothing was checked, so nothing is good. */
+  readonly outcome: 'ok' | 'failed' | 'empty';
+}
+
+interface CommonOptions {
+  /** How many records there must be. */
+  readonly expectLength?: number;
+  /** The hash that the last record must have. */
+  readonly expectHead?: string;
+  /** How many failures are kept; all are counted. Default 1,000. */
+  readonly maxFailures?: number;
+  /** Go on from here. */
+  readonly from?: ChainState;
+}
+
+/** Trust the stored hashes, and look at sequence and linkage alone. */
+export interface StructuralOptions extends CommonOptions {
+  readonly mode: 'structural';
+  readonly allowNonFinite?: boolean;
+}
+
+/** Also recompute every hash and check every signature. */
+export interface CryptographicOptions extends CommonOptions, VerifyOptions {
+  readonly mode?: 'cryptographic';
+}
+
+export type ChainOptions = StructuralOptions | CryptographicOptions;
+
+export interface ChainVerifier {
+  /** Checks the next record, in the order of the chain: text, bytes, parsed, or with its canonical text. */
+  push(record: AnyRecord): void;
+  /**
+   * The same for a record that was verified elsewhere, such as in a worker. Throws `CAPSULE_CHAIN_VERDICT` when
+   * the mode is cryptographic and there is no verdict.
+   */
+  pushLink(link: ChainLink, verdict?: Verdict): void;
+  /** What is known so far; the check can go on. */
+  state(): ChainState;
+  /** The result so far; length and head are compared here. */
+  finish(): ChainReport;
+}
+
+/**
+ * Checks a chain record by record in constant memory: it remembers two records' places and running counts. All
+ * failures are told, not only the first: after a gap, a foreign record or a repetition it finds the chain again
+ * where a later record continues it. An id that returns far from its first place is told only by its sequence.
+ * Without `expectLength` or `expectHead` a chain that was cut off at its end passes: nothing in it can tell.
+ * Throws `CAPSULE_CHAIN_STATE` for a `from` of another mode or version.
+ */
+export function createChainVerifier(options: ChainOptions): ChainVerifier {
+  const { from } = options;
+  const mode = options.mode ?? 'cryptographic';
+  if (from !== undefined && (from.v !== 1 || from.mode !== mode)) {
+    throw new BullaError('CAPSULE_CHAIN_STATE', `The saved state is not one of a ${mode} check, version 1.`);
+  }
+  const maxFailures = options.maxFailures ?? 1000;
+  let { count, verified, head, stray, failureCount } = from ?? START;
+  const failures = [...(from?.failures ?? [])];
+  const profiles = { ...from?.profiles };
+  const keys = { ...from?.keys };
+  const warnings = { ...from?.warnings };
+
+  const fail = (failure: ChainFailure) => {
+    failureCount++;
+    if (failures.length < maxFailures) failures.push(failure);
+  };
+
+  const pushLink = (link: ChainLink, verdict?: Verdict) => {
+    if (mode === 'cryptographic' && verdict === undefined) {
+      throw new BullaError(
+        'CAPSULE_CHAIN_VERDICT',
+        'A cryptographic check needs the verdict on every record.',
+      );
+    }
+    const index = count++;
+    const before = failureCount;
+    const { id, sequence } = link;
+    const problem = linkProblem(link, head, stray);
+    // Of a record that has no hash the verdict says all there is to say.
+    if (problem !== undefined && !(link.hash === '' && verdict?.ok === false))
+      fail({ index, sequence, id, ...problem });
+    if (verdict !== undefined && !verdict.ok) {
+      fail({ index, sequence, id, code: verdict.code, error: sentence(verdict, sequence) });
+    }
+    if (link.hash !== '' && sequence !== null) {
+      if (problem === undefined) [head, stray] = [{ sequence, hash: link.hash }, null];
+      else if (problem.code !== 'duplicate_record') stray = { sequence, hash: link.hash };
+    }
+    if (failureCount === before) verified++;
+    if (verdict?.ok) {
+      tally(profiles, `${verdict.profile}/${verdict.form}`);
+      tally(keys, verdict.key!);
+      for (const { code } of verdict.warnings) tally(warnings, code);
+    }
+  };
+
+  const state = (): ChainState => ({
+    ...{ v: 1, mode, count, verified, head, stray, failureCount, failures: [...failures] },
+    ...{ profiles: { ...profiles }, keys: { ...keys }, warnings: { ...warnings } },
+  });
+
+  return {
+    pushLink,
+    push(record) {
+      const allowNonFinite = options.allowNonFinite === true;
+      const trusting = options.mode === 'structural';
+      if (isCanonicalRecord(record)) {
+        const link = canonicalLink(record, allowNonFinite);
+        return pushLink(link, trusting ? undefined : verifyCanonical(record, options));
+      }
+      const stored = readObject(record, { allowNonFinite });
+      if (!(stored instanceof JsonObject)) return pushLink(NOWHERE, stored);
+      pushLink(chainLink(stored), trusting ? undefined : verifyCapsule(stored, options));
+    },
+    state,
+    finish() {
+      const whole = { index: null, sequence: null, id: null };
+      const last = (stray ?? head)?.hash;
+      const { expectLength, expectHead } = options;
+      const end: ChainFailure[] = [];
+      if (expectLength !== undefined && count !== expectLength) {
+        const error = `Length mismatch: expected ${expectLength} records, got ${count}`;
+        end.push({ ...whole, code: 'length_mismatch', error });
+      }
+      if (expectHead !== undefined && last !== expectHead) {
+        const error = `Head mismatch: expected ${expectHead}, got ${last ?? 'none'}`;
+        end.push({ ...whole, code: 'head_mismatch', error });
+      }
+      const { v: _, stray: __, ...known } = state();
+      const total = failureCount + end.length;
+      const outcome = count === 0 ? 'empty' : total === 0 ? 'ok' : 'failed';
+      const all = [...known.failures, ...end];
+      return { ok: outcome === 'ok', outcome, ...known, failureCount: total, failures: all };
+    },
+  };
+}
+
+const START = {
+  count: 0,
+  verified: 0,
+  head: null,
+  stray: null,
+  failureCount: 0,
+} satisfies Partial<ChainState>;
+
+/** What is wrong with the place of a record, by the order of the reference's checks: sequence, then linkage. */
+function linkProblem(
+  { sequence, previous_hash, hash }: ChainLink,
+  head: Place | null,
+  stray: Place | null,
+): { code: string; error: string } | undefined {
+  if (hash === '') return { code: 'missing_hash', error: 'The record has no hash.' };
+  const last = stray ?? head;
+  if (last === null && sequence === 0) {
+    if (previous_hash === null) return undefined;
+    return { code: 'genesis_previous_hash', error: 'Genesis Capsule has previous_hash (should be null)' };
+  }
+  const follows = (place: Place | null) => place !== null && sequence === place.sequence + 1;
+  for (const place of [head, stray]) if (follows(place) && previous_hash === place!.hash) return undefined;
+  if (follows(head) || follows(stray)) {
+    return { code: 'broken_link', error: `Chain broken: previous_hash mismatch at sequence ${sequence}` };
+  }
+  const expected = last === null ? 0 : last.sequence + 1;
+  const error = `Sequence gap: expected ${expected}, got ${sequence ?? 'none'}`;
+  if (sequence === null || sequence > expected) return { code: 'sequence_gap', error };
+  return { code: hash === head?.hash || hash === stray?.hash ? 'duplicate_record' : 'out_of_order', error };
+}
+
+const NOWHERE: ChainLink = { id: null, sequence: null, previous_hash: null, hash: '' };
+
+type AnyRecord = string | Uint8Array | JsonObject | CanonicalRecord;
+
+function isCanonicalRecord(record: AnyRecord): record is CanonicalRecord {
+  return typeof record === 'object' && !(record instanceof JsonObject) && 'canonical' in record;
+}
+
+const CONTENT_CODES = new Set([
+  'hash_mismatch',
+  'missing_hash',
+  'malformed_hex',
+  'not_an_object',
+  'case_twin',
+]);
+
+function sentence({ code, message }: Verdict, sequence: number | null): string {
+  const at = `at sequence ${sequence ?? 'none'}`;
+  if (code === 'hash_mismatch') return `Content hash mismatch ${at}`;
+  return CONTENT_CODES.has(code) || code.startsWith('JSON_')
+    ? message
+    : `Signature verification failed ${at}`;
+}
+
+function tally(counts: Record<string, number>, name: string): void {
+  counts[name] = (counts[name] ?? 0) + 1;
+}
+
+/** The place of a sealed record in its chain; a missing `previous_hash` counts as null. */
+export function chainLink(record: JsonObject): ChainLink {
+  const [id, hash, previous] = [record.get('id'), record.get('hash'), record.get('previous_hash')];
+  const sequence = record.get('sequence');
+  const place = isInteger(sequence) ? toNumber(sequence)! : Number.NaN;
+  return {
+    id: typeof id === 'string' ? id : null,
+    sequence: Number.isSafeInteger(place) ? place : null,
+    // What is neither null nor a string links to nothing.
+    previous_hash: previous === undefined || previous === null ? null : String(previous),
+    hash: typeof hash === 'string' ? hash : '',
+  };
+}
+
+/** The same for a record that stores its canonical text: only what that text says counts, never a column beside it. */
+export function canonicalLink(record: CanonicalRecord, allowNonFinite = false): ChainLink {
+  const content = readObject(record.canonical, { allowNonFinite });
+  const link = content instanceof JsonObject ? chainLink(content) : NOWHERE;
+  return { ...link, hash: typeof record.hash === 'string' ? record.hash : '' };
+}

@@ -1,0 +1,83 @@
+/**
+ * Capsules: sealed, chained, content-addressed records of what an agent did, by the Capsule Protocol. Everything
+ * here is pure; ids, moments and keys are passed in. `createCapsule` makes a record, `lint` says what keeps it from
+ * being sealed, `seal` seals it, `verifyCapsule` and `createChainVerifier` check records and chains, whoever made
+ * them. Errors are `BullaError` with a code that starts with `CAPSULE_`; verdicts are returned, never thrown.
+ */
+export {
+  type ChainFailure,
+  type ChainLink,
+  type ChainOptions,
+  type ChainReport,
+  type ChainState,
+  type ChainVerifier,
+  canonicalLink,
+  chainLink,
+  createChainVerifier,
+} from './chain.ts';
+export {
+  type CapsuleInput,
+  type CreateOptions,
+  createCapsule,
+  fromDict,
+  fromSealedDict,
+  toDict,
+  toSealedDict,
+} from './dict.ts';
+export type { KeySource } from './keys.ts';
+export { type LintFinding, lint } from './lint.ts';
+export {
+  AUTHORITY_TYPES,
+  type Authority,
+  type AuthorityType,
+  CAPSULE_TYPES,
+  type Capsule,
+  type CapsuleType,
+  type Context,
+  type Data,
+  type DataObject,
+  type Execution,
+  type Form,
+  OUTCOME_STATUSES,
+  type Outcome,
+  type OutcomeStatus,
+  type Reasoning,
+  type ReasoningOption,
+  SEAL_FIELDS,
+  type Seal,
+  type SealedCapsule,
+  type ToolCall,
+  TRIGGER_TYPES,
+  type Trigger,
+  type TriggerType,
+} from './model.ts';
+export {
+  CapsuleLintError,
+  exportSealed,
+  type HashedCapsule,
+  hashCapsule,
+  type SealOptions,
+  type SealSyncOptions,
+  seal,
+  sealAndExport,
+  sealSync,
+  signHashed,
+} from './seal.ts';
+export { isIsoTimestamp, isoTimestamp } from './time.ts';
+export {
+  type CapsuleUri,
+  formatCapsuleUri,
+  parseCapsuleUri,
+  resolveFragment,
+  type UriOptions,
+  type UriParts,
+} from './uri.ts';
+export { type ValidateOptions, type Validation, type ValidationCategory, validate } from './validate.ts';
+export {
+  type CanonicalRecord,
+  type Verdict,
+  type VerifyOptions,
+  verifyCanonical,
+  verifyCapsule,
+  type Warning,
+} from './verify.ts';

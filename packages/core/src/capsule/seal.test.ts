@@ -1,0 +1,265 @@
+import fc from 'fast-check';
+import { describe, expect, inject, test } from 'vitest';
+import { digest } from '../canon/index.ts';
+import { keyId, localSigner, publicKey, type Signer } from '../crypto/index.ts';
+import { BullaError } from '../error.ts';
+import { float, JsonNumber, JsonObject, type JsonValue, parse } from '../json/index.ts';
+import {
+  type Capsule,
+  type CapsuleInput,
+  CapsuleLintError,
+  createCapsule,
+  createChainVerifier,
+  exportSealed,
+  fromSealedDict,
+  hashCapsule,
+  SEAL_FIELDS,
+  seal,
+  sealAndExport,
+  sealSync,
+  signHashed,
+  verifyCapsule,
+} from './index.ts';
+
+const id = 'a1b2c3d4-e5f6-7890-abcd-ef1234567890';
+const now = new Date('2026-01-15T12:00:00Z');
+const signedAt = new Date('2026-01-15T12:00:01.5Z');
+const signer = localSigner('Ed25519', new Uint8Array(32).fill(1));
+const pqSigner = localSigner('ML-DSA-65', new Uint8Array(32).fill(2));
+const key = publicKey('Ed25519', signer.publicKey);
+const pqKey = publicKey('ML-DSA-65', pqSigner.publicKey);
+const create = (input: CapsuleInput = {}, specVersion = false) =>
+  createCapsule(input, { id, now, specVersion });
+
+async function thrown(run: () => unknown): Promise<BullaError> {
+  try {
+    await run();
+  } catch (error) {
+    if (error instanceof BullaError) return error;
+    throw error;
+  }
+  throw new Error('nothing was thrown');
+}
+
+describe('seal', () => {
+  test('hashes the cps bytes and signs the 64 characters of the hash', async () => {
+    const sealed = await seal(create(), signer, { signedAt });
+    expect(sealed).toEqual({
+      ...create(),
+      hash: 'e6266f6d907a02e1f3531dc354765c0bca506180b91c1f5892a544b81bcf8dee',
+      // Ed25519 is deterministic (RFC 8032 §5.1.6); the seed is 32 bytes of 0x01.
+      signature:
+        '59032a1b43919b9031fba09d2365b1b5b1f0ca363fac6b75cbdba27516e9ab4b1c833932b09678d6a0b28ab85496bc6063f58553995c415cb3922c704193ce06',
+      signature_pq: '',
+      signed_at: '2026-01-15T12:00:01.500000+00:00',
+      signed_by: '8a88e3dd7409f195',
+    });
+    expect(Object.keys(sealed).slice(-5)).toEqual([...SEAL_FIELDS]);
+    expect(sealSync(create(), signer, { signedAt })).toEqual(sealed);
+  });
+
+  test.each([false, true])('what is sealed with 13 keys: %s, verifies', async (specVersion) => {
+    const sealed = await seal(create({ domain: 'x' }, specVersion), signer, { signedAt });
+    expect(verifyCapsule(exportSealed(sealed), { keys: [key] })).toEqual({
+      ok: true,
+      code: 'ok',
+      message: '',
+      profile: 'cps-python',
+      form: specVersion ? '13' : '12',
+      key: keyId(key),
+      pqKey: null,
+      unauthenticated: ['signed_at', 'signed_by'],
+      warnings: [],
+    });
+  });
+
+  test('adds an ML-DSA-65 signature over the same hash', async () => {
+    const sealed = await seal(create(), signer, { signedAt, pqSigner });
+    expect(sealed.signature_pq).toMatch(/^[0-9a-f]{6618}$/);
+    const verdict = verifyCapsule(exportSealed(sealed), { keys: [key], pqKeys: [pqKey], requirePq: true });
+    expect([verdict.code, verdict.pqKey, verdict.warnings]).toEqual(['ok', keyId(pqKey), []]);
+  });
+
+  test('waits for a signer that answers later, and keeps what it hashed', async () => {
+    const slow: Signer = { ...signer, sign: async (message) => signer.sign(message) };
+    const capsule = { ...create() } as { -readonly [K in keyof Capsule]: Capsule[K] };
+    const sealing = seal(capsule, slow, { signedAt: '2026-01-15T12:00:01.500000+00:00' });
+    capsule.domain = 'changed meanwhile';
+    expect(await sealing).toEqual(sealSync(create(), signer, { signedAt }));
+  });
+
+  test('a batch may be hashed first and signed afterwards', () => {
+    const first = hashCapsule(create());
+    const second = hashCapsule(create({ sequence: 1, previous_hash: first.hash }));
+    for (const hashed of [first, second]) {
+      expect(signHashed(hashed, signer, { signedAt })).toEqual(
+        sealAndExport(hashed.content, signer, { signedAt }),
+      );
+    }
+    const verifier = createChainVerifier({ keys: [key] });
+    for (const hashed of [first, second]) verifier.push(signHashed(hashed, signer, { signedAt }).text);
+    expect(verifier.finish()).toMatchObject({ ok: true, count: 2 });
+  });
+
+  test('refuses what is sealed already', async () => {
+    const sealed = sealSync(create(), signer, { signedAt });
+    expect((await thrown(() => seal(sealed, signer, { signedAt }))).code).toBe('CAPSULE_SEALED');
+    expect(
+      (await thrown(() => sealSync({ ...sealed, hash: '' } as Capsule, signer, { signedAt }))).path,
+    ).toBe('/signature');
+  });
+
+  test('refuses with every finding at once', async () => {
+    const error = await thrown(() =>
+      seal(create({ sequence: 1, authority: { type: 'policy' } }), signer, { signedAt }),
+    );
+    expect(error).toBeInstanceOf(CapsuleLintError);
+    expect([error.code, error.path]).toEqual(['CAPSULE_LINT', '/previous_hash']);
+    expect((error as CapsuleLintError).findings.map((f) => f.code)).toEqual([
+      'chain_rule',
+      'policy_reference_missing',
+    ]);
+    expect(error.message).toBe(
+      'The capsule cannot be sealed. /previous_hash chain_rule: Only the genesis capsule has no previous_hash. ' +
+        '/authority/policy_reference policy_reference_missing: Authority of the type policy names its rule.',
+    );
+  });
+
+  test('refuses keys of another algorithm, odd moments, and signers that answer nonsense', async () => {
+    const mute: Signer = { ...signer, sign: () => new Uint8Array(3) };
+    expect((await thrown(() => seal(create(), pqSigner, { signedAt }))).code).toBe('CAPSULE_SIGNER');
+    expect((await thrown(() => seal(create(), signer, { signedAt, pqSigner: signer }))).code).toBe(
+      'CAPSULE_SIGNER',
+    );
+    expect((await thrown(() => seal(create(), mute, { signedAt }))).code).toBe('CAPSULE_SIGNER');
+    expect((await thrown(() => seal(create(), signer, { signedAt: '2026-01-15' }))).code).toBe(
+      'CAPSULE_TIMESTAMP',
+    );
+    expect((await thrown(() => seal(create(), signer, { signedAt: new Date(Number.NaN) }))).code).toBe(
+      'CAPSULE_TIMESTAMP',
+    );
+  });
+});
+
+describe('exportSealed', () => {
+  const sealed = sealSync(
+    create({ reasoning: { confidence: 1 }, outcome: { metrics: { 10: 1, 9: 0.5 } } }),
+    signer,
+    { signedAt },
+  );
+
+  test('writes the canonical content, then the seal, and always the same bytes', () => {
+    const text = exportSealed(sealed);
+    expect(text).toContain('"confidence":1.0,');
+    expect(text).toContain('"metrics":{"10":1,"9":0.5}');
+    expect((parse(text) as JsonObject).keys.slice(-6)).toEqual(['type', ...SEAL_FIELDS]);
+    expect(exportSealed(fromSealedDict(parse(text)))).toBe(text);
+    expect(
+      sealAndExport(
+        create({ reasoning: { confidence: 1 }, outcome: { metrics: { 9: 0.5, 10: 1 } } }),
+        signer,
+        { signedAt },
+      ),
+    ).toEqual({ sealed, text });
+  });
+
+  test('refuses a record that was changed since', async () => {
+    expect((await thrown(() => exportSealed({ ...sealed, domain: 'x' }))).code).toBe('CAPSULE_EXPORT');
+    expect((await thrown(() => exportSealed({ ...sealed, extra: 1 } as never))).code).toBe('CAPSULE_EXPORT');
+  });
+
+  test('gives a parsed number its canonical digits', () => {
+    const odd = create({ outcome: { result: new JsonNumber('1.50') } });
+    const { sealed: record, text } = sealAndExport(odd, signer, { signedAt });
+    expect(text).toContain('"result":1.5,');
+    expect(record.hash).toBe(digest(create({ outcome: { result: float(1.5) } }), 'cps'));
+  });
+});
+
+describe('any capsule', { timeout: 120_000 * inject('soak') }, () => {
+  const text = fc.string({ unit: 'grapheme', maxLength: 20 });
+  const number = fc.oneof(
+    fc.maxSafeInteger().map((n) => (Object.is(n, -0) ? 0 : n)),
+    fc.double({ min: 0.0001, max: 1e14, noNaN: true }),
+  );
+  const { data } = fc.letrec((tie) => ({
+    data: fc.oneof(
+      { maxDepth: 3 },
+      text,
+      number,
+      fc.boolean(),
+      fc.constant(null),
+      fc.array(tie('data'), { maxLength: 4 }),
+      tie('object'),
+    ),
+    object: fc.dictionary(fc.string({ maxLength: 6 }), tie('data'), { maxKeys: 4 }),
+  }));
+  const object = fc.dictionary(fc.string({ maxLength: 6 }), data as fc.Arbitrary<never>, { maxKeys: 4 });
+  const unit = fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0.0001, max: 1, noNaN: true }));
+  const input = fc.record({
+    type: fc.constantFrom('agent' as const, 'tool' as const),
+    domain: text,
+    trigger: fc.record({ source: text, request: text, user_id: fc.option(text) }),
+    context: fc.record({ agent_id: text, environment: object }),
+    reasoning: fc.record({
+      confidence: unit,
+      selected_option: fc.constant('a'),
+      options: unit.map((feasibility) => [
+        { id: 'a', description: 'A', selected: true, feasibility },
+        { id: 'b', description: 'B', rejection_reason: 'no' },
+      ]),
+    }),
+    execution: fc.record({
+      tool_calls: fc.array(
+        fc.record({ tool: text, arguments: object, result: data as fc.Arbitrary<never> }),
+        { maxLength: 2 },
+      ),
+    }),
+    outcome: fc.record({
+      result: data as fc.Arbitrary<never>,
+      metrics: object,
+      side_effects: fc.array(text, { maxLength: 3 }),
+    }),
+  });
+
+  test('verifies after export and parse, and no longer when any leaf is flipped', () => {
+    fc.assert(
+      fc.property(input, fc.boolean(), fc.nat(), (given, specVersion, pick) => {
+        const exported = sealAndExport(create(given, specVersion), signer, { signedAt }).text;
+        const record = parse(exported) as JsonObject;
+        expect(verifyCapsule(exported, { keys: [key] })).toMatchObject({
+          code: 'ok',
+          profile: 'cps-python',
+          warnings: [],
+        });
+        const paths = leaves(record);
+        const path = paths[pick % paths.length]!;
+        const altered = flipped(record, path) as JsonObject;
+        expect(verifyCapsule(altered, { keys: [key] }).code, path.join('/')).toBe('hash_mismatch');
+      }),
+      { numRuns: 200 * inject('soak') },
+    );
+  });
+
+  /** The paths to all leaves of the content. */
+  function leaves(record: JsonObject): (string | number)[][] {
+    const found: (string | number)[][] = [];
+    const walk = (value: JsonValue, path: (string | number)[]) => {
+      if (value instanceof JsonObject && value.size > 0) for (const [k, v] of value) walk(v, [...path, k]);
+      else if (Array.isArray(value) && value.length > 0) value.forEach((v, i) => void walk(v, [...path, i]));
+      else found.push(path);
+    };
+    walk(record, []);
+    return found.filter(([top]) => !(SEAL_FIELDS as readonly unknown[]).includes(top));
+  }
+
+  function flipped(value: JsonValue, [step, ...rest]: (string | number)[]): JsonValue {
+    if (step !== undefined && value instanceof JsonObject)
+      return JsonObject.from([...value].map(([k, v]) => [k, k === step ? flipped(v, rest) : v]));
+    if (step !== undefined) return (value as JsonValue[]).map((v, i) => (i === step ? flipped(v, rest) : v));
+    if (typeof value === 'string') return `${value}x`;
+    if (typeof value === 'boolean') return !value;
+    if (value instanceof JsonNumber) return new JsonNumber(value.lexeme === '7' ? '8' : '7');
+    return value === null ? false : null;
+  }
+});

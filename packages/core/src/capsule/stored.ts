@@ -1,0 +1,164 @@
+import { canonicalize, digestText, type ProfileId } from '../canon/index.ts';
+import { BullaError, pointer } from '../error.ts';
+import { JsonNumber, JsonObject, type JsonValue } from '../json/index.ts';
+import { CONTENT, type Form, SEAL_FIELDS } from './model.ts';
+
+/** A record taken apart: what a seal can cover, and what no capsule seal covers. */
+export interface StoredRecord {
+  /** The content keys that are there, as they are stored. */
+  readonly content: JsonObject;
+  readonly unknownKeys: readonly string[];
+}
+
+const KNOWN: ReadonlySet<string> = new Set<string>([...CONTENT['13'], ...SEAL_FIELDS]);
+
+export function takeApart(record: JsonObject): StoredRecord {
+  const keys: string[] = [];
+  const values: JsonValue[] = [];
+  const unknownKeys: string[] = [];
+  for (let i = 0; i < record.size; i++) {
+    const key = record.keys[i]!;
+    if (!KNOWN.has(key)) {
+      unknownKeys.push(key);
+    } else if (!(SEAL_FIELDS as readonly string[]).includes(key)) {
+      keys.push(key);
+      values.push(record.values[i]!);
+    }
+  }
+  return { content: new JsonObject(keys, values), unknownKeys };
+}
+
+/**
+ * Whether some reader could take the key for one of the record's own: Go, for one, ignores case when it reads
+ * JSON, and folds the long s and the Kelvin sign.
+ */
+export function isCaseTwin(key: string): boolean {
+  return KNOWN.has(key.toUpperCase().toLowerCase());
+}
+
+/** Under which reading the stored content has the stored hash. */
+export interface Match {
+  readonly profile: ProfileId;
+  readonly form: Form;
+  /** `spec_version` is in the record, but not in what was hashed. */
+  readonly specVersionLeftOut: boolean;
+  /** Content keys that are not in the record and were hashed as null. */
+  readonly hashedAsNull: readonly string[];
+}
+
+/**
+ * Looks for the profile and form under which the content, exactly as it is stored, has the hash: Python's form,
+ * then the seed's, then both without a `spec_version` that a newer release wrote into an old record, then the
+ * TypeScript reference's with its guard. Returns what refused the content, if anything did, where none matches.
+ */
+export function matchHash(
+  content: JsonObject,
+  hash: string,
+  nonFinite: boolean,
+): { match: Match } | { match: null; refusal: BullaError | undefined } {
+  const stored: Form = content.has('spec_version') ? '13' : '12';
+  const older = stored === '13' ? without(content, 'spec_version') : undefined;
+  const tried: string[] = [];
+  let refusal: BullaError | undefined;
+  const fits = (value: JsonObject, profile: ProfileId): boolean => {
+    try {
+      const text = canonicalize(value, profile, { nonFinite });
+      if (tried.includes(text)) return false;
+      tried.push(text);
+      return digestText(text, profile) === hash;
+    } catch (error) {
+      if (!(error instanceof BullaError)) throw error;
+      refusal ??= error;
+      return false;
+    }
+  };
+  for (const value of older === undefined ? [content] : [content, older]) {
+    for (const profile of ['cps-python', 'cps'] as const) {
+      if (!fits(value, profile)) continue;
+      const specVersionLeftOut = value === older;
+      const form = specVersionLeftOut ? '12' : stored;
+      return { match: { profile, form, specVersionLeftOut, hashedAsNull: [] } };
+    }
+  }
+  if (fits(content, 'cps-ts')) {
+    const hashedAsNull = CONTENT['13'].filter((key) => !content.has(key));
+    return { match: { profile: 'cps-ts', form: '13', specVersionLeftOut: false, hashedAsNull } };
+  }
+  return { match: null, refusal };
+}
+
+function without(object: JsonObject, left: string): JsonObject {
+  const at = object.indexOf(left);
+  return new JsonObject(object.keys.toSpliced(at, 1), object.values.toSpliced(at, 1));
+}
+
+/** A number in a record that a reader may take for another one than was hashed. */
+export interface OddNumber {
+  readonly path: string;
+  readonly kind: 'non_finite' | 'inexact_number';
+}
+
+/**
+ * Finds numbers whose stored digits say more than the double that was hashed, so that they could be altered
+ * unnoticed, and NaN and the infinities, which are no JSON. Never recurses.
+ */
+export function oddNumbers(content: JsonObject): OddNumber[] {
+  const found: OddNumber[] = [];
+  const open: { value: JsonValue; key: string | number; parent: Trail | undefined }[] = [];
+  const enter = (value: JsonValue, trail: Trail | undefined) => {
+    const keys = value instanceof JsonObject ? value.keys : undefined;
+    const values = value instanceof JsonObject ? value.values : (value as JsonValue[]);
+    for (let i = values.length - 1; i >= 0; i--) {
+      const child = values[i]!;
+      if (typeof child === 'object' && child !== null)
+        open.push({ value: child, key: keys === undefined ? i : keys[i]!, parent: trail });
+    }
+  };
+  enter(content, undefined);
+  for (let item = open.pop(); item !== undefined; item = open.pop()) {
+    const { value, key, parent } = item;
+    if (value instanceof JsonNumber) {
+      const kind = oddity(value.lexeme);
+      if (kind !== undefined) found.push({ path: pathOf({ key, parent }), kind });
+    } else {
+      enter(value, { key, parent });
+    }
+  }
+  return found;
+}
+
+interface Trail {
+  readonly key: string | number;
+  readonly parent: Trail | undefined;
+}
+
+function pathOf(trail: Trail): string {
+  const segments: (string | number)[] = [];
+  for (let step: Trail | undefined = trail; step !== undefined; step = step.parent)
+    segments.unshift(step.key);
+  return pointer(segments);
+}
+
+function oddity(lexeme: string): OddNumber['kind'] | undefined {
+  // An integer is hashed digit by digit.
+  if (/^-?[0-9]+$/.test(lexeme)) return undefined;
+  const double = Number(lexeme);
+  if (!Number.isFinite(double)) return 'non_finite';
+  if (lexeme === `${double}` || decimal(lexeme) === decimal(`${double}`)) return undefined;
+  return 'inexact_number';
+}
+
+/** A number text as its digits without zeros at either end and a power of ten, so that `1.50` and `15e-1` are one. */
+function decimal(text: string): string {
+  const [, sign, whole, fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(
+    text,
+  )!;
+  const all = (whole! + fraction).replace(/^0+/, '');
+  let end = all.length;
+  // Not by a regular expression, which would take quadratic time over zeros inside the number.
+  while (end > 0 && all.charCodeAt(end - 1) === 48) end--;
+  const digits = all.slice(0, end);
+  if (digits === '') return '0';
+  const power = BigInt(exponent) - BigInt(fraction.length) + BigInt(all.length - digits.length);
+  return `${sign}${digits}e${power}`;
+}

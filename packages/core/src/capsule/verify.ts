@@ -1,0 +1,269 @@
+import { canonicalize, digestText, type ProfileId } from '../canon/index.ts';
+import { fromHex, type PublicKey, toUtf8, verify } from '../crypto/index.ts';
+import { BullaError, pointer } from '../error.ts';
+import { JsonObject, type JsonValue, parse } from '../json/index.ts';
+import { candidates, type KeySource, namesOf } from './keys.ts';
+import type { Form } from './model.ts';
+import { isCaseTwin, matchHash, oddNumbers, takeApart } from './stored.ts';
+
+export interface VerifyOptions {
+  /** The Ed25519 keys to trust. */
+  readonly keys: KeySource;
+  /** The ML-DSA-65 keys to trust. Default none: a post-quantum signature is then not checked, and a warning says so. */
+  readonly pqKeys?: readonly PublicKey[];
+  /** Refuse a record whose post-quantum signature is missing or cannot be checked. Default false. */
+  readonly requirePq?: boolean;
+  /** Read the bare NaN and Infinity tokens that Python writes. Default false. */
+  readonly allowNonFinite?: boolean;
+}
+
+export interface Warning {
+  /**
+   * `unauthenticated_field`, `hashed_as_null`, `typescript_profile`, `signed_by_mismatch`, `pq_missing`,
+   * `pq_unchecked`, `non_finite`, `inexact_number`, `not_canonical`.
+   */
+  readonly code: string;
+  /** JSON Pointer of the place. */
+  readonly path: string;
+  readonly message: string;
+}
+
+export interface Verdict {
+  readonly ok: boolean;
+  /**
+   * The reference's `missing_hash`, `missing_signature`, `malformed_hex`, `hash_mismatch`, `invalid_signature`,
+   * `unsupported_algorithm`, `pq_verification_failed`, `ok`; ours `not_an_object`, `case_twin`, `unknown_key`,
+   * `pq_missing`, `pq_unknown_key`; and the parser's `JSON_…` for what is not strict JSON.
+   */
+  readonly code: string;
+  readonly message: string;
+  /** The profile under which the content has its hash; `verbatim` for a stored canonical text. */
+  readonly profile: ProfileId | 'verbatim' | null;
+  readonly form: Form | null;
+  /** The full id (SHA3-256 of the public key) of the key that verified. */
+  readonly key: string | null;
+  readonly pqKey: string | null;
+  /** Top-level fields that stand in the record but are proved by nothing; `signed_at` is always one of them. */
+  readonly unauthenticated: readonly string[];
+  readonly warnings: readonly Warning[];
+}
+
+/**
+ * Verifies one sealed record as it is stored: text, bytes, or a parsed value. Nothing is normalised, filled in or
+ * dropped before hashing, and no schema is required. Never throws for a bad record; throws only
+ * `CRYPTO_ALGORITHM_UNAVAILABLE` where the runtime lacks an algorithm. A pass does not prove when the record was
+ * made, that it is true, or that no record is missing after it.
+ */
+export function verifyCapsule(sealed: JsonValue | Uint8Array, options: VerifyOptions): Verdict {
+  const record = readObject(sealed, options);
+  if (!(record instanceof JsonObject)) return record;
+  const { content, unknownKeys } = takeApart(record);
+  const twin = unknownKeys.find(isCaseTwin);
+  if (twin !== undefined) {
+    return refusal(
+      'case_twin',
+      `The key ${JSON.stringify(twin)} could be taken for one of the capsule's own.`,
+    );
+  }
+  const seal = readSeal((key) => record.get(key));
+  if ('code' in seal) return seal;
+
+  const found = matchHash(content, seal.hash, options.allowNonFinite === true);
+  if (found.match === null) {
+    const why = found.refusal === undefined ? '.' : `: ${found.refusal.message}`;
+    return refusal('hash_mismatch', `The stored content does not have the stored hash${why}`);
+  }
+  const { profile, form, specVersionLeftOut, hashedAsNull } = found.match;
+  const outside = specVersionLeftOut ? ['spec_version', ...unknownKeys] : unknownKeys;
+  const warnings: Warning[] = [
+    ...outside.map((key) => warning('unauthenticated_field', [key], 'The hash does not cover this field.')),
+    ...hashedAsNull.map((key) => warning('hashed_as_null', [key], 'The field is missing; null was hashed.')),
+    ...oddNumbers(content).map(({ path, kind }) => ({ code: kind, path, message: ODD[kind] })),
+  ];
+  if (profile === 'cps-ts') {
+    warnings.push(
+      warning('typescript_profile', [], 'Only the TypeScript reference gives this content this hash.'),
+    );
+  }
+  return checkSignatures(seal, { profile, form, outside, warnings }, options);
+}
+
+const ODD = {
+  non_finite: 'NaN and Infinity are not JSON, and the protocol prohibits them.',
+  inexact_number: 'The hash covers the nearest double, not all of these digits.',
+} as const;
+
+/** A record that stores the hashed text itself, as the explorer's bundle and agent-capsule's database do. */
+export interface CanonicalRecord {
+  readonly canonical: string;
+  readonly hash: string;
+  readonly signature: string;
+  readonly signature_pq?: string | null | undefined;
+  readonly signed_at?: string | null | undefined;
+  readonly signed_by?: string | null | undefined;
+}
+
+/**
+ * Verifies a record whose canonical text is stored: the text is hashed verbatim, and must be one strict JSON
+ * object. Returns what `verifyCapsule` returns, with the profile `verbatim`, and warns with `not_canonical` when
+ * neither the seed's nor a reference's form of the content is this text.
+ */
+export function verifyCanonical(record: CanonicalRecord, options: VerifyOptions): Verdict {
+  const content = readObject(record.canonical, options);
+  if (!(content instanceof JsonObject)) return content;
+  const seal = readSeal((key) => record[key as keyof CanonicalRecord]);
+  if ('code' in seal) return seal;
+  if (digestText(record.canonical, 'cps') !== seal.hash) {
+    return refusal('hash_mismatch', 'The stored canonical text does not have the stored hash.');
+  }
+  const warnings: Warning[] = oddNumbers(content).map(({ path, kind }) => ({
+    code: kind,
+    path,
+    message: ODD[kind],
+  }));
+  const same = (['cps-python', 'cps', 'cps-ts'] as const).some((profile) => {
+    try {
+      return (
+        canonicalize(content, profile, { nonFinite: options.allowNonFinite === true }) === record.canonical
+      );
+    } catch (error) {
+      if (error instanceof BullaError) return false;
+      throw error;
+    }
+  });
+  if (!same)
+    warnings.push(warning('not_canonical', [], 'The hashed text is not the canonical form of its content.'));
+  const form = content.has('spec_version') ? '13' : '12';
+  return checkSignatures(seal, { profile: 'verbatim', form, outside: [], warnings }, options);
+}
+
+/** The object that a text or a parsed value is, or the verdict on one that is none. */
+export function readObject(
+  input: JsonValue | Uint8Array,
+  { allowNonFinite }: Pick<VerifyOptions, 'allowNonFinite'>,
+): JsonObject | Verdict {
+  if (input instanceof JsonObject) return input;
+  try {
+    const isText = typeof input === 'string' || input instanceof Uint8Array;
+    const value = isText ? parse(input, allowNonFinite === true ? { allow: ['non-finite'] } : {}) : input;
+    return value instanceof JsonObject ? value : refusal('not_an_object', 'A capsule is an object.');
+  } catch (error) {
+    if (error instanceof BullaError) return refusal(error.code, error.message);
+    throw error;
+  }
+}
+
+interface ReadSeal {
+  readonly hash: string;
+  readonly signature: Uint8Array;
+  /** Null where there is none. */
+  readonly signaturePq: Uint8Array | null;
+  readonly signedBy: string;
+  readonly hasSignedAt: boolean;
+}
+
+const HASH = /^[0-9a-f]{64}$/;
+const SIGNATURE = /^[0-9a-f]{128}$/;
+const SIGNATURE_PQ = /^[0-9a-f]{6618}$/;
+
+function readSeal(get: (key: string) => unknown): ReadSeal | Verdict {
+  const hash = get('hash') ?? '';
+  const signature = get('signature') ?? '';
+  const pq = get('signature_pq') ?? '';
+  const signedBy = get('signed_by');
+  if (hash === '') return refusal('missing_hash', 'The record has no hash.');
+  if (signature === '') return refusal('missing_signature', 'The record has no signature.');
+  // One spelling only: with two, a record could be altered without breaking its seal.
+  if (typeof hash !== 'string' || !HASH.test(hash))
+    return refusal('malformed_hex', 'The hash is not 64 lower-case hex digits.');
+  if (typeof signature !== 'string' || !SIGNATURE.test(signature))
+    return refusal('malformed_hex', 'The signature is not 128 lower-case hex digits.');
+  if (pq !== '' && (typeof pq !== 'string' || !SIGNATURE_PQ.test(pq)))
+    return refusal('malformed_hex', 'The signature_pq is not 6,618 lower-case hex digits.');
+  return {
+    hash,
+    signature: fromHex(signature),
+    signaturePq: pq === '' ? null : fromHex(pq),
+    signedBy: typeof signedBy === 'string' ? signedBy : '',
+    hasSignedAt: (get('signed_at') ?? null) !== null,
+  };
+}
+
+interface Hashed {
+  readonly profile: ProfileId | 'verbatim';
+  readonly form: Form;
+  readonly outside: readonly string[];
+  readonly warnings: Warning[];
+}
+
+function checkSignatures(seal: ReadSeal, hashed: Hashed, options: VerifyOptions): Verdict {
+  const { profile, form, outside, warnings } = hashed;
+  const failed = (code: string, message: string) => ({ ...refusal(code, message), profile, form, warnings });
+  const message = toUtf8(seal.hash);
+
+  const { named, others, foreign } = candidates(options.keys, seal.signedBy, 'Ed25519');
+  if (foreign)
+    return failed('unsupported_algorithm', 'A capsule is signed with Ed25519, and no such key is given.');
+  if (named.length + others.length === 0) return failed('unknown_key', 'No key is given to verify with.');
+  const key = [...named, ...others].find((candidate) => verify(candidate, message, seal.signature));
+  if (key === undefined) {
+    return named.length === 0 && seal.signedBy !== ''
+      ? failed(
+          'unknown_key',
+          `None of the given keys is ${JSON.stringify(seal.signedBy)}, and none verifies.`,
+        )
+      : failed('invalid_signature', 'The signature is not one of the hash by this key.');
+  }
+  if (seal.signedBy !== '' && !named.includes(key)) {
+    warnings.push(
+      warning('signed_by_mismatch', ['signed_by'], 'The field names another key than the one that signed.'),
+    );
+  }
+
+  const pqKeys = options.pqKeys ?? [];
+  let pqKey: PublicKey | undefined;
+  if (seal.signaturePq === null) {
+    if (options.requirePq === true) return failed('pq_missing', 'The record has no post-quantum signature.');
+    // An empty field is what a stripped one looks like.
+    if (pqKeys.length > 0)
+      warnings.push(warning('pq_missing', ['signature_pq'], 'There is no post-quantum signature.'));
+  } else {
+    const fitting = pqKeys.filter((candidate) => candidate.algorithm === 'ML-DSA-65');
+    pqKey = fitting.find((candidate) => verify(candidate, message, seal.signaturePq!));
+    if (pqKey === undefined && fitting.length > 0)
+      return failed(
+        'pq_verification_failed',
+        'The post-quantum signature is not one of the hash by a given key.',
+      );
+    if (pqKey === undefined && options.requirePq === true)
+      return failed('pq_unknown_key', 'No ML-DSA-65 key is given to verify with.');
+    if (pqKey === undefined)
+      warnings.push(
+        warning('pq_unchecked', ['signature_pq'], 'No ML-DSA-65 key is given, so this was not checked.'),
+      );
+  }
+
+  const unauthenticated = [...outside];
+  if (seal.hasSignedAt) unauthenticated.push('signed_at');
+  if (seal.signedBy !== '') unauthenticated.push('signed_by');
+  return {
+    ok: true,
+    code: 'ok',
+    message: '',
+    profile,
+    form,
+    key: namesOf(key).id,
+    pqKey: pqKey === undefined ? null : namesOf(pqKey).id,
+    unauthenticated,
+    warnings,
+  };
+}
+
+function refusal(code: string, message: string): Verdict {
+  const nothing = { profile: null, form: null, key: null, pqKey: null };
+  return { ok: false, code, message, ...nothing, unauthenticated: [], warnings: [] };
+}
+
+function warning(code: string, path: readonly string[], message: string): Warning {
+  return { code, path: pointer(path), message };
+}
