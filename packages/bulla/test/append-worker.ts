@@ -7,7 +7,7 @@ import { openStore } from '../src/store/index.ts';
 const [url, name, count, width] = process.argv.slice(2) as [string, string, string, string];
 // A test key.
 const signer = localSigner('Ed25519', new Uint8Array(32).fill(3));
-const store = await openStore({ url, create: true, sealer: () => ({ signer, local: true }) });
+const store = await openStore({ url, create: true, sealer: () => ({ signer }) });
 const chain = store.chain(name);
 const total = Number(count) || Number.POSITIVE_INFINITY;
 let started = 0;

@@ -8,7 +8,7 @@ import type { Store, StoreOptions } from '../src/store/index.ts';
 /** A test key. */
 export const signer = localSigner('Ed25519', new Uint8Array(32).fill(3));
 export const key = publicKey('Ed25519', signer.publicKey);
-export const sealer = () => ({ signer, local: true });
+export const sealer = () => ({ signer });
 
 export const input = (summary: string, more: CapsuleInput = {}): CapsuleInput => ({
   type: 'tool',

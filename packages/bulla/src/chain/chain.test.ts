@@ -1,7 +1,7 @@
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { createCapsule, sealAndExport } from '@bulla/core/capsule';
+import { createCapsule, sealSync } from '@bulla/core/capsule';
 import { fromHex, publicKey } from '@bulla/core/crypto';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ function makeChain(length: number): string[] {
       { sequence: i, previous_hash: previous, outcome: { summary: `größe ${i}`, metrics: { cost: 0.25 } } },
       { id, now },
     );
-    const { sealed, text } = sealAndExport(capsule, signer, { signedAt: now });
+    const { sealed, text } = sealSync(capsule, signer, { signedAt: now });
     previous = sealed.hash;
     texts.push(text);
   }

@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { cpSync, readdirSync, readFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { basename, join } from 'node:path';
 import { toUtf8, verify } from '@bulla/core/crypto';
 import type { BullaError } from '@bulla/core/error';
@@ -9,11 +8,12 @@ import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
 import { type Disk, realDisk } from './disk.ts';
 import { initKeyring, loadKeyring, openKeyring, revokeKey, rotateKeys } from './index.ts';
+import { thisProcess } from './lock-file.ts';
 
 const message = toUtf8('f'.repeat(64));
 const real = { now: () => new Date(), randomBytes };
 /** The locks of a process that crashed are those of one that is dead. */
-const deadOwner = { pid: spawnSync('true').pid, start: null, host: hostname() };
+const deadOwner = { pid: spawnSync('true').pid, start: null, host: thisProcess().host };
 
 /** How a step of the disk fails: before it is made, after it, or, for a write, half way. */
 type When = 'before' | 'after' | 'half';
@@ -166,7 +166,7 @@ describe.each(Object.entries(changes))('%s', (_, { from, change }) => {
 test('a recovery that is cut at any step is made by the next one', async () => {
   const folder = temporaryFolder();
   const base = join(folder, 'base');
-  await initKeyring(base, { ...real, pq: true });
+  await initKeyring(base, real);
   const dry = faulty(-1, 'before', 'error');
   cpSync(base, join(folder, 'dry'), { recursive: true });
   await rotateKeys(join(folder, 'dry'), { ...real, disk: dry.disk });

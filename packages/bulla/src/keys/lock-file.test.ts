@@ -1,7 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
@@ -9,7 +8,7 @@ import { realDisk } from './disk.ts';
 import { type LockOwner, thisProcess, tryLock, withLock } from './lock-file.ts';
 
 const nonce = '00000000-0000-4000-8000-000000000000';
-const dead: LockOwner = { pid: spawnSync('true').pid, start: null, host: hostname() };
+const dead: LockOwner = { pid: spawnSync('true').pid, start: null, host: thisProcess().host };
 
 function place(): { path: string; names: () => string[] } {
   const folder = temporaryFolder();
@@ -58,14 +57,17 @@ test('so is one of a process that was killed, and one whose number another proce
   const { path } = place();
   const child = spawn('sleep', ['60']);
   onTestFinished(() => void child.kill('SIGKILL'));
-  writeFileSync(path, JSON.stringify({ pid: child.pid, start: null, host: hostname(), nonce }));
+  writeFileSync(path, JSON.stringify({ pid: child.pid, start: null, host: thisProcess().host, nonce }));
   expect(tryLock(path)).toMatchObject({ pid: child.pid });
   if (process.platform === 'linux') {
-    writeFileSync(path, JSON.stringify({ pid: child.pid, start: 'another boot:1', host: hostname(), nonce }));
+    writeFileSync(
+      path,
+      JSON.stringify({ pid: child.pid, start: 'another boot:1', host: thisProcess().host, nonce }),
+    );
     const release = tryLock(path);
     expect(release).toBeTypeOf('function');
     (release as () => void)();
-    writeFileSync(path, JSON.stringify({ pid: child.pid, start: null, host: hostname(), nonce }));
+    writeFileSync(path, JSON.stringify({ pid: child.pid, start: null, host: thisProcess().host, nonce }));
   }
   child.kill('SIGKILL');
   await once(child, 'exit');

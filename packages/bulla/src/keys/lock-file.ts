@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toUtf8 } from '@bulla/core/crypto';
@@ -10,6 +10,7 @@ import { type Disk, readIfThere, realDisk, writeNewFile } from './disk.ts';
 export interface LockOwner {
   readonly pid: number;
   readonly start: string | null;
+  /** Where its number has a meaning: the machine and, on Linux, the process namespace. */
   readonly host: string;
 }
 
@@ -137,13 +138,13 @@ function readLock(path: string): Lock | null {
 let self: LockOwner | undefined;
 
 export function thisProcess(): LockOwner {
-  self ??= { pid: process.pid, start: startOf(process.pid), host: hostname() };
+  self ??= { pid: process.pid, start: startOf(process.pid), host: hostname() + pidNamespace() };
   return self;
 }
 
 /** Whether the holder may still run. A process of another machine, or of another container, is never held for dead. */
 function isAlive(holder: LockOwner): boolean {
-  if (holder.host !== hostname()) return true;
+  if (holder.host !== thisProcess().host) return true;
   try {
     process.kill(holder.pid, 0);
   } catch (error) {
@@ -151,6 +152,15 @@ function isAlive(holder: LockOwner): boolean {
   }
   const start = startOf(holder.pid);
   return start === null || holder.start === null || start === holder.start;
+}
+
+/** Containers may share a host name, but a process number means something only in its own namespace. */
+function pidNamespace(): string {
+  try {
+    return ` ${readlinkSync('/proc/self/ns/pid')}`;
+  } catch {
+    return ''; // not Linux
+  }
 }
 
 /** When a process started: the boot and the clock ticks since then, as Linux tells it; null elsewhere. */

@@ -1,4 +1,10 @@
-import type { Capsule, SealedCapsule } from '@bulla/core/capsule';
+import {
+  type Capsule,
+  type HashedCapsule,
+  hashCapsule,
+  type SealedCapsule,
+  type SealedText,
+} from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
 import type { Driver, Effect, Head, Row } from './driver.ts';
 
@@ -9,8 +15,8 @@ export interface Draft {
   readonly effect?: Effect;
 }
 
-/** Seals a capsule and writes it as it will be stored. Throws for a capsule that must not be sealed. */
-export type SealDraft = (capsule: Capsule) => Promise<{ sealed: SealedCapsule; text: string }>;
+/** Signs what was hashed, with the key that was active when the batch began. */
+export type SignHashed = (hashed: HashedCapsule) => Promise<SealedText>;
 
 interface Pending {
   readonly draft: Draft;
@@ -34,16 +40,16 @@ const BATCH = 256;
 export class Appender {
   readonly #driver: Driver;
   readonly #chain: string;
-  readonly #seal: SealDraft;
+  readonly #beginSigning: () => Promise<SignHashed>;
   #queue: Pending[] = [];
   #running: Promise<void> | undefined;
   /** The head after our last commit; others may have moved it, which the store finds out. */
   #head: Head | undefined;
 
-  constructor(driver: Driver, chain: string, seal: SealDraft) {
+  constructor(driver: Driver, chain: string, beginSigning: () => Promise<SignHashed>) {
     this.#driver = driver;
     this.#chain = chain;
-    this.#seal = seal;
+    this.#beginSigning = beginSigning;
   }
 
   append(draft: Draft): Promise<SealedCapsule> {
@@ -101,22 +107,29 @@ export class Appender {
     for (const { pending, sealed } of written) pending.resolve(sealed);
   }
 
-  /** Gives each draft its place and seals it. A draft that cannot be sealed is refused alone and takes no place. */
+  /**
+   * Gives each draft its place and seals it. The links need the hashes alone, so all are hashed in order and then
+   * signed together. A draft that cannot be sealed is refused alone and takes no place.
+   */
   async #write(batch: readonly Pending[], from: Head): Promise<Written[]> {
-    const written: Written[] = [];
+    const sign = await this.#beginSigning();
+    const hashed: { pending: Pending; content: HashedCapsule; sequence: number }[] = [];
     let head = from;
     for (const pending of batch) {
       try {
-        const { sealed, text } = await this.#seal(pending.draft.at(head));
-        const { effect } = pending.draft;
-        const row = { sequence: head.length, hash: sealed.hash, data: text, ...(effect && { effect }) };
-        written.push({ pending, sealed, row });
-        head = { length: head.length + 1, hash: sealed.hash };
+        const content = hashCapsule(pending.draft.at(head));
+        hashed.push({ pending, content, sequence: head.length });
+        head = { length: head.length + 1, hash: content.hash };
       } catch (error) {
         pending.reject(error);
       }
     }
-    return written;
+    const signed = await Promise.all(hashed.map(({ content }) => sign(content)));
+    return hashed.map(({ pending, sequence }, i) => {
+      const { sealed, text } = signed[i]!;
+      const { effect } = pending.draft;
+      return { pending, sealed, row: { sequence, hash: sealed.hash, data: text, ...(effect && { effect }) } };
+    });
   }
 
   /**

@@ -1,24 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import {
-  type CapsuleInput,
-  createCapsule,
-  exportSealed,
-  type SealedCapsule,
-  seal,
-  sealAndExport,
-} from '@bulla/core/capsule';
-import type { LocalSigner, Signer } from '@bulla/core/crypto';
+import { type CapsuleInput, createCapsule, type SealedCapsule, signHashed } from '@bulla/core/capsule';
+import type { Signer } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { Appender, type SealDraft } from './appender.ts';
+import { Appender, type SignHashed } from './appender.ts';
 import type { Driver, Effect, Found, Head, Opening, Query, Row, StandingKill } from './driver.ts';
 import { catchUp } from './indexer.ts';
 
 /** The keys that seal, from one consistent look at the keyring. */
 export interface Sealer {
-  readonly signer: Signer | LocalSigner;
-  readonly pqSigner?: Signer | LocalSigner | undefined;
-  /** The keys are in memory and answer at once. */
-  readonly local?: boolean;
+  readonly signer: Signer;
+  readonly pqSigner?: Signer | undefined;
 }
 
 export interface StoreOptions {
@@ -99,24 +90,17 @@ async function openDriver(options: StoreOptions & { tenant: string | null }): Pr
 /** The store over a driver; apart from `openStore` for tests that break the driver. */
 export function createStore(driver: Driver, options: StoreOptions & { tenant: string | null }): Store {
   const appenders = new Map<string, Appender>();
-  const sealDraft: SealDraft = async (capsule) => {
+  const beginSigning = async (): Promise<SignHashed> => {
     if (options.sealer === undefined)
       throw new BullaError('STORE_NO_KEY', 'The store was opened without a key to seal with.');
-    const { signer, pqSigner, local } = await options.sealer();
+    const { signer, pqSigner } = await options.sealer();
     const signedAt = new Date();
-    if (local) {
-      return sealAndExport(capsule, signer as LocalSigner, {
-        signedAt,
-        pqSigner: pqSigner as LocalSigner | undefined,
-      });
-    }
-    const sealed = await seal(capsule, signer, { signedAt, pqSigner });
-    return { sealed, text: exportSealed(sealed) };
+    return (hashed) => signHashed(hashed, signer, { signedAt, pqSigner });
   };
   const appender = (name: string): Appender => {
     let found = appenders.get(name);
     if (found === undefined) {
-      found = new Appender(driver, name, sealDraft);
+      found = new Appender(driver, name, beginSigning);
       appenders.set(name, found);
     }
     return found;

@@ -37,6 +37,12 @@ describe('numbers', () => {
     ]);
   });
 
+  test('hostile digits take linear time', () => {
+    const digits = `1${'0'.repeat(1_000_000)}1`;
+    expect(lint(parse(digits), ['mcptrust']).map((finding) => finding.rule)).toEqual(['refused']);
+    expect(lint(parse(`0.${digits}`), ['jcs']).map((finding) => finding.rule)).toEqual(['inexact']);
+  });
+
   test('a number that a profile refuses', () => {
     expect(lint(parse('{"n":1.5}'), ['envelope'])).toEqual([
       {

@@ -1,6 +1,7 @@
 import { BullaError, pointer } from '../error.ts';
 import { type FloatPaths, JsonNumber, JsonObject } from '../json/index.ts';
 import { canonicalize, hashedPart } from './canonicalize.ts';
+import { sameDecimal } from './decimal.ts';
 import { orderOf } from './order.ts';
 import { type Profile, type ProfileId, profiles } from './profiles.ts';
 
@@ -166,24 +167,4 @@ function pathOf(place: Place): string {
   for (let step: Place | undefined = place; step?.key !== undefined; step = step.parent)
     segments.unshift(step.key);
   return pointer(segments);
-}
-
-/** Whether two number texts stand for the same decimal number, digit by digit. */
-function sameDecimal(a: string, b: string): boolean {
-  const [x, y] = [decimal(a), decimal(b)];
-  return x.digits === y.digits && x.exponent === y.exponent;
-}
-
-/** The number as digits without zeros at either end, times a power of ten; minus zero is zero. */
-function decimal(text: string): { digits: string; exponent: bigint } {
-  const [, sign, whole, fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(
-    text,
-  )!;
-  const all = (whole! + fraction).replace(/^0+/, '');
-  const digits = all.replace(/0+$/, '');
-  if (digits === '') return { digits: '0', exponent: 0n };
-  return {
-    digits: sign! + digits,
-    exponent: BigInt(exponent) - BigInt(fraction.length) + BigInt(all.length - digits.length),
-  };
 }

@@ -32,14 +32,11 @@ export const ecmascript: NumberRule = {
 /** `repr(float)` of Python: shortest digits, positional for −4 ≤ exponent < 16, else with a two-digit exponent. */
 export function pythonFloat(value: number): string {
   if (value === 0) return Object.is(value, -0) ? '-0.0' : '0.0';
-  const [mantissa, exponentText] = value.toExponential().split('e') as [string, string];
-  const exponent = Number(exponentText);
-  if (exponent < -4 || exponent >= 16) return `${mantissa}e${exponentSuffix(exponent)}`;
-  const sign = value < 0 ? '-' : '';
-  const digits = mantissa.replace(/[-.]/g, '');
-  if (exponent < 0) return `${sign}0.${'0'.repeat(-exponent - 1)}${digits}`;
-  const whole = digits.slice(0, exponent + 1).padEnd(exponent + 1, '0');
-  return `${sign}${whole}.${digits.slice(exponent + 1) || '0'}`;
+  const size = Math.abs(value);
+  // In this range JavaScript prints the same digits, without the point of a whole number.
+  if (size >= 1e-4 && size < 1e16) return Number.isInteger(value) ? `${value}.0` : `${value}`;
+  const [mantissa, exponent] = value.toExponential().split('e') as [string, string];
+  return `${mantissa}e${exponentSuffix(Number(exponent))}`;
 }
 
 /** The exponent with its sign and at least two digits, as C, Python and Go print it. */

@@ -13,7 +13,7 @@ import {
   createCapsule,
   createChainVerifier,
   fromSealedDict,
-  sealAndExport,
+  sealSync,
   toDict,
   verifyCapsule,
 } from './index.ts';
@@ -26,7 +26,7 @@ function chainOf(length: number, domain = 'agents', withKey = signer): string[] 
   return Array.from({ length }, (_, sequence) => {
     const id = `00000000-0000-4000-8000-${String(sequence).padStart(12, '0')}`;
     const capsule = createCapsule({ sequence, previous_hash, domain }, { id, now: new Date(0) });
-    const { sealed, text } = sealAndExport(capsule, withKey, { signedAt: new Date(0) });
+    const { sealed, text } = sealSync(capsule, withKey, { signedAt: new Date(0) });
     previous_hash = sealed.hash;
     return text;
   });
@@ -183,7 +183,7 @@ describe('what is wrong with a chain is told, once each', () => {
 
   function verifyHash(text: string): { hash: string } {
     const content = toDict(fromSealedDict(parse(text)));
-    return sealAndExport(content, signer, { signedAt: new Date(0) }).sealed;
+    return sealSync(content, signer, { signedAt: new Date(0) }).sealed;
   }
 });
 

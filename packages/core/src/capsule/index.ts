@@ -56,10 +56,10 @@ export {
   exportSealed,
   type HashedCapsule,
   hashCapsule,
+  type SealedText,
   type SealOptions,
   type SealSyncOptions,
   seal,
-  sealAndExport,
   sealSync,
   signHashed,
 } from './seal.ts';

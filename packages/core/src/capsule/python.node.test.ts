@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { localSigner, toHex } from '../crypto/index.ts';
-import { createCapsule, sealAndExport } from './index.ts';
+import { createCapsule, sealSync } from './index.ts';
 
 /** The rules of the seed once more, by Python's own json and hashlib and whichever Ed25519 library is there. */
 const SCRIPT = `
@@ -51,7 +51,7 @@ test.skipIf(!python)('Python recomputes the hash and verifies the signature of w
       },
       { id: 'a1b2c3d4-e5f6-7890-abcd-ef1234567890', now: new Date(0), specVersion },
     );
-    return sealAndExport(capsule, signer, { signedAt: new Date(0) }).text;
+    return sealSync(capsule, signer, { signedAt: new Date(0) }).text;
   });
   const run = spawnSync('python3', ['-c', SCRIPT, toHex(signer.publicKey)], {
     input: lines.map((line) => `${line}\n`).join(''),

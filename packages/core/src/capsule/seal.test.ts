@@ -15,11 +15,12 @@ import {
   hashCapsule,
   SEAL_FIELDS,
   seal,
-  sealAndExport,
   sealSync,
   signHashed,
   verifyCapsule,
 } from './index.ts';
+
+const sealedNow = (...args: Parameters<typeof sealSync>) => sealSync(...args).sealed;
 
 const id = 'a1b2c3d4-e5f6-7890-abcd-ef1234567890';
 const now = new Date('2026-01-15T12:00:00Z');
@@ -55,7 +56,7 @@ describe('seal', () => {
       signed_by: '8a88e3dd7409f195',
     });
     expect(Object.keys(sealed).slice(-5)).toEqual([...SEAL_FIELDS]);
-    expect(sealSync(create(), signer, { signedAt })).toEqual(sealed);
+    expect(sealedNow(create(), signer, { signedAt })).toEqual(sealed);
   });
 
   test.each([false, true])('what is sealed with 13 keys: %s, verifies', async (specVersion) => {
@@ -85,27 +86,28 @@ describe('seal', () => {
     const capsule = { ...create() } as { -readonly [K in keyof Capsule]: Capsule[K] };
     const sealing = seal(capsule, slow, { signedAt: '2026-01-15T12:00:01.500000+00:00' });
     capsule.domain = 'changed meanwhile';
-    expect(await sealing).toEqual(sealSync(create(), signer, { signedAt }));
+    expect(await sealing).toEqual(sealedNow(create(), signer, { signedAt }));
   });
 
-  test('a batch may be hashed first and signed afterwards', () => {
+  test('a batch may be hashed first and signed afterwards', async () => {
     const first = hashCapsule(create());
     const second = hashCapsule(create({ sequence: 1, previous_hash: first.hash }));
     for (const hashed of [first, second]) {
-      expect(signHashed(hashed, signer, { signedAt })).toEqual(
-        sealAndExport(hashed.content, signer, { signedAt }),
+      expect(await signHashed(hashed, signer, { signedAt })).toEqual(
+        sealSync(hashed.content, signer, { signedAt }),
       );
     }
     const verifier = createChainVerifier({ keys: [key] });
-    for (const hashed of [first, second]) verifier.push(signHashed(hashed, signer, { signedAt }).text);
+    for (const hashed of [first, second])
+      verifier.push((await signHashed(hashed, signer, { signedAt })).text);
     expect(verifier.finish()).toMatchObject({ ok: true, count: 2 });
   });
 
   test('refuses what is sealed already', async () => {
-    const sealed = sealSync(create(), signer, { signedAt });
+    const sealed = sealedNow(create(), signer, { signedAt });
     expect((await thrown(() => seal(sealed, signer, { signedAt }))).code).toBe('CAPSULE_SEALED');
     expect(
-      (await thrown(() => sealSync({ ...sealed, hash: '' } as Capsule, signer, { signedAt }))).path,
+      (await thrown(() => sealedNow({ ...sealed, hash: '' } as Capsule, signer, { signedAt }))).path,
     ).toBe('/signature');
   });
 
@@ -142,7 +144,7 @@ describe('seal', () => {
 });
 
 describe('exportSealed', () => {
-  const sealed = sealSync(
+  const sealed = sealedNow(
     create({ reasoning: { confidence: 1 }, outcome: { metrics: { 10: 1, 9: 0.5 } } }),
     signer,
     { signedAt },
@@ -155,11 +157,9 @@ describe('exportSealed', () => {
     expect((parse(text) as JsonObject).keys.slice(-6)).toEqual(['type', ...SEAL_FIELDS]);
     expect(exportSealed(fromSealedDict(parse(text)))).toBe(text);
     expect(
-      sealAndExport(
-        create({ reasoning: { confidence: 1 }, outcome: { metrics: { 9: 0.5, 10: 1 } } }),
-        signer,
-        { signedAt },
-      ),
+      sealSync(create({ reasoning: { confidence: 1 }, outcome: { metrics: { 9: 0.5, 10: 1 } } }), signer, {
+        signedAt,
+      }),
     ).toEqual({ sealed, text });
   });
 
@@ -170,7 +170,7 @@ describe('exportSealed', () => {
 
   test('gives a parsed number its canonical digits', () => {
     const odd = create({ outcome: { result: new JsonNumber('1.50') } });
-    const { sealed: record, text } = sealAndExport(odd, signer, { signedAt });
+    const { sealed: record, text } = sealSync(odd, signer, { signedAt });
     expect(text).toContain('"result":1.5,');
     expect(record.hash).toBe(digest(create({ outcome: { result: float(1.5) } }), 'cps'));
   });
@@ -225,7 +225,7 @@ describe('any capsule', { timeout: 120_000 * inject('soak') }, () => {
   test('verifies after export and parse, and no longer when any leaf is flipped', () => {
     fc.assert(
       fc.property(input, fc.boolean(), fc.nat(), (given, specVersion, pick) => {
-        const exported = sealAndExport(create(given, specVersion), signer, { signedAt }).text;
+        const exported = sealSync(create(given, specVersion), signer, { signedAt }).text;
         const record = parse(exported) as JsonObject;
         expect(verifyCapsule(exported, { keys: [key] })).toMatchObject({
           code: 'ok',

@@ -59,43 +59,42 @@ export function hashCapsule(capsule: Capsule): HashedCapsule {
  * signer rejects with.
  */
 export async function seal(capsule: Capsule, signer: Signer, options: SealOptions): Promise<SealedCapsule> {
+  checkedMoment(signer, options);
+  return (await signHashed(hashCapsule(capsule), signer, options)).sealed;
+}
+
+/** The second half of sealing, for any signer; the text is that of `exportSealed`. Rejects as `seal` does. */
+export async function signHashed(
+  hashed: HashedCapsule,
+  signer: Signer,
+  options: SealOptions,
+): Promise<SealedText> {
   const signedAt = checkedMoment(signer, options);
-  const { content, hash } = hashCapsule(capsule);
-  const message = toUtf8(hash);
+  const message = toUtf8(hashed.hash);
   const signature = await signer.sign(message);
   const pq = await options.pqSigner?.sign(message);
-  return { ...content, ...sealFields(hash, signature, pq, signer, signedAt) };
+  return sealedText(hashed, sealFields(hashed.hash, signature, pq, signer, signedAt));
 }
 
-/** The same at once, for keys in memory. Throws what `seal` rejects with. */
-export function sealSync(capsule: Capsule, signer: LocalSigner, options: SealSyncOptions): SealedCapsule {
-  const hashed = hashCapsule(capsule);
-  return { ...hashed.content, ...signatures(hashed, signer, options) };
+/** A sealed capsule and the line of JSON that `exportSealed` writes for it. */
+export interface SealedText {
+  readonly sealed: SealedCapsule;
+  readonly text: string;
 }
 
-/** Seals and gives the text of `exportSealed` too, at the price of the seal alone. Throws what `seal` rejects with. */
-export function sealAndExport(
-  capsule: Capsule,
-  signer: LocalSigner,
-  options: SealSyncOptions,
-): { sealed: SealedCapsule; text: string } {
-  return signHashed(hashCapsule(capsule), signer, options);
-}
-
-/** The second half of sealing. Throws `CAPSULE_TIMESTAMP` and `CAPSULE_SIGNER` as `seal` does. */
-export function signHashed(
-  hashed: HashedCapsule,
-  signer: LocalSigner,
-  options: SealSyncOptions,
-): { sealed: SealedCapsule; text: string } {
-  const fields = signatures(hashed, signer, options);
-  return { sealed: { ...hashed.content, ...fields }, text: exported(hashed.canonical, fields) };
-}
-
-function signatures({ hash }: HashedCapsule, signer: LocalSigner, options: SealSyncOptions): Seal {
+/** Seals at once, with keys in memory, and gives the text of `exportSealed` too. Throws what `seal` rejects with. */
+export function sealSync(capsule: Capsule, signer: LocalSigner, options: SealSyncOptions): SealedText {
   const signedAt = checkedMoment(signer, options);
-  const message = toUtf8(hash);
-  return sealFields(hash, signer.sign(message), options.pqSigner?.sign(message), signer, signedAt);
+  const hashed = hashCapsule(capsule);
+  const message = toUtf8(hashed.hash);
+  return sealedText(
+    hashed,
+    sealFields(hashed.hash, signer.sign(message), options.pqSigner?.sign(message), signer, signedAt),
+  );
+}
+
+function sealedText({ content, canonical }: HashedCapsule, fields: Seal): SealedText {
+  return { sealed: { ...content, ...fields }, text: exported(canonical, fields) };
 }
 
 /**

@@ -1,4 +1,4 @@
-import { canonicalize, digestText, type ProfileId } from '../canon/index.ts';
+import { canonicalize, digestText, type ProfileId, sameDecimal } from '../canon/index.ts';
 import { BullaError, pointer } from '../error.ts';
 import { JsonNumber, JsonObject, type JsonValue } from '../json/index.ts';
 import { CONTENT, type Form, SEAL_FIELDS } from './model.ts';
@@ -144,21 +144,6 @@ function oddity(lexeme: string): OddNumber['kind'] | undefined {
   if (/^-?[0-9]+$/.test(lexeme)) return undefined;
   const double = Number(lexeme);
   if (!Number.isFinite(double)) return 'non_finite';
-  if (lexeme === `${double}` || decimal(lexeme) === decimal(`${double}`)) return undefined;
+  if (sameDecimal(lexeme, `${double}`)) return undefined;
   return 'inexact_number';
-}
-
-/** A number text as its digits without zeros at either end and a power of ten, so that `1.50` and `15e-1` are one. */
-function decimal(text: string): string {
-  const [, sign, whole, fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(
-    text,
-  )!;
-  const all = (whole! + fraction).replace(/^0+/, '');
-  let end = all.length;
-  // Not by a regular expression, which would take quadratic time over zeros inside the number.
-  while (end > 0 && all.charCodeAt(end - 1) === 48) end--;
-  const digits = all.slice(0, end);
-  if (digits === '') return '0';
-  const power = BigInt(exponent) - BigInt(fraction.length) + BigInt(all.length - digits.length);
-  return `${sign}${digits}e${power}`;
 }

@@ -7,7 +7,7 @@ import { JsonObject, parse } from '../json/index.ts';
 import {
   type CanonicalRecord,
   createCapsule,
-  sealAndExport,
+  sealSync,
   type VerifyOptions,
   verifyCanonical,
   verifyCapsule,
@@ -43,7 +43,7 @@ function sealedText(specVersion: boolean, pq = false): string {
     { id: 'a1b2c3d4-e5f6-7890-abcd-ef1234567890', now: new Date('2026-01-15T12:00:00Z'), specVersion },
   );
   const options = { signedAt: new Date('2026-01-15T12:00:01Z') };
-  return sealAndExport(capsule, signer, pq ? { ...options, pqSigner } : options).text;
+  return sealSync(capsule, signer, pq ? { ...options, pqSigner } : options).text;
 }
 const twelve = sealedText(false);
 const thirteen = sealedText(true);

@@ -67,6 +67,10 @@ function scheme(name: AlgorithmName): SignatureScheme {
       return new Uint8Array(key.export({ format: 'der', type: 'spki' }).subarray(-publicKeyBytes));
     },
     sign: (seed, message) => plain(sign(null, message, cached(privateKeys, name, seed, loadPrivate))),
+    signer(seed) {
+      const key = loadPrivate(name, seed);
+      return (message) => plain(sign(null, message, key));
+    },
     verify: (publicKey, message, signature) =>
       verify(null, message, cached(publicKeys, name, publicKey, loadPublic), signature),
   };

@@ -6,6 +6,8 @@ export interface SignatureScheme {
   publicKey(seed: Uint8Array): Uint8Array;
   /** Signs; ML-DSA signatures may differ from call to call, because a provider may hedge them. */
   sign(seed: Uint8Array, message: Uint8Array): Uint8Array;
+  /** The same for a seed that signs often: it is taken in once. */
+  signer(seed: Uint8Array): (message: Uint8Array) => Uint8Array;
   /**
    * Checks a signature. Which keys and signatures are refused beforehand is not a provider's business: call
    * `verify` of the module, which applies the shared rules.

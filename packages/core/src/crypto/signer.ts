@@ -71,7 +71,7 @@ export function localSigner(name: AlgorithmName, seed: Uint8Array): LocalSigner 
   return {
     algorithm: derived.algorithm,
     publicKey: derived.bytes,
-    sign: (message) => provider.signatures[derived.algorithm].sign(own, message),
+    sign: provider.signatures[derived.algorithm].signer(own),
   };
 }
 
