@@ -52,7 +52,9 @@ test('docs/errors.md lists every error code, and no other', () => {
     const folder = join(root, 'packages', name, 'src');
     for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
       if (!file.endsWith('.ts') || file.endsWith('.test.ts')) continue;
-      for (const [, code] of readFileSync(join(folder, file), 'utf8').matchAll(/'([A-Z]+(?:_[A-Z0-9]+)+)'/g))
+      for (const [, code] of readFileSync(join(folder, file), 'utf8').matchAll(
+        /'((?:[A-Z]+(?:_[A-Z0-9]+)+)|KILLED)'/g,
+      ))
         inCode.add(code!);
     }
   }

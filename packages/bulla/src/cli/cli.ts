@@ -1,6 +1,6 @@
 import { BullaError } from '@bulla/core/error';
 import { Command, CommanderError } from 'commander';
-import { complain, EXIT, type Exit, errorDocument, print } from './io.ts';
+import { complain, EXIT, type Exit, errorDocument, exitOf, print } from './io.ts';
 
 declare const BULLA_VERSION: string;
 
@@ -32,7 +32,7 @@ const COMMANDS: { name: string; summary: string; load(): Promise<CommandModule> 
     load: () => import('./lint.ts'),
   },
   { name: 'verify', summary: 'verify any artifact that Bulla knows', load: () => import('./verify.ts') },
-  { name: 'keys', summary: 'show and convert keys', load: () => import('./keys.ts') },
+  { name: 'keys', summary: 'make, rotate, list, show and convert keys', load: () => import('./keys.ts') },
   {
     name: 'capsule',
     summary: 'seal, verify, show, export, import and resolve capsules',
@@ -89,11 +89,10 @@ const run: Run =
       process.exitCode = await action(...args);
     } catch (error) {
       complain(error);
-      process.exitCode = EXIT.usage;
+      process.exitCode = exitOf(error);
       const asked = args.some(
         (arg) => typeof arg === 'object' && arg !== null && (arg as { json?: boolean }).json,
       );
       if (asked && error instanceof BullaError) await print(`${JSON.stringify(errorDocument(error))}\n`);
-      else if (!(error instanceof BullaError)) process.exitCode = EXIT.undecided;
     }
   };

@@ -14,6 +14,26 @@ export const EXIT = {
 } as const;
 export type Exit = (typeof EXIT)[keyof typeof EXIT];
 
+/** Errors that are no fault of the call or its input: it could not be decided, or what was checked is bad. */
+const EXIT_OF: Readonly<Record<string, Exit>> = {
+  STORE_MISSING: EXIT.undecided,
+  STORE_UNREADABLE: EXIT.undecided,
+  STORE_BUSY: EXIT.undecided,
+  STORE_UNCERTAIN: EXIT.undecided,
+  KEYRING_LOCKED: EXIT.undecided,
+  CHAIN_SOURCE_MISSING: EXIT.undecided,
+  CHAIN_SOURCE_EMPTY: EXIT.undecided,
+  CHAIN_EMPTY: EXIT.undecided,
+  IMPORT_NOT_VERIFIED: EXIT.bad,
+  KILLED: EXIT.bad,
+};
+
+/** With which exit code a command ends that failed with this error. */
+export function exitOf(error: unknown): Exit {
+  if (!(error instanceof BullaError)) return EXIT.undecided;
+  return EXIT_OF[error.code] ?? EXIT.usage;
+}
+
 /** The options that every reporting command takes. */
 export interface ReportOptions {
   json?: boolean;

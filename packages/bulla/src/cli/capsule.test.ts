@@ -1,0 +1,257 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { repo, bulla as run, temporaryFolder } from '../../test/run.ts';
+
+let folder = '';
+const bulla = (args: string[], input = '') => run(args, input, { BULLA_HOME: join(folder, 'home') });
+const file = (name: string, content: string) => {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+};
+const seal = (summary: string, more = {}) => {
+  const { status, stdout, stderr } = bulla(
+    ['capsule', 'seal'],
+    JSON.stringify({ type: 'tool', ...more, outcome: { status: 'success', summary } }),
+  );
+  expect([status, stderr]).toEqual([0, '']);
+  return stdout;
+};
+
+beforeEach(() => {
+  folder = temporaryFolder();
+  expect(bulla(['keys', 'init', '--pq']).status).toBe(0);
+});
+
+describe('capsule', () => {
+  test('seal appends to the store and prints what verify accepts', () => {
+    const first = JSON.parse(seal('one'));
+    const text = seal('two');
+    expect(JSON.parse(text)).toMatchObject({ sequence: 1, previous_hash: first.hash });
+    const verified = bulla(['capsule', 'verify', '--json', '--require-pq', '-'], text);
+    expect([verified.status, JSON.parse(verified.stdout)]).toEqual([
+      0,
+      expect.objectContaining({
+        ok: true,
+        code: 'ok',
+        profile: 'cps-python',
+        form: '12',
+        warnings: [],
+        unauthenticated: ['signed_at', 'signed_by'],
+      }),
+    ]);
+    const key = bulla(['keys', 'export-public']).stdout.trim();
+    expect(bulla(['capsule', 'verify', '--public-key', key, '-'], text).status).toBe(0);
+  });
+
+  test('verify: a changed word, another key, a stripped signature', () => {
+    const text = seal('one');
+    expect(
+      JSON.parse(bulla(['capsule', 'verify', '--json', '-'], text.replace('"one"', '"won"')).stdout).code,
+    ).toBe('hash_mismatch');
+    const other = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
+    expect(bulla(['capsule', 'verify', '--public-key', other, '-'], text)).toMatchObject({
+      status: 1,
+      stdout: expect.stringContaining('[unknown_key]'),
+    });
+    const stripped = text.replace(/"signature_pq":"[0-9a-f]+"/, '"signature_pq":""');
+    expect(bulla(['capsule', 'verify', '--require-pq', '-'], stripped)).toMatchObject({
+      status: 1,
+      stdout: expect.stringContaining('[pq_missing]'),
+    });
+    expect(bulla(['capsule', 'verify', '-'], text.replace('{', '{"id":"x",')).stdout).toContain(
+      '[JSON_DUPLICATE_KEY]',
+    );
+  });
+
+  test('seal refuses what must not be sealed, and what only the sealer gives', () => {
+    expect(bulla(['capsule', 'seal'], '{"authority":{"type":"policy"}}')).toMatchObject({
+      status: 2,
+      stdout: '',
+      stderr: expect.stringContaining('[CAPSULE_LINT]'),
+    });
+    expect(bulla(['capsule', 'seal'], '{"hash":"x"}').stderr).toContain('[CAPSULE_GIVEN]');
+    expect(bulla(['chain', 'head']).status).toBe(3);
+  });
+
+  test('show is for people, and shows what is invisible', () => {
+    const text = seal('a\u202eb');
+    expect(bulla(['capsule', 'show', '-'], text).stdout).toContain('a\\u{202e}b');
+  });
+
+  test('export, and import into another store', () => {
+    for (const summary of ['one', 'two', 'three']) seal(summary);
+    const exported = bulla(['capsule', 'export']);
+    expect(exported.stdout.trimEnd().split('\n').length).toBe(3);
+    const path = file('chain.jsonl', exported.stdout);
+    const store = join(folder, 'other.db');
+    expect(bulla(['capsule', 'import', path, '--store', store]).status).toBe(0);
+    expect(bulla(['capsule', 'export', '--store', store]).stdout).toBe(exported.stdout);
+    const tampered = file('bad.jsonl', exported.stdout.replace('"two"', '"too"'));
+    expect(bulla(['capsule', 'import', tampered, '--store', join(folder, 'third.db')])).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('[IMPORT_NOT_VERIFIED]'),
+    });
+    expect(existsSync(join(folder, 'third.db'))).toBe(false);
+  });
+
+  test('resolve finds by hash, by chain and sequence, and by id, with a fragment', () => {
+    const capsule = JSON.parse(seal('one'));
+    expect(JSON.parse(bulla(['capsule', 'resolve', `capsule://sha3_${capsule.hash}`]).stdout)).toEqual(
+      capsule,
+    );
+    expect(bulla(['capsule', 'resolve', 'capsule://default/0#outcome/summary']).stdout).toBe('"one"\n');
+    expect(bulla(['capsule', 'resolve', `capsule://${capsule.id}#reasoning/confidence`]).stdout).toBe(
+      '0.0\n',
+    );
+    expect(bulla(['capsule', 'resolve', 'capsule://default/7']).stderr).toContain('[CAPSULE_NOT_FOUND]');
+    expect(bulla(['capsule', 'resolve', 'http://x']).stderr).toContain('[CAPSULE_URI_SCHEME]');
+  });
+});
+
+describe('chain', () => {
+  test('verify: the store, a file, and what is wrong with it', () => {
+    for (const summary of ['one', 'two', 'three']) seal(summary);
+    const good = bulla(['chain', 'verify']);
+    expect([good.status, good.stdout.split('\n')[0]]).toEqual([
+      0,
+      'good  3 records, unbroken from the first to the last',
+    ]);
+    expect(good.stdout).toContain('not proven: that no records are missing at the end');
+    const lines = bulla(['capsule', 'export']).stdout.trimEnd().split('\n');
+    const missing = file('missing.jsonl', [lines[0], lines[2]].join('\n'));
+    const bad = bulla(['chain', 'verify', missing, '--json']);
+    expect([
+      bad.status,
+      JSON.parse(bad.stdout).failures.map((failure: { code: string }) => failure.code),
+    ]).toEqual([1, ['sequence_gap']]);
+    const cut = file('cut.jsonl', lines.slice(0, 2).join('\n'));
+    expect(bulla(['chain', 'verify', cut]).status).toBe(0);
+    expect(bulla(['chain', 'verify', cut, '--expect-length', '3'])).toMatchObject({
+      status: 1,
+      stdout: expect.stringContaining('[length_mismatch]'),
+    });
+    const { hash } = JSON.parse(bulla(['chain', 'head', '--json']).stdout);
+    expect(bulla(['chain', 'verify', cut, '--expect-head', hash]).status).toBe(1);
+  });
+
+  test('nothing to verify, or nothing to verify with, is exit 3', () => {
+    expect(bulla(['chain', 'verify']).status).toBe(3);
+    expect(bulla(['chain', 'verify', join(folder, 'none.json')])).toMatchObject({
+      status: 3,
+      stderr: expect.stringContaining('[CHAIN_SOURCE_MISSING]'),
+    });
+    expect(bulla(['chain', 'verify', file('empty.json', '')]).status).toBe(3);
+    expect(bulla(['chain', 'verify', file('list.json', '[]')]).status).toBe(3);
+    const text = seal('one');
+    const elsewhere = run(['chain', 'verify', file('one.json', text)], '', {
+      BULLA_HOME: join(folder, 'nobody'),
+    });
+    expect(elsewhere).toMatchObject({ status: 3, stdout: expect.stringContaining('No key is known') });
+    expect(existsSync(join(folder, 'nobody'))).toBe(false);
+  });
+
+  test('a revoked key proves nothing any more', () => {
+    const text = seal('one');
+    expect(bulla(['keys', 'revoke', JSON.parse(text).signed_by, '--reason', 'stolen']).status).toBe(0);
+    expect(bulla(['capsule', 'verify', '-'], text)).toMatchObject({
+      status: 1,
+      stdout: expect.stringContaining('[key_revoked]'),
+    });
+    expect(bulla(['chain', 'verify'])).toMatchObject({
+      status: 1,
+      stdout: expect.stringContaining('[key_revoked]'),
+    });
+  });
+
+  test('a chain goes on over a rotation', () => {
+    seal('before');
+    expect(bulla(['keys', 'rotate']).status).toBe(0);
+    seal('after');
+    const report = JSON.parse(bulla(['chain', 'verify', '--json', '--require-pq']).stdout);
+    expect([report.ok, Object.keys(report.keys).length]).toEqual([true, 2]);
+  });
+
+  test('stats', () => {
+    seal('one', { execution: { tool_calls: [{ tool: 'deploy', success: true }] } });
+    expect(JSON.parse(bulla(['chain', 'stats', '--json']).stdout)).toMatchObject({
+      records: 1,
+      type: { tool: 1 },
+      status: { success: 1 },
+      tool: { deploy: 1 },
+    });
+  });
+});
+
+describe('kill', () => {
+  test('is sealed, stands, and is lifted', () => {
+    expect(bulla(['kill']).stderr).toContain('[KILL_REASON]');
+    expect(bulla(['kill', '--lift', '--reason', 'x']).stderr).toContain('[KILL_NOT_STANDING]');
+    expect(bulla(['kill', '--agent', 'bot', '--reason', 'it ran away']).status).toBe(0);
+    expect(JSON.parse(bulla(['kill', '--list', '--json']).stdout).standing).toMatchObject([
+      { agentId: 'bot', reason: 'it ran away' },
+    ]);
+    expect(bulla(['kill', '--agent', 'bot', '--lift', '--reason', 'caught']).status).toBe(0);
+    expect(bulla(['kill', '--list']).stdout).toBe('No kill switch stands.\n');
+    const kinds = bulla(['capsule', 'export'])
+      .stdout.trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+      .map((capsule) => [capsule.type, capsule.outcome.status]);
+    expect(kinds).toEqual([
+      ['kill', 'blocked'],
+      ['kill', 'success'],
+    ]);
+  });
+});
+
+describe('verify', () => {
+  test('recognises capsules and chains', () => {
+    const one = file('one.json', seal('one'));
+    seal('two');
+    const two = file('two.jsonl', bulla(['capsule', 'export']).stdout);
+    const { status, stdout } = bulla(['verify', '--json', one, two]);
+    expect([
+      status,
+      JSON.parse(stdout).files.map((entry: { kind: string; ok: boolean }) => [entry.kind, entry.ok]),
+    ]).toEqual([
+      0,
+      [
+        ['capsules', true],
+        ['capsules', true],
+      ],
+    ]);
+    expect(
+      bulla(['verify', file('bad.json', readFileSync(one, 'utf8').replace('"one"', '"1"'))]).status,
+    ).toBe(1);
+  });
+});
+
+const vectors = process.env.BULLA_VECTORS && resolve(repo, process.env.BULLA_VECTORS, 'capsule');
+describe.skipIf(!vectors)('what the references sealed', () => {
+  test('their chains verify with their keys', () => {
+    const legacy = [
+      'chain',
+      'verify',
+      join(vectors!, 'legacy-1.5.2-chain.json'),
+      '--json',
+      '--public-key',
+      readFileSync(join(vectors!, 'legacy-1.5.2-chain.pub'), 'utf8').trim(),
+    ];
+    expect(JSON.parse(bulla(legacy).stdout)).toMatchObject({
+      ok: true,
+      count: 3,
+      profiles: { 'cps-python/12': 3 },
+    });
+    const epochs = [
+      'chain',
+      'verify',
+      join(vectors!, 'python-1.5.3-chain-two-epochs.json'),
+      '--json',
+      '--keyring',
+      join(vectors!, 'python-keyring-3-epochs.json'),
+    ];
+    expect(JSON.parse(bulla(epochs).stdout)).toMatchObject({ ok: true, count: 4 });
+  });
+});
