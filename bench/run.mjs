@@ -2,6 +2,8 @@
 const BENCHES = {
   canon: async () => (await import('./canon.ts')).canon(),
   crypto: async () => (await import('./crypto.ts')).crypto(),
+  capsule: async () => (await import('./capsule.ts')).capsule(),
+  store: async () => (await import('./store.ts')).store(),
 };
 
 const names = process.argv.slice(2).filter((argument) => argument !== '--json');

@@ -10,12 +10,15 @@ const core = join(root, 'packages/core');
 const bulla = join(root, 'packages/bulla');
 
 rmSync(join(core, 'dist'), { recursive: true, force: true });
-const tsc = spawnSync(
-  process.execPath,
-  [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(core, 'tsconfig.build.json')],
-  { stdio: 'inherit' },
-);
-if (tsc.status !== 0) process.exit(1);
+function tsc(project) {
+  const { status } = spawnSync(
+    process.execPath,
+    [join(root, 'node_modules/typescript/bin/tsc'), '-p', project],
+    { stdio: 'inherit' },
+  );
+  if (status !== 0) process.exit(1);
+}
+tsc(join(core, 'tsconfig.build.json'));
 
 rmSync(join(bulla, 'dist'), { recursive: true, force: true });
 const { version } = JSON.parse(readFileSync(join(bulla, 'package.json'), 'utf8'));
@@ -33,6 +36,10 @@ await build({
   entryPoints: [
     { in: join(bulla, 'src/cli/cli.ts'), out: 'cli' },
     { in: join(bulla, 'src/chain/worker.ts'), out: 'chain-worker' },
+    ...['audit', 'keys', 'store', 'chain'].map((name) => ({
+      in: join(bulla, `src/${name}/index.ts`),
+      out: name,
+    })),
   ],
   bundle: true,
   splitting: true,
@@ -54,3 +61,4 @@ await build({
   sourcemap: false,
 });
 chmodSync(join(bulla, 'dist/bulla.js'), 0o755);
+tsc(join(bulla, 'tsconfig.build.json'));

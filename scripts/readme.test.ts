@@ -1,8 +1,9 @@
-import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
@@ -12,31 +13,41 @@ const blocks = (language: string) =>
     .map((match) => match[2]!);
 
 describe('README.md', () => {
+  const home = mkdtempSync(join(tmpdir(), 'bulla-readme-'));
+  const env = { ...process.env, BULLA_HOME: home };
+  beforeAll(() => void execFileSync(join(root, 'bin/bulla'), ['keys', 'init', '--quiet'], { env }));
+  afterAll(() => rmSync(home, { recursive: true, force: true }));
+
   test.each(blocks('ts').map((block, i) => [i + 1, block] as const))(
     'snippet %i prints what its comments say',
     (i, block) => {
       const file = join(root, `.readme-snippet-${i}.ts`);
       writeFileSync(file, block);
       try {
-        const { stdout, stderr } = spawnSync(process.execPath, [file], { cwd: root, encoding: 'utf8' });
+        const { stdout, stderr } = spawnSync(process.execPath, [file], { cwd: root, encoding: 'utf8', env });
         expect(stderr).toBe('');
-        expect(stdout.trimEnd().split('\n')).toEqual(
-          [...block.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map((match) => match[1]),
-        );
+        const comments = [...block.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map((match) => match[1]);
+        expect(stdout.trimEnd().split('\n')).toEqual(comments);
       } finally {
         rmSync(file);
       }
     },
   );
 
-  const lines = blocks('sh')
-    .flatMap((block) => block.split('\n'))
-    .filter((line) => line.includes('bin/bulla'));
-  test.each(lines)('$ %s', (line) => {
+  const [, start, chain] = blocks('sh') as [string, string, string];
+  test.each(start.trimEnd().split('\n'))('$ %s', (line) => {
     const [command, expected] = line.split(/\s+# /) as [string, string | undefined];
-    const { status, stdout } = spawnSync('sh', ['-c', command], { cwd: root, encoding: 'utf8' });
+    const { status, stdout } = spawnSync('sh', ['-c', command], { cwd: root, encoding: 'utf8', env });
     expect(status).toBe(0);
     if (expected !== undefined) expect(stdout).toBe(expected);
+  });
+
+  test('the five minutes end as they say', () => {
+    const { status, stdout } = spawnSync('sh', ['-e', '-c', chain], { cwd: root, encoding: 'utf8', env });
+    expect(status).toBe(0);
+    expect(stdout.match(/good {2}2 records, unbroken from the first to the last/g)?.length).toBe(2);
+    expect(stdout).toContain('record 0 (sequence 0): Content hash mismatch at sequence 0 [hash_mismatch]');
+    expect(stdout.trimEnd().endsWith('exit 1')).toBe(true);
   });
 
   test('names only files that exist', () => {

@@ -69,6 +69,7 @@ const built = [
   'scripts/build.mjs',
   'tsconfig.base.json',
   'packages/core/tsconfig.build.json',
+  'packages/bulla/tsconfig.build.json',
   ...sources,
 ];
 step('built', fingerprintOf(built), !existsSync(join(root, 'packages/bulla/dist/bulla.js')), () => {

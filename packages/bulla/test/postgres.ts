@@ -1,5 +1,5 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { chownSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chownSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,8 @@ export interface Postgres {
   readonly url: string;
   /** Makes an empty database on it. */
   database(name: string): string;
+  /** Prepares a pgbench script; the function runs it with so many clients and seconds, and gives transactions a second. */
+  pgbench(database: string, prepare: string, script: string): (clients: number, seconds: number) => number;
   /** Ends it as a power cut would, and starts it again on the same data. */
   crash(): Promise<void>;
   stop(): Promise<void>;
@@ -75,6 +77,30 @@ export async function startPostgres(): Promise<Postgres> {
         stdio: 'ignore',
       });
       return url(name);
+    },
+    pgbench(database, prepare, script) {
+      const file = join(data, 'bench.sql');
+      writeFileSync(file, script);
+      execFileSync(bin('psql'), [url(database), '-q', '-c', prepare], { stdio: 'ignore' });
+      return (clients, seconds) => {
+        const args = [
+          '-n',
+          '-f',
+          file,
+          '-c',
+          String(clients),
+          '-j',
+          '2',
+          '-T',
+          String(seconds),
+          url(database),
+        ];
+        const out = execFileSync(bin('pgbench'), args, {
+          encoding: 'utf8',
+          stdio: ['ignore', 'pipe', 'ignore'],
+        });
+        return Number(/tps = ([\d.]+)/.exec(out)![1]);
+      };
     },
     async crash() {
       // SIGQUIT ends every process of the server at once, without writing anything more.

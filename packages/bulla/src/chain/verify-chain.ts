@@ -7,6 +7,7 @@ import {
   createChainVerifier,
 } from '@bulla/core/capsule';
 import { type PublicKey, toHex } from '@bulla/core/crypto';
+import { type PackedResults, pack, unpackResults } from './packed.ts';
 import { type RecordResult, verifyRecords, type WorkerOptions } from './records.ts';
 import type { ChainSource, SourceRecord } from './source.ts';
 
@@ -106,8 +107,8 @@ async function onThreads(
   const waiting = new Map<number, { resolve(results: RecordResult[]): void; reject(error: unknown): void }>();
   let failure: unknown;
   for (const worker of workers) {
-    worker.on('message', ({ batch, results }: { batch: number; results: RecordResult[] }) => {
-      waiting.get(batch)!.resolve(results);
+    worker.on('message', ({ batch, results }: { batch: number; results: PackedResults }) => {
+      waiting.get(batch)!.resolve(unpackResults(results));
       waiting.delete(batch);
     });
     worker.on('error', (error) => {
@@ -127,7 +128,8 @@ async function onThreads(
       );
       result.catch(() => undefined);
       underWay.push(result);
-      workers[batch % threads]!.postMessage({ batch, records });
+      const packed = pack(records);
+      workers[batch % threads]!.postMessage({ batch, packed }, [packed.bytes.buffer]);
       if (underWay.length >= threads * AHEAD) take(await underWay.shift()!);
     }
     for (const result of underWay) take(await result);

@@ -24,7 +24,7 @@ export interface PostgresOptions {
   readonly tenant: string | null;
   /** Make the tables if they are not there. Default false. */
   readonly create?: boolean;
-  /** Connections at most. Default 8. */
+  /** Connections at most. Default 16. */
   readonly connections?: number;
 }
 
@@ -33,7 +33,7 @@ export interface PostgresOptions {
  * `STORE_NOT_DURABLE` when the server does not wait for its disk, and `STORE_UNREADABLE` when it does not answer.
  */
 export async function openPostgres(url: string, options: PostgresOptions): Promise<Driver> {
-  const pool = new pg.Pool({ connectionString: url, max: options.connections ?? 8, types } as pg.PoolConfig);
+  const pool = new pg.Pool({ connectionString: url, max: options.connections ?? 16, types } as pg.PoolConfig);
   // An idle connection that breaks is replaced; its error belongs to nobody.
   pool.on('error', () => undefined);
   try {
@@ -140,9 +140,15 @@ const APPEND = `
   INSERT INTO record (chain_key, sequence, hash, data)
   SELECT moved.chain_key, added.* FROM moved, unnest($7::bigint[], $8::text[], $9::text[]) AS added`;
 
-function appendValues(tenant: string | null, name: string, expected: Head, rows: readonly Row[]): unknown[] {
+/** Named, so that each connection plans it once. */
+function appendStatement(
+  tenant: string | null,
+  name: string,
+  expected: Head,
+  rows: readonly Row[],
+): pg.QueryConfig {
   const last = rows.at(-1)!;
-  return [
+  const values = [
     tenant,
     name,
     expected.length,
@@ -153,6 +159,7 @@ function appendValues(tenant: string | null, name: string, expected: Head, rows:
     rows.map((row) => row.hash),
     rows.map((row) => row.data),
   ];
+  return { name: 'bulla-append', text: APPEND, values };
 }
 
 function driver(pool: pg.Pool, tenant: string | null): Driver {
@@ -180,7 +187,7 @@ function driver(pool: pg.Pool, tenant: string | null): Driver {
     }
   };
   const write = async (client: pg.PoolClient, name: string, expected: Head, rows: readonly Row[]) => {
-    const { rowCount } = await client.query(APPEND, appendValues(tenant, name, expected, rows));
+    const { rowCount } = await client.query(appendStatement(tenant, name, expected, rows));
     if (rowCount === 0) return false;
     for (const { effect } of rows) if (effect !== undefined) await apply(client, effect);
     return true;
@@ -198,7 +205,7 @@ function driver(pool: pg.Pool, tenant: string | null): Driver {
       await ensureChain(name);
       // One statement is one round trip and one transaction.
       if (rows.every((row) => row.effect === undefined)) {
-        const result = await guarded(() => pool.query(APPEND, appendValues(tenant, name, expected, rows)));
+        const result = await guarded(() => pool.query(appendStatement(tenant, name, expected, rows)));
         return result.rowCount !== 0;
       }
       return guarded(() => transaction(pool, (client) => write(client, name, expected, rows)));

@@ -1,0 +1,94 @@
+import type { RecordResult } from './records.ts';
+import type { SourceRecord } from './source.ts';
+
+/** A batch on its way to a thread: records that are text lie behind each other in one piece of memory, which moves. */
+export interface Packed {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** How many bytes each record has; -1 stands for the next of `others`. */
+  readonly lengths: Int32Array<ArrayBuffer>;
+  readonly others: readonly Exclude<SourceRecord, string | Uint8Array>[];
+}
+
+export function pack(records: readonly SourceRecord[]): Packed {
+  const parts: Uint8Array[] = [];
+  const lengths = new Int32Array(records.length);
+  const others: Packed['others'][number][] = [];
+  let total = 0;
+  records.forEach((record, i) => {
+    if (typeof record !== 'string' && !(record instanceof Uint8Array)) {
+      others.push(record);
+      lengths[i] = -1;
+      return;
+    }
+    const part = typeof record === 'string' ? Buffer.from(record) : record;
+    parts.push(part);
+    lengths[i] = part.length;
+    total += part.length;
+  });
+  const bytes = new Uint8Array(total);
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return { bytes, lengths, others };
+}
+
+export function unpack({ bytes, lengths, others }: Packed): SourceRecord[] {
+  let at = 0;
+  let other = 0;
+  return Array.from(lengths, (length) => {
+    if (length < 0) return others[other++]!;
+    at += length;
+    return bytes.subarray(at - length, at);
+  });
+}
+
+/** Results on their way back: the links as columns, and a verdict once for all records that share it. */
+export interface PackedResults {
+  readonly ids: readonly (string | null)[];
+  readonly sequences: readonly (number | null)[];
+  readonly previous: readonly (string | null)[];
+  readonly hashes: readonly string[];
+  readonly verdicts: readonly RecordResult['verdict'][];
+  /** For each record the place of its verdict in `verdicts`. */
+  readonly verdictOf: Int32Array<ArrayBuffer>;
+}
+
+export function packResults(results: readonly RecordResult[]): PackedResults {
+  const places = new Map<string, number>();
+  const verdicts: RecordResult['verdict'][] = [];
+  const verdictOf = Int32Array.from(results, ({ verdict }) => {
+    // Good records of one kind have the same verdict, word for word.
+    const key =
+      verdict?.ok && verdict.warnings.length === 0
+        ? `${verdict.profile} ${verdict.form} ${verdict.key} ${verdict.pqKey} ${verdict.unauthenticated}`
+        : undefined;
+    const known = key === undefined ? undefined : places.get(key);
+    if (known !== undefined) return known;
+    if (key !== undefined) places.set(key, verdicts.length);
+    return verdicts.push(verdict) - 1;
+  });
+  return {
+    ids: results.map(({ link }) => link.id),
+    sequences: results.map(({ link }) => link.sequence),
+    previous: results.map(({ link }) => link.previous_hash),
+    hashes: results.map(({ link }) => link.hash),
+    verdicts,
+    verdictOf,
+  };
+}
+
+export function unpackResults({
+  ids,
+  sequences,
+  previous,
+  hashes,
+  verdicts,
+  verdictOf,
+}: PackedResults): RecordResult[] {
+  return hashes.map((hash, i) => ({
+    link: { id: ids[i]!, sequence: sequences[i]!, previous_hash: previous[i]!, hash },
+    verdict: verdicts[verdictOf[i]!],
+  }));
+}
