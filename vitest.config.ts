@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { playwright } from '@vitest/browser-playwright';
 import { defineConfig } from 'vitest/config';
 import { hasVectors, listFiles, readBytes } from './packages/core/test/files-node.ts';
@@ -23,6 +24,7 @@ declare module 'vitest' {
 // Every project resolves workspace packages to their sources, so that a test never sees a stale build.
 export default defineConfig({
   test: {
+    maxWorkers: availableParallelism(),
     projects: [
       {
         resolve: { conditions: nodeConditions },
