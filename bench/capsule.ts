@@ -3,7 +3,14 @@ import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeFileSync,
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createCapsule, sealSync } from '@bulla/core/capsule';
-import { localSigner, privateKey, publicKey, writePrivateKey, writePublicKey } from '@bulla/core/crypto';
+import {
+  localSigner,
+  type PublicKey,
+  privateKey,
+  publicKey,
+  writePrivateKey,
+  writePublicKey,
+} from '@bulla/core/crypto';
 import { openSource, verifyChain } from '../packages/bulla/src/chain/index.ts';
 import { openStore } from '../packages/bulla/src/store/index.ts';
 import { compare, median, type Row, round3 } from './measure.ts';
@@ -11,7 +18,7 @@ import { compare, median, type Row, round3 } from './measure.ts';
 // A test key.
 const seed = new Uint8Array(32).fill(9);
 const signer = localSigner('Ed25519', seed);
-const key = publicKey('Ed25519', signer.publicKey);
+export const key: PublicKey = publicKey('Ed25519', signer.publicKey);
 const bare = createPrivateKey(writePrivateKey(privateKey('Ed25519', seed), 'pem'));
 const barePublic = createPublicKey(writePublicKey(key, 'pem'));
 const message = new Uint8Array(64).fill(1);
@@ -40,7 +47,7 @@ const capsuleAt = (i: number, previous: string | null) =>
     { id: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`, now },
   );
 
-function* sealedChain(length: number): Generator<string> {
+export function* sealedChain(length: number): Generator<string> {
   let previous: string | null = null;
   for (let i = 0; i < length; i++) {
     const { sealed, text } = sealSync(capsuleAt(i, previous), signer, { signedAt: now });

@@ -46,7 +46,7 @@ await build({
   format: 'esm',
   target: 'node24',
   chunkNames: 'chunks/[name]-[hash]',
-  external: ['pkcs11js', 'better-sqlite3', 'pg'],
+  external: ['pkcs11js', 'better-sqlite3', 'pg', 'sodium-native'],
   // Bundled CommonJS packages ask for Node's own modules.
   banner: {
     js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",

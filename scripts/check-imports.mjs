@@ -29,7 +29,7 @@ export function complaints(file, text) {
       continue;
     }
     if (!target.startsWith('.')) {
-      const nodeOnly = /\.(?:node\.test|test)\.ts$|provider-node\.ts$/.test(file);
+      const nodeOnly = /\.(?:node\.test|test)\.ts$|(?:provider-node|sodium)\.ts$/.test(file);
       if (packageName === 'core' && target.startsWith('node:') && !nodeOnly)
         found.push(`${file}: core is pure and must not import ${target}`);
       continue;

@@ -9,6 +9,8 @@ export interface NameOrder {
    * the work. Throws for a name that has no place in the order.
    */
   sortKey(name: string): string;
+  /** Different names can have the same sort key. */
+  readonly hasTies?: true;
 }
 
 /** RFC 8785 §3.2.3: by UTF-16 code units, which is what JavaScript's `<` compares. */
@@ -48,6 +50,7 @@ const IGNORED = /[\u0000-\u0008\u000e-\u001f\u007f]/g;
  */
 export const collated: NameOrder = {
   text: 'en-US collation of ASCII; ties and other keys refused',
+  hasTies: true,
   sortKey(name) {
     let letters = '';
     let cases = '';
@@ -75,6 +78,7 @@ export const collated: NameOrder = {
 export function indexKeysFirst(order: NameOrder): NameOrder {
   return {
     text: `${order.text}; array-index keys first`,
+    ...(order.hasTies && { hasTies: true }),
     sortKey(name) {
       const isIndex = /^(?:0|[1-9][0-9]{0,9})$/.test(name) && Number(name) <= 4294967294;
       return isIndex ? `0${name.padStart(10, '0')}` : `1${order.sortKey(name)}`;
@@ -90,6 +94,7 @@ export function orderOf(names: readonly string[], order: NameOrder): Uint32Array
   if (order === utf16) return sortPositions(names);
   const sortKeys = names.map(order.sortKey);
   const positions = sortPositions(sortKeys);
+  if (!order.hasTies) return positions;
   for (let i = 1; i < positions.length; i++) {
     const a = positions[i - 1]!;
     const b = positions[i]!;
@@ -112,6 +117,14 @@ const RUN = 16;
 function sortPositions(keys: readonly string[]): Uint32Array {
   const count = keys.length;
   let from = new Uint32Array(count);
+  let ascending = 1;
+  while (ascending < count && keys[ascending - 1]! <= keys[ascending]!) ascending++;
+  let descending = 1;
+  while (descending < count && keys[descending - 1]! > keys[descending]!) descending++;
+  if (ascending >= count || descending >= count) {
+    for (let i = 0; i < count; i++) from[i] = ascending >= count ? i : count - 1 - i;
+    return from;
+  }
   for (let i = 0; i < count; i++) {
     const start = i - (i % RUN);
     let at = i;

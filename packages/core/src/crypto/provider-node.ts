@@ -12,6 +12,7 @@ import { type AlgorithmName, algorithm } from './algorithms.ts';
 import { wellFormed } from './bytes.ts';
 import { writePkcs8, writeSpki } from './der.ts';
 import type { CryptoProvider, SignatureScheme } from './provider.ts';
+import { loadSodium } from './sodium.ts';
 
 /** How many parsed keys are kept of each sort; a parsed key signs and verifies 2 to 11 times faster. */
 const cacheSize = 256;
@@ -93,6 +94,25 @@ function digestHex(name: string, data: Uint8Array | string): string {
   return hash(name, typeof data === 'string' ? wellFormed(data) : data, 'hex');
 }
 
+/** Ed25519 on libsodium where it is installed, which is found out when it is first needed, else on OpenSSL. */
+function ed25519(): SignatureScheme {
+  const openssl = scheme('Ed25519');
+  let fast: ReturnType<typeof loadSodium> | undefined;
+  const best = () => {
+    fast ??= loadSodium(openssl.publicKey) ?? openssl;
+    return fast;
+  };
+  return {
+    publicKey: openssl.publicKey,
+    sign: openssl.sign,
+    signer: (seed) => best().signer(seed),
+    verify: (publicKey, message, signature) => best().verify(publicKey, message, signature),
+  };
+}
+
+/** OpenSSL's Ed25519 alone, for holding the other against it. */
+export const opensslEd25519: SignatureScheme = scheme('Ed25519');
+
 /** The primitives on node:crypto. ML-DSA signatures are hedged: two of the same message differ. */
 export const provider: CryptoProvider = {
   name: 'node',
@@ -102,7 +122,7 @@ export const provider: CryptoProvider = {
   sha3_256Hex: (data) => digestHex('sha3-256', data),
   hmacSha256: (key, bytes) => plain(createHmac('sha256', key).update(bytes).digest()),
   signatures: {
-    Ed25519: scheme('Ed25519'),
+    Ed25519: ed25519(),
     'ML-DSA-44': scheme('ML-DSA-44'),
     'ML-DSA-65': scheme('ML-DSA-65'),
   },

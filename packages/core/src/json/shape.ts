@@ -49,13 +49,11 @@ export class ShapeCache {
       for (const shape of known) if (sameKeys(shape.source, source)) return shape;
     }
     const order = this.#order(source);
-    const keys: string[] = [];
-    let length = 0;
-    for (let i = 0; i < source.length; i++) {
-      keys.push(source[order[i]!]!);
-      length += keys[i]!.length;
+    const keys = new Array<string>(source.length);
+    for (let i = 0; i < keys.length; i++) keys[i] = source[order[i]!]!;
+    if (keys.length > KEPT_KEYS || keys.reduce((sum, key) => sum + key.length, 0) > KEPT_LENGTH) {
+      return { source, keys, order };
     }
-    if (source.length > KEPT_KEYS || length > KEPT_LENGTH) return { source, keys, order };
     const heads = keys.flatMap((key, i) =>
       [0, 1, 2, 3].map((form) => head(this.#escape(key), i === 0, form)),
     );
