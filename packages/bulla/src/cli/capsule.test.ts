@@ -75,6 +75,32 @@ describe('capsule', () => {
     expect(bulla(['chain', 'head']).status).toBe(3);
   });
 
+  test('seal keeps the digits that were written, or refuses them', () => {
+    const big = '{"outcome":{"metrics":{"n":12345678901234567890}}}';
+    expect(bulla(['capsule', 'seal'], big)).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('/outcome/metrics/n'),
+    });
+    expect(bulla(['capsule', 'seal'], '{"outcome":{"metrics":{"cost":1.0}}}').stderr).toContain('interop');
+    const options = [{ id: 'a', description: 'go', feasibility: 1, selected: true }];
+    const text = bulla(
+      ['capsule', 'seal'],
+      JSON.stringify({ reasoning: { options, selected_option: 'go', confidence: 1 } }),
+    ).stdout;
+    expect(text).toContain('"confidence":1.0');
+    expect(text).toContain('"feasibility":1.0');
+    expect(bulla(['capsule', 'verify', '-'], text).status).toBe(0);
+  });
+
+  test('an array with one capsule is one capsule, with two it is a chain', () => {
+    const [one, two] = [seal('one'), seal('two')];
+    expect(bulla(['capsule', 'verify', '-'], `[${one}]`).status).toBe(0);
+    expect(bulla(['capsule', 'verify', '-'], `[${one},${two}]`)).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('[CAPSULE_SEVERAL]'),
+    });
+  });
+
   test('show is for people, and shows what is invisible', () => {
     const text = seal('a\u202eb');
     expect(bulla(['capsule', 'show', '-'], text).stdout).toContain('a\\u{202e}b');
@@ -230,6 +256,24 @@ describe('verify', () => {
 
 const vectors = process.env.BULLA_VECTORS && resolve(repo, process.env.BULLA_VECTORS, 'capsule');
 describe.skipIf(!vectors)('what the references sealed', () => {
+  test('their capsules verify one by one, those with NaN when it is allowed', () => {
+    const { pub, cases } = JSON.parse(readFileSync(join(vectors!, 'python-sealed-cases.json'), 'utf8'));
+    const named = (name: string) => cases.find((one: { name: string }) => one.name === name).export as string;
+    const verify = (text: string, ...more: string[]) =>
+      JSON.parse(bulla(['capsule', 'verify', '-', '--json', '--public-key', pub, ...more], text).stdout);
+    expect(verify(named('metrics 1.0'))).toMatchObject({
+      ok: true,
+      code: 'ok',
+      profile: 'cps-python',
+      form: '13',
+    });
+    expect(verify(named('metrics NaN'))).toMatchObject({ ok: false, code: 'JSON_SYNTAX' });
+    expect(verify(named('metrics NaN'), '--allow-nan')).toMatchObject({
+      ok: true,
+      warnings: [{ code: 'non_finite' }],
+    });
+  });
+
   test('their chains verify with their keys', () => {
     const legacy = [
       'chain',

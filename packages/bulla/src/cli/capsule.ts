@@ -7,7 +7,7 @@ import {
   verifyCapsule,
 } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
-import { JsonObject, parse, stringify, toPlain } from '@bulla/core/json';
+import { JsonObject, type JsonValue, parse, stringify, toPlain } from '@bulla/core/json';
 import type { Command } from 'commander';
 import { judged, openSource, verifyChain } from '../chain/index.ts';
 import type { Row } from '../store/index.ts';
@@ -97,7 +97,7 @@ async function sealOne(file: string, options: PlaceOptions): Promise<Exit> {
     throw new BullaError('CAPSULE_GIVEN', `The sealer gives ${given.join(', ')}; leave it out.`);
   const store = await openToWrite(options);
   try {
-    const sealed = await store.chain(options.chain).append(toPlain(value) as CapsuleInput);
+    const sealed = await store.chain(options.chain).append(inputOf(value));
     await print(`${exportSealed(sealed)}\n`);
   } finally {
     await store.close();
@@ -105,9 +105,46 @@ async function sealOne(file: string, options: PlaceOptions): Promise<Exit> {
   return EXIT.good;
 }
 
+/**
+ * The content as the sealer takes it: sections, options and tool calls become plain, and everything inside them keeps
+ * the digits that were written.
+ */
+function inputOf(content: JsonObject): CapsuleInput {
+  const plain = (value: JsonValue | undefined) =>
+    value instanceof JsonObject ? Object.fromEntries(value) : value;
+  const list = (value: unknown) => (Array.isArray(value) ? value.map(plain) : value);
+  const sections = Object.fromEntries([...content].map(([key, value]) => [key, plain(value)])) as Record<
+    string,
+    Record<string, unknown>
+  >;
+  if (sections.reasoning?.options !== undefined)
+    sections.reasoning.options = list(sections.reasoning.options);
+  if (sections.execution?.tool_calls !== undefined)
+    sections.execution.tool_calls = list(sections.execution.tool_calls);
+  return sections as CapsuleInput;
+}
+
+/** The capsule in the input; the references export a single one as an array, too. */
+function oneCapsule(input: Uint8Array, allowNonFinite: boolean): JsonObject | Uint8Array {
+  try {
+    const value = parse(input, allowNonFinite ? { allow: ['non-finite'] } : {});
+    const [only, ...more] = Array.isArray(value) ? value : [value];
+    if (more.length > 0)
+      throw new BullaError(
+        'CAPSULE_SEVERAL',
+        "These are several capsules; 'bulla chain verify' is for them.",
+      );
+    if (only instanceof JsonObject) return only;
+  } catch (error) {
+    if (error instanceof BullaError && error.code === 'CAPSULE_SEVERAL') throw error;
+    // What cannot be read gets its verdict from the verifier.
+  }
+  return input;
+}
+
 async function verifyOne(file: string, options: TrustOptions & ReportOptions): Promise<Exit> {
   const trust = trusted(options);
-  const input = readInput(file);
+  const input = oneCapsule(readInput(file), options.allowNan ?? false);
   const verdict = judged(
     verifyCapsule(input, {
       ...trust,
