@@ -2,6 +2,7 @@ import { BullaError } from '@bulla/core/error';
 import pg from 'pg';
 import type { Driver, Effect, Found, Head, Opening, Query, Row, StandingKill } from './driver.ts';
 import { EMPTY } from './driver.ts';
+import { appendStatement, createGroupAppend } from './postgres-append.ts';
 import { conditions } from './query.ts';
 import { migrations } from './schema.ts';
 
@@ -131,40 +132,12 @@ async function guarded<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-const APPEND = `
-  WITH moved AS (
-    UPDATE chain SET length = $4, head_hash = $5
-    WHERE tenant IS NOT DISTINCT FROM $1 AND name = $2 AND length = $3 AND head_hash IS NOT DISTINCT FROM $6
-    RETURNING chain_key
-  )
-  INSERT INTO record (chain_key, sequence, hash, data)
-  SELECT moved.chain_key, added.* FROM moved, unnest($7::bigint[], $8::text[], $9::text[]) AS added`;
-
-/** Named, so that each connection plans it once. */
-function appendStatement(
-  tenant: string | null,
-  name: string,
-  expected: Head,
-  rows: readonly Row[],
-): pg.QueryConfig {
-  const last = rows.at(-1)!;
-  const values = [
-    tenant,
-    name,
-    expected.length,
-    last.sequence + 1,
-    last.hash,
-    expected.hash,
-    rows.map((row) => row.sequence),
-    rows.map((row) => row.hash),
-    rows.map((row) => row.data),
-  ];
-  return { name: 'bulla-append', text: APPEND, values };
-}
-
 function driver(pool: pg.Pool, tenant: string | null): Driver {
   const query = async <R extends object>(text: string, values: unknown[]): Promise<R[]> =>
     (await guarded(() => pool.query(text, values))).rows as R[];
+  const groupAppend = createGroupAppend(tenant, (statement) =>
+    guarded(() => pool.query<{ name: string }>(statement)),
+  );
   const known = new Set<string>();
   const ensureChain = async (name: string) => {
     if (known.has(name)) return;
@@ -187,7 +160,7 @@ function driver(pool: pg.Pool, tenant: string | null): Driver {
     }
   };
   const write = async (client: pg.PoolClient, name: string, expected: Head, rows: readonly Row[]) => {
-    const { rowCount } = await client.query(appendStatement(tenant, name, expected, rows));
+    const { rowCount } = await client.query(appendStatement(tenant, [{ chain: name, expected, rows }]));
     if (rowCount === 0) return false;
     for (const { effect } of rows) if (effect !== undefined) await apply(client, effect);
     return true;
@@ -203,11 +176,7 @@ function driver(pool: pg.Pool, tenant: string | null): Driver {
     },
     async append(name, expected, rows) {
       await ensureChain(name);
-      // One statement is one round trip and one transaction.
-      if (rows.every((row) => row.effect === undefined)) {
-        const result = await guarded(() => pool.query(appendStatement(tenant, name, expected, rows)));
-        return result.rowCount !== 0;
-      }
+      if (rows.every((row) => row.effect === undefined)) return groupAppend(name, expected, rows);
       return guarded(() => transaction(pool, (client) => write(client, name, expected, rows)));
     },
     async appendLocked(name, make) {

@@ -1,0 +1,94 @@
+import type pg from 'pg';
+import type { Head, Row } from './driver.ts';
+
+interface Waiting {
+  readonly chain: string;
+  readonly expected: Head;
+  readonly rows: readonly Row[];
+  resolve(appended: boolean): void;
+  reject(error: unknown): void;
+}
+
+/** So many statements are under way at most; who comes meanwhile shares the next one. */
+const UNDER_WAY = 2;
+
+/**
+ * Moves the heads that are still as expected, and stores the rows of those chains alone. Chains are locked in the
+ * order of their keys, so that two such statements cannot wait for each other; a head that moved while the statement
+ * waited is looked at again before it is changed.
+ */
+const APPEND = `
+  WITH asked AS (
+    SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[])
+      AS asked (name, old_length, old_hash, new_length, new_hash)
+  ), locked AS (
+    SELECT chain_key FROM chain WHERE tenant IS NOT DISTINCT FROM $1 AND name = ANY ($2::text[])
+    ORDER BY chain_key FOR UPDATE
+  ), moved AS (
+    UPDATE chain SET length = asked.new_length, head_hash = asked.new_hash FROM asked, locked
+    WHERE chain.chain_key = locked.chain_key AND chain.name = asked.name
+      AND chain.length = asked.old_length AND chain.head_hash IS NOT DISTINCT FROM asked.old_hash
+    RETURNING chain.chain_key, chain.name
+  ), added AS (
+    INSERT INTO record (chain_key, sequence, hash, data)
+    SELECT moved.chain_key, added.sequence, added.hash, added.data
+    FROM moved JOIN unnest($7::text[], $8::bigint[], $9::text[], $10::text[]) AS added (name, sequence, hash, data)
+      ON added.name = moved.name
+  )
+  SELECT name FROM moved`;
+
+/** The statement that appends to several chains; it is named, so that each connection plans it once. */
+export function appendStatement(
+  tenant: string | null,
+  batch: readonly Omit<Waiting, 'resolve' | 'reject'>[],
+): pg.QueryConfig {
+  const last = batch.map(({ rows }) => rows.at(-1)!);
+  const rows = batch.flatMap(({ chain, rows: own }) => own.map((row) => ({ chain, ...row })));
+  return {
+    name: 'bulla-append',
+    text: APPEND,
+    values: [
+      tenant,
+      batch.map(({ chain }) => chain),
+      batch.map(({ expected }) => expected.length),
+      batch.map(({ expected }) => expected.hash),
+      last.map((row) => row.sequence + 1),
+      last.map((row) => row.hash),
+      rows.map((row) => row.chain),
+      rows.map((row) => row.sequence),
+      rows.map((row) => row.hash),
+      rows.map((row) => row.data),
+    ],
+  };
+}
+
+/** Appends to many chains share a statement, and so a transaction and a wait for the disk. */
+export function createGroupAppend(
+  tenant: string | null,
+  run: (statement: pg.QueryConfig) => Promise<{ rows: { name: string }[] }>,
+): (chain: string, expected: Head, rows: readonly Row[]) => Promise<boolean> {
+  let queue: Waiting[] = [];
+  let underWay = 0;
+
+  const flush = async () => {
+    if (underWay >= UNDER_WAY || queue.length === 0) return;
+    // A chain has one writer here at a time; should two come, the second waits for the next statement.
+    const batch = [...new Map(queue.toReversed().map((waiting) => [waiting.chain, waiting])).values()];
+    queue = queue.filter((waiting) => !batch.includes(waiting));
+    underWay++;
+    try {
+      const moved = new Set((await run(appendStatement(tenant, batch))).rows.map((row) => row.name));
+      for (const waiting of batch) waiting.resolve(moved.has(waiting.chain));
+    } catch (error) {
+      for (const waiting of batch) waiting.reject(error);
+    }
+    underWay--;
+    void flush();
+  };
+
+  return (chain, expected, rows) =>
+    new Promise((resolve, reject) => {
+      queue.push({ chain, expected, rows, resolve, reject });
+      setImmediate(() => void flush());
+    });
+}
