@@ -82,7 +82,7 @@ async function* countedStream(
   progress: ((done: number) => void) | undefined,
 ): AsyncGenerator<Uint8Array> {
   let done = 0;
-  for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
+  for await (const chunk of createReadStream(file, { highWaterMark: 1 << 18 }) as AsyncIterable<Buffer>) {
     yield chunk;
     done += chunk.length;
     progress?.(done);

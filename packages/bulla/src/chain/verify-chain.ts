@@ -29,7 +29,7 @@ export interface VerifyChainOptions {
   readonly progress?: (done: number) => void;
 }
 
-const BATCH = 256;
+const BATCH = 64;
 /** So many batches a thread are under way at most, so that memory stays the same however long the chain is. */
 const AHEAD = 3;
 
@@ -142,7 +142,12 @@ async function onThreads(
 function startWorker(workerData: WorkerOptions): Worker {
   const fromSource = import.meta.url.endsWith('.ts');
   const script = new URL(fromSource ? './worker.ts' : './chain-worker.js', workerBase());
-  return new Worker(script, { workerData, execArgv: fromSource ? ['--conditions=bulla-source'] : [] });
+  return new Worker(script, {
+    workerData,
+    execArgv: fromSource ? ['--conditions=bulla-source'] : [],
+    // Records live for a moment; without a limit a thread would let them pile up before it clears them away.
+    resourceLimits: { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 256 },
+  });
 }
 
 function workerBase(): string {
