@@ -162,6 +162,24 @@ describe('chain', () => {
     expect(bulla(['chain', 'verify', cut, '--expect-head', hash]).status).toBe(1);
   });
 
+  test('verify goes on from where it stopped', () => {
+    seal('one');
+    seal('two');
+    const saved = join(folder, 'state.json');
+    expect(bulla(['chain', 'verify', '--resume', saved]).status).toBe(0);
+    seal('three');
+    const report = JSON.parse(
+      bulla(['chain', 'verify', '--resume', saved, '--json', '--expect-length', '3']).stdout,
+    );
+    expect([report.ok, report.count]).toEqual([true, 3]);
+    expect(JSON.parse(readFileSync(saved, 'utf8'))).toMatchObject({ v: 1, count: 3, head: { sequence: 2 } });
+    writeFileSync(saved, '{"v":2}');
+    expect(bulla(['chain', 'verify', '--resume', saved])).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('[CAPSULE_CHAIN_STATE]'),
+    });
+  });
+
   test('nothing to verify, or nothing to verify with, is exit 3', () => {
     expect(bulla(['chain', 'verify']).status).toBe(3);
     expect(bulla(['chain', 'verify', join(folder, 'none.json')])).toMatchObject({

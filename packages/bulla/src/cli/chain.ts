@@ -1,10 +1,11 @@
-import type { ChainReport } from '@bulla/core/capsule';
+import { existsSync, writeFileSync } from 'node:fs';
+import type { ChainReport, ChainState } from '@bulla/core/capsule';
 import { type JsonObject, parse, toPlain } from '@bulla/core/json';
 import type { Command } from 'commander';
 import { type ChainSource, openSource, storeSource, verifyChain } from '../chain/index.ts';
 import { nonNegative } from './capsule.ts';
 import type { Run } from './cli.ts';
-import { colors, EXIT, type Exit, type ReportOptions, report } from './io.ts';
+import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from './io.ts';
 import { openToRead, type PlaceOptions, placeOptions } from './place.ts';
 import { progressBar } from './progress.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';
@@ -14,6 +15,7 @@ interface VerifyOptions extends TrustOptions, PlaceOptions, ReportOptions {
   expectLength?: number;
   expectHead?: string;
   threads?: number;
+  resume?: string;
 }
 
 export function define(command: Command, run: Run): void {
@@ -34,6 +36,7 @@ export function define(command: Command, run: Run): void {
     .option('--structural', 'look at order and links alone, and trust the stored hashes')
     .option('--expect-length <n>', 'how many records there must be', nonNegative)
     .option('--expect-head <hash>', 'the hash that the last record must have')
+    .option('--resume <file>', 'go on from what this file says was verified, and write there how far it got')
     .option('--threads <n>', 'threads to verify on (default: one for each core)', nonNegative)
     .addHelpText(
       'after',
@@ -83,11 +86,13 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
       ...(options.expectLength === undefined ? {} : { expectLength: options.expectLength }),
       ...(options.expectHead === undefined ? {} : { expectHead: options.expectHead }),
       ...(options.threads === undefined ? {} : { threads: options.threads }),
+      ...(options.resume === undefined ? {} : savedState(options.resume)),
       progress: bar.update,
     });
     bar.done();
     const seconds = (performance.now() - started) / 1000;
-    const { state: _, ...document } = result;
+    const { state, ...document } = result;
+    if (options.resume !== undefined) writeFileSync(options.resume, `${JSON.stringify(state)}\n`);
     await report(options, { ...document, format: source.format, not_proven: notProven(options) }, () =>
       verdictText(result, source, seconds, trust.origin, options),
     );
@@ -95,6 +100,12 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
   } finally {
     await store?.close();
   }
+}
+
+/** What an earlier run has seen; nothing if there was none. The file is trusted as much as the program is. */
+function savedState(file: string): { from?: ChainState } {
+  if (!existsSync(file)) return {};
+  return { from: toPlain(parse(readInput(file)) as JsonObject) as unknown as ChainState };
 }
 
 function notProven(options: VerifyOptions): string[] {

@@ -41,7 +41,7 @@ export function trusted(options: TrustOptions): Trust {
   const local = keysFolder({});
   const path = options.keyring ?? (keys.length === 0 && existsSync(local) ? local : undefined);
   if (path === undefined)
-    return { keys, pqKeys, revoked: [], origin: keys.length === 0 ? 'none' : 'the command line' };
+    return { keys, pqKeys, revoked: [], origin: keys.length === 0 ? 'none' : 'the keys on the command line' };
   const keyring = statSync(path).isDirectory() ? loadKeyring(path) : parseKeyring(readInput(path));
   return {
     keys: [...keys, ...keyring.epochs.map((epoch) => epoch.publicKey)],
@@ -50,7 +50,7 @@ export function trusted(options: TrustOptions): Trust {
       ...keyring.epochs.flatMap((epoch) => (epoch.pqPublicKey === null ? [] : [epoch.pqPublicKey])),
     ],
     revoked: keyring.epochs.filter((epoch) => epoch.revocation !== null).map((epoch) => epoch.keyId),
-    origin: `the keyring ${path}`,
+    origin: `the keys of ${path}`,
   };
 }
 
