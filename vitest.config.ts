@@ -5,6 +5,16 @@ import { defineConfig } from 'vitest/config';
 import { hasVectors, listFiles, readBytes } from './packages/core/test/files-node.ts';
 
 const chromium = process.env.BULLA_CHROMIUM ?? '/usr/bin/chromium';
+const BROWSER_PACKAGES = [
+  '@noble/curves/ed25519.js',
+  '@noble/hashes/hmac.js',
+  '@noble/hashes/sha2.js',
+  '@noble/hashes/sha3.js',
+  '@noble/post-quantum/ml-dsa.js',
+  'canonicalize',
+  'fast-check',
+  'lossless-json',
+];
 /** How much longer the property tests run than usual. */
 const provide = { soak: process.env.BULLA_SOAK === '1' ? 100 : 1 };
 const nodeConditions = ['bulla-source', 'node'];
@@ -40,6 +50,8 @@ export default defineConfig({
         ? [
             {
               resolve: { conditions: ['bulla-source', 'browser', 'module', 'import', 'default'] },
+              // Named beforehand: one that is found while tests run would make the page load again under them.
+              optimizeDeps: { include: BROWSER_PACKAGES },
               test: {
                 name: 'browser',
                 provide,
