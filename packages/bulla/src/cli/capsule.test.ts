@@ -122,6 +122,34 @@ describe('capsule', () => {
     expect(existsSync(join(folder, 'third.db'))).toBe(false);
   });
 
+  test('import goes on behind a chain that matches, and refuses one that differs', () => {
+    for (const summary of ['one', 'two', 'three']) seal(summary);
+    const lines = bulla(['capsule', 'export']).stdout.trimEnd().split('\n');
+    const whole = file('whole.jsonl', `${lines.join('\n')}\n`);
+    const store = join(folder, 'other.db');
+    // What an import that was cut off has left.
+    expect(bulla(['capsule', 'import', file('part.jsonl', `${lines[0]}\n`), '--store', store]).status).toBe(
+      0,
+    );
+    expect(bulla(['capsule', 'import', whole, '--store', store])).toMatchObject({
+      status: 0,
+      stderr: 'bulla: imported 2 records into default\n',
+    });
+    expect(bulla(['capsule', 'import', whole, '--store', store])).toMatchObject({
+      status: 0,
+      stderr: 'bulla: imported 0 records into default\n',
+    });
+    expect(bulla(['capsule', 'export', '--store', store]).stdout).toBe(`${lines.join('\n')}\n`);
+    expect(bulla(['capsule', 'seal', '--store', join(folder, 'third.db')], '{}').status).toBe(0);
+    expect(bulla(['capsule', 'import', whole, '--store', join(folder, 'third.db')])).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('[IMPORT_DIFFERS]'),
+    });
+    expect(bulla(['capsule', 'seal', '--store', join(folder, 'third.db')], '{}').status).toBe(0);
+    const shorter = ['capsule', 'import', join(folder, 'part.jsonl'), '--store', join(folder, 'third.db')];
+    expect(bulla(shorter).stderr).toContain('[IMPORT_DIFFERS]');
+  });
+
   test('resolve finds by hash, by chain and sequence, and by id, with a fragment', () => {
     const capsule = JSON.parse(seal('one'));
     expect(JSON.parse(bulla(['capsule', 'resolve', `capsule://sha3_${capsule.hash}`]).stdout)).toEqual(
@@ -290,6 +318,11 @@ describe.skipIf(!vectors)('what the references sealed', () => {
       ok: true,
       warnings: [{ code: 'non_finite' }],
     });
+    const path = file('nan.json', named('metrics NaN'));
+    const imported = ['capsule', 'import', path, '--public-key', pub, '--store', join(folder, 'nan.db')];
+    expect(bulla(imported).status).toBe(1);
+    expect(bulla([...imported, '--allow-nan']).status).toBe(0);
+    expect(bulla(['capsule', 'export', '--store', join(folder, 'nan.db')]).stdout).toContain('"v":NaN');
   });
 
   test('their chains verify with their keys', () => {

@@ -9,7 +9,7 @@ import {
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, type JsonValue, parse, stringify, toPlain } from '@bulla/core/json';
 import type { Command } from 'commander';
-import { judged, openSource, verifyChain } from '../chain/index.ts';
+import { judged, openSource, type SourceRecord, verifyChain } from '../chain/index.ts';
 import type { Row } from '../store/index.ts';
 import { capsuleText } from './capsule-text.ts';
 import type { Run } from './cli.ts';
@@ -210,36 +210,50 @@ async function importChain(file: string, options: PlaceOptions & TrustOptions): 
   }
   const store = await openToWrite(options);
   try {
-    let rows: Row[] = [];
     const chain = store.chain(options.chain);
+    const { length } = await chain.head();
+    // Every link was verified, so one equal hash means that everything before it is equal too.
+    const common = Math.min(length, verified.count) - 1;
+    const stored = common < 0 ? undefined : (await chain.records(common).next()).value;
+    let imported = 0;
+    let rows: Row[] = [];
     for await (const record of openSource(file).records()) {
-      if (typeof record === 'object' && 'canonical' in record) {
+      const row = rowOf(record, options.allowNan ?? false);
+      if (row.sequence === common && row.hash !== stored?.hash) {
         throw new BullaError(
-          'IMPORT_CANONICAL',
-          'Records that store a canonical text are verified, but not imported.',
+          'IMPORT_DIFFERS',
+          `The chain ${options.chain} is another one than that in the file.`,
         );
       }
-      const capsule = parse(record) as JsonObject;
-      rows.push({
-        sequence: rowSequence(capsule),
-        hash: capsule.get('hash') as string,
-        data: stringify(capsule),
-      });
+      if (row.sequence < length) continue;
+      rows.push(row);
+      imported++;
       if (rows.length === 500) {
         await chain.adopt(rows);
         rows = [];
       }
     }
     await chain.adopt(rows);
-    process.stderr.write(`bulla: imported ${verified.count} records into ${options.chain}\n`);
+    process.stderr.write(`bulla: imported ${imported} records into ${options.chain}\n`);
   } finally {
     await store.close();
   }
   return EXIT.good;
 }
 
-function rowSequence(capsule: JsonObject): number {
-  return toPlain(capsule.get('sequence')!) as number;
+function rowOf(record: SourceRecord, allowNonFinite: boolean): Row {
+  if (typeof record === 'object' && 'canonical' in record) {
+    throw new BullaError(
+      'IMPORT_CANONICAL',
+      'Records that store a canonical text are verified, but not imported.',
+    );
+  }
+  const capsule = parse(record, allowNonFinite ? { allow: ['non-finite'] } : {}) as JsonObject;
+  return {
+    sequence: toPlain(capsule.get('sequence')!) as number,
+    hash: capsule.get('hash') as string,
+    data: stringify(capsule),
+  };
 }
 
 async function resolveUri(uri: string, options: PlaceOptions): Promise<Exit> {

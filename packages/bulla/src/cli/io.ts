@@ -25,6 +25,7 @@ const EXIT_OF: Readonly<Record<string, Exit>> = {
   CHAIN_SOURCE_EMPTY: EXIT.undecided,
   CHAIN_EMPTY: EXIT.undecided,
   IMPORT_NOT_VERIFIED: EXIT.bad,
+  IMPORT_DIFFERS: EXIT.bad,
   KILLED: EXIT.bad,
 };
 
