@@ -1,5 +1,6 @@
-import { existsSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { playwright } from '@vitest/browser-playwright';
 import { defineConfig } from 'vitest/config';
 import { hasVectors, listFiles, readBytes } from './packages/core/test/files-node.ts';
@@ -17,6 +18,8 @@ const BROWSER_PACKAGES = [
 ];
 /** How much longer the property tests run than usual. */
 const provide = { soak: process.env.BULLA_SOAK === '1' ? 100 : 1 };
+const home = mkdtempSync(join(tmpdir(), 'bulla-home-'));
+process.on('exit', () => rmSync(home, { recursive: true, force: true }));
 const nodeConditions = ['bulla-source', 'node'];
 
 /** Lets the core suite read its vectors from inside the browser. */
@@ -44,6 +47,8 @@ export default defineConfig({
           provide,
           include: ['packages/*/src/**/*.test.ts', 'vectors/**/*.test.ts', 'scripts/**/*.test.ts'],
           testTimeout: 120_000,
+          // No test may touch the data of whoever runs it.
+          env: { BULLA_HOME: home },
         },
       },
       ...(existsSync(chromium)

@@ -7,9 +7,13 @@ import { fileURLToPath } from 'node:url';
 /** Folder of core → the folders it may use. Later modules add their row; a circle cannot be written here unseen. */
 const CORE = {
   json: [],
+  text: [],
   crypto: ['json'],
   canon: ['json', 'crypto'],
+  schema: ['json', 'canon'],
   capsule: ['json', 'crypto', 'canon'],
+  log: ['json', 'crypto', 'canon', 'capsule'],
+  lock: ['json', 'crypto', 'canon', 'text', 'schema'],
 };
 const PACKAGES = { core: [], bulla: ['@bulla/core'], console: ['@bulla/core'] };
 

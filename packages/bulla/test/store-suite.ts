@@ -1,8 +1,20 @@
 import type { CapsuleInput } from '@bulla/core/capsule';
 import { createChainVerifier, verifyCapsule } from '@bulla/core/capsule';
-import { localSigner, publicKey } from '@bulla/core/crypto';
+import { localSigner, parseNote, publicKey } from '@bulla/core/crypto';
 import { type JsonObject, parse } from '@bulla/core/json';
+import {
+  addSignatures,
+  Frontier,
+  leafData,
+  leafHash,
+  logVerifiers,
+  openCheckpoint,
+  parseCheckpointBody,
+  verifyConsistency,
+  verifyInclusion,
+} from '@bulla/core/log';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { proveConsistency, proveInclusion, rootAt } from '../src/log/index.ts';
 import type { Store, StoreOptions } from '../src/store/index.ts';
 
 /** A test key. */
@@ -110,6 +122,112 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
       expect(await Array.fromAsync(store.chain('copy').records())).toEqual(rows);
       await expect(store.chain('copy').adopt(rows)).rejects.toMatchObject({ code: 'STORE_ADOPT' });
       expect(await verifiedLength(store, 'copy')).toBe(3);
+    });
+  });
+
+  describe('the tree', () => {
+    const treeOf = async (store: Store, name: string) => {
+      const tree = new Frontier();
+      for await (const row of store.chain(name).records())
+        tree.push(leafHash(leafData(parse(row.data) as JsonObject)));
+      return tree;
+    };
+
+    test('grows with the chain, whoever appends, and every level of it can be read back', async () => {
+      const [a, b] = [await opened({ tenant: 'tree' }), await opened({ tenant: 'tree' })];
+      for (const [store, count] of [
+        [a, 200],
+        [b, 100],
+        [a, 300],
+      ] as const) {
+        await Promise.all(Array.from({ length: count }, (_, i) => store.chain('t').append(input(`n${i}`))));
+      }
+      const { tiles } = b.chain('t');
+      expect(await rootAt(tiles, 600)).toEqual((await treeOf(a, 't')).root());
+      expect((await tiles.tile(1, 0, 2)).length).toBe(64);
+      const leaves: Uint8Array[] = [];
+      for await (const row of a.chain('t').records())
+        leaves.push(leafHash(leafData(parse(row.data) as JsonObject)));
+      const root = await rootAt(tiles, 600);
+      for (const index of [0, 255, 256, 511, 512, 599]) {
+        const proof = await proveInclusion(tiles, index, 600);
+        verifyInclusion({ leaf: leaves[index]!, index, size: 600, root, proof });
+      }
+      for (const oldSize of [1, 256, 257, 512, 600]) {
+        const proof = await proveConsistency(tiles, oldSize, 600);
+        verifyConsistency({ oldSize, oldRoot: await rootAt(tiles, oldSize), size: 600, root, proof });
+      }
+    });
+
+    test('holds records from elsewhere too', async () => {
+      const store = await opened({ tenant: 'tree' });
+      await Promise.all([0, 1, 2].map((i) => store.chain('from').append(input(`n${i}`))));
+      await store.chain('to').adopt(await Array.fromAsync(store.chain('from').records()));
+      expect(await rootAt(store.chain('to').tiles, 3)).toEqual((await treeOf(store, 'from')).root());
+    });
+  });
+
+  describe('checkpoints', () => {
+    const opens = (note: string) => {
+      const { origin } = parseCheckpointBody(parseNote(note).text);
+      return openCheckpoint(note, logVerifiers(origin, [key])).checkpoint;
+    };
+
+    test('are made on demand, signed with the key of the chain, under the name that the first record says', async () => {
+      const store = await opened({ tenant: 'acme/eu', operator: 'example.com/agents' });
+      const chain = store.chain('c');
+      expect(await chain.origin()).toBe(null);
+      await expect(chain.checkpoint()).rejects.toMatchObject({ code: 'CHECKPOINT_EMPTY' });
+      const first = await chain.append(input('one', { context: { environment: { host: 'h1' } } }));
+      const origin = 'example.com/agents/acme%2Feu/c';
+      expect(first.context.environment).toEqual({ host: 'h1', bulla: { v: 1, origin } });
+      await chain.append(input('two'));
+      const { note, size } = await chain.checkpoint();
+      expect([size, await chain.origin()]).toEqual([2, origin]);
+      expect(opens(note)).toEqual({ origin, size: 2, root: await rootAt(chain.tiles, 2), extensions: [] });
+      expect(await chain.checkpoint()).toEqual({ origin, size: 2, note });
+      expect(await chain.checkpoints()).toEqual([{ origin, size: 2, note }]);
+    });
+
+    test('are made every 256 records, and of the rest when the store is closed', async () => {
+      const store = await open({ sealer, tenant: 'cadence' });
+      const chain = store.chain('c');
+      for (let round = 0; round < 6; round++)
+        await Promise.all(Array.from({ length: 100 }, (_, i) => chain.append(input(`n${i}`))));
+      await store.close();
+      const reader = await opened({ tenant: 'cadence' });
+      const sizes = (await reader.chain('c').checkpoints()).map(({ size }) => size);
+      expect(sizes).toEqual([600, 600 - (600 % 300), 300].filter((size, i, all) => all.indexOf(size) === i));
+      expect((await reader.chain('c').checkpoints(1)).map(({ note }) => opens(note).size)).toEqual([600]);
+    });
+
+    test('two stores with different names for their operator do not get in each other’s way', async () => {
+      const store = await opened({ tenant: 'op', operator: 'one.example' });
+      await store.chain('x').append(input('x'));
+      const other = await opened({ tenant: 'op', operator: 'two.example' });
+      await other.chain('x').append(input('y'));
+      expect(await other.chain('x').origin()).toBe('one.example/op/x');
+      await expect(
+        opened({ tenant: 'op', operator: 'has space' }).then((bad) => bad.chain('z').append(input('z'))),
+      ).rejects.toMatchObject({ code: 'STORE_ORIGIN' });
+    });
+
+    test('are shown to witnesses, and kept with what these add', async () => {
+      const line = '— w.example/1 AAAAAQAAAAA=\n';
+      const asked: number[] = [];
+      const store = await opened({
+        tenant: 'witnessed',
+        submit: async ({ note, size, consistency }) => {
+          asked.push(size, (await consistency(1)).length);
+          return addSignatures(note, line);
+        },
+      });
+      const chain = store.chain('w');
+      await Promise.all([0, 1, 2].map((i) => chain.append(input(`n${i}`))));
+      const { note } = await chain.checkpoint();
+      expect(note.endsWith(line)).toBe(true);
+      expect((await chain.checkpoints())[0]!.note).toBe(note);
+      expect(asked).toEqual([3, 2]);
     });
   });
 

@@ -1,15 +1,30 @@
 import type { Verdict } from '@bulla/core/capsule';
 
+/** A key that is revoked, and since when. */
+export interface Revocation {
+  /** Its full id. */
+  readonly key: string;
+  /** In seconds since 1970. */
+  readonly at: number;
+}
+
 /**
  * What a verdict is worth once it is known which keys are revoked. What a revoked key signed does not count: whoever
- * stole it can sign with any date, and `signed_at` proves nothing.
+ * stole it can sign with any date, and `signed_at` proves nothing. It counts only where witnesses saw the record
+ * before the revocation.
  */
-export function judged(verdict: Verdict, revoked: readonly string[]): Verdict {
-  if (!verdict.ok || verdict.key === null || !revoked.includes(verdict.key)) return verdict;
+export function judged(
+  verdict: Verdict,
+  revoked: readonly Revocation[],
+  seenBefore: (seconds: number) => boolean,
+): Verdict {
+  if (!verdict.ok || verdict.key === null) return verdict;
+  const revocation = revoked.find(({ key }) => key === verdict.key);
+  if (revocation === undefined || seenBefore(revocation.at)) return verdict;
   return {
     ...verdict,
     ok: false,
     code: 'key_revoked',
-    message: 'The key that signed the record is revoked.',
+    message: 'The key that signed the record is revoked, and no witness saw the record before that.',
   };
 }

@@ -1,3 +1,4 @@
+import { HASH_BYTES } from '@bulla/core/log';
 import type { RecordResult } from './records.ts';
 import type { SourceRecord } from './source.ts';
 
@@ -53,6 +54,10 @@ export interface PackedResults {
   readonly verdicts: readonly RecordResult['verdict'][];
   /** For each record the place of its verdict in `verdicts`. */
   readonly verdictOf: Int32Array<ArrayBuffer>;
+  /** The hashes of the leaves that there are, one behind the other. */
+  readonly leaves: Uint8Array<ArrayBuffer>;
+  /** For each record whether it has one. */
+  readonly hasLeaf: Uint8Array<ArrayBuffer>;
 }
 
 export function packResults(results: readonly RecordResult[]): PackedResults {
@@ -69,7 +74,12 @@ export function packResults(results: readonly RecordResult[]): PackedResults {
     if (key !== undefined) places.set(key, verdicts.length);
     return verdicts.push(verdict) - 1;
   });
+  const leaves = results.flatMap(({ leaf }) => leaf ?? []);
+  const packedLeaves = new Uint8Array(leaves.length * HASH_BYTES);
+  for (const [i, leaf] of leaves.entries()) packedLeaves.set(leaf, i * HASH_BYTES);
   return {
+    leaves: packedLeaves,
+    hasLeaf: Uint8Array.from(results, ({ leaf }) => (leaf === null ? 0 : 1)),
     ids: results.map(({ link }) => link.id),
     sequences: results.map(({ link }) => link.sequence),
     previous: results.map(({ link }) => link.previous_hash),
@@ -79,16 +89,16 @@ export function packResults(results: readonly RecordResult[]): PackedResults {
   };
 }
 
-export function unpackResults({
-  ids,
-  sequences,
-  previous,
-  hashes,
-  verdicts,
-  verdictOf,
-}: PackedResults): RecordResult[] {
+export function unpackResults(packed: PackedResults): RecordResult[] {
+  const { ids, sequences, previous, hashes, verdicts, verdictOf, leaves, hasLeaf } = packed;
+  let at = 0;
+  const nextLeaf = () => {
+    at += HASH_BYTES;
+    return leaves.subarray(at - HASH_BYTES, at);
+  };
   return hashes.map((hash, i) => ({
     link: { id: ids[i]!, sequence: sequences[i]!, previous_hash: previous[i]!, hash },
     verdict: verdicts[verdictOf[i]!],
+    leaf: hasLeaf[i] === 1 ? nextLeaf() : null,
   }));
 }

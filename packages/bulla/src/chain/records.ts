@@ -2,6 +2,7 @@ import {
   type ChainLink,
   canonicalLink,
   chainLink,
+  type Seal,
   type Verdict,
   verifyCanonical,
   verifyCapsule,
@@ -9,7 +10,7 @@ import {
 import { type AlgorithmName, fromHex, type PublicKey, publicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
-import { judged } from './judged.ts';
+import { leafData, leafHash } from '@bulla/core/log';
 import type { SourceRecord } from './source.ts';
 
 /** What a thread needs to verify; plain data, so that it can be sent. */
@@ -17,21 +18,29 @@ export interface WorkerOptions {
   readonly mode: 'structural' | 'cryptographic';
   readonly keys: readonly { readonly algorithm: AlgorithmName; readonly hex: string }[];
   readonly pqKeys: readonly { readonly algorithm: AlgorithmName; readonly hex: string }[];
-  /** The full ids of keys that are revoked. */
-  readonly revoked: readonly string[];
   readonly requirePq: boolean;
   readonly allowNonFinite: boolean;
+  /** Also give the hash of each record's leaf. */
+  readonly leaves: boolean;
+  /** Of the records below, a checkpoint covers the seals: their signatures are left out. */
+  readonly hashOnlyBelow: number;
 }
 
 export interface RecordResult {
   readonly link: ChainLink;
   readonly verdict: Verdict | undefined;
+  /** The hash of the leaf; null for a record that has none, or where leaves are not asked for. */
+  readonly leaf: Uint8Array | null;
 }
 
 const loaded = new WeakMap<WorkerOptions, { keys: PublicKey[]; pqKeys: PublicKey[] }>();
 
-/** Reads and verifies records, each by itself; their order and links are not looked at. */
-export function verifyRecords(records: readonly SourceRecord[], options: WorkerOptions): RecordResult[] {
+/** Reads and verifies records from the place `first` on, each by itself; order and links are not looked at. */
+export function verifyRecords(
+  records: readonly SourceRecord[],
+  first: number,
+  options: WorkerOptions,
+): RecordResult[] {
   let keys = loaded.get(options);
   if (keys === undefined) {
     const load = (list: WorkerOptions['keys']) =>
@@ -40,16 +49,26 @@ export function verifyRecords(records: readonly SourceRecord[], options: WorkerO
     loaded.set(options, keys);
   }
   const { requirePq, allowNonFinite, mode } = options;
-  const how = { ...keys, requirePq, allowNonFinite };
-  const results = records.map((record): RecordResult => {
+  const full = { ...keys, requirePq, allowNonFinite };
+  const hashOnly = { ...full, hashOnly: true };
+  const leafOf = options.leaves ? leafOrNull : () => null;
+  return records.map((record, i): RecordResult => {
+    const how = first + i < options.hashOnlyBelow ? hashOnly : full;
     if (typeof record === 'object' && 'canonical' in record) {
       const verdict = mode === 'structural' ? undefined : verifyCanonical(record, how);
-      return { link: canonicalLink(record, allowNonFinite), verdict };
+      return { link: canonicalLink(record, allowNonFinite), verdict, leaf: leafOf(record as Partial<Seal>) };
     }
-    return readSealed(record, how, mode === 'structural');
+    return readSealed(record, how, mode === 'structural', leafOf);
   });
-  if (options.revoked.length === 0) return results;
-  return results.map(({ link, verdict }) => ({ link, verdict: verdict && judged(verdict, options.revoked) }));
+}
+
+function leafOrNull(record: JsonObject | Partial<Seal>): Uint8Array | null {
+  try {
+    return leafHash(leafData(record));
+  } catch (error) {
+    if (error instanceof BullaError) return null;
+    throw error;
+  }
 }
 
 const NOWHERE: ChainLink = { id: null, sequence: null, previous_hash: null, hash: '' };
@@ -58,15 +77,17 @@ function readSealed(
   record: string | Uint8Array,
   how: Parameters<typeof verifyCapsule>[1],
   structural: boolean,
+  leafOf: (record: JsonObject) => Uint8Array | null,
 ): RecordResult {
   try {
     const value = parse(record, how.allowNonFinite ? { allow: ['non-finite'] } : {});
     if (value instanceof JsonObject) {
-      return { link: chainLink(value), verdict: structural ? undefined : verifyCapsule(value, how) };
+      const verdict = structural ? undefined : verifyCapsule(value, how);
+      return { link: chainLink(value), verdict, leaf: leafOf(value) };
     }
   } catch (error) {
     if (!(error instanceof BullaError)) throw error;
   }
   // Read once more for the verdict on what cannot be read.
-  return { link: NOWHERE, verdict: verifyCapsule(record, how) };
+  return { link: NOWHERE, verdict: verifyCapsule(record, how), leaf: null };
 }

@@ -1,12 +1,11 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import {
-  type ChainReport,
-  type ChainState,
-  type ChainVerifier,
-  createChainVerifier,
-} from '@bulla/core/capsule';
+import { type ChainReport, type ChainState, createChainVerifier } from '@bulla/core/capsule';
 import { type PublicKey, toHex } from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
+import type { AnchorReport } from '@bulla/core/log';
+import { Anchoring, type AnchorSources, originIn } from './anchoring.ts';
+import { judged, type Revocation } from './judged.ts';
 import { type PackedResults, pack, unpackResults } from './packed.ts';
 import { type RecordResult, verifyRecords, type WorkerOptions } from './records.ts';
 import type { ChainSource, SourceRecord } from './source.ts';
@@ -16,8 +15,15 @@ export interface VerifyChainOptions {
   readonly mode?: 'structural' | 'cryptographic';
   readonly keys: readonly PublicKey[];
   readonly pqKeys?: readonly PublicKey[];
-  /** The full ids of keys that are revoked: what they signed fails with `key_revoked`. */
-  readonly revoked?: readonly string[];
+  /** What these keys signed fails with `key_revoked`, unless witnesses saw it before. */
+  readonly revoked?: readonly Revocation[];
+  /** Checkpoints to compare the chain with. Not together with `from`, which knows nothing of the tree. */
+  readonly anchors?: AnchorSources | undefined;
+  /**
+   * Leave out the signatures of the records that a checkpoint covers: the one under the checkpoint stands for all
+   * of them. Every hash is still checked. Default false.
+   */
+  readonly byCheckpoint?: boolean;
   readonly requirePq?: boolean;
   readonly allowNonFinite?: boolean;
   readonly expectLength?: number;
@@ -33,24 +39,34 @@ const BATCH = 64;
 /** So many batches a thread are under way at most, so that memory stays the same however long the chain is. */
 const AHEAD = 3;
 
+/** What was found, and which records are anchored; null where no checkpoints were given. */
+export interface VerifiedChain extends ChainReport {
+  readonly state: ChainState;
+  readonly anchors: AnchorReport | null;
+}
+
 /**
  * Verifies a chain from its source, in constant memory and on all cores. All failures are counted, and the first
- * thousand are told. Never throws for a bad record; throws what the source throws when it cannot be read.
+ * thousand are told. Never throws for a bad record; throws what the source throws when it cannot be read, and
+ * `CHAIN_RESUME_ANCHORS` for anchors together with `from`.
  */
-export async function verifyChain(
-  source: ChainSource,
-  options: VerifyChainOptions,
-): Promise<ChainReport & { state: ChainState }> {
+export async function verifyChain(source: ChainSource, options: VerifyChainOptions): Promise<VerifiedChain> {
   const mode = options.mode ?? 'cryptographic';
+  if (options.from !== undefined && options.anchors !== undefined)
+    throw new BullaError(
+      'CHAIN_RESUME_ANCHORS',
+      'A chain is compared with checkpoints from its beginning on.',
+    );
   const send = (keys: readonly PublicKey[]) =>
     keys.map(({ algorithm, bytes }) => ({ algorithm, hex: toHex(bytes) }));
   const workerOptions: WorkerOptions = {
     mode,
     keys: send(options.keys),
     pqKeys: send(options.pqKeys ?? []),
-    revoked: options.revoked ?? [],
     requirePq: options.requirePq ?? false,
     allowNonFinite: options.allowNonFinite ?? false,
+    leaves: options.anchors !== undefined,
+    hashOnlyBelow: options.byCheckpoint ? sizeOf(options.anchors) : 0,
   };
   const verifier = createChainVerifier({
     mode,
@@ -60,14 +76,54 @@ export async function verifyChain(
     ...(options.from === undefined ? {} : { from: options.from }),
   });
   const threads = options.threads ?? (mode === 'structural' || isSmall(source) ? 0 : availableParallelism());
-  const records = skip(source.records(options.progress), options.from?.count ?? 0);
+  const start = options.from?.count ?? 0;
+  const records = skip(source.records(options.progress), start);
+  let anchoring: Anchoring | undefined;
+  let index = start;
+  const take = (results: readonly RecordResult[]) => {
+    for (const { link, verdict, leaf } of results) {
+      const place = index++;
+      anchoring?.push(leaf);
+      const seen = (seconds: number) => anchoring?.seenBefore(place, seconds) ?? false;
+      verifier.pushLink(link, verdict && judged(verdict, options.revoked ?? [], seen));
+    }
+  };
+  const first = (record: SourceRecord | undefined) => {
+    if (options.anchors === undefined) return;
+    anchoring = new Anchoring(options.anchors, record === undefined ? undefined : originIn(record));
+  };
   if (threads === 0) {
-    for await (const batch of batches(records)) push(verifier, verifyRecords(batch, workerOptions));
+    let place = start;
+    for await (const batch of batches(records, first)) {
+      take(verifyRecords(batch, place, workerOptions));
+      place += batch.length;
+    }
   } else {
-    await onThreads(batches(records), threads, workerOptions, (results) => push(verifier, results));
+    await onThreads(batches(records, first), start, threads, workerOptions, take);
   }
   const state = verifier.state();
-  return { ...verifier.finish(), state };
+  const report = verifier.finish();
+  if (anchoring === undefined) return { ...report, state, anchors: null };
+  return { ...withAnchors(report, await anchoring.finish()), state };
+}
+
+function sizeOf(sources: AnchorSources | undefined): number {
+  return Math.max(0, ...(sources?.anchors ?? []).map(({ checkpoint }) => checkpoint.size));
+}
+
+/** A chain is good only if it is also the one that the checkpoints are of; a checkpoint of nothing is one too. */
+function withAnchors(report: ChainReport, anchors: AnchorReport): ChainReport & { anchors: AnchorReport } {
+  if (anchors.failures.length === 0) return { ...report, anchors };
+  const failures = anchors.failures.map(({ code, index, error }) => ({
+    ...{ index, sequence: index, id: null },
+    ...{ code, error },
+  }));
+  return {
+    ...report,
+    ...{ ok: false, outcome: 'failed', anchors },
+    failureCount: report.failureCount + failures.length,
+    failures: [...failures, ...report.failures],
+  };
 }
 
 /** Too little to be worth the start of a thread. */
@@ -75,30 +131,35 @@ function isSmall({ size }: ChainSource): boolean {
   return size !== null && size.total < (size.unit === 'records' ? 2000 : 4_000_000);
 }
 
-function push(verifier: ChainVerifier, results: readonly RecordResult[]): void {
-  for (const { link, verdict } of results) verifier.pushLink(link, verdict);
-}
-
 async function* skip<T>(items: AsyncIterable<T>, count: number): AsyncGenerator<T> {
   let seen = 0;
   for await (const item of items) if (seen++ >= count) yield item;
 }
 
-async function* batches(records: AsyncIterable<SourceRecord>): AsyncGenerator<SourceRecord[]> {
+/** Batches of records; `first` is told the first of all before any batch, or that there is none. */
+async function* batches(
+  records: AsyncIterable<SourceRecord>,
+  first: (record: SourceRecord | undefined) => void,
+): AsyncGenerator<SourceRecord[]> {
   let batch: SourceRecord[] = [];
+  let told = false;
   for await (const record of records) {
+    if (!told) first(record);
+    told = true;
     batch.push(record);
     if (batch.length === BATCH) {
       yield batch;
       batch = [];
     }
   }
+  if (!told) first(undefined);
   if (batch.length > 0) yield batch;
 }
 
 /** Lets threads do the work and takes the results in the order of the batches. */
 async function onThreads(
   source: AsyncIterable<SourceRecord[]>,
+  start: number,
   threads: number,
   workerData: WorkerOptions,
   take: (results: readonly RecordResult[]) => void,
@@ -120,6 +181,7 @@ async function onThreads(
   try {
     const underWay: Promise<RecordResult[]>[] = [];
     let next = 0;
+    let first = start;
     for await (const records of source) {
       if (failure !== undefined) throw failure;
       const batch = next++;
@@ -129,7 +191,8 @@ async function onThreads(
       result.catch(() => undefined);
       underWay.push(result);
       const packed = pack(records);
-      workers[batch % threads]!.postMessage({ batch, packed }, [packed.bytes.buffer]);
+      workers[batch % threads]!.postMessage({ batch, first, packed }, [packed.bytes.buffer]);
+      first += records.length;
       if (underWay.length >= threads * AHEAD) take(await underWay.shift()!);
     }
     for (const result of underWay) take(await result);

@@ -4,6 +4,13 @@ import { type Packed, packResults, unpack } from './packed.ts';
 import { verifyRecords, type WorkerOptions } from './records.ts';
 
 const options = workerData as WorkerOptions;
-parentPort!.on('message', ({ batch, packed }: { batch: number; packed: Packed }) => {
-  parentPort!.postMessage({ batch, results: packResults(verifyRecords(unpack(packed), options)) });
+interface Work {
+  readonly batch: number;
+  /** The place of the first record. */
+  readonly first: number;
+  readonly packed: Packed;
+}
+parentPort!.on('message', ({ batch, first, packed }: Work) => {
+  const results = packResults(verifyRecords(unpack(packed), first, options));
+  parentPort!.postMessage({ batch, results }, [results.leaves.buffer]);
 });

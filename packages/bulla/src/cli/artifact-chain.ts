@@ -28,7 +28,11 @@ export const chain: Artifact = {
     const { requirePq, allowNonFinite, keys, pqKeys, revoked } = trust;
     if (source.format === 'capsule') {
       // One record by itself has no neighbours to be held against.
-      const verdict = judged(verifyCapsule(bytes, { keys, pqKeys, requirePq, allowNonFinite }), revoked);
+      const verdict = judged(
+        verifyCapsule(bytes, { keys, pqKeys, requirePq, allowNonFinite }),
+        revoked,
+        () => false,
+      );
       const { ok, code, message, ...details } = verdict;
       return {
         result: ok ? 'good' : 'bad',
@@ -38,7 +42,11 @@ export const chain: Artifact = {
         notProven,
       };
     }
-    const { state: _state, ...found } = await verifyChain(source, {
+    const {
+      state: _state,
+      anchors: _anchors,
+      ...found
+    } = await verifyChain(source, {
       keys,
       pqKeys,
       revoked,

@@ -1,6 +1,9 @@
 import type { NoteVerifier } from '@bulla/core/crypto';
+import type { Policy } from '@bulla/core/log';
 import { chain } from './artifact-chain.ts';
+import { checkpoint } from './artifact-checkpoint.ts';
 import { signedNote } from './artifact-note.ts';
+import { proof } from './artifact-proof.ts';
 import type { Trust as KeyTrust } from './trust.ts';
 
 /** What an artifact is verified with. */
@@ -8,6 +11,9 @@ export interface Trust extends KeyTrust {
   readonly vkeys: readonly NoteVerifier[];
   readonly requirePq: boolean;
   readonly allowNonFinite: boolean;
+  readonly policy: Policy | undefined;
+  /** All files that were named. */
+  readonly files: readonly string[];
 }
 
 /** The verdict on one artifact. */
@@ -27,9 +33,9 @@ export interface Verdict {
 export interface Artifact {
   readonly kind: string;
   /** Whether the file claims to be of this kind; it may still be bad. */
-  recognises(bytes: Uint8Array): boolean;
+  recognises(bytes: Uint8Array, trust: Trust): boolean;
   verify(file: string, bytes: Uint8Array, trust: Trust): Promise<Verdict>;
 }
 
 /** Every kind, in the order in which they are tried. Each module adds its own. */
-export const artifacts: readonly Artifact[] = [signedNote, chain];
+export const artifacts: readonly Artifact[] = [proof, checkpoint, signedNote, chain];

@@ -172,7 +172,8 @@ describe('chain', () => {
       0,
       'good  3 records, unbroken from the first to the last',
     ]);
-    expect(good.stdout).toContain('not proven: that no records are missing at the end');
+    expect(good.stdout).toContain('anchored  records 0 to 2, locally only: no witness saw them');
+    expect(good.stdout).toContain('not proven: that no records followed the last checkpoint');
     const lines = bulla(['capsule', 'export']).stdout.trimEnd().split('\n');
     const missing = file('missing.jsonl', [lines[0], lines[2]].join('\n'));
     const bad = bulla(['chain', 'verify', missing, '--json']);

@@ -152,6 +152,7 @@ async function verifyOne(file: string, options: TrustOptions & ReportOptions): P
       allowNonFinite: options.allowNan ?? false,
     }),
     trust.revoked,
+    () => false,
   );
   await report(options, verdict, () => {
     const warnings = verdict.warnings.map(

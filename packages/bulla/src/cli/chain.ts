@@ -1,17 +1,27 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import type { ChainReport, ChainState } from '@bulla/core/capsule';
+import type { ChainState } from '@bulla/core/capsule';
+import { toHex } from '@bulla/core/crypto';
 import { type JsonObject, parse, toPlain } from '@bulla/core/json';
+import type { AnchoredRange, AnchorReport } from '@bulla/core/log';
 import type { Command } from 'commander';
-import { type ChainSource, openSource, storeSource, verifyChain } from '../chain/index.ts';
+import {
+  type ChainSource,
+  openSource,
+  storeSource,
+  type VerifiedChain,
+  verifyChain,
+} from '../chain/index.ts';
+import { type AnchorOptions, anchorOptions, findAnchors } from './anchors.ts';
 import { nonNegative } from './capsule.ts';
 import type { Run } from './cli.ts';
 import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from './io.ts';
-import { openToRead, type PlaceOptions, placeOptions } from './place.ts';
+import { openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { progressBar } from './progress.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';
 
-interface VerifyOptions extends TrustOptions, PlaceOptions, ReportOptions {
+interface VerifyOptions extends TrustOptions, PlaceOptions, ReportOptions, AnchorOptions {
   structural?: boolean;
+  byCheckpoint?: boolean;
   expectLength?: number;
   expectHead?: string;
   threads?: number;
@@ -23,9 +33,15 @@ export function define(command: Command, run: Run): void {
     sub.option('--json', 'print one JSON document').option('--quiet', 'print nothing; the exit code tells');
 
   reporting(
-    trustOptions(
-      placeOptions(
-        command.command('verify').description('Verify a chain: order, links, hashes and signatures.'),
+    anchorOptions(
+      trustOptions(
+        placeOptions(
+          command
+            .command('verify')
+            .description(
+              'Verify a chain: order, links, hashes and signatures, and that it continues its checkpoints.',
+            ),
+        ),
       ),
     ),
   )
@@ -34,6 +50,10 @@ export function define(command: Command, run: Run): void {
       'a JSON array, lines, list response, explorer bundle or SQLite file; without it the chain of the store',
     )
     .option('--structural', 'look at order and links alone, and trust the stored hashes')
+    .option(
+      '--by-checkpoint',
+      'let the signature under a checkpoint stand for those of the records it covers',
+    )
     .option('--expect-length <n>', 'how many records there must be', nonNegative)
     .option('--expect-head <hash>', 'the hash that the last record must have')
     .option('--resume <file>', 'go on from what this file says was verified, and write there how far it got')
@@ -49,6 +69,21 @@ export function define(command: Command, run: Run): void {
       command.command('head').description('Tell how long a chain of the store is and what its last hash is.'),
     ),
   ).action(run(head));
+
+  placeOptions(
+    command
+      .command('recover')
+      .description('Let a chain go on that was set back behind its checkpoints, and record that.'),
+  )
+    .requiredOption('--reason <text>', 'why; it becomes part of the chain')
+    .option('--keys <dir>', 'the keyring (default: BULLA_HOME/keys)')
+    .option('--json', 'print one JSON document')
+    .option('--quiet', 'print nothing; the exit code tells')
+    .addHelpText(
+      'after',
+      '\nFor after a backup was restored on purpose. What was lost stays lost, and whoever has an old checkpoint can see it: the chain goes on under another origin, and its next record says which checkpoint it does not continue.',
+    )
+    .action(run(recover));
 
   reporting(
     placeOptions(
@@ -76,6 +111,11 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
       store === undefined
         ? openSource(file!, options.tenant === undefined ? {} : { tenant: options.tenant })
         : await storeSource(store.chain(options.chain));
+    // A run that goes on from an earlier one has not seen the tree from its beginning.
+    const found =
+      options.resume === undefined
+        ? await findAnchors(options, trust, store?.chain(options.chain))
+        : undefined;
     const bar = progressBar(source.size, options);
     const started = performance.now();
     const result = await verifyChain(source, {
@@ -87,14 +127,24 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
       ...(options.expectHead === undefined ? {} : { expectHead: options.expectHead }),
       ...(options.threads === undefined ? {} : { threads: options.threads }),
       ...(options.resume === undefined ? {} : savedState(options.resume)),
+      anchors: found?.sources,
+      byCheckpoint: options.byCheckpoint ?? false,
       progress: bar.update,
     });
     bar.done();
     const seconds = (performance.now() - started) / 1000;
-    const { state, ...document } = result;
+    const { state, anchors, ...document } = result;
     if (options.resume !== undefined) writeFileSync(options.resume, `${JSON.stringify(state)}\n`);
-    await report(options, { ...document, format: source.format, not_proven: notProven(options) }, () =>
-      verdictText(result, source, seconds, trust.origin, options),
+    const anchored = anchors && { ...anchors, root: toHex(anchors.root), unverified: found?.unverified ?? 0 };
+    const limits = notProven(options, anchors?.ranges ?? []);
+    await report(options, { ...document, anchors: anchored, format: source.format, not_proven: limits }, () =>
+      verdictText(
+        result,
+        source,
+        seconds,
+        { keysFrom: trust.origin, limits, unverified: found?.unverified ?? 0 },
+        options,
+      ),
     );
     return { ok: EXIT.good, failed: EXIT.bad, empty: EXIT.undecided }[result.outcome];
   } finally {
@@ -108,22 +158,48 @@ function savedState(file: string): { from?: ChainState } {
   return { from: toPlain(parse(readInput(file)) as JsonObject) as unknown as ChainState };
 }
 
-function notProven(options: VerifyOptions): string[] {
+function notProven(options: VerifyOptions, ranges: readonly AnchoredRange[]): string[] {
+  const expected = options.expectLength !== undefined || options.expectHead !== undefined;
+  const last = ranges.at(-1);
   return [
     ...(options.structural ? ['that the content has the stored hashes, or that anyone signed it'] : []),
-    ...(options.expectLength === undefined && options.expectHead === undefined
-      ? ['that no records are missing at the end']
+    ...(expected
+      ? []
+      : last === undefined || last.kind === 'unanchored'
+        ? ['that no records are missing at the end']
+        : ['that no records followed the last checkpoint']),
+    ...(ranges.some(({ kind }) => kind === 'local')
+      ? ['that the holder of the key did not replace the records that no witness saw']
       : []),
+    ...(options.byCheckpoint ? ['who signed each of the records that the checkpoint covers'] : []),
     'that the content is true',
-    'when the records were sealed',
+    ranges.some(({ kind }) => kind === 'anchored')
+      ? 'when the records were sealed, but that it was before the witnesses saw them'
+      : 'when the records were sealed',
   ];
 }
 
+/** Which records are covered by what, a line for each range. */
+function rangeLines(anchors: AnchorReport | null, unverified: number): [string, string][] {
+  const lines = (anchors?.ranges ?? []).map(({ from, to, kind, witnesses }): [string, string] => {
+    const records = to - from === 1 ? `record ${from}` : `records ${from} to ${to - 1}`;
+    const who = witnesses
+      .map(({ name, time }) => `${name} at ${new Date(time * 1000).toISOString()}`)
+      .join(', ');
+    if (kind === 'anchored') return ['anchored', `${records}, by ${who}`];
+    if (kind === 'local') return ['anchored', `${records}, locally only: no witness saw them`];
+    return ['unanchored', records];
+  });
+  if (unverified > 0)
+    lines.push(['', `${unverified} checkpoints of the store were left out: no known key signed them`]);
+  return lines;
+}
+
 function verdictText(
-  result: ChainReport,
+  result: VerifiedChain,
   source: ChainSource,
   seconds: number,
-  from: string,
+  { keysFrom, limits, unverified }: { keysFrom: string; limits: readonly string[]; unverified: number },
   options: VerifyOptions,
 ): string {
   const rate = seconds > 0.5 ? `, ${Math.round(result.count / seconds).toLocaleString('en')} a second` : '';
@@ -139,11 +215,12 @@ function verdictText(
       'read',
       `${source.format}, ${result.count.toLocaleString('en')} records in ${seconds.toFixed(1)} s${rate}`,
     ],
-    ['checked', options.structural ? 'order and links' : `order, links, hashes and signatures, with ${from}`],
+    ['checked', checkedText(options, keysFrom)],
     ['head', result.head === null ? '' : `${result.head.sequence}  ${result.head.hash}`],
     ['keys', counts(result.keys)],
     ['forms', counts(result.profiles)],
     ['warnings', counts(result.warnings)],
+    ...rangeLines(result.anchors, unverified),
   ];
   const failures = result.failures.slice(0, 20).map(({ index, sequence, id, code, error }) => {
     const place =
@@ -163,8 +240,31 @@ function verdictText(
       .filter(([, value]) => value !== '')
       .map(([name, value]) => `  ${colors.dim(name.padEnd(10))}${value}`),
     ...failures,
-    ...(result.outcome === 'ok' ? [colors.dim(`  not proven: ${notProven(options).join('; ')}`)] : []),
+    ...(result.outcome === 'ok' ? [colors.dim(`  not proven: ${limits.join('; ')}`)] : []),
   ].join('\n');
+}
+
+function checkedText({ structural, byCheckpoint }: VerifyOptions, keysFrom: string): string {
+  if (structural) return 'order and links';
+  const signatures = byCheckpoint ? 'the signature of the checkpoint' : 'signatures';
+  return `order, links, hashes and ${signatures}, with ${keysFrom}`;
+}
+
+async function recover(options: PlaceOptions & ReportOptions & { reason: string }): Promise<Exit> {
+  const store = await openToWrite(options, false);
+  try {
+    const chain = store.chain(options.chain);
+    const { id, sequence } = await chain.recover(options.reason);
+    const origin = await chain.origin();
+    await report(
+      options,
+      { chain: options.chain, id, sequence, origin },
+      () => `The chain ${options.chain} goes on at record ${sequence}, as ${origin}; ${id} records it.`,
+    );
+  } finally {
+    await store.close();
+  }
+  return EXIT.good;
 }
 
 async function head(options: PlaceOptions & ReportOptions): Promise<Exit> {

@@ -44,6 +44,27 @@ const COMMANDS: { name: string; summary: string; load(): Promise<CommandModule> 
     load: () => import('./chain.ts'),
   },
   {
+    name: 'checkpoint',
+    summary: 'make, list and show checkpoints of a chain',
+    load: () => import('./checkpoint.ts'),
+  },
+  {
+    name: 'prove',
+    summary: 'write a proof that a capsule is in its chain',
+    load: () => import('./prove.ts'),
+  },
+  {
+    name: 'consistency',
+    summary: 'prove that a log only grew between two checkpoints',
+    load: () => import('./consistency.ts'),
+  },
+  {
+    name: 'witness',
+    summary: 'run a witness, add one to the policy, tell what they cosigned',
+    load: () => import('./witness.ts'),
+  },
+  { name: 'tiles', summary: 'publish the log of a chain as static files', load: () => import('./tiles.ts') },
+  {
     name: 'kill',
     summary: 'stop an agent, or everything, until it is lifted',
     load: () => import('./kill.ts'),

@@ -27,6 +27,23 @@ const EXIT_OF: Readonly<Record<string, Exit>> = {
   IMPORT_NOT_VERIFIED: EXIT.bad,
   IMPORT_DIFFERS: EXIT.bad,
   KILLED: EXIT.bad,
+  STORE_BEHIND: EXIT.bad,
+  STORE_FORKED: EXIT.bad,
+  TILES_DIFFER: EXIT.bad,
+  TILES_UNREADABLE: EXIT.undecided,
+  WITNESS_LISTEN: EXIT.undecided,
+  WITNESS_STATE_BUSY: EXIT.undecided,
+  WITNESS_STATE_FAILED: EXIT.undecided,
+  WITNESS_POLICY_BUSY: EXIT.undecided,
+  CHECKPOINT_EMPTY: EXIT.undecided,
+  CHECKPOINT_MISSING: EXIT.undecided,
+  LOG_INCLUSION: EXIT.bad,
+  LOG_CONSISTENCY: EXIT.bad,
+  LOG_UNSIGNED: EXIT.bad,
+  LOG_KEY_REVOKED: EXIT.bad,
+  LOG_ORIGIN: EXIT.bad,
+  NOTE_SIGNATURE_INVALID: EXIT.bad,
+  NOTE_UNVERIFIED: EXIT.bad,
 };
 
 /** With which exit code a command ends that failed with this error. */

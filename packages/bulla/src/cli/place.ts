@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { dataDirectory, openKeyring } from '../keys/index.ts';
 import { openStore, type Store } from '../store/index.ts';
+import { createSubmit, loadPolicy, POLICY_FILE, type SubmitOutcome } from '../witness/index.ts';
+import { complain } from './io.ts';
 
 /** The options of the commands that use the local store. */
 export interface PlaceOptions {
@@ -19,7 +21,8 @@ export function placeOptions(command: Command): Command {
     .option('--chain <name>', 'the chain', 'default');
 }
 
-function home(): string {
+/** The data directory. */
+export function home(): string {
   return dataDirectory(process.env, process.platform, homedir());
 }
 
@@ -36,13 +39,33 @@ export function openToRead(options: PlaceOptions): Promise<Store> {
   return openStore({ url: storeUrl(options), tenant: options.tenant ?? null });
 }
 
-/** Opens the store to write, sealing with the active key of the keyring. */
-export function openToWrite(options: PlaceOptions, create = true): Promise<Store> {
+/** Opens the store to write, sealing with the active key of the keyring and showing checkpoints to the witnesses. */
+export async function openToWrite(options: PlaceOptions, create = true): Promise<Store> {
   const keyring = openKeyring(keysFolder(options), { now: () => new Date() });
-  return openStore({
+  const policy = loadPolicy(join(home(), POLICY_FILE));
+  const store = await openStore({
     url: storeUrl(options),
     tenant: options.tenant ?? null,
     create,
     sealer: () => keyring.sealer(),
+    operator: process.env.BULLA_OPERATOR || undefined,
+    submit:
+      policy === null
+        ? undefined
+        : createSubmit(policy, {
+            onOutcome: tellOutcome,
+            length: async () => (await store.chain(options.chain).head()).length,
+          }),
+    onCheckpointError: (error) => complain(error),
   });
+  return store;
+}
+
+/** A checkpoint that too few witnesses saw is one of the log alone; one that contradicts theirs is an alarm. */
+function tellOutcome({ size, quorum, results }: SubmitOutcome): void {
+  for (const result of results) {
+    if (!result.ok)
+      process.stderr.write(`bulla: witness ${result.name}: ${result.message} [${result.code}]\n`);
+  }
+  if (!quorum) process.stderr.write(`bulla: the checkpoint of ${size} records has too few witnesses\n`);
 }

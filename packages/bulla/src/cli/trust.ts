@@ -1,6 +1,8 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { type PublicKey, readPublicKey } from '@bulla/core/crypto';
+import { keyId, type PublicKey, readPublicKey } from '@bulla/core/crypto';
+import type { AnchorTrust, Policy } from '@bulla/core/log';
 import type { Command } from 'commander';
+import type { Revocation } from '../chain/index.ts';
 import { loadKeyring, parseKeyring } from '../keys/index.ts';
 import { readInput } from './io.ts';
 import { keysFolder } from './place.ts';
@@ -17,8 +19,8 @@ export interface TrustOptions {
 export interface Trust {
   readonly keys: readonly PublicKey[];
   readonly pqKeys: readonly PublicKey[];
-  /** The full ids of keys that are revoked: what they signed counts no more. */
-  readonly revoked: readonly string[];
+  /** Keys that are revoked: what they signed counts no more, unless witnesses saw it before. */
+  readonly revoked: readonly Revocation[];
   /** Where the keys come from, for the report. */
   readonly origin: string;
 }
@@ -49,11 +51,22 @@ export function trusted(options: TrustOptions): Trust {
       ...pqKeys,
       ...keyring.epochs.flatMap((epoch) => (epoch.pqPublicKey === null ? [] : [epoch.pqPublicKey])),
     ],
-    revoked: keyring.epochs.filter((epoch) => epoch.revocation !== null).map((epoch) => epoch.keyId),
+    revoked: keyring.epochs.flatMap(({ keyId, revocation }) =>
+      revocation === null ? [] : { key: keyId, at: Math.floor(Date.parse(revocation.at) / 1000) },
+    ),
     origin: `the keys of ${path}`,
   };
 }
 
 function readKey(text: string, algorithm: 'Ed25519' | 'ML-DSA-65'): PublicKey {
   return readPublicKey(/^[0-9a-f]{64}$/.test(text) ? text : readFileSync(text, 'utf8'), algorithm);
+}
+
+/** The same for checkpoints: the log signs with the keys of its records. */
+export function anchorTrust({ keys, revoked }: Trust, policy: Policy | undefined): AnchorTrust {
+  return {
+    keys: keys.filter((key) => key.algorithm === 'Ed25519'),
+    policy,
+    revokedAt: (key) => revoked.find((revocation) => revocation.key === keyId(key))?.at,
+  };
 }

@@ -1,6 +1,7 @@
 import { type NoteVerifier, parseVkey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Command, InvalidArgumentError } from 'commander';
+import { readPolicy } from './anchors.ts';
 import { artifacts, type Trust, type Verdict } from './artifacts.ts';
 import type { Run } from './cli.ts';
 import {
@@ -17,6 +18,7 @@ import { type TrustOptions, trusted, trustOptions } from './trust.ts';
 
 interface VerifyOptions extends ReportOptions, TrustOptions {
   vkey: NoteVerifier[];
+  policy?: string;
 }
 
 function vkey(text: string, previous: NoteVerifier[]): NoteVerifier[] {
@@ -31,6 +33,7 @@ export function define(command: Command, run: Run): void {
   trustOptions(command)
     .argument('<file...>', 'the artifacts; - is standard input')
     .option('--vkey <vkey>', 'a verifier key (name+id+key) to trust; may be repeated', vkey, [])
+    .option('--policy <file>', 'a tlog-policy file: the witnesses that checkpoints and proofs must have')
     .option('--json', 'print one JSON document')
     .option('--quiet', 'print nothing; the exit code tells')
     .addHelpText(
@@ -50,6 +53,8 @@ async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit>
     vkeys: options.vkey,
     requirePq: options.requirePq ?? false,
     allowNonFinite: options.allowNan ?? false,
+    policy: options.policy === undefined ? undefined : readPolicy(options),
+    files,
   };
   for (const file of files) {
     try {
@@ -78,7 +83,7 @@ async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit>
 
 async function verifyOne(file: string, trust: Trust): Promise<{ kind: string; verdict: Verdict }> {
   const bytes = readInput(file);
-  const artifact = artifacts.find((candidate) => candidate.recognises(bytes));
+  const artifact = artifacts.find((candidate) => candidate.recognises(bytes, trust));
   if (artifact === undefined)
     throw new BullaError('VERIFY_UNRECOGNISED', 'This is no artifact that Bulla knows.');
   return { kind: artifact.kind, verdict: await artifact.verify(file, bytes, trust) };

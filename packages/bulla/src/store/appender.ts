@@ -6,12 +6,14 @@ import {
   type SealedText,
 } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
-import type { Driver, Effect, Head, Row } from './driver.ts';
+import { leafData, leafHash } from '@bulla/core/log';
+import type { Addition, Driver, Effect, Head, NewRow, Row, Tip } from './driver.ts';
+import { grow } from './tree.ts';
 
 /** A capsule that waits for its place in a chain. */
 export interface Draft {
-  /** The content once its place is known. */
-  at(head: Head): Capsule;
+  /** The content once its place is known; the first record also says the origin. */
+  at(head: Head, origin: string): Capsule;
   readonly effect?: Effect;
 }
 
@@ -27,7 +29,19 @@ interface Pending {
 interface Written {
   readonly pending: Pending;
   readonly sealed: SealedCapsule;
-  readonly row: Row;
+  readonly row: NewRow;
+}
+
+/** What an appender needs of the store. */
+export interface AppenderContext {
+  beginSigning(): Promise<SignHashed>;
+  /**
+   * Asked before the first commit of this process, and whenever the chain has become shorter: whether the chain may
+   * go on from here, and under which origin. Gives the end of the chain with its tree and its origin.
+   */
+  admit(tip: Tip, locked: boolean): Promise<Tip & { readonly origin: string }>;
+  /** Told of every commit. */
+  committed(tip: Tip): void;
 }
 
 /** So many records share one transaction at most; the lock on the store is not held for longer than that takes. */
@@ -40,16 +54,18 @@ const BATCH = 256;
 export class Appender {
   readonly #driver: Driver;
   readonly #chain: string;
-  readonly #beginSigning: () => Promise<SignHashed>;
+  readonly #context: AppenderContext;
   #queue: Pending[] = [];
   #running: Promise<void> | undefined;
-  /** The head after our last commit; others may have moved it, which the store finds out. */
-  #head: Head | undefined;
+  /** The end after our last commit; others may have moved it, which the store finds out. */
+  #tip: (Tip & { readonly origin: string }) | undefined;
+  /** So long the chain has been; 0 before it was looked at. */
+  #seen = 0;
 
-  constructor(driver: Driver, chain: string, beginSigning: () => Promise<SignHashed>) {
+  constructor(driver: Driver, chain: string, context: AppenderContext) {
     this.#driver = driver;
     this.#chain = chain;
-    this.#beginSigning = beginSigning;
+    this.#context = context;
   }
 
   append(draft: Draft): Promise<SealedCapsule> {
@@ -72,7 +88,7 @@ export class Appender {
       try {
         await this.#commit(batch);
       } catch (error) {
-        this.#head = undefined;
+        this.#tip = undefined;
         for (const pending of batch) pending.reject(error);
       }
       await turn();
@@ -81,11 +97,13 @@ export class Appender {
   }
 
   async #commit(batch: readonly Pending[]): Promise<void> {
-    const head = this.#head ?? (await this.#driver.head(this.#chain));
-    let written = await this.#write(batch, head);
-    if (written.length === 0) return;
+    const tip = this.#tip ?? (await this.#admitted(await this.#driver.tip(this.#chain), false));
+    let written = await this.#write(batch, tip);
+    let addition = additionOf(written, tip);
+    if (addition === null) return;
+    const first = addition;
     const appended = await this.#certain(
-      () => this.#driver.append(this.#chain, head, rowsOf(written)),
+      () => this.#driver.append(this.#chain, tip, first),
       () => written,
     );
     if (appended === false) {
@@ -95,29 +113,53 @@ export class Appender {
       await this.#certain(
         () =>
           this.#driver.appendLocked(this.#chain, async (locked) => {
-            written = await this.#write(remaining, locked);
-            return rowsOf(written);
+            const admitted = await this.#admitted(locked, true);
+            written = await this.#write(remaining, admitted);
+            addition = additionOf(written, admitted);
+            return addition;
           }),
         () => written,
       );
     }
-    if (written.length === 0) return;
-    const last = written.at(-1)!.row;
-    this.#head = { length: last.sequence + 1, hash: last.hash };
+    const last = written.at(-1)?.row;
+    if (last === undefined) return;
+    const { tree, origin } = addition;
+    const renamed = written.findLast(({ row }) => row.effect !== undefined && 'origin' in row.effect);
+    this.#tip = {
+      length: last.sequence + 1,
+      hash: last.hash,
+      tree,
+      origin: renamed === undefined ? origin : (renamed.row.effect as { origin: string }).origin,
+    };
+    this.#seen = this.#tip.length;
+    this.#context.committed(this.#tip);
     for (const { pending, sealed } of written) pending.resolve(sealed);
+  }
+
+  /** The end to append to; looked at closely the first time, and when it is not where it was before. */
+  async #admitted(tip: Tip, underLock: boolean): Promise<Tip & { readonly origin: string }> {
+    const { length, hash, tree, origin } = tip;
+    if (this.#seen > 0 && length >= this.#seen && tree !== null && origin !== null)
+      return { length, hash, tree, origin };
+    const admitted = await this.#context.admit(tip, underLock);
+    this.#seen = admitted.length;
+    return admitted;
   }
 
   /**
    * Gives each draft its place and seals it. The links need the hashes alone, so all are hashed in order and then
    * signed together. A draft that cannot be sealed is refused alone and takes no place.
    */
-  async #write(batch: readonly Pending[], from: Head): Promise<Written[]> {
-    const sign = await this.#beginSigning();
+  async #write(
+    batch: readonly Pending[],
+    { length, hash, origin }: Tip & { readonly origin: string },
+  ): Promise<Written[]> {
+    const sign = await this.#context.beginSigning();
     const hashed: { pending: Pending; content: HashedCapsule; sequence: number }[] = [];
-    let head = from;
+    let head: Head = { length, hash };
     for (const pending of batch) {
       try {
-        const content = hashCapsule(pending.draft.at(head));
+        const content = hashCapsule(pending.draft.at(head, origin));
         hashed.push({ pending, content, sequence: head.length });
         head = { length: head.length + 1, hash: content.hash };
       } catch (error) {
@@ -128,7 +170,9 @@ export class Appender {
     return hashed.map(({ pending, sequence }, i) => {
       const { sealed, text } = signed[i]!;
       const { effect } = pending.draft;
-      return { pending, sealed, row: { sequence, hash: sealed.hash, data: text, ...(effect && { effect }) } };
+      const leaf = leafHash(leafData(sealed));
+      const row = { sequence, hash: sealed.hash, data: text, leaf, ...(effect && { effect }) };
+      return { pending, sealed, row };
     });
   }
 
@@ -160,7 +204,20 @@ export class Appender {
   }
 }
 
-function rowsOf(written: readonly Written[]): Row[] {
+function additionOf(written: readonly Written[], tip: Tip & { readonly origin: string }): Addition | null {
+  if (written.length === 0) return null;
+  const rows = rowsOf(written);
+  return {
+    rows,
+    origin: tip.origin,
+    ...grow(
+      tip,
+      rows.map(({ leaf }) => leaf),
+    ),
+  };
+}
+
+function rowsOf(written: readonly Written[]): NewRow[] {
   return written.map(({ row }) => row);
 }
 

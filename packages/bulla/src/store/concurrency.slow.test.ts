@@ -38,8 +38,10 @@ function suite(url: () => string): void {
     const lines: string[] = [];
     for (let round = 0; round < 6 * inject('soak'); round++) {
       const workers = [0, 1].map(() => startWorker('append-worker.ts', [url(), 'killed', '0', '16']));
-      while (workers.some((worker) => worker.output().length === 0))
+      while (workers.some((worker) => worker.output().length === 0)) {
+        expect(workers.map((worker) => worker.exitCode)).toEqual([null, null]);
         await new Promise((resolve) => setTimeout(resolve, 20));
+      }
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 150));
       for (const worker of workers) worker.kill('SIGKILL');
       await Promise.all(workers.map((worker) => worker.done));

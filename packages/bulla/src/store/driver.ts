@@ -6,7 +6,15 @@ export interface Head {
   readonly hash: string | null;
 }
 
-export const EMPTY: Head = { length: 0, hash: null };
+/** Where a chain ends, with all that is needed to go on. */
+export interface Tip extends Head {
+  /** The frontier of the chain's tree; null for a chain that was written before there were trees. */
+  readonly tree: Uint8Array | null;
+  /** The name under which its checkpoints are signed; null before the first record. */
+  readonly origin: string | null;
+}
+
+export const EMPTY: Tip = { length: 0, hash: null, tree: new Uint8Array(), origin: null };
 
 /** One record of a chain as it lies in the store. */
 export interface Row {
@@ -14,12 +22,58 @@ export interface Row {
   readonly hash: string;
   /** The sealed capsule, exactly as it was written. */
   readonly data: string;
-  /** What becomes true for the whole store together with the record, in the same transaction. */
+}
+
+/** A record that is about to be stored. */
+export interface NewRow extends Row {
+  /** The hash of its leaf in the chain's tree. */
+  readonly leaf: Uint8Array;
+  /** What becomes true together with the record, in the same transaction. */
   readonly effect?: Effect;
 }
 
+/** A full tile of the tree one level below, as one hash: at level 1 the root of 256 leaves. */
+export interface TreeNode {
+  readonly level: number;
+  readonly index: number;
+  readonly hash: Uint8Array;
+}
+
+/** Records, and the tree as it is with them. */
+export interface Addition {
+  readonly rows: readonly NewRow[];
+  readonly tree: Uint8Array;
+  /** The tiles that these records fill. */
+  readonly nodes: readonly TreeNode[];
+  /** The chain's name for checkpoints, kept from the first record on. */
+  readonly origin: string;
+}
+
+/** The tree of records that were stored before there were trees. */
+export interface Planting {
+  readonly leaves: readonly Uint8Array[];
+  readonly tree: Uint8Array;
+  readonly nodes: readonly TreeNode[];
+  readonly origin: string;
+}
+
+/** A signed statement of how long a chain was and what its tree's root was then. */
+export interface StoredCheckpoint {
+  readonly origin: string;
+  readonly size: number;
+  /** The signed note, with the cosignatures that witnesses added. */
+  readonly note: string;
+}
+
+export type Effect = KillEffect | OriginEffect;
+
+/** The chain goes on under another name for checkpoints, because it does not continue the old one's. */
+export interface OriginEffect {
+  readonly origin: string;
+}
+
 /** A kill switch that stands from now on, or one that is lifted; a null agent means all of them. */
-export interface Effect {
+export interface KillEffect {
   readonly kill: 'set' | 'lift';
   readonly agentId: string | null;
   readonly reason: string;
@@ -95,15 +149,23 @@ export interface Opening {
  * `BullaError` with a `STORE_…` code.
  */
 export interface Driver {
-  /** The head of a chain; the empty one for a chain that does not exist. */
-  head(chain: string): Promise<Head>;
+  /** The end of a chain; the empty one for a chain that does not exist. */
+  tip(chain: string): Promise<Tip>;
   /**
-   * Appends rows if the head of the chain is still `expected`, and returns true when they are durable. Returns
-   * false, and changes nothing, when the head is another.
+   * Appends records if the head of the chain is still `expected`, and returns true when they are durable, with the
+   * tree. Returns false, and changes nothing, when the head is another.
    */
-  append(chain: string, expected: Head, rows: readonly Row[]): Promise<boolean>;
-  /** The same under a lock on the chain, for when others append too: `make` gets the head that will not move. */
-  appendLocked(chain: string, make: (head: Head) => Promise<readonly Row[]>): Promise<readonly Row[]>;
+  append(chain: string, expected: Head, addition: Addition): Promise<boolean>;
+  /** The same under a lock on the chain, for when others append too: `make` gets the end that will not move. */
+  appendLocked(chain: string, make: (tip: Tip) => Promise<Addition | null>): Promise<void>;
+  /** Gives a chain of `length` records that has no tree its tree; changes nothing if it has one, or has grown. */
+  plant(chain: string, length: number, planting: Planting): Promise<void>;
+  /** Hashes of the tree at a level of tiles, in order; at level 0 those of the leaves. Fewer where it ends. */
+  hashes(chain: string, level: number, from: number, count: number): Promise<readonly Uint8Array[]>;
+  /** Keeps a checkpoint; one of the same origin and size is replaced. */
+  putCheckpoint(chain: string, checkpoint: StoredCheckpoint): Promise<void>;
+  /** The checkpoints of a chain, the newest first. */
+  checkpoints(chain: string, limit: number): Promise<readonly StoredCheckpoint[]>;
   /** Up to `limit` rows from `from` on, in order. */
   read(chain: string, from: number, limit: number): Promise<readonly Row[]>;
   chains(): Promise<readonly { name: string; head: Head; indexed: number }[]>;

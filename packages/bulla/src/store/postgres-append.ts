@@ -1,10 +1,10 @@
 import type pg from 'pg';
-import type { Head, Row } from './driver.ts';
+import type { Addition, Head } from './driver.ts';
 
 interface Waiting {
   readonly chain: string;
   readonly expected: Head;
-  readonly rows: readonly Row[];
+  readonly addition: Addition;
   resolve(appended: boolean): void;
   reject(error: unknown): void;
 }
@@ -19,21 +19,28 @@ const UNDER_WAY = 2;
  */
 const APPEND = `
   WITH asked AS (
-    SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[])
-      AS asked (name, old_length, old_hash, new_length, new_hash)
+    SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::bytea[], $8::text[])
+      AS asked (name, old_length, old_hash, new_length, new_hash, tree, origin)
   ), locked AS (
     SELECT chain_key FROM chain WHERE tenant IS NOT DISTINCT FROM $1 AND name = ANY ($2::text[])
     ORDER BY chain_key FOR UPDATE
   ), moved AS (
-    UPDATE chain SET length = asked.new_length, head_hash = asked.new_hash FROM asked, locked
+    UPDATE chain SET length = asked.new_length, head_hash = asked.new_hash, tree = asked.tree,
+      origin = coalesce(chain.origin, asked.origin)
+    FROM asked, locked
     WHERE chain.chain_key = locked.chain_key AND chain.name = asked.name
       AND chain.length = asked.old_length AND chain.head_hash IS NOT DISTINCT FROM asked.old_hash
     RETURNING chain.chain_key, chain.name
   ), added AS (
-    INSERT INTO record (chain_key, sequence, hash, data)
-    SELECT moved.chain_key, added.sequence, added.hash, added.data
-    FROM moved JOIN unnest($7::text[], $8::bigint[], $9::text[], $10::text[]) AS added (name, sequence, hash, data)
-      ON added.name = moved.name
+    INSERT INTO record (chain_key, sequence, hash, data, leaf)
+    SELECT moved.chain_key, added.sequence, added.hash, added.data, added.leaf
+    FROM moved JOIN unnest($9::text[], $10::bigint[], $11::text[], $12::text[], $13::bytea[])
+      AS added (name, sequence, hash, data, leaf) ON added.name = moved.name
+  ), filled AS (
+    INSERT INTO node (chain_key, level, number, hash)
+    SELECT moved.chain_key, filled.level, filled.number, filled.hash
+    FROM moved JOIN unnest($14::text[], $15::integer[], $16::bigint[], $17::bytea[])
+      AS filled (name, level, number, hash) ON filled.name = moved.name
   )
   SELECT name FROM moved`;
 
@@ -42,8 +49,9 @@ export function appendStatement(
   tenant: string | null,
   batch: readonly Omit<Waiting, 'resolve' | 'reject'>[],
 ): pg.QueryConfig {
-  const last = batch.map(({ rows }) => rows.at(-1)!);
-  const rows = batch.flatMap(({ chain, rows: own }) => own.map((row) => ({ chain, ...row })));
+  const last = batch.map(({ addition }) => addition.rows.at(-1)!);
+  const rows = batch.flatMap(({ chain, addition }) => addition.rows.map((row) => ({ chain, ...row })));
+  const nodes = batch.flatMap(({ chain, addition }) => addition.nodes.map((node) => ({ chain, ...node })));
   return {
     name: 'bulla-append',
     text: APPEND,
@@ -54,10 +62,17 @@ export function appendStatement(
       batch.map(({ expected }) => expected.hash),
       last.map((row) => row.sequence + 1),
       last.map((row) => row.hash),
+      batch.map(({ addition }) => Buffer.from(addition.tree)),
+      batch.map(({ addition }) => addition.origin),
       rows.map((row) => row.chain),
       rows.map((row) => row.sequence),
       rows.map((row) => row.hash),
       rows.map((row) => row.data),
+      rows.map((row) => Buffer.from(row.leaf)),
+      nodes.map((node) => node.chain),
+      nodes.map((node) => node.level),
+      nodes.map((node) => node.index),
+      nodes.map((node) => Buffer.from(node.hash)),
     ],
   };
 }
@@ -66,7 +81,7 @@ export function appendStatement(
 export function createGroupAppend(
   tenant: string | null,
   run: (statement: pg.QueryConfig) => Promise<{ rows: { name: string }[] }>,
-): (chain: string, expected: Head, rows: readonly Row[]) => Promise<boolean> {
+): (chain: string, expected: Head, addition: Addition) => Promise<boolean> {
   let queue: Waiting[] = [];
   let underWay = 0;
 
@@ -86,9 +101,9 @@ export function createGroupAppend(
     void flush();
   };
 
-  return (chain, expected, rows) =>
+  return (chain, expected, addition) =>
     new Promise((resolve, reject) => {
-      queue.push({ chain, expected, rows, resolve, reject });
+      queue.push({ chain, expected, addition, resolve, reject });
       setImmediate(() => void flush());
     });
 }

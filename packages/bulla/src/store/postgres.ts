@@ -1,6 +1,19 @@
 import { BullaError } from '@bulla/core/error';
 import pg from 'pg';
-import type { Driver, Effect, Found, Head, Opening, Query, Row, StandingKill } from './driver.ts';
+import type {
+  Addition,
+  Driver,
+  Effect,
+  Found,
+  Head,
+  KillEffect,
+  Opening,
+  Query,
+  Row,
+  StandingKill,
+  StoredCheckpoint,
+  Tip,
+} from './driver.ts';
 import { EMPTY } from './driver.ts';
 import { appendStatement, createGroupAppend } from './postgres-append.ts';
 import { conditions } from './query.ts';
@@ -147,7 +160,7 @@ function driver(pool: pg.Pool, tenant: string | null): Driver {
     );
     known.add(name);
   };
-  const apply = async (client: pg.PoolClient, { kill, agentId, reason, capsuleId }: Effect) => {
+  const applyKill = async (client: pg.PoolClient, { kill, agentId, reason, capsuleId }: KillEffect) => {
     await client.query(
       'DELETE FROM standing_kill WHERE tenant IS NOT DISTINCT FROM $1 AND agent_id IS NOT DISTINCT FROM $2',
       [tenant, agentId],
@@ -159,41 +172,50 @@ function driver(pool: pg.Pool, tenant: string | null): Driver {
       );
     }
   };
-  const write = async (client: pg.PoolClient, name: string, expected: Head, rows: readonly Row[]) => {
-    const { rowCount } = await client.query(appendStatement(tenant, [{ chain: name, expected, rows }]));
+  const apply = async (client: pg.PoolClient, name: string, effect: Effect) => {
+    if ('kill' in effect) return applyKill(client, effect);
+    await client.query('UPDATE chain SET origin = $3 WHERE tenant IS NOT DISTINCT FROM $1 AND name = $2', [
+      tenant,
+      name,
+      effect.origin,
+    ]);
+  };
+  const write = async (client: pg.PoolClient, name: string, expected: Head, addition: Addition) => {
+    const { rowCount } = await client.query(appendStatement(tenant, [{ chain: name, expected, addition }]));
     if (rowCount === 0) return false;
-    for (const { effect } of rows) if (effect !== undefined) await apply(client, effect);
+    for (const { effect } of addition.rows) if (effect !== undefined) await apply(client, name, effect);
     return true;
   };
 
   return {
-    async head(name) {
-      const rows = await query<{ length: number; head_hash: string | null }>(
-        'SELECT length, head_hash FROM chain WHERE tenant IS NOT DISTINCT FROM $1 AND name = $2',
-        [tenant, name],
-      );
-      return rows[0] === undefined ? EMPTY : { length: rows[0].length, hash: rows[0].head_hash };
+    async tip(name) {
+      const [row] = await query<RawTip>(`${TIP} WHERE tenant IS NOT DISTINCT FROM $1 AND name = $2`, [
+        tenant,
+        name,
+      ]);
+      return tipOf(row);
     },
-    async append(name, expected, rows) {
+    async append(name, expected, addition) {
       await ensureChain(name);
-      if (rows.every((row) => row.effect === undefined)) return groupAppend(name, expected, rows);
-      return guarded(() => transaction(pool, (client) => write(client, name, expected, rows)));
+      if (addition.rows.every((row) => row.effect === undefined))
+        return groupAppend(name, expected, addition);
+      return guarded(() => transaction(pool, (client) => write(client, name, expected, addition)));
     },
     async appendLocked(name, make) {
       await ensureChain(name);
-      return guarded(() =>
+      await guarded(() =>
         transaction(pool, async (client) => {
-          const { rows: found } = await client.query(
-            'SELECT length, head_hash FROM chain WHERE tenant IS NOT DISTINCT FROM $1 AND name = $2 FOR UPDATE',
+          const { rows } = await client.query<RawTip>(
+            `${TIP} WHERE tenant IS NOT DISTINCT FROM $1 AND name = $2 FOR UPDATE`,
             [tenant, name],
           );
-          const head: Head = { length: found[0].length, hash: found[0].head_hash };
-          const rows = await make(head);
-          if (rows.length > 0) await write(client, name, head, rows);
-          return rows;
+          const tip = tipOf(rows[0]);
+          const addition = await make(tip);
+          if (addition !== null) await write(client, name, tip, addition);
         }),
       );
     },
+    ...treeOf(pool, tenant, query),
     read: (name, from, limit) =>
       query<Row>(
         `SELECT sequence, hash, data FROM record WHERE sequence >= $3 AND chain_key =
@@ -219,6 +241,86 @@ function driver(pool: pg.Pool, tenant: string | null): Driver {
       ),
     ...openingsOf(pool, tenant, query),
     close: () => pool.end(),
+  };
+}
+
+const TIP = 'SELECT chain_key, length, head_hash, tree, origin FROM chain';
+
+interface RawTip {
+  chain_key: number;
+  length: number;
+  head_hash: string | null;
+  tree: Uint8Array | null;
+  origin: string | null;
+}
+
+function tipOf(row: RawTip | undefined): Tip {
+  if (row === undefined || row.length === 0) return EMPTY;
+  return { length: row.length, hash: row.head_hash, tree: row.tree, origin: row.origin };
+}
+
+/** The hashes of the tree, and the checkpoints. */
+function treeOf(
+  pool: pg.Pool,
+  tenant: string | null,
+  query: Ask,
+): Pick<Driver, 'plant' | 'hashes' | 'putCheckpoint' | 'checkpoints'> {
+  const key = '(SELECT chain_key FROM chain WHERE tenant IS NOT DISTINCT FROM $1 AND name = $2)';
+  return {
+    plant: (name, length, { leaves, tree, nodes, origin }) =>
+      guarded(() =>
+        transaction(pool, async (client) => {
+          const { rows } = await client.query<RawTip>(
+            `${TIP} WHERE tenant IS NOT DISTINCT FROM $1 AND name = $2 FOR UPDATE`,
+            [tenant, name],
+          );
+          const chain = rows[0];
+          if (chain === undefined || chain.length !== length || chain.tree !== null) return;
+          await client.query(
+            `UPDATE record SET leaf = planted.leaf FROM unnest($2::bytea[]) WITH ORDINALITY AS planted (leaf, place)
+             WHERE record.chain_key = $1 AND record.sequence = planted.place - 1`,
+            [chain.chain_key, leaves.map((leaf) => Buffer.from(leaf))],
+          );
+          await client.query(
+            `INSERT INTO node (chain_key, level, number, hash)
+             SELECT $1, level, number, hash FROM unnest($2::integer[], $3::bigint[], $4::bytea[]) AS filled (level, number, hash)`,
+            [
+              chain.chain_key,
+              nodes.map((node) => node.level),
+              nodes.map((node) => node.index),
+              nodes.map((node) => Buffer.from(node.hash)),
+            ],
+          );
+          await client.query(
+            'UPDATE chain SET tree = $2, origin = coalesce(origin, $3) WHERE chain_key = $1',
+            [chain.chain_key, Buffer.from(tree), origin],
+          );
+        }),
+      ),
+    async hashes(name, level, from, count) {
+      const rows = await (level === 0
+        ? query<{ hash: Uint8Array }>(
+            `SELECT leaf AS hash FROM record WHERE chain_key = ${key} AND sequence >= $3 ORDER BY sequence LIMIT $4`,
+            [tenant, name, from, count],
+          )
+        : query<{ hash: Uint8Array }>(
+            `SELECT hash FROM node WHERE chain_key = ${key} AND level = $5 AND number >= $3 ORDER BY number LIMIT $4`,
+            [tenant, name, from, count, level],
+          ));
+      return rows.map(({ hash }) => hash);
+    },
+    async putCheckpoint(name, { origin, size, note }) {
+      await query(
+        `INSERT INTO checkpoint (chain_key, origin, size, note) VALUES (${key}, $3, $4, $5)
+         ON CONFLICT (chain_key, origin, size) DO UPDATE SET note = excluded.note`,
+        [tenant, name, origin, size, note],
+      );
+    },
+    checkpoints: (name, limit) =>
+      query<StoredCheckpoint>(
+        `SELECT origin, size, note FROM checkpoint WHERE chain_key = ${key} ORDER BY checkpoint_key DESC LIMIT $3`,
+        [tenant, name, limit],
+      ),
   };
 }
 

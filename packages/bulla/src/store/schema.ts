@@ -76,5 +76,27 @@ export function migrations({ key, bytes, text }: Dialect): readonly string[] {
     CREATE UNIQUE INDEX opening_by_commitment ON opening (coalesce(tenant, ''), commitment);
     CREATE INDEX opening_by_capsule ON opening (capsule_id);
     `,
+    `
+    ALTER TABLE chain ADD COLUMN origin TEXT;
+    ALTER TABLE chain ADD COLUMN tree ${bytes};
+    ALTER TABLE record ADD COLUMN leaf ${bytes};
+
+    CREATE TABLE node (
+      chain_key BIGINT NOT NULL,
+      level INTEGER NOT NULL,
+      number BIGINT NOT NULL,
+      hash ${bytes} NOT NULL,
+      PRIMARY KEY (chain_key, level, number)
+    );
+
+    CREATE TABLE checkpoint (
+      checkpoint_key ${key},
+      chain_key BIGINT NOT NULL,
+      origin TEXT NOT NULL,
+      size BIGINT NOT NULL,
+      note TEXT NOT NULL
+    );
+    CREATE UNIQUE INDEX checkpoint_by_size ON checkpoint (chain_key, origin, size);
+    `,
   ];
 }

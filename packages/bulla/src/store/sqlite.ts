@@ -2,7 +2,22 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
-import type { Driver, Effect, Found, Head, IndexEntry, Opening, Query, Row, StandingKill } from './driver.ts';
+import type {
+  Addition,
+  Driver,
+  Effect,
+  Found,
+  Head,
+  IndexEntry,
+  Opening,
+  Planting,
+  Query,
+  Row,
+  StandingKill,
+  StoredCheckpoint,
+  Tip,
+  TreeNode,
+} from './driver.ts';
 import { EMPTY } from './driver.ts';
 import { conditions } from './query.ts';
 import { migrations } from './schema.ts';
@@ -110,6 +125,8 @@ interface RawChain {
   chain_key: number;
   length: number;
   head_hash: string | null;
+  tree: Uint8Array | null;
+  origin: string | null;
 }
 
 /** Runs one piece of work after the other. */
@@ -129,10 +146,16 @@ function driver(db: Database.Database, tenant: string | null): Driver {
   const exclusive = createExclusive();
   const patiently = <T>(work: () => T) => exclusive(() => retried(work));
   const sql = (text: string) => db.prepare(text);
-  const findChain = sql('SELECT chain_key, length, head_hash FROM chain WHERE tenant IS ? AND name = ?');
+  const findChain = sql(
+    'SELECT chain_key, length, head_hash, tree, origin FROM chain WHERE tenant IS ? AND name = ?',
+  );
   const makeChain = sql('INSERT INTO chain (tenant, name, length, head_hash) VALUES (?, ?, 0, NULL)');
-  const moveHead = sql('UPDATE chain SET length = ?, head_hash = ? WHERE chain_key = ?');
-  const addRecord = sql('INSERT INTO record (chain_key, sequence, hash, data) VALUES (?, ?, ?, ?)');
+  const moveHead = sql(
+    'UPDATE chain SET length = ?, head_hash = ?, tree = ?, origin = coalesce(origin, ?) WHERE chain_key = ?',
+  );
+  const addRecord = sql('INSERT INTO record (chain_key, sequence, hash, data, leaf) VALUES (?, ?, ?, ?, ?)');
+  const addNode = sql('INSERT INTO node (chain_key, level, number, hash) VALUES (?, ?, ?, ?)');
+  const renameOrigin = sql('UPDATE chain SET origin = ? WHERE chain_key = ?');
   const readRecords = sql(
     'SELECT sequence, hash, data FROM record WHERE chain_key = ? AND sequence >= ? ORDER BY sequence LIMIT ?',
   );
@@ -141,49 +164,69 @@ function driver(db: Database.Database, tenant: string | null): Driver {
   );
   const liftKill = sql('DELETE FROM standing_kill WHERE tenant IS ? AND agent_id IS ?');
   const chainOf = (name: string) => findChain.get(tenant, name) as RawChain | undefined;
-  const headOf = (chain: RawChain | undefined): Head =>
-    chain === undefined ? EMPTY : { length: chain.length, hash: chain.head_hash };
+  const tipOf = (chain: RawChain | undefined): Tip =>
+    chain === undefined
+      ? EMPTY
+      : {
+          length: chain.length,
+          hash: chain.head_hash,
+          tree: chain.tree ?? (chain.length === 0 ? EMPTY.tree : null),
+          origin: chain.origin,
+        };
 
-  const apply = ({ kill, agentId, reason, capsuleId }: Effect) => {
-    if (kill === 'set') setKill.run(tenant, agentId, reason, capsuleId);
-    else liftKill.run(tenant, agentId);
+  const apply = (key: number, effect: Effect) => {
+    if ('origin' in effect) renameOrigin.run(effect.origin, key);
+    else if (effect.kill === 'set') setKill.run(tenant, effect.agentId, effect.reason, effect.capsuleId);
+    else liftKill.run(tenant, effect.agentId);
   };
-  /** Inside a transaction: the rows and the new head. */
-  const write = (name: string, rows: readonly Row[]) => {
-    if (rows.length === 0) return;
+  const addNodes = (key: number, nodes: readonly TreeNode[]) => {
+    for (const { level, index, hash } of nodes) addNode.run(key, level, index, hash);
+  };
+  /** Inside a transaction: the rows, the tree and the new head. */
+  const write = (name: string, { rows, tree, nodes, origin }: Addition) => {
     const key = chainOf(name)?.chain_key ?? (makeChain.run(tenant, name).lastInsertRowid as number);
-    for (const { sequence, hash, data, effect } of rows) {
-      addRecord.run(key, sequence, hash, data);
-      if (effect !== undefined) apply(effect);
-    }
     const last = rows.at(-1)!;
-    moveHead.run(last.sequence + 1, last.hash, key);
+    moveHead.run(last.sequence + 1, last.hash, tree, origin, key);
+    addNodes(key, nodes);
+    for (const { sequence, hash, data, leaf, effect } of rows) {
+      addRecord.run(key, sequence, hash, data, leaf);
+      if (effect !== undefined) apply(key, effect);
+    }
   };
-  const tryAppend = db.transaction((name: string, expected: Head, rows: readonly Row[]) => {
-    const head = headOf(chainOf(name));
-    if (head.length !== expected.length || head.hash !== expected.hash) return false;
-    write(name, rows);
+  const tryAppend = db.transaction((name: string, expected: Head, addition: Addition) => {
+    const { length, hash } = tipOf(chainOf(name));
+    if (length !== expected.length || hash !== expected.hash) return false;
+    write(name, addition);
     return true;
+  });
+  const plantAll = db.transaction((name: string, length: number, planting: Planting) => {
+    const chain = chainOf(name);
+    if (chain === undefined || chain.length !== length || chain.tree !== null) return;
+    const setLeaf = sql('UPDATE record SET leaf = ? WHERE chain_key = ? AND sequence = ?');
+    for (const [sequence, leaf] of planting.leaves.entries()) setLeaf.run(leaf, chain.chain_key, sequence);
+    addNodes(chain.chain_key, planting.nodes);
+    moveHead.run(length, chain.head_hash, planting.tree, planting.origin, chain.chain_key);
   });
 
   return {
-    head: async (name) => guarded(() => headOf(chainOf(name))),
-    append: (name, expected, rows) => patiently(() => tryAppend.immediate(name, expected, rows)),
+    tip: async (name) => guarded(() => tipOf(chainOf(name))),
+    append: (name, expected, addition) => patiently(() => tryAppend.immediate(name, expected, addition)),
     appendLocked: (name, make) =>
       exclusive(async () => {
         await retried(() => db.exec('BEGIN IMMEDIATE'));
         try {
-          const rows = await make(guarded(() => headOf(chainOf(name))));
+          const addition = await make(guarded(() => tipOf(chainOf(name))));
           guarded(() => {
-            write(name, rows);
+            if (addition !== null) write(name, addition);
             db.exec('COMMIT');
           });
-          return rows;
         } catch (error) {
           if (db.inTransaction) db.exec('ROLLBACK');
           throw error;
         }
       }),
+    plant: (name, length, planting) => patiently(() => plantAll.immediate(name, length, planting)),
+    ...treeOf(db, (name) => chainOf(name)?.chain_key, patiently),
     async read(name, from, limit) {
       return guarded(() => {
         const chain = chainOf(name);
@@ -199,7 +242,11 @@ function driver(db: Database.Database, tenant: string | null): Driver {
             name: string;
             indexed: number;
           })[]
-        ).map((row) => ({ name: row.name, head: headOf(row), indexed: row.indexed })),
+        ).map(({ name, length, head_hash, indexed }) => ({
+          name,
+          head: { length, hash: head_hash },
+          indexed,
+        })),
       );
     },
     ...searching(db, tenant, patiently),
@@ -226,6 +273,43 @@ async function retried<T>(work: () => T): Promise<T> {
       await new Promise((resolve) => setTimeout(resolve, 5 + 20 * Math.random()));
     }
   }
+}
+
+/** The hashes of the tree, and the checkpoints. */
+function treeOf(
+  db: Database.Database,
+  keyOf: (name: string) => number | undefined,
+  patiently: Patiently,
+): Pick<Driver, 'hashes' | 'putCheckpoint' | 'checkpoints'> {
+  const leaves = db.prepare(
+    'SELECT leaf AS hash FROM record WHERE chain_key = ? AND sequence >= ? ORDER BY sequence LIMIT ?',
+  );
+  const nodes = db.prepare(
+    'SELECT hash FROM node WHERE chain_key = ? AND level = ? AND number >= ? ORDER BY number LIMIT ?',
+  );
+  const put = db.prepare(
+    `INSERT INTO checkpoint (chain_key, origin, size, note) VALUES (?, ?, ?, ?)
+     ON CONFLICT (chain_key, origin, size) DO UPDATE SET note = excluded.note`,
+  );
+  const list = db.prepare(
+    'SELECT origin, size, note FROM checkpoint WHERE chain_key = ? ORDER BY checkpoint_key DESC LIMIT ?',
+  );
+  return {
+    async hashes(name, level, from, count) {
+      const key = keyOf(name);
+      if (key === undefined) return [];
+      const rows = guarded(() =>
+        level === 0 ? leaves.all(key, from, count) : nodes.all(key, level, from, count),
+      ) as { hash: Uint8Array }[];
+      return rows.map(({ hash }) => hash);
+    },
+    putCheckpoint: (name, { origin, size, note }) =>
+      patiently(() => void put.run(keyOf(name), origin, size, note)),
+    async checkpoints(name, limit) {
+      const key = keyOf(name);
+      return key === undefined ? [] : guarded(() => list.all(key, limit) as StoredCheckpoint[]);
+    },
+  };
 }
 
 type Searching = Pick<Driver, 'indexed' | 'addToIndex' | 'dropIndex' | 'find'>;

@@ -1,10 +1,31 @@
 import { randomUUID } from 'node:crypto';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { type CapsuleInput, createCapsule, type SealedCapsule, signHashed } from '@bulla/core/capsule';
 import type { Signer } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { Appender, type SignHashed } from './appender.ts';
-import type { Driver, Effect, Found, Head, Opening, Query, Row, StandingKill } from './driver.ts';
+import { dataDirectory } from '../keys/index.ts';
+import type { TileSource } from '../log/index.ts';
+import { Appender, type AppenderContext, type SignHashed } from './appender.ts';
+import { checkpointFolder } from './checkpoint-file.ts';
+import { Checkpointer, contradiction, newestKnown, type Submit, storeTiles } from './checkpoints.ts';
+import type {
+  Driver,
+  Effect,
+  Found,
+  Head,
+  Opening,
+  Query,
+  Row,
+  StandingKill,
+  StoredCheckpoint,
+  Tip,
+} from './driver.ts';
+import { withOrigin } from './genesis.ts';
 import { catchUp } from './indexer.ts';
+import { originOf } from './origin.ts';
+import { nextOrigin, recoveryDraft } from './recover.ts';
+import { grow, leafOf, plant } from './tree.ts';
 
 /** The keys that seal, from one consistent look at the keyring. */
 export interface Sealer {
@@ -24,6 +45,17 @@ export interface StoreOptions {
   readonly sealer?: () => Sealer | Promise<Sealer>;
   /** Write the 13-key form. Default false. */
   readonly specVersion?: boolean;
+  /**
+   * A folder outside the database that keeps the checkpoints too. Default: beside the file, with `.checkpoints`
+   * behind its name; for PostgreSQL a folder of the database in `checkpoints` in the data directory.
+   */
+  readonly checkpoints?: string;
+  /** The first part of the names of new chains' logs, such as `example.com/agents`. Default: one chosen at random. */
+  readonly operator?: string | undefined;
+  /** Shows each checkpoint to witnesses. */
+  readonly submit?: Submit | undefined;
+  /** Told when a checkpoint could not be made or witnessed. Default: a process warning. */
+  readonly onCheckpointError?: (error: unknown) => void;
 }
 
 export interface AppendOptions {
@@ -43,6 +75,24 @@ export interface Chain {
   /** Stores records that were sealed elsewhere, exactly as they are, behind a head that they continue. */
   adopt(rows: readonly Row[]): Promise<void>;
   head(): Promise<Head>;
+  /** The name under which the chain's checkpoints are signed; null before the first record. */
+  origin(): Promise<string | null>;
+  /**
+   * Makes a checkpoint of the chain as it is, shows it to the witnesses, and gives it; the newest if it covers all.
+   * Rejects with `CHECKPOINT_EMPTY` for a chain without records, and as `append` does.
+   */
+  checkpoint(): Promise<StoredCheckpoint>;
+  /** The checkpoints that the store has, the newest first. */
+  checkpoints(limit?: number): Promise<readonly StoredCheckpoint[]>;
+  /** Those that the file outside the database has, as they were signed. */
+  keptOutside(): Promise<readonly string[]>;
+  /** The tree of the chain. */
+  readonly tiles: TileSource;
+  /**
+   * Lets a chain go on that is behind its checkpoints or not the one that they cover, under another origin, and
+   * records that as a capsule. Rejects with `STORE_NOT_BEHIND` when there is nothing to recover from.
+   */
+  recover(reason: string): Promise<SealedCapsule>;
   /** The records from `from` on, in order, page by page. */
   records(from?: number): AsyncGenerator<Row>;
 }
@@ -81,7 +131,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 
 async function openDriver(options: StoreOptions & { tenant: string | null }): Promise<Driver> {
   const { url, tenant, create = false, readOnly = false } = options;
-  if (/^postgres(?:ql)?:\/\//.test(url)) {
+  if (isPostgres(url)) {
     return (await import('./postgres.ts')).openPostgres(url, { tenant, create });
   }
   return (await import('./sqlite.ts')).openSqlite(url, { tenant, create, readOnly });
@@ -89,19 +139,13 @@ async function openDriver(options: StoreOptions & { tenant: string | null }): Pr
 
 /** The store over a driver; apart from `openStore` for tests that break the driver. */
 export function createStore(driver: Driver, options: StoreOptions & { tenant: string | null }): Store {
-  const appenders = new Map<string, Appender>();
-  const beginSigning = async (): Promise<SignHashed> => {
-    if (options.sealer === undefined)
-      throw new BullaError('STORE_NO_KEY', 'The store was opened without a key to seal with.');
-    const { signer, pqSigner } = await options.sealer();
-    const signedAt = new Date();
-    return (hashed) => signHashed(hashed, signer, { signedAt, pqSigner });
-  };
-  const appender = (name: string): Appender => {
-    let found = appenders.get(name);
+  const context = storeContext(driver, options);
+  const chains = new Map<string, Chain & { close(): Promise<void> }>();
+  const chain = (name: string) => {
+    let found = chains.get(name);
     if (found === undefined) {
-      found = new Appender(driver, name, beginSigning);
-      appenders.set(name, found);
+      found = chainOf(name, context);
+      chains.set(name, found);
     }
     return found;
   };
@@ -117,7 +161,7 @@ export function createStore(driver: Driver, options: StoreOptions & { tenant: st
 
   return {
     tenant: options.tenant,
-    chain: (name) => chainOf(name, driver, appender, options.specVersion ?? false),
+    chain,
     chains: () => driver.chains(),
     async find(query) {
       await index(query.chain);
@@ -140,48 +184,174 @@ export function createStore(driver: Driver, options: StoreOptions & { tenant: st
     opening: (commitment) => driver.opening(commitment),
     eraseOpenings: (capsuleId) => driver.eraseOpenings(capsuleId),
     async close() {
-      await Promise.all([...appenders.values()].map((one) => one.idle()));
+      await Promise.all([...chains.values()].map((one) => one.close()));
       await driver.close();
     },
   };
 }
 
+/** What the chains of a store share. */
+interface StoreContext {
+  readonly driver: Driver;
+  readonly options: StoreOptions & { tenant: string | null };
+  readonly folder: ReturnType<typeof checkpointFolder>;
+  sealer(): Promise<Sealer>;
+}
+
+function storeContext(driver: Driver, options: StoreOptions & { tenant: string | null }): StoreContext {
+  return {
+    driver,
+    options,
+    folder: checkpointFolder(options.checkpoints ?? defaultFolder(options.url)),
+    async sealer() {
+      if (options.sealer === undefined)
+        throw new BullaError('STORE_NO_KEY', 'The store was opened without a key to seal with.');
+      return options.sealer();
+    },
+  };
+}
+
+function isPostgres(url: string): boolean {
+  return /^postgres(?:ql)?:\/\//.test(url);
+}
+
+function defaultFolder(url: string): string {
+  if (!isPostgres(url)) return `${url}.checkpoints`;
+  const { host, pathname, searchParams } = new URL(url);
+  const database = encodeURIComponent(`${host || searchParams.get('host') || ''}${pathname}`);
+  return join(dataDirectory(process.env, process.platform, homedir()), 'checkpoints', database);
+}
+
+function warnOfCheckpoint(error: unknown): void {
+  const message = error instanceof Error ? error.message : String(error);
+  process.emitWarning(`A checkpoint could not be made: ${message}`, { code: 'CHECKPOINT_FAILED' });
+}
+
 const PAGE = 500;
 
-function chainOf(
-  name: string,
-  driver: Driver,
-  appender: (name: string) => Appender,
-  specVersion: boolean,
-): Chain {
+function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<void> } {
   if (!CHAIN_NAME.test(name)) {
     throw new BullaError(
       'STORE_CHAIN_NAME',
       'A chain is named by letters, digits, dots, hyphens and underscores.',
     );
   }
+  const { driver, folder, options } = store;
+  const { specVersion = false } = options;
+  const checkpointer = new Checkpointer({
+    driver,
+    chain: name,
+    file: folder.of,
+    sealer: store.sealer,
+    submit: options.submit,
+    failed: options.onCheckpointError ?? warnOfCheckpoint,
+  });
+  const newOrigin = () => originOf(options.operator ?? folder.operator(), options.tenant, name);
+  const newest = (origin: string) => newestKnown(driver, name, origin, folder.of(origin));
+
+  /** The end of the chain with its tree and its origin, both made if they are not there yet. */
+  const rooted = async (tip: Tip, locked: boolean): Promise<Tip & { readonly origin: string }> => {
+    if (tip.tree === null) {
+      if (locked) throw new BullaError('STORE_BUSY', 'The chain was replaced by an older one; try again.');
+      await plant(driver, name, tip, newOrigin());
+      return rooted(await driver.tip(name), true);
+    }
+    return { ...tip, origin: tip.origin ?? newOrigin() };
+  };
+  const appending: AppenderContext = {
+    async beginSigning(): Promise<SignHashed> {
+      const { signer, pqSigner } = await store.sealer();
+      const signedAt = new Date();
+      return (hashed) => signHashed(hashed, signer, { signedAt, pqSigner });
+    },
+    async admit(tip, locked) {
+      const { origin } = await rooted(tip, locked);
+      const known = await newest(origin);
+      // Others append and make checkpoints meanwhile: only an end that is read after them must not be behind them.
+      const end = locked ? { ...tip, origin } : await rooted(await driver.tip(name), false);
+      if (end.origin !== origin) return appending.admit(end, locked);
+      const found = await contradiction(driver, name, end, known);
+      if (found !== null) throw found.error;
+      checkpointer.started(Math.max(0, ...known.map(({ size }) => size)));
+      return end;
+    },
+    committed: (tip) => checkpointer.committed(tip),
+  };
+  const appender = new Appender(driver, name, appending);
+
   return {
     name,
     append(input, { id = randomUUID(), effect } = {}) {
       const capsule = createCapsule(input, { id, now: new Date(), specVersion });
-      return appender(name).append({
-        at: ({ length, hash }) => ({ ...capsule, sequence: length, previous_hash: hash }),
+      return appender.append({
+        at({ length, hash }, origin) {
+          const placed = { ...capsule, sequence: length, previous_hash: hash };
+          return length === 0 ? withOrigin(placed, origin) : placed;
+        },
         ...(effect && { effect }),
       });
     },
     async adopt(rows) {
       if (rows.length === 0) return;
-      await driver.appendLocked(name, async (head) => {
-        if (rows[0]!.sequence !== head.length) {
+      const { origin } = await appending.admit(await driver.tip(name), false);
+      let end: Tip | undefined;
+      await driver.appendLocked(name, async (tip) => {
+        if (rows[0]!.sequence !== tip.length) {
           throw new BullaError(
             'STORE_ADOPT',
-            `The records begin at ${rows[0]!.sequence}, but the chain has ${head.length}.`,
+            `The records begin at ${rows[0]!.sequence}, but the chain has ${tip.length}.`,
           );
         }
-        return rows;
+        const added = rows.map((row) => ({ ...row, leaf: leafOf(row) }));
+        const grown = grow(
+          tip,
+          added.map(({ leaf }) => leaf),
+        );
+        const last = rows.at(-1)!;
+        end = { length: last.sequence + 1, hash: last.hash, tree: grown.tree, origin };
+        return { rows: added, origin, ...grown };
       });
+      if (options.sealer !== undefined) checkpointer.committed(end!);
     },
-    head: () => driver.head(name),
+    async head() {
+      const { length, hash } = await driver.tip(name);
+      return { length, hash };
+    },
+    origin: async () => (await driver.tip(name)).origin,
+    async checkpoint() {
+      await appender.idle();
+      const tip = await driver.tip(name);
+      if (tip.length === 0)
+        throw new BullaError('CHECKPOINT_EMPTY', `The chain ${name} has no records to make a checkpoint of.`);
+      return checkpointer.make(await appending.admit(tip, false));
+    },
+    checkpoints: (limit = 1000) => driver.checkpoints(name, limit),
+    async keptOutside() {
+      const { origin } = await driver.tip(name);
+      return origin === null ? [] : folder.of(origin).recent();
+    },
+    tiles: storeTiles(driver, name),
+    async recover(reason) {
+      const { origin: oldOrigin } = await rooted(await driver.tip(name), false);
+      const known = await newest(oldOrigin);
+      const tip = await rooted(await driver.tip(name), false);
+      const found = await contradiction(driver, name, tip, tip.origin === oldOrigin ? known : []);
+      if (found === null) {
+        throw new BullaError(
+          'STORE_NOT_BEHIND',
+          `The chain ${name} continues its checkpoints; nothing is amiss.`,
+        );
+      }
+      const origin = nextOrigin(tip.origin);
+      const recovering = new Appender(driver, name, {
+        ...appending,
+        admit: async (end, locked) => ({
+          ...(await rooted(end, locked)),
+          ...(end.length === 0 && { origin }),
+        }),
+      });
+      return recovering.append(recoveryDraft(tip, found.checkpoint, reason, specVersion));
+    },
     async *records(from = 0) {
       for (let next = from; ; ) {
         const rows = await driver.read(name, next, PAGE);
@@ -189,6 +359,10 @@ function chainOf(
         if (rows.length < PAGE) return;
         next = rows.at(-1)!.sequence + 1;
       }
+    },
+    async close() {
+      await appender.idle();
+      await checkpointer.close();
     },
   };
 }

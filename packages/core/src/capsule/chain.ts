@@ -151,7 +151,7 @@ export function createChainVerifier(options: ChainOptions): ChainVerifier {
     if (failureCount === before) verified++;
     if (verdict?.ok) {
       tally(profiles, `${verdict.profile}/${verdict.form}`);
-      tally(keys, verdict.key!);
+      if (verdict.key !== null) tally(keys, verdict.key);
       for (const { code } of verdict.warnings) tally(warnings, code);
     }
   };

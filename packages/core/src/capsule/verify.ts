@@ -15,6 +15,11 @@ export interface VerifyOptions {
   readonly requirePq?: boolean;
   /** Read the bare NaN and Infinity tokens that Python writes. Default false. */
   readonly allowNonFinite?: boolean;
+  /**
+   * Leave the signatures out, because a signed checkpoint that was verified covers the record and its seal; what
+   * comes of it says nothing about who signed. Default false.
+   */
+  readonly hashOnly?: boolean;
 }
 
 export interface Warning {
@@ -40,7 +45,7 @@ export interface Verdict {
   /** The profile under which the content has its hash; `verbatim` for a stored canonical text. */
   readonly profile: ProfileId | 'verbatim' | null;
   readonly form: Form | null;
-  /** The full id (SHA3-256 of the public key) of the key that verified. */
+  /** The full id (SHA3-256 of the public key) of the key that verified; null where signatures were left out. */
   readonly key: string | null;
   readonly pqKey: string | null;
   /** Top-level fields that stand in the record but are proved by nothing; `signed_at` is always one of them. */
@@ -199,6 +204,18 @@ interface Hashed {
 function checkSignatures(seal: ReadSeal, hashed: Hashed, options: VerifyOptions): Verdict {
   const { profile, form, outside, warnings } = hashed;
   const failed = (code: string, message: string) => ({ ...refusal(code, message), profile, form, warnings });
+  const nobody = { key: null, pqKey: null };
+  if (options.hashOnly === true)
+    return {
+      ok: true,
+      code: 'ok',
+      message: '',
+      profile,
+      form,
+      ...nobody,
+      unauthenticated: outside,
+      warnings,
+    };
   const message = toUtf8(seal.hash);
 
   const { named, others, foreign } = candidates(options.keys, seal.signedBy, 'Ed25519');

@@ -1,7 +1,8 @@
 /**
  * Hashes, keys and signatures. Nothing here does I/O or reads a clock, and keys are made from bytes that the caller
  * drew; only Node.js itself adds randomness to its ML-DSA signatures. The same calls give the same verdicts on
- * Node.js and in browsers. Errors are `BullaError` with a code that starts with `KEY_`, `NOTE_` or `CRYPTO_`.
+ * Node.js and in browsers. Errors are `BullaError` with a code that starts with `KEY_`, `NOTE_` or `CRYPTO_`, and
+ * with `LOG_CHECKPOINT` for the text of checkpoints.
  */
 import { provider } from '#provider';
 
@@ -20,6 +21,8 @@ export {
   toHex,
   toUtf8,
 } from './bytes.ts';
+export type { Checkpoint } from './checkpoint.ts';
+export { formatCheckpointBody, parseCheckpointBody } from './checkpoint.ts';
 export type { DetectedKey, KeyFormat, PrivateKey } from './formats.ts';
 export {
   detectKey,
@@ -31,7 +34,14 @@ export {
   writePublicKey,
 } from './formats.ts';
 export { keyId, qpLabel, shortLabel } from './keyid.ts';
-export type { Note, NoteSignature, NoteSigner, NoteVerifier, OpenedNote } from './note.ts';
+export type {
+  Note,
+  NoteSignature,
+  NoteSigner,
+  NoteVerifier,
+  OpenedNote,
+  VerifiedSignature,
+} from './note.ts';
 export {
   formatNote,
   formatVkey,

@@ -131,7 +131,7 @@ describe('the limits of a note', () => {
     await expect(signNote('x\n', [{ ...alice, name: '' }])).rejects.toMatchObject({
       code: 'NOTE_NAME_INVALID',
     });
-    await expect(signNote('x\n', [{ ...alice, type: 4 }])).rejects.toMatchObject({
+    await expect(signNote('x\n', [{ ...alice, type: 2 }])).rejects.toMatchObject({
       code: 'NOTE_TYPE_UNKNOWN',
     });
     const wrong = { name: 'x', signer: localSigner('ML-DSA-44', seeds[0]) };
@@ -227,7 +227,9 @@ describe('a verifier key', () => {
       [vkey.replace('alice', 'alicf'), 'NOTE_VKEY_ID'],
       [vkey.replace(alice.name, ''), 'NOTE_NAME_INVALID'],
       [vkey.replace(alice.name, 'a b'), 'NOTE_NAME_INVALID'],
-      [typed(`04${toHex(keys[0]!.bytes)}`), 'NOTE_TYPE_UNKNOWN'],
+      [typed(`02${toHex(keys[0]!.bytes)}`), 'NOTE_TYPE_UNKNOWN'],
+      [typed(`04${toHex(keys[0]!.bytes)}`), 'NOTE_VKEY_ID'],
+      [typed(`06${toHex(keys[0]!.bytes)}`), 'KEY_PUBLIC_SIZE'],
       [typed('01'), 'KEY_PUBLIC_SIZE'],
       [typed(`01${'00'.repeat(32)}`), 'KEY_SMALL_ORDER'],
     ];
@@ -238,6 +240,33 @@ describe('a verifier key', () => {
     expect(() => noteVerifier('x', derivePublicKey('ML-DSA-44', seeds[0]))).toThrow(
       code('NOTE_KEY_MISMATCH'),
     );
-    expect(() => noteVerifier('x', keys[0]!, 6)).toThrow(code('NOTE_TYPE_UNKNOWN'));
+    expect(() => noteVerifier('x', keys[0]!, 6)).toThrow(code('NOTE_KEY_MISMATCH'));
+    for (const type of [0, 2, 3, 5, 7, 0xff, 0x104])
+      expect(() => noteVerifier('x', keys[0]!, type)).toThrow(code('NOTE_TYPE_UNKNOWN'));
+  });
+});
+
+describe('published notes', () => {
+  // The example of https://pkg.go.dev/golang.org/x/mod/sumdb/note, and the verifier key of c2sp.org/signed-note.
+  it('open with their published keys', () => {
+    const note =
+      'If you think cryptography is the answer to your problem,\n' +
+      "then you don't know what your problem is.\n\n" +
+      '— PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=\n';
+    const vkey = 'PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW';
+    expect(openNote(note, [parseVkey(vkey)]).verified[0]!.keyId).toBe(0xc74f20a3);
+    expect(formatVkey(parseVkey(vkey))).toBe(vkey);
+    const foo = 'example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k';
+    expect(formatVkey(parseVkey(foo))).toBe(foo);
+  });
+
+  it('keep their signature lines byte for byte', () => {
+    const line =
+      '— quasimodo.example/salvatore NnugSzTjtVAewIS+Z/iJhUPeFDkO/5QQ2i5ddnGITLlC+EhfLW9oJKONrMouFSQU0xMcXxj99ihAQwaqP3ZekRwNtIc=\n';
+    const note = `first:\n\nlast è.\n\n${line}`;
+    expect(formatNote(parseNote(note))).toBe(note);
+    expect(parseNote(note).signatures).toMatchObject([
+      { name: 'quasimodo.example/salvatore', keyId: 0x367ba04b },
+    ]);
   });
 });

@@ -2,6 +2,7 @@ import { provider } from '#provider';
 import { BullaError } from '../error.ts';
 import type { AlgorithmName } from './algorithms.ts';
 import { concat, fromBase64, fromUtf8, toBase64, toHex, toUtf8 } from './bytes.ts';
+import { cosignatureMessage, subtreeMessage, uint64 } from './cosignature.ts';
 import { type PublicKey, publicKey, type Signer, verify } from './signer.ts';
 
 // Signed notes, https://c2sp.org/signed-note. A note is attacker-controlled until a known key has verified it.
@@ -23,8 +24,10 @@ export interface Note {
 export interface NoteSigner {
   readonly name: string;
   readonly signer: Signer;
-  /** The signature type; 0x01, Ed25519 over the text, unless given. */
+  /** The signature type: 0x01 unless given, 0x04 or 0x06 for the cosignatures of a witness. */
   readonly type?: number;
+  /** The POSIX time in seconds that a cosignature states; the other types have none. */
+  readonly time?: number;
 }
 
 /** A key whose signatures on notes are known. */
@@ -35,32 +38,38 @@ export interface NoteVerifier {
   readonly publicKey: PublicKey;
 }
 
+/** A signature line that verified. */
+export interface VerifiedSignature extends NoteSignature {
+  readonly verifier: NoteVerifier;
+  /** The POSIX time in seconds that a cosignature states; 0 in one of type 0x06 states none. */
+  readonly time?: number;
+}
+
 /** A note of which at least one known key verified. */
 export interface OpenedNote {
   readonly text: string;
-  readonly verified: readonly (NoteSignature & { readonly verifier: NoteVerifier })[];
+  readonly verified: readonly VerifiedSignature[];
   /** Lines of keys that are not known; they prove nothing. */
   readonly unknown: readonly NoteSignature[];
 }
 
-/** How a signature type makes and checks what follows the key id on a line. */
+/** What a signature type signs, and with which algorithm. */
 interface NoteType {
   readonly algorithm: AlgorithmName;
-  sign(by: NoteSigner, text: Uint8Array): Promise<Uint8Array>;
-  verify(by: NoteVerifier, text: Uint8Array, signature: Uint8Array): boolean;
+  /** Whether a line holds eight bytes of time before the signature itself. */
+  readonly timed: boolean;
+  /** The bytes that the key of this name signs. */
+  message(name: string, text: string, time: number): Uint8Array;
 }
 
-/** The signature types by their identifier byte. */
-const types: ReadonlyMap<number, NoteType> = new Map([
-  [
-    0x01,
-    {
-      algorithm: 'Ed25519',
-      sign: async (by, text) => by.signer.sign(text),
-      verify: (by, text, signature) => verify(by.publicKey, text, signature),
-    },
-  ],
+/** The signature types by their identifier byte; the last two are cosignatures of checkpoints. */
+const types: ReadonlyMap<number, NoteType> = new Map<number, NoteType>([
+  [0x01, { algorithm: 'Ed25519', timed: false, message: (_, text) => toUtf8(text) }],
+  [0x04, { algorithm: 'Ed25519', timed: true, message: (_, text, time) => cosignatureMessage(text, time) }],
+  [0x06, { algorithm: 'ML-DSA-44', timed: true, message: subtreeMessage }],
 ]);
+
+const TIME_BYTES = 8;
 
 /** The most signatures a note may carry; the specification asks for a limit of at least 16. */
 export const maxNoteSignatures = 100;
@@ -182,27 +191,45 @@ export function formatNote({ text, signatures }: Note): string {
 
 /**
  * Signs a text, which must end with a newline, with each of the signers in order. Rejects with `NOTE_MALFORMED`
- * for a text that no note can hold or without signers, with the codes of {@link noteVerifier}, and with whatever
- * a signer fails with.
+ * for a text that no note can hold or without signers, with the codes of {@link noteVerifier}, with `NOTE_TIME` for
+ * a cosigner without a time or a signer with one that its type does not hold, with `LOG_CHECKPOINT`,
+ * `LOG_CHECKPOINT_SIZE`, `NOTE_NAME_TOO_LONG` or `NOTE_EXTENSIONS` for a text that cannot be cosigned, and with
+ * whatever a signer fails with.
  */
 export async function signNote(text: string, signers: readonly NoteSigner[]): Promise<string> {
   checkText(text);
-  const message = toUtf8(text);
   const signatures: NoteSignature[] = [];
   for (const by of signers) {
     const type = by.type ?? 0x01;
     const key = noteVerifier(by.name, publicKey(by.signer.algorithm, by.signer.publicKey), type);
-    signatures.push({ name: key.name, keyId: key.keyId, signature: await noteType(type).sign(by, message) });
+    signatures.push({ name: key.name, keyId: key.keyId, signature: await sign(by, noteType(type), text) });
   }
   return formatNote({ text, signatures });
+}
+
+async function sign({ name, signer, time }: NoteSigner, type: NoteType, text: string): Promise<Uint8Array> {
+  if (!type.timed) {
+    if (time !== undefined) throw new BullaError('NOTE_TIME', 'A signature of this type holds no time.');
+    return signer.sign(type.message(name, text, 0));
+  }
+  checkTime(time);
+  return concat(uint64(time), await signer.sign(type.message(name, text, time)));
+}
+
+/** The specification allows times up to 2⁶³−1; beyond safe integers lie no real ones. */
+function checkTime(time: number | undefined): asserts time is number {
+  if (Number.isSafeInteger(time) && time! >= 0) return;
+  throw new BullaError('NOTE_TIME', 'A cosignature states a time in seconds, an integer from 0 to 2^53 - 1.');
 }
 
 /**
  * Opens a note. Lines of unknown keys are set aside, also when they share only the name or only the id with a known
  * one. Of several lines by one known key the first counts and the rest are ignored; of unknown lines repetitions
  * are dropped. Throws the codes of {@link parseNote}, `NOTE_SIGNATURE_INVALID` if a known key's signature does not
- * verify, `NOTE_UNVERIFIED` if no known key signed, and `NOTE_VERIFIERS_AMBIGUOUS` if two verifiers have the same
- * name and id.
+ * verify, `NOTE_TIME` if its time is above 2⁵³−1, `NOTE_UNVERIFIED` if no known key signed,
+ * `NOTE_VERIFIERS_AMBIGUOUS` if two verifiers have the same name and id, and `LOG_CHECKPOINT`,
+ * `LOG_CHECKPOINT_SIZE`, `NOTE_NAME_TOO_LONG` or `NOTE_EXTENSIONS` if a known key is said to have cosigned what
+ * cannot be cosigned.
  */
 export function openNote(note: string | Uint8Array, verifiers: readonly NoteVerifier[]): OpenedNote {
   const known = new Map(verifiers.map((verifier) => [lineKey(verifier), verifier]));
@@ -210,8 +237,7 @@ export function openNote(note: string | Uint8Array, verifiers: readonly NoteVeri
     throw new BullaError('NOTE_VERIFIERS_AMBIGUOUS', 'Two verifiers have the same name and key id.');
   }
   const { text, signatures } = parseNote(note);
-  const message = toUtf8(text);
-  const verified: (NoteSignature & { verifier: NoteVerifier })[] = [];
+  const verified: VerifiedSignature[] = [];
   const unknown: NoteSignature[] = [];
   const seen = new Set<string>();
   for (const line of signatures) {
@@ -220,12 +246,29 @@ export function openNote(note: string | Uint8Array, verifiers: readonly NoteVeri
     if (seen.has(repeated)) continue;
     seen.add(repeated);
     if (verifier === undefined) unknown.push(line);
-    else if (noteType(verifier.type).verify(verifier, message, line.signature))
-      verified.push({ ...line, verifier });
-    else throw new BullaError('NOTE_SIGNATURE_INVALID', `The signature of ${line.name} does not verify.`);
+    else verified.push(verifyLine(line, verifier, text));
   }
   if (verified.length === 0) throw new BullaError('NOTE_UNVERIFIED', 'No known key signed the note.');
   return { text, verified, unknown };
+}
+
+function verifyLine(line: NoteSignature, verifier: NoteVerifier, text: string): VerifiedSignature {
+  const { timed, message } = noteType(verifier.type);
+  const { signature } = line;
+  if (!timed) {
+    if (!verify(verifier.publicKey, message(verifier.name, text, 0), signature)) throw invalid(line);
+    return { ...line, verifier };
+  }
+  if (signature.length < TIME_BYTES) throw invalid(line);
+  const time = Number(new DataView(signature.buffer, signature.byteOffset).getBigUint64(0));
+  checkTime(time);
+  const signed = message(verifier.name, text, time);
+  if (!verify(verifier.publicKey, signed, signature.subarray(TIME_BYTES))) throw invalid(line);
+  return { ...line, verifier, time };
+}
+
+function invalid({ name }: NoteSignature): BullaError {
+  return new BullaError('NOTE_SIGNATURE_INVALID', `The signature of ${name} does not verify.`);
 }
 
 /** No name holds a plus sign, so a name and an id make one key. */

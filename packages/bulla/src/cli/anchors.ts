@@ -1,0 +1,107 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fromUtf8, parseNote } from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
+import {
+  type Anchor,
+  type Policy,
+  parseCheckpointBody,
+  parsePolicy,
+  parseProof,
+  readAnchor,
+} from '@bulla/core/log';
+import type { Command } from 'commander';
+import type { AnchorSources } from '../chain/index.ts';
+import { openPublished } from '../log/index.ts';
+import { type Chain, readCheckpointLines } from '../store/index.ts';
+import { POLICY_FILE } from '../witness/index.ts';
+import { readInput } from './io.ts';
+import { home } from './place.ts';
+import { anchorTrust, type Trust } from './trust.ts';
+
+/** The options of the commands that hold a chain against checkpoints of it. */
+export interface AnchorOptions {
+  checkpoint: string[];
+  policy?: string;
+  tiles?: string;
+}
+
+export function anchorOptions(command: Command): Command {
+  const collect = (value: string, previous: string[]) => [...previous, value];
+  return command
+    .option('--checkpoint <file>', 'a checkpoint that the chain must continue; may be repeated', collect, [])
+    .option('--policy <file>', 'a tlog-policy file: the witnesses to trust, and how many are enough')
+    .option('--tiles <dir|url>', 'the log as it was published, in the layout of tlog-tiles');
+}
+
+/** The policy that was named, else the one of the data directory if there is one. */
+export function readPolicy({ policy }: Pick<AnchorOptions, 'policy'>): Policy | undefined {
+  const local = join(home(), POLICY_FILE);
+  const file = policy ?? (existsSync(local) ? local : undefined);
+  return file === undefined ? undefined : parsePolicy(readInput(file));
+}
+
+/** The checkpoints in a file: one signed note, the one of a proof, or the lines that a store keeps. */
+export function readCheckpoints(file: string): string[] {
+  const bytes = readInput(file);
+  try {
+    const text = fromUtf8(bytes);
+    const lines = readCheckpointLines(text);
+    if (lines !== null) return lines;
+    const note = text.startsWith('c2sp.org/tlog-proof@') ? parseProof(text).checkpoint : text;
+    parseCheckpointBody(parseNote(note).text);
+    return [note];
+  } catch (cause) {
+    const reason = cause instanceof BullaError ? ` ${cause.message}` : '';
+    throw new BullaError('CHECKPOINT_MALFORMED', `${file} holds no checkpoint.${reason}`, { cause });
+  }
+}
+
+/** What a chain is compared with. */
+export interface FoundAnchors {
+  readonly sources: AnchorSources;
+  /** Checkpoints that the store keeps and that none of the known keys signed. */
+  readonly unverified: number;
+}
+
+/**
+ * Opens every checkpoint that was named, and with a chain of the store those that the store keeps. Throws what
+ * `readAnchor` throws for one that was named. Undefined when there is none of either kind.
+ */
+export async function findAnchors(
+  options: AnchorOptions,
+  trust: Trust,
+  chain?: Chain,
+): Promise<FoundAnchors | undefined> {
+  const how = anchorTrust(trust, readPolicy(options));
+  const published = options.tiles === undefined ? undefined : openPublished(options.tiles);
+  const publishedNote = await published?.checkpoint();
+  const named = options.checkpoint.flatMap(readCheckpoints);
+  if (publishedNote !== undefined) named.push(publishedNote);
+  const anchors: Anchor[] = named.map((note) => readAnchor(note, how));
+  const kept = chain === undefined ? [] : await keptNotes(chain);
+  let unverified = 0;
+  for (const note of kept) {
+    try {
+      anchors.push(readAnchor(note, how));
+    } catch (error) {
+      if (!(error instanceof BullaError)) throw error;
+      unverified++;
+    }
+  }
+  if (chain === undefined && anchors.length === 0) return undefined;
+  const size = publishedNote === undefined ? 0 : parseCheckpointBody(parseNote(publishedNote).text).size;
+  return { sources: { anchors, published: published && { tiles: published, size } }, unverified };
+}
+
+/**
+ * What the database and the file outside it keep, each once. Those of an earlier origin are left out: the record of
+ * the recovery says what the chain does not continue.
+ */
+async function keptNotes(chain: Chain): Promise<string[]> {
+  const origin = await chain.origin();
+  const stored = (await chain.checkpoints())
+    .filter((checkpoint) => checkpoint.origin === origin)
+    .map(({ note }) => note);
+  return [...new Set([...stored, ...(await chain.keptOutside())])];
+}

@@ -1,0 +1,48 @@
+import { fromUtf8, parseNote } from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
+import { type Anchor, parseCheckpointBody, readAnchor } from '@bulla/core/log';
+import type { Artifact } from './artifacts.ts';
+import { anchorTrust } from './trust.ts';
+
+/** A signed note that is a checkpoint of a chain; one for which a verifier key is given is a note like any other. */
+export const checkpoint: Artifact = {
+  kind: 'checkpoint',
+  recognises(bytes, { vkeys }) {
+    try {
+      parseCheckpointBody(parseNote(fromUtf8(bytes)).text);
+      return vkeys.length === 0;
+    } catch {
+      return false;
+    }
+  },
+  async verify(_, bytes, trust) {
+    const notProven = ['that the records it covers exist or are true', 'that no other checkpoint was signed'];
+    if (trust.keys.length === 0) {
+      const message = 'No key is known to verify with; name one with --public-key, --keyring or --vkey.';
+      return { result: 'undecided', code: 'VERIFY_NO_KEY', message, details: {}, notProven };
+    }
+    try {
+      const anchor = readAnchor(bytes, anchorTrust(trust, trust.policy));
+      const { origin, size } = anchor.checkpoint;
+      return {
+        result: 'good',
+        code: 'ok',
+        message: `${size} records of ${origin}, ${anchorText(anchor)}.`,
+        details: { origin, size, witnessed: anchor.witnessed, witnesses: anchor.witnesses },
+        notProven,
+      };
+    } catch (error) {
+      if (!(error instanceof BullaError)) throw error;
+      return { result: 'bad', code: error.code, message: error.message, details: {}, notProven };
+    }
+  },
+};
+
+/** Who stands behind a checkpoint, in words. */
+export function anchorText({ witnessed, witnesses }: Anchor): string {
+  const who = witnesses.map(({ name, time }) => `${name} at ${new Date(time * 1000).toISOString()}`);
+  if (witnessed) return `witnessed by ${who.join(', ')}`;
+  return who.length === 0
+    ? 'signed by the log alone: anchored locally only'
+    : `too few witnesses (${who.join(', ')}): anchored locally only`;
+}

@@ -1,0 +1,90 @@
+import { verifyCapsule } from '@bulla/core/capsule';
+import { fromUtf8, parseNote } from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
+import { JsonObject, parse } from '@bulla/core/json';
+import {
+  type LogProof,
+  leafData,
+  leafHash,
+  parseCheckpointBody,
+  parseProof,
+  readAnchor,
+  verifyInclusion,
+} from '@bulla/core/log';
+import { judged } from '../chain/index.ts';
+import { anchorText } from './artifact-checkpoint.ts';
+import type { Artifact, Trust, Verdict } from './artifacts.ts';
+import { readInput } from './io.ts';
+import { anchorTrust } from './trust.ts';
+
+const NOT_PROVEN = ['that the content is true', 'that later records were not cut off'];
+
+/** A proof that a capsule is in its chain; the capsule is one of the other files that were named. */
+export const proof: Artifact = {
+  kind: 'log proof',
+  recognises: (bytes) => Buffer.from(bytes.subarray(0, 20)).toString('latin1') === 'c2sp.org/tlog-proof@',
+  async verify(file, bytes, trust): Promise<Verdict> {
+    const undecided = (code: string, message: string): Verdict => ({
+      result: 'undecided',
+      ...{ code, message, details: {}, notProven: NOT_PROVEN },
+    });
+    const bad = (code: string, message: string): Verdict => ({
+      result: 'bad',
+      ...{ code, message, details: {}, notProven: NOT_PROVEN },
+    });
+    if (trust.keys.length === 0)
+      return undecided(
+        'VERIFY_NO_KEY',
+        'No key is known to verify with; name one with --public-key or --keyring.',
+      );
+    try {
+      const parsed = parseProof(fromUtf8(bytes));
+      const others = trust.files.filter((other) => other !== file);
+      const found = others.map((other) => capsuleFor(parsed, other)).find((record) => record !== undefined);
+      if (found === undefined) {
+        return others.length === 0
+          ? undecided('VERIFY_NO_CAPSULE', 'Name the file of the capsule too; the proof is of its bytes.')
+          : bad('LOG_INCLUSION', 'The proof is of none of the capsules that were named.');
+      }
+      return verdictOn(parsed, found, trust);
+    } catch (error) {
+      if (!(error instanceof BullaError)) throw error;
+      return bad(error.code, error.message);
+    }
+  },
+};
+
+/** The capsule in a file, if the proof leads from it to the root of the checkpoint. */
+function capsuleFor({ index, hashes, checkpoint }: LogProof, file: string): JsonObject | undefined {
+  try {
+    const value = parse(readInput(file), { allow: ['non-finite'] });
+    const record = Array.isArray(value) && value.length === 1 ? value[0] : value;
+    if (!(record instanceof JsonObject)) return undefined;
+    const { size, root } = parseCheckpointBody(parseNote(checkpoint).text);
+    verifyInclusion({ leaf: leafHash(leafData(record)), index, size, root, proof: hashes });
+    return record;
+  } catch (error) {
+    if (error instanceof BullaError) return undefined;
+    throw error;
+  }
+}
+
+function verdictOn({ index, checkpoint }: LogProof, record: JsonObject, trust: Trust): Verdict {
+  const anchor = readAnchor(checkpoint, anchorTrust(trust, trust.policy));
+  const { keys, pqKeys, requirePq, allowNonFinite, revoked } = trust;
+  const verdict = judged(
+    verifyCapsule(record, { keys, pqKeys, requirePq, allowNonFinite }),
+    revoked,
+    (seconds) => anchor.witnessedBefore(seconds),
+  );
+  const { origin, size } = anchor.checkpoint;
+  const details = { origin, size, index, witnessed: anchor.witnessed, witnesses: anchor.witnesses };
+  if (!verdict.ok)
+    return { result: 'bad', code: verdict.code, message: verdict.message, details, notProven: NOT_PROVEN };
+  if (trust.policy !== undefined && trust.policy.quorum !== 'none' && !anchor.witnessed) {
+    const message = `The policy asks for more witnesses: ${anchorText(anchor)}.`;
+    return { result: 'bad', code: 'LOG_QUORUM', message, details, notProven: NOT_PROVEN };
+  }
+  const message = `Record ${index} of ${size} in ${origin}, ${anchorText(anchor)}.`;
+  return { result: 'good', code: 'ok', message, details, notProven: NOT_PROVEN };
+}

@@ -1,0 +1,165 @@
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { parseNote } from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
+import { type Checkpoint, parseCheckpointBody } from '@bulla/core/log';
+import { createDirectory } from '../keys/index.ts';
+
+/**
+ * The checkpoints of one origin in a file outside the database, a line of JSON each, so that a database that was
+ * set back can be told from one that was not. Lines are only ever added. A line that a crash cut off is told apart
+ * by not being JSON; nobody was told that it had been written.
+ */
+export interface CheckpointFile {
+  /** Adds a checkpoint; it is durable when this returns. Throws `CHECKPOINT_FILE`. */
+  add(note: string, madeAt: Date): void;
+  /** The longest of the newest ones, or null. Throws `CHECKPOINT_FILE` for a file that cannot be read. */
+  newest(): Checkpoint | null;
+  /** The newest ones as they were signed, up to a thousand. Throws `CHECKPOINT_FILE`. */
+  recent(): readonly string[];
+}
+
+/** A folder of such files. */
+export function checkpointFolder(folder: string): {
+  of(origin: string): CheckpointFile;
+  /** The name of whoever keeps the chains, unless it is given: chosen once, and kept in the folder. */
+  operator(): string;
+} {
+  return {
+    of: (origin) => checkpointFile(join(folder, fileName(origin)), folder),
+    operator: () => guarded(folder, () => readOrMakeOperator(folder)),
+  };
+}
+
+/** Origins are names of logs, often with slashes; very long ones are named by their hash. */
+function fileName(origin: string): string {
+  const name = encodeURIComponent(origin);
+  const short = name.length <= 200 ? name : createHash('sha256').update(origin).digest('hex');
+  return `${short}.checkpoints`;
+}
+
+function readOrMakeOperator(folder: string): string {
+  const file = join(folder, 'operator');
+  if (!existsSync(file)) {
+    createDirectory(folder);
+    const draft = join(folder, `operator.${process.pid}.${randomBytes(4).toString('hex')}`);
+    try {
+      writeDurably(draft, 'wx', `bulla-${randomBytes(8).toString('hex')}\n`);
+      linkSync(draft, file);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    } finally {
+      rmSync(draft, { force: true });
+    }
+    syncFolder(folder);
+  }
+  const operator = readFileSync(file, 'utf8');
+  if (/^[^\s+/]+\n$/.test(operator)) return operator.trimEnd();
+  throw new BullaError('CHECKPOINT_FILE', `${file} does not hold the name of an operator.`);
+}
+
+/** So much of the end of a file is read to find the newest checkpoint. */
+const TAIL = 64 * 1024;
+
+function checkpointFile(path: string, folder: string): CheckpointFile {
+  return {
+    add(note, madeAt) {
+      guarded(path, () => {
+        const isNew = !existsSync(path);
+        if (isNew) createDirectory(folder);
+        const line = JSON.stringify({ made_at: madeAt.toISOString(), checkpoint: note });
+        // A line that was cut off before stays on a line of its own.
+        writeDurably(path, 'a', `${isNew || endsWithNewline(path) ? '' : '\n'}${line}\n`);
+        if (isNew) syncFolder(folder);
+      });
+    },
+    newest() {
+      if (!existsSync(path)) return null;
+      const lines = guarded(path, () => readTail(path)).split('\n');
+      const known = lines.flatMap((line) => readLine(line) ?? []);
+      if (known.length === 0 && lines.length > 1)
+        throw new BullaError('CHECKPOINT_FILE', `${path} holds no checkpoint that can be read.`);
+      return known.reduce<Checkpoint | null>((a, b) => (a === null || b.size >= a.size ? b : a), null);
+    },
+    recent() {
+      if (!existsSync(path)) return [];
+      return (readCheckpointLines(guarded(path, () => readFileSync(path, 'utf8'))) ?? []).slice(-1000);
+    },
+  };
+}
+
+/** All checkpoints in the text of such a file, in order; null for text that is none. */
+export function readCheckpointLines(text: string): string[] | null {
+  const lines = text.split('\n').filter((line) => line !== '');
+  if (!lines.some((line) => readLine(line) !== null)) return null;
+  return lines.flatMap((line) => (readLine(line) === null ? [] : JSON.parse(line).checkpoint));
+}
+
+function readLine(line: string): Checkpoint | null {
+  try {
+    const { checkpoint } = JSON.parse(line) as { checkpoint: string };
+    return parseCheckpointBody(parseNote(checkpoint).text);
+  } catch {
+    return null;
+  }
+}
+
+function readTail(path: string): string {
+  const file = openSync(path, 'r');
+  try {
+    const { size } = fstatSync(file);
+    const from = Math.max(0, size - TAIL);
+    const bytes = Buffer.alloc(size - from);
+    readSync(file, bytes, 0, bytes.length, from);
+    return bytes.toString('utf8');
+  } finally {
+    closeSync(file);
+  }
+}
+
+function endsWithNewline(path: string): boolean {
+  const tail = readTail(path);
+  return tail === '' || tail.endsWith('\n');
+}
+
+function writeDurably(path: string, flags: 'a' | 'wx', text: string): void {
+  const file = openSync(path, flags, 0o600);
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function syncFolder(folder: string): void {
+  if (process.platform === 'win32') return; // directories cannot be opened there
+  const directory = openSync(folder, 'r');
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
+}
+
+function guarded<T>(path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    if (cause instanceof BullaError) throw cause;
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new BullaError('CHECKPOINT_FILE', `${path} cannot be used (${code}).`, { cause });
+  }
+}

@@ -1,0 +1,370 @@
+import {
+  formatNote,
+  type NoteVerifier,
+  openNote,
+  parseNote,
+  type VerifiedSignature,
+} from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
+import {
+  addSignatures,
+  evaluatePolicy,
+  type Policy,
+  type PolicyWitness,
+  parseCheckpointBody,
+} from '@bulla/core/log';
+import type { Submission, Submit } from '../store/index.ts';
+import { formatAddCheckpoint, parseSize, printable, SIZE_TYPE } from './request.ts';
+
+/** Why a witness did not cosign. The first two say that something is wrong with this log itself. */
+export type WitnessCode =
+  /** It has cosigned a larger tree than there is here: this log was set back, or somebody else writes one like it. */
+  | 'WITNESS_AHEAD'
+  /** It has cosigned a tree that this one does not continue. */
+  | 'WITNESS_INCONSISTENT'
+  /** It has cosigned a newer checkpoint of this log already, from another process. */
+  | 'WITNESS_OVERTAKEN'
+  /** Another process changed what it cosigned last, between two requests of this one. */
+  | 'WITNESS_CONFLICT'
+  /** It does not know this log. */
+  | 'WITNESS_UNKNOWN_LOG'
+  /** It does not know the key of this log, or says that it signed badly. */
+  | 'WITNESS_FORBIDDEN'
+  /** It does not understand the request. */
+  | 'WITNESS_REFUSED'
+  /** It fails, or has too much to do. */
+  | 'WITNESS_UNAVAILABLE'
+  | 'WITNESS_UNREACHABLE'
+  | 'WITNESS_TIMEOUT'
+  /** It sends elsewhere, which is never followed. */
+  | 'WITNESS_REDIRECT'
+  | 'WITNESS_RESPONSE_TOO_LARGE'
+  | 'WITNESS_RESPONSE_MALFORMED'
+  /** It answered without a line by the key that the policy names. */
+  | 'WITNESS_NO_COSIGNATURE'
+  /** A line under the name and id of its key does not verify. */
+  | 'WITNESS_FORGED'
+  /** The policy names no address for it, or one that is not of HTTP. */
+  | 'WITNESS_NO_URL'
+  /** The proof that it needs could not be made here. */
+  | 'WITNESS_PROOF_UNAVAILABLE';
+
+const ALARMS: readonly WitnessCode[] = ['WITNESS_AHEAD', 'WITNESS_INCONSISTENT'];
+
+/** How it went with one witness of the policy. */
+export type WitnessResult =
+  | { readonly name: string; readonly ok: true /** POSIX seconds. */; readonly time: number }
+  | {
+      readonly name: string;
+      readonly ok: false;
+      readonly code: WitnessCode;
+      readonly message: string;
+      /** What it says it has cosigned, where that is above the size of the checkpoint. */
+      readonly size?: number;
+    };
+
+/** How it went with a checkpoint. */
+export interface SubmitOutcome {
+  readonly origin: string;
+  readonly size: number;
+  /** The checkpoint with all good cosignatures, also if they are too few. */
+  readonly note: string;
+  /** Whether the witnesses that cosigned are enough under the policy. If not, the checkpoint is not witnessed. */
+  readonly quorum: boolean;
+  readonly results: readonly WitnessResult[];
+  /** The results that say that this log was set back or forked. They are never to be passed over. */
+  readonly alarms: readonly WitnessResult[];
+}
+
+/** Remembers what each witness, known by its URL, has cosigned of each log. What it forgets costs one request. */
+export interface SizeCache {
+  get(origin: string, url: string): number | undefined;
+  set(origin: string, url: string, size: number): void;
+}
+
+export interface SubmitOptions {
+  /**
+   * Told once of each checkpoint. It must be given, because `Submit` resolves with the checkpoint even when too few
+   * witnesses cosigned it, and when one of them raised an alarm.
+   */
+  readonly onOutcome: (outcome: SubmitOutcome) => void;
+  /** Told of each witness as soon as its part is done. */
+  readonly onResult?: (result: WitnessResult) => void;
+  readonly sizes?: SizeCache;
+  /** How long one witness may take for all of its part, in milliseconds. Default 10,000. */
+  readonly timeoutMs?: number;
+  /**
+   * How many records the log has by now. Where several processes make checkpoints of one log, it tells a witness
+   * that has seen a newer one from a log that was set back. Without it both are `WITNESS_AHEAD`.
+   */
+  readonly length?: (origin: string) => Promise<number>;
+}
+
+/**
+ * Makes what shows checkpoints to the witnesses of a policy, all at once. Resolves with the checkpoint and those
+ * cosignatures that verified; whether they are enough is told to `onOutcome`, and that is no rejection. Rejects only
+ * for a checkpoint that cannot be read, with the codes of `evaluatePolicy`.
+ */
+export function createSubmit(policy: Policy, options: SubmitOptions): Submit {
+  const sizes = options.sizes ?? memory();
+  return async (submission) => {
+    const { text } = parseNote(submission.note);
+    const { origin } = parseCheckpointBody(text);
+    const results: WitnessResult[] = [];
+    const lines: VerifiedSignature[] = [];
+    const report = (result: WitnessResult) => {
+      results.push(result);
+      options.onResult?.(result);
+    };
+    const parts = byUrl(policy.witnesses.filter((witness) => !cosigned(submission.note, witness, report)));
+    await Promise.all(
+      [...parts].map(async ([url, witnesses]) => {
+        try {
+          const answer = await ask({ ...submission, origin, url, sizes, options });
+          for (const witness of witnesses) {
+            report(
+              await outcomeOf(witness.name, async () => {
+                const line = readCosignature(text, answer, witness.verifier);
+                lines.push(line);
+                return line.time!;
+              }),
+            );
+          }
+        } catch (error) {
+          for (const { name } of witnesses) report(await outcomeOf(name, () => Promise.reject(error)));
+        }
+      }),
+    );
+    const order = policy.witnesses.map(({ name }) => name);
+    results.sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name));
+    const note = lines.length === 0 ? submission.note : addSignatures(submission.note, linesOf(text, lines));
+    options.onOutcome({
+      ...{ origin, size: submission.size, note, quorum: isQuorum(policy, note), results },
+      alarms: results.filter((result) => !result.ok && ALARMS.includes(result.code)),
+    });
+    return note;
+  };
+}
+
+/** Whether the checkpoint has the cosignature of a witness already; then that is its result. */
+function cosigned(
+  note: string,
+  { name, verifier }: PolicyWitness,
+  report: (r: WitnessResult) => void,
+): boolean {
+  try {
+    report({ name, ok: true, time: openNote(note, [verifier]).verified[0]!.time! });
+    return true;
+  } catch (error) {
+    if (error instanceof BullaError && error.code === 'NOTE_UNVERIFIED') return false;
+    throw error;
+  }
+}
+
+/** A witness with two keys stands in a policy twice, under one address, and is asked once. */
+function byUrl(witnesses: readonly PolicyWitness[]): Map<string | null, PolicyWitness[]> {
+  const found = new Map<string | null, PolicyWitness[]>();
+  for (const witness of witnesses) found.set(witness.url, [...(found.get(witness.url) ?? []), witness]);
+  return found;
+}
+
+/** Why one witness failed. */
+class Failure extends Error {
+  readonly code: WitnessCode;
+  readonly size: number | undefined;
+  constructor(code: WitnessCode, message: string, size?: number) {
+    super(message);
+    this.code = code;
+    this.size = size;
+  }
+}
+
+async function outcomeOf(name: string, work: () => Promise<number>): Promise<WitnessResult> {
+  try {
+    return { name, ok: true, time: await work() };
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const { code, message, size } = error;
+    return { name, ok: false, code, message, ...(size !== undefined && { size }) };
+  }
+}
+
+interface Part extends Submission {
+  readonly origin: string;
+  readonly url: string | null;
+  readonly sizes: SizeCache;
+  readonly options: SubmitOptions;
+}
+
+/** Asks one witness, twice if its first answer tells what it has cosigned; gives its lines, not yet verified. */
+async function ask(part: Part): Promise<string> {
+  const { origin, size, sizes } = part;
+  const url = endpoint(part.url);
+  const signal = AbortSignal.timeout(part.options.timeoutMs ?? 10_000);
+  let oldSize = Math.min(sizes.get(origin, part.url!) ?? 0, size);
+  for (let attempt = 1; ; attempt++) {
+    const body = formatAddCheckpoint({ oldSize, proof: await prove(part, oldSize), note: part.note });
+    const answer = await post(url, body, signal);
+    if (answer.status === 200) {
+      sizes.set(origin, part.url!, size);
+      return answer.body;
+    }
+    const told = sizeTold(answer);
+    if (told === null) throw failureOf(answer);
+    if (told > size) throw await aheadOf(part, told);
+    sizes.set(origin, part.url!, told);
+    if (told === oldSize)
+      throw new Failure(
+        'WITNESS_RESPONSE_MALFORMED',
+        `It refuses ${told} as the size that it cosigned last.`,
+      );
+    if (attempt === 2)
+      throw new Failure('WITNESS_CONFLICT', 'Another process is showing checkpoints of this log to it.');
+    oldSize = told;
+  }
+}
+
+function endpoint(url: string | null): URL {
+  const parsed = url === null ? null : URL.parse(url);
+  if (
+    parsed === null ||
+    !['http:', 'https:'].includes(parsed.protocol) ||
+    parsed.username ||
+    parsed.search ||
+    parsed.hash
+  )
+    throw new Failure('WITNESS_NO_URL', 'The policy names no address of HTTP for it.');
+  parsed.pathname = `${parsed.pathname.replace(/\/$/, '')}/add-checkpoint`;
+  return parsed;
+}
+
+async function prove({ size, consistency }: Part, oldSize: number): Promise<readonly Uint8Array[]> {
+  if (oldSize === 0 || oldSize === size) return [];
+  try {
+    return await consistency(oldSize);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Failure(
+      'WITNESS_PROOF_UNAVAILABLE',
+      `The proof from ${oldSize} to ${size} cannot be made: ${reason}`,
+    );
+  }
+}
+
+async function aheadOf({ origin, size, options }: Part, told: number): Promise<Failure> {
+  if (((await options.length?.(origin)) ?? 0) >= told)
+    return new Failure('WITNESS_OVERTAKEN', `It has cosigned ${told} records of this log by now.`, told);
+  return new Failure(
+    'WITNESS_AHEAD',
+    `It has cosigned ${told} records of ${origin}, but the checkpoint covers ${size}: this log was set back, or another one bears its name and key.`,
+    told,
+  );
+}
+
+interface HttpAnswer {
+  readonly status: number;
+  readonly type: string | null;
+  readonly body: string;
+}
+
+/** Sixteen cosignatures by ML-DSA-44 are 53 kB. */
+const MAX_RESPONSE = 64 * 1024;
+
+async function post(url: URL, body: string, signal: AbortSignal): Promise<HttpAnswer> {
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'text/plain; charset=utf-8', 'accept-encoding': 'identity' },
+      redirect: 'manual',
+      signal,
+    });
+    const { status, headers } = response;
+    return { status, type: headers.get('content-type'), body: await readText(response) };
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    if (signal.aborted) throw new Failure('WITNESS_TIMEOUT', 'It took too long.');
+    const { cause, message } = error as Error & { cause?: NodeJS.ErrnoException };
+    throw new Failure('WITNESS_UNREACHABLE', `It cannot be reached (${cause?.code ?? message}).`);
+  }
+}
+
+async function readText({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  // Leaving the loop cancels the rest.
+  for await (const chunk of body ?? []) {
+    size += chunk.length;
+    if (size > MAX_RESPONSE)
+      throw new Failure('WITNESS_RESPONSE_TOO_LARGE', `It answered with more than ${MAX_RESPONSE} bytes.`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function sizeTold({ status, type, body }: HttpAnswer): number | null {
+  if (status !== 409 || type !== SIZE_TYPE) return null;
+  const size = parseSize(body);
+  if (size === null) throw new Failure('WITNESS_RESPONSE_MALFORMED', 'It answered 409, but not with a size.');
+  return size;
+}
+
+const CODES: ReadonlyMap<number, WitnessCode> = new Map([
+  [400, 'WITNESS_REFUSED'],
+  [403, 'WITNESS_FORBIDDEN'],
+  [404, 'WITNESS_UNKNOWN_LOG'],
+  // Without a size it is what version 1.0.0 of the specification answers to two roots at one size.
+  [409, 'WITNESS_INCONSISTENT'],
+  [413, 'WITNESS_REFUSED'],
+  [422, 'WITNESS_INCONSISTENT'],
+  [429, 'WITNESS_UNAVAILABLE'],
+]);
+
+function failureOf({ status, body }: HttpAnswer): Failure {
+  const said = `It answered ${status}: ${printable(body)}`;
+  if (status >= 300 && status < 400) return new Failure('WITNESS_REDIRECT', said);
+  if (status >= 500) return new Failure('WITNESS_UNAVAILABLE', said);
+  return new Failure(CODES.get(status) ?? 'WITNESS_RESPONSE_MALFORMED', said);
+}
+
+/** The line of this key, verified. What other keys signed is left alone. */
+function readCosignature(text: string, lines: string, verifier: NoteVerifier): VerifiedSignature {
+  try {
+    const note = `${text}\n${lines}`;
+    if (parseNote(note).text === text) {
+      const [line] = openNote(note, [verifier]).verified;
+      if (line!.time! > 0) return line!;
+      throw new Failure('WITNESS_RESPONSE_MALFORMED', 'Its cosignature states no time.');
+    }
+  } catch (error) {
+    if (!(error instanceof BullaError)) throw error;
+    if (error.code === 'NOTE_UNVERIFIED')
+      throw new Failure('WITNESS_NO_COSIGNATURE', 'It answered without a cosignature by its key.');
+    if (error.code === 'NOTE_SIGNATURE_INVALID')
+      throw new Failure('WITNESS_FORGED', 'Its cosignature does not verify.');
+  }
+  throw new Failure('WITNESS_RESPONSE_MALFORMED', 'It answered with what are no signature lines.');
+}
+
+function linesOf(text: string, signatures: readonly VerifiedSignature[]): string {
+  return formatNote({ text, signatures }).slice(text.length + 1);
+}
+
+function isQuorum(policy: Policy, note: string): boolean {
+  try {
+    return evaluatePolicy(policy, note).quorum;
+  } catch (error) {
+    // The log itself need not be in the policy.
+    if (error instanceof BullaError && error.code === 'NOTE_UNVERIFIED') return policy.quorum === 'none';
+    throw error;
+  }
+}
+
+function memory(): SizeCache {
+  const known = new Map<string, number>();
+  const key = (origin: string, url: string) => `${origin}\n${url}`;
+  return {
+    get: (origin, url) => known.get(key(origin, url)),
+    set: (origin, url, size) => known.set(key(origin, url), size),
+  };
+}

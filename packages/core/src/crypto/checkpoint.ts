@@ -1,0 +1,67 @@
+import { provider } from '#provider';
+import { BullaError } from '../error.ts';
+import { equalBytes, fromBase64, toBase64 } from './bytes.ts';
+
+// The text of a checkpoint, https://c2sp.org/tlog-checkpoint. It is read here and not with the rest of the log,
+// because a cosignature by ML-DSA-44 signs the values of the lines, not the lines.
+
+/** What a log says of itself at one size. */
+export interface Checkpoint {
+  /** The identity of the log, a line that is not empty. */
+  readonly origin: string;
+  /** The number of leaves, at most 2⁵³−1. */
+  readonly size: number;
+  /** The root of the Merkle tree of that size, 32 bytes. */
+  readonly root: Uint8Array;
+  /** Further lines, none of them empty. Not every type of signature covers them, so nothing should depend on them. */
+  readonly extensions: readonly string[];
+}
+
+const EMPTY_ROOT = provider.sha256(new Uint8Array());
+
+/**
+ * Reads the text of a checkpoint, which ends with a newline. Throws `LOG_CHECKPOINT` for anything that
+ * {@link formatCheckpointBody} would not write, and `LOG_CHECKPOINT_SIZE` for a size above 2⁵³−1.
+ */
+export function parseCheckpointBody(text: string): Checkpoint {
+  const [origin, size, root, ...rest] = text.split('\n');
+  if (rest.pop() !== '') throw malformed('The text of a checkpoint is at least three lines, each ended.');
+  if (!/^(0|[1-9][0-9]*)$/.test(size!))
+    throw malformed('The second line of a checkpoint is a size in decimal.');
+  let bytes: Uint8Array;
+  try {
+    bytes = fromBase64(root!);
+  } catch (cause) {
+    throw malformed('The third line of a checkpoint is canonical base64.', cause);
+  }
+  const checkpoint = { origin: origin!, size: Number(size), root: bytes, extensions: rest };
+  checkCheckpoint(checkpoint);
+  return checkpoint;
+}
+
+/** Writes the text of a checkpoint. Throws what {@link parseCheckpointBody} would throw for it. */
+export function formatCheckpointBody(checkpoint: Checkpoint): string {
+  checkCheckpoint(checkpoint);
+  const { origin, size, root, extensions } = checkpoint;
+  return [origin, size, toBase64(root), ...extensions, ''].join('\n');
+}
+
+function checkCheckpoint({ origin, size, root, extensions }: Checkpoint): void {
+  for (const line of [origin, ...extensions]) {
+    if (line === '' || !line.isWellFormed() || /[\u0000-\u001f]/.test(line)) {
+      throw malformed(
+        'A line of a checkpoint is not empty and holds no control character or lone surrogate.',
+      );
+    }
+  }
+  if (!Number.isSafeInteger(size) || size < 0) {
+    throw new BullaError('LOG_CHECKPOINT_SIZE', 'The size of a checkpoint is an integer from 0 to 2^53 - 1.');
+  }
+  if (root.length !== 32) throw malformed('The root hash of a checkpoint has 32 bytes.');
+  if (size === 0 && !equalBytes(root, EMPTY_ROOT))
+    throw malformed('The root hash of a tree without leaves is the hash of nothing.');
+}
+
+function malformed(message: string, cause?: unknown): BullaError {
+  return new BullaError('LOG_CHECKPOINT', message, { cause });
+}
