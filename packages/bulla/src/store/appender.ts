@@ -6,7 +6,7 @@ import {
   type SealedText,
 } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
-import { leafData, leafHash } from '@bulla/core/log';
+import { leafHash, sealedLeaf } from '@bulla/core/log';
 import type { Addition, Driver, Effect, Head, NewRow, Row, Tip } from './driver.ts';
 import { grow } from './tree.ts';
 
@@ -170,7 +170,7 @@ export class Appender {
     return hashed.map(({ pending, sequence }, i) => {
       const { sealed, text } = signed[i]!;
       const { effect } = pending.draft;
-      const leaf = leafHash(leafData(sealed));
+      const leaf = leafHash(sealedLeaf(sealed));
       const row = { sequence, hash: sealed.hash, data: text, leaf, ...(effect && { effect }) };
       return { pending, sealed, row };
     });

@@ -1,21 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  readSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Checkpoint, parseCheckpointBody } from '@bulla/core/log';
-import { createDirectory } from '../keys/index.ts';
+import { createDirectory, realDisk, writeNewFile } from '../keys/index.ts';
 
 /**
  * The checkpoints of one origin in a file outside the database, a line of JSON each, so that a database that was
@@ -23,8 +13,8 @@ import { createDirectory } from '../keys/index.ts';
  * by not being JSON; nobody was told that it had been written.
  */
 export interface CheckpointFile {
-  /** Adds a checkpoint; it is durable when this returns. Throws `CHECKPOINT_FILE`. */
-  add(note: string, madeAt: Date): void;
+  /** Adds a checkpoint; resolves when it is durable. Rejects with `CHECKPOINT_FILE`. */
+  add(note: string, madeAt: Date): Promise<void>;
   /** The longest of the newest ones, or null. Throws `CHECKPOINT_FILE` for a file that cannot be read. */
   newest(): Checkpoint | null;
   /** The newest ones as they were signed, up to a thousand. Throws `CHECKPOINT_FILE`. */
@@ -56,14 +46,14 @@ function readOrMakeOperator(folder: string): string {
     createDirectory(folder);
     const draft = join(folder, `operator.${process.pid}.${randomBytes(4).toString('hex')}`);
     try {
-      writeDurably(draft, 'wx', `bulla-${randomBytes(8).toString('hex')}\n`);
-      linkSync(draft, file);
+      writeNewFile(realDisk, draft, Buffer.from(`bulla-${randomBytes(8).toString('hex')}\n`));
+      realDisk.link(draft, file);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     } finally {
-      rmSync(draft, { force: true });
+      realDisk.remove(draft);
     }
-    syncFolder(folder);
+    realDisk.syncDirectory(folder);
   }
   const operator = readFileSync(file, 'utf8');
   if (/^[^\s+/]+\n$/.test(operator)) return operator.trimEnd();
@@ -75,15 +65,24 @@ const TAIL = 64 * 1024;
 
 function checkpointFile(path: string, folder: string): CheckpointFile {
   return {
-    add(note, madeAt) {
-      guarded(path, () => {
+    async add(note, madeAt) {
+      const line = JSON.stringify({ made_at: madeAt.toISOString(), checkpoint: note });
+      try {
         const isNew = !existsSync(path);
         if (isNew) createDirectory(folder);
-        const line = JSON.stringify({ made_at: madeAt.toISOString(), checkpoint: note });
-        // A line that was cut off before stays on a line of its own.
-        writeDurably(path, 'a', `${isNew || endsWithNewline(path) ? '' : '\n'}${line}\n`);
-        if (isNew) syncFolder(folder);
-      });
+        // Waiting for the disk must not keep the next records waiting, so this is done on another thread.
+        const file = await open(path, 'a+', 0o600);
+        try {
+          // A line that was cut off before stays on a line of its own.
+          await file.appendFile(`${(await endsWithNewline(file)) ? '' : '\n'}${line}\n`);
+          await file.sync();
+        } finally {
+          await file.close();
+        }
+        if (isNew) realDisk.syncDirectory(folder);
+      } catch (cause) {
+        throw fileError(path, cause);
+      }
     },
     newest() {
       if (!existsSync(path)) return null;
@@ -129,37 +128,23 @@ function readTail(path: string): string {
   }
 }
 
-function endsWithNewline(path: string): boolean {
-  const tail = readTail(path);
-  return tail === '' || tail.endsWith('\n');
-}
-
-function writeDurably(path: string, flags: 'a' | 'wx', text: string): void {
-  const file = openSync(path, flags, 0o600);
-  try {
-    writeSync(file, text);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-}
-
-function syncFolder(folder: string): void {
-  if (process.platform === 'win32') return; // directories cannot be opened there
-  const directory = openSync(folder, 'r');
-  try {
-    fsyncSync(directory);
-  } finally {
-    closeSync(directory);
-  }
+async function endsWithNewline(file: FileHandle): Promise<boolean> {
+  const { size } = await file.stat();
+  if (size === 0) return true;
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
+  return buffer[0] === 0x0a;
 }
 
 function guarded<T>(path: string, work: () => T): T {
   try {
     return work();
   } catch (cause) {
-    if (cause instanceof BullaError) throw cause;
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new BullaError('CHECKPOINT_FILE', `${path} cannot be used (${code}).`, { cause });
+    throw fileError(path, cause);
   }
+}
+
+function fileError(path: string, cause: unknown): unknown {
+  if (cause instanceof BullaError) return cause;
+  const { code } = cause as NodeJS.ErrnoException;
+  return new BullaError('CHECKPOINT_FILE', `${path} cannot be used (${code}).`, { cause });
 }

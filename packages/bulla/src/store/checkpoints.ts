@@ -112,7 +112,7 @@ export class Checkpointer {
 
   async #keep(checkpoint: StoredCheckpoint, file: CheckpointFile): Promise<void> {
     await this.#options.driver.putCheckpoint(this.#options.chain, checkpoint);
-    file.add(checkpoint.note, new Date());
+    await file.add(checkpoint.note, new Date());
   }
 }
 

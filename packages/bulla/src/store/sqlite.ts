@@ -304,7 +304,15 @@ function treeOf(
       return rows.map(({ hash }) => hash);
     },
     putCheckpoint: (name, { origin, size, note }) =>
-      patiently(() => void put.run(keyOf(name), origin, size, note)),
+      patiently(() => {
+        // It does not wait for the disk: the file outside the database has it, and the next append waits for both.
+        db.pragma('synchronous = NORMAL');
+        try {
+          put.run(keyOf(name), origin, size, note);
+        } finally {
+          db.pragma('synchronous = FULL');
+        }
+      }),
     async checkpoints(name, limit) {
       const key = keyOf(name);
       return key === undefined ? [] : guarded(() => list.all(key, limit) as StoredCheckpoint[]);

@@ -33,10 +33,16 @@ export function leafData(record: JsonObject | Partial<Seal>): Uint8Array {
 /** The same, and faster, for a seal that has all its fields and a time. Throws as `leafData`. */
 export function sealedLeaf(sealed: Seal): Uint8Array {
   const { hash, signature, signature_pq, signed_at, signed_by } = sealed;
-  const values = [hash, signature, signature_pq, signed_at, signed_by];
-  if (!values.every((value) => typeof value === 'string' && value.isWellFormed())) return leafData(sealed);
-  // In this order, and a string as ECMAScript writes it, it is the JCS form (RFC 8785 §3.2.2.2, §3.2.3).
-  return leaf(hash, () => JSON.stringify({ hash, signature, signature_pq, signed_at, signed_by }));
+  const strings =
+    typeof hash === 'string' &&
+    typeof signature === 'string' &&
+    typeof signature_pq === 'string' &&
+    typeof signed_at === 'string' &&
+    typeof signed_by === 'string';
+  // In this order, and a string as ECMAScript writes it, it is the JCS form (RFC 8785 §3.2.2.2, §3.2.3) …
+  const text = strings ? JSON.stringify({ hash, signature, signature_pq, signed_at, signed_by }) : '';
+  // … unless it holds half of a surrogate pair, which ECMAScript escapes and JCS has no form for.
+  return strings && !text.includes('\\ud') ? leaf(hash, () => text) : leafData(sealed);
 }
 
 function leaf(hash: unknown, jcs: () => string): Uint8Array {
