@@ -7,11 +7,12 @@ import { BullaError } from '@bulla/core/error';
 import { type JsonValue, type ParseOptions, parse, stringify } from '@bulla/core/json';
 import type { Case, Refusal, Suite } from './inputs/case.ts';
 import { parser, suites } from './inputs.ts';
+import { logVectors } from './log.ts';
 
 const folder = dirname(fileURLToPath(import.meta.url));
 
 /** The text of every file, by its path below this folder. Throws when a case does not do what its list says. */
-export function generate(): Map<string, string> {
+export async function generate(): Promise<Map<string, string>> {
   const files = new Map<string, string>();
   for (const [id, suite] of Object.entries(suites) as [ProfileId, Suite][]) {
     const { hash, domain, digestPrefix } = profile(id);
@@ -26,6 +27,7 @@ export function generate(): Map<string, string> {
   }
   const written = (value: JsonValue) => ({ written: stringify(value) });
   files.set('json/parser.json', print(expected('parser', parser, written)));
+  files.set('log/log.json', print(await logVectors()));
   return files;
 }
 
@@ -80,7 +82,7 @@ function print(value: unknown): string {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const check = process.argv.includes('--check');
-  const differing = [...generate()].filter(([path, text]) => {
+  const differing = [...(await generate())].filter(([path, text]) => {
     const file = join(folder, path);
     return !existsSync(file) || readFileSync(file, 'utf8') !== text;
   });

@@ -77,10 +77,10 @@ function plainOf(vector: Vector): { value: unknown } | undefined {
 }
 
 describe('the files', () => {
-  test('are exactly what generate computes, and there are no others', () => {
-    const files = generate();
+  test('are exactly what generate computes, and there are no others', async () => {
+    const files = await generate();
     for (const [path, text] of files) expect(read(path), path).toBe(text);
-    const present = ['canon', 'json'].flatMap((sub) =>
+    const present = ['canon', 'json', 'log'].flatMap((sub) =>
       readdirSync(join(folder, sub)).map((file) => `${sub}/${file}`),
     );
     expect(present.sort()).toEqual([...files.keys()].sort());
@@ -101,8 +101,8 @@ describe('the files', () => {
     }
   });
 
-  test('are ASCII, so that nothing in them is invisible', () => {
-    for (const [path, text] of generate()) expect(/^[\n\x20-\x7e]*$/.test(text), path).toBe(true);
+  test('are ASCII, so that nothing in them is invisible', async () => {
+    for (const [path, text] of await generate()) expect(/^[\n\x20-\x7e]*$/.test(text), path).toBe(true);
   });
 
   test('every code that the sources can give for a text has a case', () => {
