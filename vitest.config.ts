@@ -14,6 +14,7 @@ const BROWSER_PACKAGES = [
   '@noble/post-quantum/ml-dsa.js',
   'canonicalize',
   'fast-check',
+  'fflate/browser',
   'lossless-json',
 ];
 /** How much longer the property tests run than usual. */

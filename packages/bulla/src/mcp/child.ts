@@ -1,0 +1,190 @@
+import type { ChildProcess } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
+import { BullaError } from '@bulla/core/error';
+import spawn from 'cross-spawn';
+import { quote } from './transport.ts';
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: string | null;
+}
+
+export interface ChildOptions {
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd?: string | undefined;
+  /** Given what the server writes on standard error; else only its end is kept, for error messages. */
+  readonly onStderr?: ((chunk: Uint8Array) => void) | undefined;
+}
+
+/** A server process, with everything that it starts: they are one process group, and end together. */
+export interface Child {
+  readonly pid: number;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  /** Resolves when the process itself has ended; what it started may still run. */
+  readonly exit: Promise<Exit>;
+  /** Resolves when moreover all of its streams have ended. */
+  readonly closed: Promise<void>;
+  /** What the server wrote last on standard error, as one short line in quotes, or null. */
+  lastWords(): string | null;
+  /** Sends a signal to the whole group; does nothing when nothing is left of it. */
+  signal(name: 'SIGTERM' | 'SIGKILL'): void;
+}
+
+const STDERR_TAIL = 4096;
+
+/**
+ * Starts a program without a shell. Rejects with `MCP_SPAWN_FAILED` when it cannot be started. Should this process
+ * end without stopping it, by `process.exit` or a signal, the group is killed on the way.
+ */
+export async function startChild(
+  command: string,
+  args: readonly string[],
+  options: ChildOptions,
+): Promise<Child> {
+  let child: ChildProcess;
+  try {
+    child = spawn(command, args, {
+      stdio: 'pipe',
+      env: options.env,
+      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+      // A group of its own, so that what `npx` starts can be ended too. On Windows it would open a window.
+      detached: process.platform !== 'win32',
+      windowsHide: true,
+    });
+    await started(child);
+  } catch (cause) {
+    const reason = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
+    throw new BullaError('MCP_SPAWN_FAILED', `The server ${quote(command)} cannot be started (${reason}).`, {
+      cause,
+    });
+  }
+  const { stdin, stdout, stderr } = child as ChildProcess & {
+    stdin: Writable;
+    stdout: Readable;
+    stderr: Readable;
+  };
+  const pid = child.pid!;
+  const exit = new Promise<Exit>((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) {
+      resolve({ code: child.exitCode, signal: child.signalCode });
+    }
+    child.on('exit', (code, signal) => resolve({ code, signal }));
+  });
+  const closed = new Promise<void>((resolve) => {
+    child.on('close', () => resolve());
+  });
+  // Errors of the pipes show where they are used; without a listener they would end this process.
+  for (const stream of [child, stdin, stdout, stderr]) stream.on('error', () => {});
+
+  let tail = Buffer.alloc(0);
+  stderr.on('data', (chunk: Buffer) => {
+    options.onStderr?.(chunk);
+    tail = Buffer.concat([tail.subarray(-STDERR_TAIL), chunk.subarray(-STDERR_TAIL)]).subarray(-STDERR_TAIL);
+  });
+
+  // When nothing is left of the group, its number may be given to others, who must not get our signals.
+  let isGone = false;
+  const signal = (name: 'SIGTERM' | 'SIGKILL' | 0): void => {
+    if (!isGone) isGone = !signalGroup(child, name);
+  };
+  watch(pid, () => signal('SIGKILL'));
+  exit.then(() => {
+    signal(0);
+    if (isGone) unwatch(pid);
+  });
+  return {
+    pid,
+    stdin,
+    stdout,
+    exit,
+    closed,
+    signal,
+    lastWords() {
+      const line = tail.toString().trimEnd().split('\n').at(-1)!.trim();
+      return line === '' ? null : quote(line);
+    },
+  };
+}
+
+function started(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', reject);
+  });
+}
+
+/** Sends a signal, or none for 0, and tells whether there was anybody to get it. */
+function signalGroup(child: ChildProcess, name: 'SIGTERM' | 'SIGKILL' | 0): boolean {
+  if (process.platform === 'win32') return child.kill(name);
+  try {
+    return process.kill(-child.pid!, name);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Ends a server as the specification asks (2025-11-25, Lifecycle, Shutdown): closes its input, waits, asks it to
+ * end, waits, kills it. Whatever it started and left behind is killed too.
+ */
+export async function stopChild(child: Child, graceMs: number, termMs: number): Promise<void> {
+  // What the server does not read would keep the pipe open.
+  if (child.stdin.writableLength > 0) child.stdin.destroy();
+  else child.stdin.end();
+  if (!(await within(child.exit, graceMs))) {
+    child.signal('SIGTERM');
+    if (!(await within(child.exit, termMs))) {
+      child.signal('SIGKILL');
+      await child.exit;
+    }
+  }
+  child.signal('SIGKILL');
+  unwatch(child.pid);
+  child.stdin.destroy();
+  child.stdout.destroy();
+}
+
+/** Whether the promise settled in time. */
+export async function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(resolve, ms, false);
+  });
+  try {
+    return await Promise.race([promise.then(() => true as const), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** How to kill each group that still runs. */
+const running = new Map<number, () => void>();
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+function watch(pid: number, kill: () => void): void {
+  if (running.size === 0) {
+    process.on('exit', killAll);
+    for (const name of SIGNALS) process.on(name, onSignal);
+  }
+  running.set(pid, kill);
+}
+
+function unwatch(pid: number): void {
+  running.delete(pid);
+  if (running.size > 0) return;
+  process.off('exit', killAll);
+  for (const name of SIGNALS) process.off(name, onSignal);
+}
+
+function killAll(): void {
+  for (const kill of running.values()) kill();
+}
+
+/** A terminal's interrupt does not reach other groups. Unless somebody else listens, this process ends as it would. */
+function onSignal(name: NodeJS.Signals): void {
+  killAll();
+  if (process.listenerCount(name) > 1) return;
+  process.off(name, onSignal);
+  process.kill(process.pid, name);
+}

@@ -1,0 +1,163 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { sha256Hex } from '@bulla/core/crypto';
+import { type JsonObject, parse } from '@bulla/core/json';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { temporaryFolder } from '../../test/run.ts';
+import { readContents } from './contents.ts';
+import { RpcError, type Session } from './index.ts';
+
+const object = (value: object): JsonObject => parse(JSON.stringify(value)) as JsonObject;
+
+/** A session in which only `resources/read` is ever asked for. */
+function session(read: (uri: string) => object, capabilities: object = { resources: {} }): Session {
+  const request = async (_: string, { uri }: { uri: string }) => object(read(uri));
+  return {
+    connection: { request } as unknown as Session['connection'],
+    capabilities: object(capabilities),
+    serverInfo: object({}),
+  } as Session;
+}
+
+const none = { tools: [], prompts: [], resources: [], resourceTemplates: [] };
+const nothing = session(() => ({}));
+
+describe('what a page of an MCP App is pinned by', () => {
+  const lists = {
+    ...none,
+    resources: [object({ uri: 'ui://a', name: 'a' }), object({ uri: 'file:///a', name: 'f' })],
+  };
+  const read = (contents: unknown) =>
+    readContents(
+      session(() => ({ contents }) as object),
+      lists,
+      {},
+    );
+
+  it('is its bytes, whether they come as text or in base64', async () => {
+    const sha256 = sha256Hex('<p>é');
+    const blob = Buffer.from('<p>é').toString('base64');
+    for (const form of [{ text: '<p>é' }, { blob }]) {
+      expect(await read([{ uri: 'ui://a', mimeType: 'text/html', ...form }])).toEqual({
+        contents: [{ uri: 'ui://a', sha256, bytes: 5, mimeType: 'text/html' }],
+        findings: [],
+      });
+    }
+  });
+
+  it.each([
+    [undefined],
+    [[]],
+    [[{ uri: 'ui://b', text: '' }]],
+    [[{ uri: 'ui://a' }]],
+    [[{ uri: 'ui://a', text: '', blob: '' }]],
+    [[{ uri: 'ui://a', blob: 'A' }]],
+    [[{ uri: 'ui://a', text: '', mimeType: 1 }]],
+    [[{ uri: 'ui://a', text: '', _meta: [] }]],
+    [
+      [
+        { uri: 'ui://a', text: '' },
+        { uri: 'ui://a', text: '' },
+      ],
+    ],
+    [['ui://a']],
+  ])('is nothing when the server gives %j', async (contents) => {
+    expect((await read(contents)).findings).toMatchObject([
+      { code: 'content_unreadable', path: '/resources/0/uri' },
+    ]);
+  });
+
+  it('is nothing when the server refuses', async () => {
+    const refusing = session(() => {
+      throw new RpcError('resources/read', { code: -32002, message: 'none', data: undefined });
+    });
+    const { findings } = await readContents(refusing, lists, {});
+    expect(findings).toEqual([
+      {
+        code: 'content_unreadable',
+        path: '/resources/0/uri',
+        message: 'The content of "ui://a" cannot be pinned: the server answers with error -32002.',
+      },
+    ]);
+    const offering = await readContents(
+      session(() => ({}), {}),
+      lists,
+      {},
+    );
+    expect(offering.findings[0]!.message).toMatch(/the server offers no resources/);
+  });
+
+  it('and other failures are not hidden', async () => {
+    const broken = session(() => {
+      throw new Error('broken');
+    });
+    await expect(readContents(broken, lists, {})).rejects.toThrow('broken');
+  });
+});
+
+describe('an icon', () => {
+  const icons = (...sources: string[]) => ({
+    ...none,
+    tools: [object({ name: 'a', icons: sources.map((src) => ({ src })) })],
+  });
+  const codes = async (source: string, fetchIcons: boolean) =>
+    (await readContents(nothing, icons(source), { fetchIcons })).findings.map(({ code }) => code);
+
+  it('is told when it is not pinned', async () => {
+    expect(await codes('https://example.invalid/a.png', false)).toEqual(['icon_not_fetched']);
+    expect(await codes('https://127.0.0.1:1/a.png', true)).toEqual(['icon_unreadable']);
+    for (const source of ['http://example.invalid/', 'file:///etc/passwd', 'a.png', '']) {
+      expect(await codes(source, true)).toEqual(['icon_unsafe']);
+    }
+  });
+
+  it('that holds its bytes itself is pinned by its definition', async () => {
+    expect(await readContents(nothing, icons('data:image/png;base64,AAAA'), {})).toEqual({
+      contents: [],
+      findings: [],
+    });
+  });
+
+  it('is fetched where that was asked for, without credentials and without following elsewhere', async (context) => {
+    const folder = temporaryFolder();
+    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+    const made = spawnSync('openssl', [
+      ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost'],
+      ...['-addext', 'subjectAltName=DNS:localhost', '-keyout', key, '-out', cert],
+    ]);
+    if (made.status !== 0) context.skip('openssl is not installed');
+    const trusted = getCACertificates();
+    setDefaultCACertificates([...trusted, readFileSync(cert, 'utf8')]);
+    const server = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (request, response) => {
+      expect(request.headers).not.toHaveProperty('authorization');
+      if (request.url === '/moved') response.writeHead(302, { location: '/icon' }).end();
+      else if (request.url === '/large') response.end(Buffer.alloc((1 << 20) + 1));
+      else if (request.url === '/icon') response.writeHead(200, { 'content-type': 'image/png' }).end('icon');
+      else response.writeHead(404).end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, resolve));
+    onTestFinished(() => {
+      setDefaultCACertificates(trusted);
+      server.closeAllConnections();
+      server.close();
+    });
+    const at = `https://localhost:${(server.address() as AddressInfo).port}`;
+    const { contents, findings } = await readContents(
+      nothing,
+      icons(`${at}/icon`, `${at}/moved`, `${at}/large`, `${at}/none`, `${at}/icon`),
+      { fetchIcons: true },
+    );
+    expect(contents).toEqual([
+      { uri: `${at}/icon`, sha256: sha256Hex('icon'), bytes: 4, mimeType: 'image/png' },
+    ]);
+    expect(findings.map(({ code, path }) => [code, path]).sort()).toEqual([
+      ['icon_unreadable', '/tools/0/icons/1/src'],
+      ['icon_unreadable', '/tools/0/icons/2/src'],
+      ['icon_unreadable', '/tools/0/icons/3/src'],
+    ]);
+  });
+});

@@ -1,0 +1,126 @@
+import { fromBase64, sha256Hex, toUtf8 } from '@bulla/core/crypto';
+import { BullaError, pointer } from '@bulla/core/error';
+import { JsonObject, type JsonValue } from '@bulla/core/json';
+import { LIST_KINDS, type ListKind, type Pointed, pointedContent } from '@bulla/core/lock';
+import { mediaType } from './call.ts';
+import { readBody } from './events.ts';
+import type { Session } from './open.ts';
+import type { Finding, ScannedContent } from './surface.ts';
+import { quote, RpcError } from './transport.ts';
+
+/**
+ * Definitions may point to things that can change while the definitions stay the same: icons, and the pages of MCP
+ * Apps (`ui://` resources). What can be read is returned with its digest, the rest as findings.
+ */
+export interface ContentOptions {
+  /** Whether icons are fetched from https addresses that the server chose. Default false. */
+  readonly fetchIcons?: boolean | undefined;
+}
+
+const MAX_ICON_BYTES = 1024 * 1024;
+const ICON_MS = 10_000;
+
+/** Reads what the definitions point to. Rejects only if the connection fails or an answer does not come. */
+export async function readContents(
+  session: Session,
+  lists: Readonly<Record<ListKind, readonly JsonObject[]>>,
+  options: ContentOptions,
+): Promise<{ contents: ScannedContent[]; findings: Finding[] }> {
+  const contents: ScannedContent[] = [];
+  const findings: Finding[] = [];
+  const seen = new Set<string>();
+  for (const reference of references(session, lists)) {
+    if (seen.has(reference.uri)) continue;
+    seen.add(reference.uri);
+    const isPage = reference.uri.startsWith('ui://');
+    const found = isPage ? await readPage(session, reference) : await readIcon(reference, options);
+    if ('code' in found) findings.push(found);
+    else contents.push(found);
+  }
+  return { contents, findings };
+}
+
+/** The same places that a lock flags when their content is not pinned. */
+function* references(
+  { serverInfo, capabilities }: Session,
+  lists: Readonly<Record<ListKind, readonly JsonObject[]>>,
+): Generator<Pointed> {
+  yield* pointedContent(serverInfo, ['serverInfo']);
+  yield* pointedContent(capabilities, ['capabilities']);
+  for (const kind of LIST_KINDS) {
+    for (const [index, item] of lists[kind].entries()) yield* pointedContent(item, [kind, index]);
+  }
+}
+
+async function readPage(
+  { connection, capabilities }: Session,
+  { uri, at }: Pointed,
+): Promise<ScannedContent | Finding> {
+  const unreadable = (why: string): Finding => ({
+    code: 'content_unreadable',
+    path: pointer(at),
+    message: `The content of ${quote(uri)} cannot be pinned: ${why}.`,
+  });
+  if (!capabilities.has('resources')) return unreadable('the server offers no resources');
+  let result: JsonObject;
+  try {
+    result = await connection.request('resources/read', { uri });
+  } catch (error) {
+    if (error instanceof RpcError) return unreadable(`the server answers with error ${error.rpc.code}`);
+    if (error instanceof BullaError && error.code === 'MCP_INPUT_REQUIRED')
+      return unreadable('the server wants input');
+    throw error;
+  }
+  const list = result.get('contents');
+  const content = Array.isArray(list) && list.length === 1 ? readContent(list[0]!, uri) : null;
+  return content ?? unreadable('what the server gives is not exactly that');
+}
+
+/** One of the contents that a server gives for a resource (2026-07-28, Resources, Resource Contents). */
+function readContent(item: JsonValue, uri: string): ScannedContent | null {
+  if (!(item instanceof JsonObject)) return null;
+  const mimeType = item.get('mimeType') ?? null;
+  const meta = item.get('_meta') ?? null;
+  const bytes = contentBytes(item);
+  if (item.get('uri') !== uri || bytes === null) return null;
+  if (
+    (mimeType !== null && typeof mimeType !== 'string') ||
+    (meta !== null && !(meta instanceof JsonObject))
+  ) {
+    return null;
+  }
+  return { uri, sha256: sha256Hex(bytes), bytes: bytes.length, mimeType, ...(meta && { meta }) };
+}
+
+function contentBytes(item: JsonObject): Uint8Array | null {
+  const text = item.get('text');
+  const blob = item.get('blob');
+  if (typeof text === 'string' && blob === undefined) return toUtf8(text);
+  if (typeof blob !== 'string' || text !== undefined) return null;
+  try {
+    return fromBase64(blob);
+  } catch {
+    return null;
+  }
+}
+
+/** 2026-07-28, Basic, icons: https only, without credentials, no redirects, a limit on size. */
+async function readIcon({ uri, at }: Pointed, options: ContentOptions): Promise<ScannedContent | Finding> {
+  const finding = (code: Finding['code'], what: string): Finding => ({
+    code,
+    path: pointer(at),
+    message: `The icon ${quote(uri)} is not pinned: ${what}.`,
+  });
+  if (URL.parse(uri)?.protocol !== 'https:') return finding('icon_unsafe', 'its address is not https');
+  if (!options.fetchIcons) return finding('icon_not_fetched', 'fetching it was not asked for');
+  try {
+    const signal = AbortSignal.timeout(ICON_MS);
+    const response = await fetch(uri, { redirect: 'error', credentials: 'omit', signal });
+    if (!response.ok)
+      return finding('icon_unreadable', `its address answers with HTTP status ${response.status}`);
+    const bytes = await readBody(response, MAX_ICON_BYTES);
+    return { uri, sha256: sha256Hex(bytes), bytes: bytes.length, mimeType: mediaType(response) || null };
+  } catch {
+    return finding('icon_unreadable', 'it cannot be fetched');
+  }
+}

@@ -1,0 +1,245 @@
+import { toUtf8 } from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
+import {
+  JsonNumber,
+  JsonObject,
+  type JsonValue,
+  parse,
+  parseWithSpans,
+  type Span,
+  stringify,
+} from '@bulla/core/json';
+
+/** The id of a request: a string, or an integer by its digits. */
+export type Id = string | JsonNumber;
+
+interface Common {
+  /** The message as it came, without the line end that framed it. */
+  readonly bytes: Uint8Array;
+  readonly message: JsonObject;
+}
+
+export interface RequestFrame extends Common {
+  readonly kind: 'request';
+  readonly id: Id;
+  readonly method: string;
+  readonly params: JsonObject | null;
+}
+
+export interface NotificationFrame extends Common {
+  readonly kind: 'notification';
+  readonly method: string;
+  readonly params: JsonObject | null;
+}
+
+export interface ResultFrame extends Common {
+  readonly kind: 'result';
+  readonly id: Id;
+  readonly result: JsonObject;
+}
+
+export interface ErrorFrame extends Common {
+  readonly kind: 'error';
+  /** Null when the sender could not read the id of what it answers. */
+  readonly id: Id | null;
+  readonly error: { readonly code: number; readonly message: string; readonly data: JsonValue | undefined };
+}
+
+/** One JSON-RPC message (MCP 2026-07-28, Basic, Messages): its bytes, and what was read out of them. */
+export type Frame = RequestFrame | NotificationFrame | ResultFrame | ErrorFrame;
+
+export interface FrameOptions {
+  /** The longest message, in bytes. Default {@link DEFAULT_MAX_FRAME_BYTES}. */
+  readonly maxBytes?: number;
+  /** Whether to record where every value stands at once, for a caller that will splice. Default false. */
+  readonly spans?: boolean;
+}
+
+/**
+ * The longest message by default: what the SDK's own stdio transport reads. A host can take no more, and the worst
+ * that a hostile server can put into it (millions of empty objects) stays under a gigabyte when parsed.
+ */
+export const DEFAULT_MAX_FRAME_BYTES: number = 10 * 1024 * 1024;
+
+const MEMBERS = ['jsonrpc', 'id', 'method', 'params', 'result', 'error'];
+const ERROR_MEMBERS = ['code', 'message', 'data'];
+const INTEGER = /^-?(?:0|[1-9][0-9]*)$/;
+
+/**
+ * Reads one message. Throws `MCP_FRAME_TOO_LARGE`, `MCP_FRAME_JSON` with the parser's error as its cause for what
+ * is not strict JSON, `MCP_FRAME_BATCH` for an array of messages, `MCP_FRAME_CASE_TWIN` for a member that a reader
+ * of any case would confuse with a known one, and `MCP_FRAME_SHAPE` for everything else that is not exactly a
+ * request, a notification, a result or an error.
+ */
+export function parseFrame(bytes: Uint8Array, options: FrameOptions = {}): Frame {
+  const message = parseMessage(bytes, options);
+  if (Array.isArray(message)) {
+    throw new BullaError('MCP_FRAME_BATCH', 'Several messages came in one array; each must come alone.');
+  }
+  if (!(message instanceof JsonObject)) throw misshapen('A message is an object.');
+  checkMembers(message, MEMBERS, '');
+  if (message.get('jsonrpc') !== '2.0') throw misshapen('The member jsonrpc must be "2.0".', '/jsonrpc');
+  const has = (name: string): boolean => message.has(name);
+  if (has('method')) {
+    if (has('result') || has('error')) throw misshapen('A message with a method has no result and no error.');
+    const method = message.get('method');
+    if (typeof method !== 'string') throw misshapen('A method is a string.', '/method');
+    const params = message.get('params') ?? null;
+    if (has('params') && !(params instanceof JsonObject)) throw misshapen('params is an object.', '/params');
+    const rest = { bytes, message, method, params: params as JsonObject | null };
+    if (!has('id')) return { kind: 'notification', ...rest };
+    return { kind: 'request', id: readId(message.get('id')), ...rest };
+  }
+  if (has('params')) throw misshapen('params stands only beside a method.', '/params');
+  if (has('result')) {
+    if (has('error')) throw misshapen('An answer has a result or an error, not both.');
+    const result = message.get('result');
+    if (!(result instanceof JsonObject)) throw misshapen('A result is an object.', '/result');
+    return { kind: 'result', id: readId(message.get('id')), result, bytes, message };
+  }
+  if (!has('error')) throw misshapen('A message has a method, a result or an error.');
+  const id = message.get('id') ?? null;
+  return {
+    kind: 'error',
+    id: id === null ? null : readId(id),
+    error: readError(message.get('error')),
+    bytes,
+    message,
+  };
+}
+
+function parseMessage(
+  bytes: Uint8Array,
+  { maxBytes = DEFAULT_MAX_FRAME_BYTES, spans }: FrameOptions,
+): JsonValue {
+  if (bytes.length > maxBytes) throw tooLarge(maxBytes);
+  try {
+    if (!spans) return parse(bytes, { maxBytes });
+    const { value, span } = parseWithSpans(bytes, { maxBytes });
+    if (value instanceof JsonObject) recorded.set(value, span);
+    return value;
+  } catch (cause) {
+    if (!(cause instanceof BullaError)) throw cause;
+    throw new BullaError('MCP_FRAME_JSON', `A message is not strict JSON. ${cause.message}`, {
+      cause,
+      ...(cause.offset === undefined ? {} : { offset: cause.offset }),
+    });
+  }
+}
+
+export function tooLarge(maxBytes: number): BullaError {
+  return new BullaError('MCP_FRAME_TOO_LARGE', `A message is longer than ${maxBytes} bytes.`, {
+    offset: maxBytes,
+  });
+}
+
+function misshapen(message: string, path = ''): BullaError {
+  return new BullaError('MCP_FRAME_SHAPE', message, { path });
+}
+
+/** Refuses members that are not known: a reader that does not care for case would take some for known ones. */
+function checkMembers(object: JsonObject, known: readonly string[], path: string): void {
+  const twin = caseTwin(object, known);
+  if (twin !== null) {
+    throw new BullaError(
+      'MCP_FRAME_CASE_TWIN',
+      `The member ${JSON.stringify(twin)} differs from a known one only in case.`,
+      { path },
+    );
+  }
+  for (const key of object.keys) {
+    if (!known.includes(key))
+      throw misshapen(`The member ${JSON.stringify(key.slice(0, 40))} is not known.`, path);
+  }
+}
+
+/**
+ * The first key that is not one of `known` but would be taken for it by a reader that ignores case, such as Go's
+ * standard decoder (which also folds U+017F and U+212A), or null.
+ */
+export function caseTwin(object: JsonObject, known: readonly string[]): string | null {
+  for (const key of object.keys) {
+    if (!known.includes(key) && known.some((name) => fold(name) === fold(key))) return key;
+  }
+  return null;
+}
+
+function fold(name: string): string {
+  return name.toUpperCase().toLowerCase();
+}
+
+function readId(id: JsonValue | undefined): Id {
+  if (typeof id === 'string' || (id instanceof JsonNumber && INTEGER.test(id.lexeme))) return id;
+  throw misshapen('An id is a string or an integer, written without fraction and exponent.', '/id');
+}
+
+function readError(error: JsonValue | undefined): ErrorFrame['error'] {
+  if (!(error instanceof JsonObject)) throw misshapen('An error is an object.', '/error');
+  checkMembers(error, ERROR_MEMBERS, '/error');
+  const code = error.get('code');
+  const message = error.get('message');
+  if (!(code instanceof JsonNumber && INTEGER.test(code.lexeme) && Number.isSafeInteger(code.toNumber()))) {
+    throw misshapen('The code of an error is an integer.', '/error/code');
+  }
+  if (typeof message !== 'string') throw misshapen('The message of an error is a string.', '/error/message');
+  return { code: code.toNumber(), message, data: error.get('data') };
+}
+
+/** The id as a key: two ids have the same one only if they are of the same type and equal. */
+export function idKey(id: Id): string {
+  return typeof id === 'string' ? JSON.stringify(id) : id.lexeme;
+}
+
+/** The spans of messages that were parsed with them. */
+const recorded = new WeakMap<JsonObject, Span>();
+
+/** Where every value of the message stands in `frame.bytes`. */
+export function spanOf(frame: Frame): Span {
+  let span = recorded.get(frame.message);
+  if (span === undefined) {
+    span = parseWithSpans(frame.bytes, { maxBytes: frame.bytes.length }).span;
+    recorded.set(frame.message, span);
+  }
+  return span;
+}
+
+/**
+ * The bytes of a frame with the id replaced; every other byte is the sender's. Throws `MCP_FRAME_SHAPE` for a
+ * message that has no id.
+ */
+export function withId(frame: Frame, id: Id): Uint8Array {
+  const position = frame.message.indexOf('id');
+  if (position < 0) throw misshapen('The message has no id to replace.');
+  const { start, end } = spanOf(frame).children![position]!;
+  const written = toUtf8(idKey(id));
+  const out = new Uint8Array(frame.bytes.length - (end - start) + written.length);
+  out.set(frame.bytes.subarray(0, start));
+  out.set(written, start);
+  out.set(frame.bytes.subarray(end), start + written.length);
+  return out;
+}
+
+/** Writes a request. Throws a `VALUE_…` code for params that JSON cannot hold. */
+export function requestFrame(id: number, method: string, params?: object): RequestFrame {
+  return written({ jsonrpc: '2.0', id, method, ...(params && { params }) }) as RequestFrame;
+}
+
+/** Writes a notification. Throws as {@link requestFrame}. */
+export function notificationFrame(method: string, params?: object): NotificationFrame {
+  return written({ jsonrpc: '2.0', method, ...(params && { params }) }) as NotificationFrame;
+}
+
+/** Writes the answer to a request. Throws as {@link requestFrame}. */
+export function resultFrame(id: Id, result: object): ResultFrame {
+  return written({ jsonrpc: '2.0', id, result }) as ResultFrame;
+}
+
+/** Writes the refusal of a request. */
+export function errorFrame(id: Id | null, code: number, message: string): ErrorFrame {
+  return written({ jsonrpc: '2.0', id, error: { code, message } }) as ErrorFrame;
+}
+
+function written(message: object): Frame {
+  const bytes = toUtf8(stringify(message));
+  return parseFrame(bytes, { maxBytes: bytes.length });
+}

@@ -1,0 +1,149 @@
+import { BullaError } from '@bulla/core/error';
+import { JsonObject, type JsonValue } from '@bulla/core/json';
+import type { ListKind } from '@bulla/core/lock';
+import type { Connection } from './connection.ts';
+import { caseTwin } from './frame.ts';
+import { quote, RpcError } from './transport.ts';
+
+/** How a list is asked for, and what an item of it must be. */
+interface List {
+  readonly method: string;
+  /** The capability under which a server offers it. */
+  readonly capability: string;
+  /** The notification that tells of its change. */
+  readonly changed: string;
+  /** The member that tells items apart. */
+  readonly key: string;
+  /** The members that the specification knows. */
+  readonly members: readonly string[];
+  /** Whether a server that has the capability may lack the method. */
+  readonly optional?: boolean;
+}
+
+const COMMON = ['name', 'title', 'description', 'icons', 'annotations', '_meta'];
+
+export const LISTS: Readonly<Record<ListKind, List>> = {
+  tools: {
+    method: 'tools/list',
+    capability: 'tools',
+    changed: 'notifications/tools/list_changed',
+    key: 'name',
+    members: [...COMMON, 'inputSchema', 'outputSchema', 'execution'],
+  },
+  prompts: {
+    method: 'prompts/list',
+    capability: 'prompts',
+    changed: 'notifications/prompts/list_changed',
+    key: 'name',
+    members: [...COMMON, 'arguments'],
+  },
+  resources: {
+    method: 'resources/list',
+    capability: 'resources',
+    changed: 'notifications/resources/list_changed',
+    key: 'uri',
+    members: [...COMMON, 'uri', 'mimeType', 'size'],
+  },
+  resourceTemplates: {
+    method: 'resources/templates/list',
+    capability: 'resources',
+    changed: 'notifications/resources/list_changed',
+    key: 'uriTemplate',
+    members: [...COMMON, 'uriTemplate', 'mimeType'],
+    optional: true,
+  },
+};
+
+export interface ListLimits {
+  /** The most pages of one list. Default 1,000. */
+  readonly maxPages?: number | undefined;
+  /** The most items of one list. Default 100,000. */
+  readonly maxItems?: number | undefined;
+}
+
+const METHOD_NOT_FOUND = -32601;
+
+/**
+ * Reads a list to its end: all of it, or an error. Rejects with `MCP_LIST_SHAPE` for a page that is no list,
+ * `MCP_LIST_ITEM` for an item without what it must have, `MCP_LIST_CASE_TWIN` for one with a member that a reader of
+ * any case would confuse with a known one, `MCP_LIST_DUPLICATE` for two items of one name, `MCP_LIST_CURSOR_REPEATED`,
+ * `MCP_LIST_TOO_LONG`, and the codes of `Connection.request`.
+ */
+export async function readList(
+  connection: Connection,
+  name: ListKind,
+  limits: ListLimits = {},
+): Promise<JsonObject[]> {
+  const list = LISTS[name];
+  const { maxPages = 1000, maxItems = 100_000 } = limits;
+  const items: JsonObject[] = [];
+  const keys = new Set<string>();
+  const cursors = new Set<string>();
+  for (let cursor: string | null = null; ; ) {
+    const page: JsonObject | null = await readPage(connection, list, cursor);
+    if (page === null) return [];
+    const found = page.get(name);
+    if (!Array.isArray(found)) throw bad('MCP_LIST_SHAPE', list, `${name} is not a list`);
+    for (const item of found) items.push(checkItem(item, list, name, items.length, keys));
+    if (items.length > maxItems) throw bad('MCP_LIST_TOO_LONG', list, `it has more than ${maxItems} items`);
+    const next = page.get('nextCursor') ?? null;
+    if (next === null) return items;
+    if (typeof next !== 'string') throw bad('MCP_LIST_SHAPE', list, 'nextCursor is not a string');
+    if (cursors.has(next)) throw bad('MCP_LIST_CURSOR_REPEATED', list, 'the same page was offered twice');
+    cursors.add(next);
+    if (cursors.size >= maxPages) throw bad('MCP_LIST_TOO_LONG', list, `it has more than ${maxPages} pages`);
+    cursor = next;
+  }
+}
+
+async function readPage(
+  connection: Connection,
+  list: List,
+  cursor: string | null,
+): Promise<JsonObject | null> {
+  try {
+    return await connection.request(list.method, cursor === null ? {} : { cursor });
+  } catch (error) {
+    const missing = error instanceof RpcError && error.rpc.code === METHOD_NOT_FOUND;
+    if (missing && list.optional && cursor === null) return null;
+    throw error;
+  }
+}
+
+function checkItem(
+  item: JsonValue,
+  list: List,
+  name: ListKind,
+  index: number,
+  keys: Set<string>,
+): JsonObject {
+  const path = `/${name}/${index}`;
+  if (!(item instanceof JsonObject)) throw bad('MCP_LIST_ITEM', list, 'an item is not an object', path);
+  const twin = caseTwin(item, list.members);
+  if (twin !== null) {
+    throw bad(
+      'MCP_LIST_CASE_TWIN',
+      list,
+      `the member ${quote(twin)} differs from a known one only in case`,
+      path,
+    );
+  }
+  for (const member of new Set(['name', list.key])) {
+    const value = item.get(member);
+    if (typeof value !== 'string' || value === '')
+      throw bad('MCP_LIST_ITEM', list, `an item has no ${member}`, path);
+  }
+  if (name === 'tools' && !(item.get('inputSchema') instanceof JsonObject)) {
+    throw bad('MCP_LIST_ITEM', list, 'an item has no inputSchema', path);
+  }
+  const key = item.get(list.key) as string;
+  if (keys.has(key)) throw bad('MCP_LIST_DUPLICATE', list, `${quote(key)} stands in it twice`, path);
+  keys.add(key);
+  return item;
+}
+
+function bad(code: string, list: List, what: string, path?: string): BullaError {
+  return new BullaError(code, `The server's ${list.method} cannot be relied on: ${what}.`, {
+    ...(path === undefined ? {} : { path }),
+  });
+}

@@ -1,0 +1,138 @@
+import type { Era } from '@bulla/core/lock';
+import {
+  type Agreement,
+  type AgreeOptions,
+  capabilitiesOf,
+  discoverFirst,
+  discoverOnly,
+  initialize,
+} from './agree.ts';
+import type { Authorizer, HttpOptions } from './call.ts';
+import { Connection, DEFAULT_TIMEOUT_MS, type Reply } from './connection.ts';
+import type { NotificationFrame, RequestFrame } from './frame.ts';
+import { connectHttp } from './http.ts';
+import { connectSse } from './sse.ts';
+import { connectStdio } from './stdio.ts';
+import { environmentOf, parseUrl, type Target } from './target.ts';
+import { type Connect, HttpStatusError } from './transport.ts';
+
+/** A server that is ready to be asked, and what it told of itself. */
+export interface Session extends Omit<Agreement, 'meta'> {
+  readonly connection: Connection;
+  /** What this side said it can do, because a server may show other tools to those who can do more. */
+  readonly clientCapabilities: object;
+}
+
+export interface OpenOptions extends HttpOptions, AgreeOptions {
+  /** Speak only this era, without asking for the other. Default: stateless if the server knows it. */
+  readonly era?: Era | undefined;
+  /** How long to wait for each answer. Default 30,000 ms. */
+  readonly timeoutMs?: number | undefined;
+  /** Where the values for a target's environment names are taken from. Default: this process's. */
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly cwd?: string | undefined;
+  /** See `StdioOptions`. */
+  readonly graceMs?: number | undefined;
+  readonly termMs?: number | undefined;
+  readonly onStderr?: ((chunk: Uint8Array) => void) | undefined;
+  readonly onNoise?: ((line: Uint8Array) => void) | undefined;
+  readonly onNotification?: ((notification: NotificationFrame) => void) | undefined;
+  /** How much the server may send in all. Default: no limit. */
+  readonly maxReceivedBytes?: number | undefined;
+}
+
+/**
+ * Connects to a server and agrees on a protocol version: `server/discover` first, then `initialize` unless the
+ * server is of the stateless era (2026-07-28, Versioning, Backward Compatibility), on the same process if that
+ * survives the question. Rejects with the codes of the transports and of `Connection.request`, with `MCP_VERSION`
+ * when there is no common version, and with `MCP_HANDSHAKE` for an answer that is not as specified.
+ */
+export async function open(target: Target, options: OpenOptions = {}): Promise<Session> {
+  const connect = connector(target, options);
+  try {
+    if (options.era === 'stateless') return (await attempt(connect, options, discoverOnly))!;
+    const session = options.era === undefined ? await attempt(connect, options, discoverFirst) : null;
+    return session ?? (await attempt(connect, options, initialize))!;
+  } catch (error) {
+    // 2025-11-25, Transports, Backwards Compatibility: what refuses the POST may speak the transport before it.
+    if (target.kind !== 'http' || !(error instanceof HttpStatusError)) throw error;
+    if (![400, 404, 405].includes(error.status) || options.era === 'stateless') throw error;
+    const url = parseUrl(target.url);
+    const { timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+    try {
+      return (await attempt(
+        (receiver) => connectSse(url, options, receiver, timeoutMs),
+        options,
+        initialize,
+      ))!;
+    } catch {
+      throw error;
+    }
+  }
+}
+
+/**
+ * Does something that needs credentials. When the server refuses them, gets new ones, however long a person takes to
+ * sign in, and does it again, once. Rejects with what the action rejects with.
+ */
+export async function authorized<Result>(
+  authorizer: Authorizer | undefined,
+  action: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await action();
+  } catch (error) {
+    if (!(error instanceof HttpStatusError && error.code === 'MCP_HTTP_UNAUTHORIZED')) throw error;
+    if (!(await authorizer?.renew(error.status, error.challenge))) throw error;
+    return action();
+  }
+}
+
+function connector(target: Target, options: OpenOptions): Connect {
+  if (target.kind === 'http') {
+    const url = parseUrl(target.url);
+    return (receiver) => connectHttp(url, options, receiver);
+  }
+  const env = environmentOf(target, options.environment ?? process.env);
+  return (receiver) => connectStdio(target.command, target.args, { ...options, env }, receiver);
+}
+
+type Agree = (connection: Connection, options: OpenOptions) => Promise<Agreement | null>;
+
+/** Connects and agrees; null when the connection must be made anew to go on. Leaves nothing behind if it rejects. */
+async function attempt(connect: Connect, options: OpenOptions, agree: Agree): Promise<Session | null> {
+  let era: Era | undefined;
+  const connection = await Connection.open(connect, {
+    timeoutMs: options.timeoutMs,
+    signal: options.signal,
+    maxReceivedBytes: options.maxReceivedBytes,
+    reply: (request) => (era === 'stateless' ? null : reply(request, capabilitiesOf(options, 'initialize'))),
+    ...(options.onNotification && { onNotification: options.onNotification }),
+  });
+  try {
+    const agreement = await agree(connection, options);
+    if (agreement === null) {
+      await connection.close();
+      return null;
+    }
+    const { meta, ...rest } = agreement;
+    ({ era } = agreement);
+    connection.meta = meta;
+    return { connection, ...rest, clientCapabilities: capabilitiesOf(options, era) };
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+}
+
+/** Answers what a server of the initialize era may ask, by what was declared. */
+function reply({ method }: RequestFrame, capabilities: object): Reply {
+  if (method === 'ping') return { result: {} };
+  if (method === 'roots/list' && 'roots' in capabilities) return { result: { roots: [] } };
+  if (method === 'elicitation/create' && 'elicitation' in capabilities)
+    return { result: { action: 'decline' } };
+  if (method === 'sampling/createMessage' && 'sampling' in capabilities) {
+    return { code: -1, message: 'Sampling was refused.' };
+  }
+  return { code: -32601, message: 'Method not found' };
+}

@@ -1,0 +1,138 @@
+import { BullaError } from '@bulla/core/error';
+import { type Child, startChild, stopChild, within } from './child.ts';
+import { DEFAULT_MAX_FRAME_BYTES, type Frame, type FrameOptions, parseFrame, tooLarge } from './frame.ts';
+import { Gatherer } from './gather.ts';
+import type { Receiver, Transport } from './transport.ts';
+
+export interface StdioOptions {
+  /** The environment of the server; nothing else is passed on. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd?: string | undefined;
+  readonly frames?: FrameOptions | undefined;
+  readonly onStderr?: ((chunk: Uint8Array) => void) | undefined;
+  /**
+   * Told of a line on standard output that is no message: it does not begin as JSON does. The specification forbids
+   * such lines, but servers print banners there and the SDKs skip them, so they are skipped and told here.
+   */
+  readonly onNoise?: ((line: Uint8Array) => void) | undefined;
+  /** How long the server may take to end by itself once its input is closed. Default 2,000 ms. */
+  readonly graceMs?: number | undefined;
+  /** How long it may take once it was asked to end, before it is killed. Default 2,000 ms. */
+  readonly termMs?: number | undefined;
+}
+
+const TAB = 0x09;
+const LF = 0x0a;
+const CR = 0x0d;
+const SPACE = 0x20;
+const DEFAULT_GRACE_MS = 2000;
+/** How long to wait for the exit code and the last words of a server that closed a pipe, to tell them. */
+const LAST_WORDS_MS = 500;
+
+/**
+ * Starts a server and speaks with it over its standard streams, one message a line. `ended` tells
+ * `MCP_SERVER_ENDED` when the server ended or closed a stream. Rejects with `MCP_SPAWN_FAILED`.
+ */
+export async function connectStdio(
+  command: string,
+  args: readonly string[],
+  options: StdioOptions,
+  receiver: Receiver,
+): Promise<Transport> {
+  const child = await startChild(command, args, options);
+  let closing: Promise<void> | undefined;
+  void read(child, options, {
+    frame: (frame) => (closing ? undefined : receiver.frame(frame)),
+    refused: (error, bytes) => (closing ? undefined : receiver.refused(error, bytes)),
+    ended: (error) => (closing ? undefined : receiver.ended(error)),
+  });
+  return {
+    async send(frame, signal) {
+      signal?.throwIfAborted();
+      await write(child, frame);
+    },
+    established() {},
+    close() {
+      closing ??= stopChild(child, options.graceMs ?? DEFAULT_GRACE_MS, options.termMs ?? DEFAULT_GRACE_MS);
+      return closing;
+    },
+  };
+}
+
+/** Lines frame messages, so a line end inside one, which can only be space between tokens, is sent as a space. */
+function line(bytes: Uint8Array): Uint8Array {
+  const out = new Uint8Array(bytes.length + 1);
+  out.set(bytes);
+  for (let i = out.indexOf(LF); i >= 0; i = out.indexOf(LF, i + 1)) out[i] = SPACE;
+  out[bytes.length] = LF;
+  return out;
+}
+
+async function write(child: Child, frame: Frame): Promise<void> {
+  const error = await new Promise<Error | null | undefined>((resolve) => {
+    child.stdin.write(line(frame.bytes), resolve);
+  });
+  if (error) throw await ended(child, 'closed its standard input');
+}
+
+async function ended(child: Child, otherwise: string): Promise<BullaError> {
+  await within(child.closed, LAST_WORDS_MS);
+  const { code, signal } = await Promise.race([child.exit, { code: null, signal: null }]);
+  const what =
+    code !== null ? `ended with exit code ${code}` : signal !== null ? `was ended by ${signal}` : otherwise;
+  const words = child.lastWords();
+  return new BullaError(
+    'MCP_SERVER_ENDED',
+    `The server ${what}.${words === null ? '' : ` It last wrote on standard error: ${words}`}`,
+  );
+}
+
+/** Reads lines until standard output ends. Of a line over the limit nothing is kept, and the next one is read again. */
+async function read(child: Child, options: StdioOptions, receiver: Receiver): Promise<void> {
+  const maxBytes = options.frames?.maxBytes ?? DEFAULT_MAX_FRAME_BYTES;
+  const line = new Gatherer(maxBytes);
+  const keep = (part: Uint8Array): void => {
+    const wasOver = line.isOver;
+    line.add(part);
+    if (line.isOver && !wasOver) receiver.refused(tooLarge(maxBytes), null);
+  };
+  try {
+    for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+      let start = 0;
+      for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
+        keep(chunk.subarray(start, end));
+        start = end + 1;
+        const whole = line.take();
+        // Without a promise to wait for, the lines of one chunk are taken at once.
+        const pending = whole && take(whole, options, receiver);
+        if (pending) await pending;
+      }
+      keep(chunk.subarray(start));
+    }
+  } catch {} // the pipe broke, which is as good as its end
+  receiver.ended(await ended(child, 'closed its standard output'));
+}
+
+function take(bytes: Uint8Array, options: StdioOptions, receiver: Receiver): void | Promise<void> {
+  const first = bytes.findIndex((byte) => byte !== SPACE && byte !== TAB && byte !== CR);
+  if (first < 0) return;
+  if (!LIKE_JSON.test(latin1(bytes.subarray(first, first + 64)))) {
+    options.onNoise?.(bytes);
+    return;
+  }
+  let frame: Frame;
+  try {
+    frame = parseFrame(bytes, options.frames);
+  } catch (error) {
+    receiver.refused(error as BullaError, bytes);
+    return;
+  }
+  return receiver.frame(frame);
+}
+
+/** An object, or an array that could be a batch, or a byte order mark; `[info] ready` is none of these. */
+const LIKE_JSON = /^(?:\{|\[[ \t\r]*(?:[{[\]]|$)|\xef\xbb\xbf)/;
+
+function latin1({ buffer, byteOffset, length }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, length).toString('latin1');
+}

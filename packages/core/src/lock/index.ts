@@ -1,0 +1,59 @@
+/**
+ * Locks: what a tool server offers, pinned whole in a file that the released lock program reads too;
+ * signatures over it; bundles. Everything works on bytes that the caller read, and nothing here trusts them.
+ * Errors are `BullaError` with a code that starts with `LOCK_`, `DSSE_` or `BUNDLE_`, or one of the modules
+ * below.
+ */
+export type { Artifact, ArtifactType, Provenance, ProvenanceMethod } from './artifact.ts';
+export {
+  type Bundle,
+  type BundleFiles,
+  readBundle,
+  type VerifiedBundle,
+  verifyBundle,
+  writeBundle,
+} from './bundle.ts';
+export { openDsse, preAuthEncoding, signDsse } from './dsse.ts';
+export { DEFAULT_EXCLUSIONS, type Entry, type Exclusions, entryOf } from './entry.ts';
+export {
+  hashNormalized,
+  hashPrompt,
+  hashSchema,
+  hashTemplate,
+  hashText,
+  hashTool,
+  LOCK_PROFILES,
+  type LockProfile,
+  type PromptHashes,
+  type TemplateHashes,
+  type ToolHashes,
+} from './hashes.ts';
+export { type Authorization, type Identity, NO_AUTHORIZATION } from './identity.ts';
+export { type Coverage, type Hold, type Lock, lockDigest, type ReadLockOptions, readLock } from './lock.ts';
+export type { BundleManifest } from './manifest.ts';
+export { type Flag, type Native, nativeOf, surfaceOf } from './native.ts';
+export { openNoted, signLockNote } from './note.ts';
+export { type Pointed, pointedContent } from './pointed.ts';
+export { type LockVersion, NATIVE_KEY, type Released } from './released.ts';
+export { refuseRemoteRefs } from './remote-ref.ts';
+export { type RiskLevel, riskKeywords, riskLevel } from './risk.ts';
+export {
+  type LockSignature,
+  openSigned,
+  readSignature,
+  type SignatureForm,
+  signLock,
+  writeSignature,
+} from './signature.ts';
+export {
+  type AssertedBy,
+  LOCK_PREDICATE_TYPE,
+  lockStatement,
+  openAttested,
+  type StatementOptions,
+  signLockStatement,
+} from './statement.ts';
+export { byKey, type Content, type Era, LIST_KINDS, LISTS, type ListKind, type Surface } from './surface.ts';
+export { DEFAULT_ZIP_LIMITS, type ZipLimits } from './unzip.ts';
+export type { Verification, VerifiedLock } from './verified.ts';
+export { type LockWarning, type WriteLockOptions, writeLock } from './write.ts';
