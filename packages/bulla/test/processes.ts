@@ -2,19 +2,28 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { repo } from './run.ts';
 
+export interface Started extends ChildProcess {
+  /** The lines that it has written so far. */
+  output(): string[];
+  readonly done: Promise<number | null>;
+}
+
 /** Starts one of the worker scripts on the sources. */
 export function startWorker(
   script: string,
   args: readonly string[],
   stderr: 'inherit' | 'ignore' = 'inherit',
-): ChildProcess & { output: () => string[]; done: Promise<number | null> } {
-  const child = spawn(
-    process.execPath,
-    ['--conditions=bulla-source', join(repo, 'packages/bulla/test', script), ...args],
-    {
-      stdio: ['ignore', 'pipe', stderr],
-    },
-  );
+): Started {
+  return start(['--conditions=bulla-source', join(repo, 'packages/bulla/test', script), ...args], stderr);
+}
+
+/** Starts the built CLI. */
+export function startCommand(args: readonly string[], stderr: 'inherit' | 'ignore' = 'inherit'): Started {
+  return start([join(repo, 'packages/bulla/dist/bulla.js'), ...args], stderr);
+}
+
+function start(args: readonly string[], stderr: 'inherit' | 'ignore'): Started {
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', stderr] });
   let text = '';
   child.stdout!.on('data', (chunk: Buffer) => {
     text += chunk;

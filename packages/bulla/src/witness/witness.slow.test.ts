@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openNote, parseNote, parseVkey } from '@bulla/core/crypto';
 import { parseCheckpointBody } from '@bulla/core/log';
 import { expect, inject, onTestFinished, test } from 'vitest';
-import { startWorker } from '../../test/processes.ts';
+import { startCommand } from '../../test/processes.ts';
 import { temporaryFolder } from '../../test/run.ts';
 import { testLog } from '../../test/witness-log.ts';
 import { openState, parseSize } from './index.ts';
@@ -37,7 +37,7 @@ async function start(state: string): Promise<Serving> {
     logKey,
     '--json',
   ];
-  const process = startWorker('witness-command.ts', args, 'ignore');
+  const process = startCommand(['witness', ...args], 'ignore');
   onTestFinished(() => void process.kill('SIGKILL'));
   while (process.output().length === 0 && process.exitCode === null) await sleep(10);
   const { url, vkeys } = JSON.parse(process.output()[0]!) as { url: string; vkeys: string[] };
