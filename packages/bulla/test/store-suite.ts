@@ -228,6 +228,10 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
       expect(note.endsWith(line)).toBe(true);
       expect((await chain.checkpoints())[0]!.note).toBe(note);
       expect(asked).toEqual([3, 2]);
+      // Another process that makes the same one, without witnesses, takes nothing away.
+      const other = await opened({ tenant: 'witnessed' });
+      await other.chain('w').checkpoint();
+      expect((await chain.checkpoints()).map((stored) => stored.note)).toEqual([note]);
     });
   });
 

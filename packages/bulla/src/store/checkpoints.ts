@@ -38,6 +38,8 @@ export class Checkpointer {
   #tip: Tip | undefined;
   /** What the newest checkpoint covers. */
   #covered = 0;
+  /** The newest that this process made or found. */
+  #newest: StoredCheckpoint | undefined;
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<unknown> = Promise.resolve();
 
@@ -85,11 +87,9 @@ export class Checkpointer {
   async #make(tip: Tip): Promise<StoredCheckpoint> {
     const { driver, chain, file, sealer, submit } = this.#options;
     const origin = tip.origin!;
-    const made = (await driver.checkpoints(chain, RECENT)).find(
-      (known) => known.origin === origin && known.size === tip.length,
-    );
-    let { note } = made ?? { note: '' };
-    if (made === undefined) {
+    this.#newest ??= (await driver.checkpoints(chain, RECENT)).find((known) => isOf(known, tip));
+    let note = this.#newest !== undefined && isOf(this.#newest, tip) ? this.#newest.note : undefined;
+    if (note === undefined) {
       const root = Frontier.fromBytes(tip.length, tip.tree!).root();
       const { signer } = await sealer();
       note = await signCheckpoint({ origin, size: tip.length, root, extensions: [] }, [
@@ -113,7 +113,12 @@ export class Checkpointer {
   async #keep(checkpoint: StoredCheckpoint, file: CheckpointFile): Promise<void> {
     await this.#options.driver.putCheckpoint(this.#options.chain, checkpoint);
     await file.add(checkpoint.note, new Date());
+    this.#newest = checkpoint;
   }
+}
+
+function isOf({ origin, size }: StoredCheckpoint, tip: Tip): boolean {
+  return origin === tip.origin && size === tip.length;
 }
 
 /** The newest checkpoint is among so many, although two processes may store theirs in either order. */

@@ -162,7 +162,7 @@ export interface Driver {
   plant(chain: string, length: number, planting: Planting): Promise<void>;
   /** Hashes of the tree at a level of tiles, in order; at level 0 those of the leaves. Fewer where it ends. */
   hashes(chain: string, level: number, from: number, count: number): Promise<readonly Uint8Array[]>;
-  /** Keeps a checkpoint; one of the same origin and size is replaced. */
+  /** Keeps a checkpoint; of two of the same origin and size the one with more signatures stays. */
   putCheckpoint(chain: string, checkpoint: StoredCheckpoint): Promise<void>;
   /** The checkpoints of a chain, the newest first. */
   checkpoints(chain: string, limit: number): Promise<readonly StoredCheckpoint[]>;

@@ -312,7 +312,8 @@ function treeOf(
     async putCheckpoint(name, { origin, size, note }) {
       await query(
         `INSERT INTO checkpoint (chain_key, origin, size, note) VALUES (${key}, $3, $4, $5)
-         ON CONFLICT (chain_key, origin, size) DO UPDATE SET note = excluded.note`,
+         ON CONFLICT (chain_key, origin, size) DO UPDATE SET note = excluded.note
+         WHERE length(excluded.note) > length(checkpoint.note)`,
         [tenant, name, origin, size, note],
       );
     },

@@ -97,6 +97,7 @@ export function migrations({ key, bytes, text }: Dialect): readonly string[] {
       note TEXT NOT NULL
     );
     CREATE UNIQUE INDEX checkpoint_by_size ON checkpoint (chain_key, origin, size);
+    CREATE INDEX checkpoint_by_age ON checkpoint (chain_key, checkpoint_key);
     `,
   ];
 }

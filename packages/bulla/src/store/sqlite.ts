@@ -289,7 +289,8 @@ function treeOf(
   );
   const put = db.prepare(
     `INSERT INTO checkpoint (chain_key, origin, size, note) VALUES (?, ?, ?, ?)
-     ON CONFLICT (chain_key, origin, size) DO UPDATE SET note = excluded.note`,
+     ON CONFLICT (chain_key, origin, size) DO UPDATE SET note = excluded.note
+         WHERE length(excluded.note) > length(checkpoint.note)`,
   );
   const list = db.prepare(
     'SELECT origin, size, note FROM checkpoint WHERE chain_key = ? ORDER BY checkpoint_key DESC LIMIT ?',
