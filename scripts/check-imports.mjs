@@ -12,8 +12,10 @@ const CORE = {
   canon: ['json', 'crypto'],
   schema: ['json', 'canon'],
   capsule: ['json', 'crypto', 'canon'],
+  envelope: ['json', 'crypto', 'canon'],
   log: ['json', 'crypto', 'canon', 'capsule'],
   lock: ['json', 'crypto', 'canon', 'text', 'schema'],
+  capability: ['json', 'crypto', 'canon', 'text', 'schema'],
 };
 const PACKAGES = { core: [], bulla: ['@bulla/core'], console: ['@bulla/core'] };
 

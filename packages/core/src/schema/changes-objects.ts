@@ -1,0 +1,125 @@
+import { JsonObject, type JsonValue } from '../json/index.ts';
+import { propertyParts } from './conjunction.ts';
+import type { Part } from './document.ts';
+import type { ChangeKind } from './sentence.ts';
+import { ANY, typeWords } from './value.ts';
+import { type Kinds, LIMIT, type Walk } from './walk.ts';
+
+/** What changed in the keywords for objects. */
+
+export function required(walk: Walk): void {
+  if (walk.covers('required')) return;
+  const { before, after, place } = walk.pair;
+  const [had, has] = [texts(walk.old.get('required')), texts(walk.now.get('required'))];
+  if (had === undefined || has === undefined) return;
+  walk.cover('required');
+  const types = before.view.types | after.view.types;
+  const any = after.document.make(types === ANY ? {} : { type: typeWords(types) });
+  const change = (kind: ChangeKind, name: string) => {
+    const idle = walk.prover.proves([any], [after.document.make({ required: [name] })]);
+    const direction = idle ? 'none' : kind === 'required-added' ? 'less' : 'more';
+    const { argument } = walk.named('properties', name);
+    walk.report({
+      kind,
+      keyword: 'required',
+      direction,
+      place: { path: `${place.path}/required`, argument },
+    });
+  };
+  for (const name of has) if (!had.has(name)) change('required-added', name);
+  for (const name of had) if (!has.has(name)) change('required-removed', name);
+}
+
+function texts(value: JsonValue | undefined): Set<string> | undefined {
+  if (value === undefined) return new Set();
+  if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) return undefined;
+  return new Set(value);
+}
+
+export function properties(walk: Walk): void {
+  named(walk, 'properties', (name, from, to) => {
+    const { before, after } = walk.pair;
+    const [was, is] = [propertyParts(before.view, name), propertyParts(after.view, name)];
+    const certain = was.possible.length + is.possible.length === 0;
+    const direction = certain ? walk.direction(was.certain, is.certain) : 'unknown';
+    const kind = from === undefined ? 'argument-added' : 'argument-removed';
+    const place = walk.named('properties', name);
+    walk.report({ kind, keyword: 'properties', before: from?.node, after: to?.node, direction, place });
+  });
+  named(walk, 'patternProperties', (pattern, from, to) => {
+    // A pattern takes names out of the hands of the others, so they are judged together.
+    const direction = walk.direction(...walk.cut(NAMES));
+    const place = { ...walk.named('patternProperties', pattern), argument: underPattern(walk, pattern) };
+    walk.limit('patternProperties', direction, from?.node, to?.node, { place });
+  });
+  named(walk, 'dependentSchemas', (name, from, to) => {
+    const parts = (part: Part | undefined) => (part === undefined ? [] : [part]);
+    const direction = walk.direction(parts(from), parts(to));
+    const place = { ...walk.named('dependentSchemas', name), argument: walk.pair.place.argument };
+    walk.limit('dependentSchemas', direction, from?.node, to?.node, { place });
+  });
+}
+
+const NAMES = ['properties', 'patternProperties', 'additionalProperties', 'unevaluatedProperties'];
+
+/** Goes into what both sides name; what only one names is for `single`. */
+function named(
+  walk: Walk,
+  keyword: string,
+  single: (name: string, from: Part | undefined, to: Part | undefined) => void,
+): void {
+  const { before, after, place } = walk.pair;
+  const [had, has] = [schemaMap(before, walk.old, keyword), schemaMap(after, walk.now, keyword)];
+  if (had === undefined || has === undefined || walk.covers(keyword)) return;
+  walk.cover(keyword);
+  for (const name of new Set([...has.keys(), ...had.keys()])) {
+    const [from, to] = [had.get(name), has.get(name)];
+    if (from === undefined || to === undefined) {
+      single(name, from, to);
+      continue;
+    }
+    const where = walk.named(keyword, name);
+    const argument =
+      keyword === 'properties'
+        ? where.argument
+        : keyword === 'patternProperties'
+          ? underPattern(walk, name)
+          : place.argument;
+    walk.descend(from, to, { path: where.path, argument });
+  }
+}
+
+function underPattern(walk: Walk, pattern: string): string {
+  return `${walk.pair.place.argument}{/${pattern}/}`;
+}
+
+/** A map of schemas as it stands in the node, also where the rest of the node is not understood. */
+function schemaMap(part: Part, node: JsonObject, keyword: string): Map<string, Part> | undefined {
+  const map = node.get(keyword) ?? new JsonObject();
+  if (!(map instanceof JsonObject)) return undefined;
+  if (!map.values.every((value) => value instanceof JsonObject || typeof value === 'boolean'))
+    return undefined;
+  return new Map(Array.from(map, ([name, value]) => [name, part.document.part(value)]));
+}
+
+const ADDITIONAL: Kinds = ['additional-closed', 'additional-opened', 'additional-changed'];
+
+/** `additionalProperties` and its kin: absent is the same as true. */
+export function additional(walk: Walk): void {
+  const { before, after, place } = walk.pair;
+  for (const keyword of ['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems']) {
+    if (walk.covers(keyword)) continue;
+    walk.cover(keyword);
+    const [from, to] = [walk.old.get(keyword), walk.now.get(keyword)];
+    const where = walk.under(keyword, `${place.argument}${keyword.endsWith('Items') ? '[]' : '.*'}`);
+    if (from instanceof JsonObject && to instanceof JsonObject) {
+      walk.descend(before.document.part(from), after.document.part(to), where);
+    } else if (walk.differs(keyword)) {
+      const direction = walk.direction(
+        [before.document.part(from ?? true)],
+        [after.document.part(to ?? true)],
+      );
+      walk.limit(keyword, direction, from, to, { kinds: direction === 'none' ? LIMIT : ADDITIONAL });
+    }
+  }
+}

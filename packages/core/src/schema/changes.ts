@@ -1,0 +1,242 @@
+import { JsonObject, type JsonValue } from '../json/index.ts';
+import { APPLIED, alternatives, applied, items } from './changes-applied.ts';
+import { additional, properties, required } from './changes-objects.ts';
+import type { Part } from './document.ts';
+import { reachable } from './pairs.ts';
+import { atName, ROOT } from './place.ts';
+import type { ChangeKind, SchemaChange } from './sentence.ts';
+import { typeWords } from './value.ts';
+import { keywordKind } from './view.ts';
+import { firstPair, type Handler, type Kinds, Walk } from './walk.ts';
+
+/**
+ * Every difference between two schemas, outer ones first, in the order of the new schema. Never recurses. Whatever the
+ * two say differently is told at least once, if only as a keyword that changed.
+ */
+export function schemaChanges(before: Part, after: Part, steps: number): SchemaChange[] {
+  const walk = new Walk(HANDLERS, steps);
+  walk.go(firstPair(before, after));
+  definitions(walk, before, after);
+  return walk.changes();
+}
+
+/** Keywords that are judged together, since one can stand for the other. */
+const LIMITS: readonly (readonly string[])[] = [
+  ['minimum', 'exclusiveMinimum'],
+  ['maximum', 'exclusiveMaximum'],
+  ['multipleOf'],
+  ['minLength'],
+  ['maxLength'],
+  ['pattern'],
+  ['format'],
+  ['minItems'],
+  ['maxItems'],
+  ['uniqueItems'],
+  ['minProperties'],
+  ['maxProperties'],
+  ['dependentRequired', 'dependencies'],
+];
+
+/** In this order: what an earlier one has covered, a later one leaves alone. */
+const HANDLERS: readonly Handler[] = [
+  { handle: annotations },
+  { handle: notUnderstood },
+  { handle: reference, keywords: ['$ref'] },
+  { handle: union, keywords: ['anyOf', 'oneOf'] },
+  { handle: types, keywords: ['type'] },
+  { handle: values, keywords: ['enum', 'const'] },
+  ...LIMITS.map((keywords) => ({ handle: (walk: Walk) => walk.leaf(keywords), keywords })),
+  { handle: required, keywords: ['required'] },
+  { handle: properties, keywords: ['properties', 'patternProperties', 'dependentSchemas'] },
+  { handle: additional, keywords: ['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems'] },
+  { handle: items, keywords: ['items', 'prefixItems', 'additionalItems'] },
+  { handle: applied, keywords: APPLIED },
+  { handle: alternatives, keywords: ['allOf', 'anyOf', 'oneOf'] },
+];
+
+const ANNOTATION_KINDS: ReadonlyMap<string, ChangeKind> = new Map([
+  ['description', 'description-changed'],
+  ['default', 'default-changed'],
+]);
+
+function annotations(walk: Walk): void {
+  const { before, after } = walk.pair;
+  for (const keyword of walk.keywords()) {
+    const kinds = [keywordKind(before, keyword), keywordKind(after, keyword)];
+    if (!kinds.includes('annotation')) continue;
+    walk.cover(keyword);
+    if (DEFINITIONS.includes(keyword)) definitionNames(walk, keyword);
+    else if (walk.pair.annotations && walk.differs(keyword)) {
+      const kind = ANNOTATION_KINDS.get(keyword) ?? 'annotation-changed';
+      const [was, is] = [walk.old.get(keyword), walk.now.get(keyword)];
+      walk.report({ kind, keyword, before: was, after: is, direction: 'none' });
+    }
+  }
+  const [was, is] = [before.document.dialect, after.document.dialect];
+  if (was === is || before !== before.document.root || after !== after.document.root) return;
+  walk.report({
+    kind: 'dialect-changed',
+    keyword: '$schema',
+    before: was ?? null,
+    after: is ?? null,
+    direction: 'unknown',
+  });
+}
+
+/** Definitions that are there on one side only; those on both sides are compared where they are referred to. */
+function definitionNames(walk: Walk, keyword: string): void {
+  const [had, has] = [mapOf(walk.pair.before, keyword), mapOf(walk.pair.after, keyword)];
+  const change = (kind: ChangeKind, name: string, before?: JsonValue, after?: JsonValue) => {
+    const place = { ...walk.named(keyword, name), argument: walk.pair.place.argument };
+    walk.report({ kind, keyword: name, before, after, direction: 'none', place });
+  };
+  for (const [name, node] of has) if (!had.has(name)) change('definition-added', name, undefined, node);
+  for (const [name, node] of had) if (!has.has(name)) change('definition-removed', name, node);
+}
+
+/** Keywords of another dialect, and those that no dialect knows. */
+function notUnderstood(walk: Walk): void {
+  const { before, after } = walk.pair;
+  for (const keyword of walk.keywords()) {
+    const kinds = [keywordKind(before, keyword), keywordKind(after, keyword)];
+    const unknown = kinds.includes('unknown');
+    if ((!unknown && !kinds.includes('foreign')) || walk.covers(keyword)) continue;
+    // What is known to one of the two dialects is compared like everything else.
+    if (!unknown && kinds.includes('known')) continue;
+    walk.cover(keyword);
+    if (!walk.differs(keyword)) continue;
+    const kind = unknown ? 'unknown-keyword-changed' : 'unsupported-keyword-changed';
+    const [was, is] = [walk.old.get(keyword), walk.now.get(keyword)];
+    walk.report({ kind, keyword, before: was, after: is, direction: 'unknown' });
+  }
+}
+
+/** Follows references. Where one stands for the whole of a schema, what it leads to is compared instead. */
+function reference(walk: Walk): void {
+  const { before, after, place } = walk.pair;
+  const [from, to] = [walk.old.get('$ref'), walk.now.get('$ref')];
+  if (from === undefined && to === undefined) return;
+  walk.cover('$ref');
+  const [target, next] = [follow(before, from), follow(after, to)];
+  const lost = (from !== undefined && target === undefined) || (to !== undefined && next === undefined);
+  const same = !walk.differs('$ref');
+  if (lost) {
+    const kind = same ? 'reference-unresolved' : 'reference-changed';
+    walk.report({ kind, keyword: '$ref', before: from, after: to, direction: 'unknown' });
+    return;
+  }
+  if (target !== undefined && next !== undefined) {
+    if (!same)
+      walk.report({ kind: 'reference-changed', keyword: '$ref', before: from, after: to, direction: 'none' });
+    walk.descend(target, next, { path: pathOf(to as string), argument: place.argument });
+    return;
+  }
+  const alone = target === undefined ? isAlone(after, walk.now) : isAlone(before, walk.old);
+  const direction = alone ? 'none' : walk.direction([before], [after]);
+  walk.report({ kind: 'reference-changed', keyword: '$ref', before: from, after: to, direction });
+  if (!alone) return;
+  walk.cover(...walk.keywords());
+  walk.descend(target ?? before, next ?? after, place, 'plain', false);
+}
+
+function follow(part: Part, reference: JsonValue | undefined): Part | undefined {
+  return typeof reference === 'string' ? part.document.resolve(reference) : undefined;
+}
+
+/** Whether a schema says nothing but one keyword, annotations aside. */
+function isAlone(part: Part, node: JsonObject, only = '$ref'): boolean {
+  return node.keys.every((keyword) => keyword === only || keywordKind(part, keyword) === 'annotation');
+}
+
+function pathOf(reference: string): string {
+  const path = decodeURIComponent(reference.slice(reference.indexOf('#') + 1));
+  return path === '' || path.startsWith('/') ? path : `#${path}`;
+}
+
+const TYPE: Kinds = ['type-narrowed', 'type-widened', 'type-changed'];
+
+/** A schema that has become nothing but a list of alternatives, or was one: told as a change of type. */
+function union(walk: Walk): void {
+  const { before, after } = walk.pair;
+  for (const keyword of ['anyOf', 'oneOf']) {
+    if (walk.old.has(keyword) === walk.now.has(keyword)) continue;
+    const [part, node] = walk.now.has(keyword) ? [after, walk.now] : [before, walk.old];
+    if (!isAlone(part, node, keyword)) continue;
+    const direction = walk.direction([before], [after]);
+    const words = [before, after].map((side) => typeWords(walk.prover.together([side])?.types ?? 0));
+    const [was, is] = [typeValue(walk.old, words[0]!), typeValue(walk.now, words[1]!)];
+    if (words[0]!.join() === words[1]!.join())
+      walk.limit(keyword, direction, walk.old.get(keyword), walk.now.get(keyword));
+    else walk.limit(keyword, direction, was, is, { kinds: TYPE });
+    walk.cover(...walk.keywords());
+  }
+}
+
+function typeValue(node: JsonObject, words: readonly string[]): JsonValue {
+  return node.get('type') ?? [...words];
+}
+
+function types(walk: Walk): void {
+  if (walk.covers('type') || !walk.differs('type')) return;
+  walk.cover('type');
+  const { before, after } = walk.pair;
+  const [was, is] = [walk.old.get('type'), walk.now.get('type')];
+  const only = (part: Part, type: JsonValue | undefined) =>
+    part.document.make(type === undefined ? {} : { type });
+  const direction = walk.direction([only(before, was)], [only(after, is)]);
+  // The same types in another order are no change.
+  if (direction !== 'none') walk.limit('type', direction, was, is, { kinds: TYPE });
+}
+
+function values(walk: Walk): void {
+  if (walk.covers('enum')) return;
+  const { before, after } = walk.pair;
+  const [had, has] = [before.view.values, after.view.values];
+  if (had === undefined || has === undefined) {
+    walk.leaf(['enum']);
+    walk.leaf(['const']);
+    return;
+  }
+  walk.cover('enum', 'const');
+  const gone = [...had].filter(([key]) => !has.has(key)).map(([, value]) => value);
+  const come = [...has].filter(([key]) => !had.has(key)).map(([, value]) => value);
+  if (gone.length === 0 && come.length === 0) return;
+  const direction = walk.direction(...walk.cut(['enum', 'const']));
+  if (walk.old.has('const') && walk.now.has('const')) {
+    const [was, is] = [walk.old.get('const'), walk.now.get('const')];
+    walk.report({ kind: 'const-changed', keyword: 'const', before: was, after: is, direction });
+    return;
+  }
+  const keyword = walk.now.has('enum') ? 'enum' : 'const';
+  const certain = direction !== 'none' && direction !== 'unknown';
+  if (gone.length > 0) {
+    walk.report({ kind: 'enum-removed', keyword, before: gone, direction: certain ? 'less' : direction });
+  }
+  if (come.length > 0) {
+    walk.report({ kind: 'enum-added', keyword, after: come, direction: certain ? 'more' : direction });
+  }
+}
+
+const DEFINITIONS: readonly string[] = ['$defs', 'definitions'];
+
+/** Definitions that no reference led to: what they say still stands in the schema and is read. */
+function definitions(walk: Walk, before: Part, after: Part): void {
+  const used = new Set([...reachable(before), ...reachable(after)]);
+  for (const keyword of DEFINITIONS) {
+    const [had, has] = [mapOf(before, keyword), mapOf(after, keyword)];
+    for (const name of has.keys) {
+      const [from, to] = [had.get(name), has.get(name)!];
+      if (from === undefined) continue;
+      const [x, y] = [before.document.part(from), after.document.part(to)];
+      if (walk.hasSeen(x, y)) continue;
+      const { path } = atName(ROOT, keyword, name);
+      const effect = used.has(x) || used.has(y) ? 'unclear' : 'unused';
+      walk.go({ before: x, after: y, place: { path, argument: '' }, effect, annotations: true });
+    }
+  }
+}
+
+function mapOf({ node }: Part, keyword: string): JsonObject {
+  const map = node instanceof JsonObject ? node.get(keyword) : undefined;
+  return map instanceof JsonObject ? map : new JsonObject();
+}

@@ -1,0 +1,207 @@
+import { JsonObject, type JsonValue } from '../json/index.ts';
+import { readView } from './read.ts';
+import type { View } from './view.ts';
+
+/** The dialects whose keywords are known; a schema that names none is 2020-12, as MCP has it. */
+export type Dialect = '2020-12' | '2019-09' | 'draft-07';
+
+const DIALECTS: ReadonlyMap<string, Dialect> = new Map([
+  ['https://json-schema.org/draft/2020-12/schema', '2020-12'],
+  ['https://json-schema.org/draft/2019-09/schema', '2019-09'],
+  ['http://json-schema.org/draft-07/schema', 'draft-07'],
+  ['https://json-schema.org/draft-07/schema', 'draft-07'],
+]);
+
+/** Keywords whose value maps names to schemas. */
+export const SCHEMA_MAPS: ReadonlySet<string> = new Set([
+  'properties',
+  'patternProperties',
+  'dependentSchemas',
+  'dependencies',
+  '$defs',
+  'definitions',
+]);
+/** Keywords whose value is data and holds no schema. */
+const DATA: ReadonlySet<string> = new Set([
+  'enum',
+  'const',
+  'default',
+  'examples',
+  'required',
+  'dependentRequired',
+]);
+
+/** A schema at its place in a document. There is one part for each node, so parts can be compared. */
+export interface Part {
+  readonly id: string;
+  readonly document: SchemaDocument;
+  readonly node: JsonValue;
+  /** What its keywords say. */
+  readonly view: View;
+}
+
+/** How the keyword `format` is taken. */
+export type Formats = 'annotate' | 'assert';
+
+/** A schema as a whole: its dialect, and where its references lead. */
+export class SchemaDocument {
+  readonly name: string;
+  readonly root: Part;
+  /** Undefined for one that is not known: then nothing can be said of any part. */
+  readonly dialect: Dialect | undefined;
+  readonly formats: Formats;
+  readonly #parts = new Map<JsonValue, Part>();
+  readonly #types = new Map<string, Part>();
+  readonly #negations = new Map<Part, Part>();
+  readonly #anchors: ReadonlyMap<string, JsonValue | undefined>;
+  readonly #embedded: boolean;
+  readonly #id: string | undefined;
+
+  constructor(name: string, schema: JsonValue, formats: Formats = 'annotate') {
+    this.name = name;
+    this.formats = formats;
+    this.dialect = dialectOf(schema);
+    const { anchors, ids } = landmarks(schema);
+    this.#anchors = anchors;
+    const id = schema instanceof JsonObject ? schema.get('$id') : undefined;
+    this.#id = typeof id === 'string' && !id.startsWith('#') ? withoutFragment(id) : undefined;
+    this.#embedded = ids.length > (this.#id === undefined ? 0 : 1);
+    this.root = this.part(schema);
+  }
+
+  part(node: JsonValue): Part {
+    const known = this.#parts.get(node);
+    if (known !== undefined) return known;
+    let view: View | undefined;
+    const part: Part = {
+      id: `${this.name}${this.#parts.size}`,
+      document: this,
+      node,
+      get view() {
+        view ??= readView(part);
+        return view;
+      },
+    };
+    this.#parts.set(node, part);
+    return part;
+  }
+
+  /** The schema that accepts every value of a type and nothing else. */
+  ofType(word: string): Part {
+    const known = this.#types.get(word) ?? this.make({ type: word });
+    this.#types.set(word, known);
+    return known;
+  }
+
+  /** The schema that accepts what another refuses. */
+  negation(part: Part): Part {
+    const known = this.#negations.get(part) ?? this.make({ not: part.node });
+    this.#negations.set(part, known);
+    return known;
+  }
+
+  /** A schema of our own that stands in this document. */
+  make(members: Readonly<Record<string, JsonValue>>): Part {
+    return this.part(JsonObject.from(Object.entries(members)));
+  }
+
+  /**
+   * Where a reference leads, or undefined: it leaves the document, names nothing, or cannot be followed safely because
+   * the document embeds others under their own `$id`.
+   */
+  resolve(reference: string): Part | undefined {
+    if (this.#embedded) return undefined;
+    const local =
+      this.#id !== undefined && withoutFragment(reference) === this.#id
+        ? reference.slice(this.#id.length)
+        : reference;
+    if (local !== '' && !local.startsWith('#')) return undefined;
+    let fragment: string;
+    try {
+      fragment = decodeURIComponent(local.slice(1));
+    } catch {
+      return undefined;
+    }
+    const node =
+      fragment === '' || fragment.startsWith('/')
+        ? nodeAt(this.root.node, fragment)
+        : this.#anchors.get(fragment);
+    return node instanceof JsonObject || typeof node === 'boolean' ? this.part(node) : undefined;
+  }
+}
+
+function dialectOf(schema: JsonValue): Dialect | undefined {
+  const named = schema instanceof JsonObject ? schema.get('$schema') : undefined;
+  if (named === undefined) return '2020-12';
+  return typeof named === 'string' ? DIALECTS.get(named.replace(/#$/, '')) : undefined;
+}
+
+function withoutFragment(uri: string): string {
+  const hash = uri.indexOf('#');
+  return hash < 0 ? uri : uri.slice(0, hash);
+}
+
+/** RFC 6901. */
+function nodeAt(root: JsonValue, path: string): JsonValue | undefined {
+  let node: JsonValue | undefined = root;
+  for (const token of path.split('/').slice(1)) {
+    const key = token.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (node instanceof JsonObject) node = node.get(key);
+    else if (Array.isArray(node) && /^(?:0|[1-9]\d*)$/.test(key)) node = node[Number(key)];
+    else return undefined;
+  }
+  return node;
+}
+
+/** Every object in which keywords may stand, in no special order. Never recurses. */
+export function* schemaObjects(schema: JsonValue): Generator<JsonObject> {
+  const open: JsonValue[] = [schema];
+  // One by one: a list can be longer than a call takes arguments.
+  const enter = (values: readonly JsonValue[]) => {
+    for (const value of values) if (value instanceof JsonObject || Array.isArray(value)) open.push(value);
+  };
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (Array.isArray(node)) enter(node);
+    if (!(node instanceof JsonObject)) continue;
+    yield node;
+    for (const [keyword, value] of node) {
+      if (DATA.has(keyword)) continue;
+      enter(SCHEMA_MAPS.has(keyword) && value instanceof JsonObject ? value.values : [value]);
+    }
+  }
+}
+
+/** The names that references can aim at; one that stands twice leads nowhere. */
+function landmarks(schema: JsonValue) {
+  const anchors = new Map<string, JsonValue | undefined>();
+  const ids: string[] = [];
+  const mark = (name: string, node: JsonObject) => anchors.set(name, anchors.has(name) ? undefined : node);
+  for (const node of schemaObjects(schema)) {
+    for (const keyword of ['$anchor', '$dynamicAnchor']) {
+      const name = node.get(keyword);
+      if (typeof name === 'string') mark(name, node);
+    }
+    const id = node.get('$id');
+    if (typeof id === 'string' && id.startsWith('#')) mark(id.slice(1), node);
+    else if (typeof id === 'string') ids.push(id);
+  }
+  return { anchors, ids };
+}
+
+/**
+ * The references of a schema that lead out of it, sorted, each once: to the network, to a file, to anything that is
+ * neither `#…` nor the `$id` of a schema inside. What such a schema accepts depends on what the other place says at
+ * that moment; nothing here ever fetches it.
+ */
+export function remoteReferences(schema: JsonValue): string[] {
+  const ids = new Set(landmarks(schema).ids.map(withoutFragment));
+  const remote = new Set<string>();
+  for (const node of schemaObjects(schema)) {
+    for (const keyword of ['$ref', '$dynamicRef', '$recursiveRef']) {
+      const reference = node.get(keyword);
+      if (typeof reference !== 'string' || reference === '' || reference.startsWith('#')) continue;
+      if (!ids.has(withoutFragment(reference))) remote.add(reference);
+    }
+  }
+  return [...remote].sort();
+}

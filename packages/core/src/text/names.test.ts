@@ -1,0 +1,101 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { PROTOTYPES } from './confusables.ts';
+import { confusable, mixedScript, scripts, skeleton } from './index.ts';
+
+describe('confusable', () => {
+  test.each([
+    ['Cyrillic a', 'pаypal', 'paypal'],
+    ['capital i for l', 'paypaI', 'paypal'],
+    ['one for l', 'fi1e', 'file'],
+    ['zero for o', 'g0ogle', 'google'],
+    ['rn for m', 'modern', 'modem'],
+    ['vv for w', 'vvrite', 'write'],
+    ['case', 'READ_FILE', 'read_file'],
+    ['separators', 'read-file', 'read_file'],
+    ['dots', 'read.file', 'read_file'],
+    ['a dash that is none', 'read\u2010file', 'read-file'],
+    ['fullwidth', 'ｒｅａｄ', 'read'],
+    ['mathematical', '𝓻𝕖𝖆𝚍', 'read'],
+    ['Greek', 'ΑΒΕΗΙΚΜΝΟΡΤΥΧΖ', 'ABEHIKMNOPTYXZ'],
+    ['Cyrillic capitals', 'АВСЕНКМОРТХ', 'ABCEHKMOPTX'],
+    ['Armenian', 'օռհսց', 'onhug'],
+    ['Cherokee', 'ᎠᎡᎢᏀᎻᎳ', 'DRTGHW'],
+    ['lunate sigma', 'Ϲode', 'Code'],
+    ['an invisible character', 're\u200bad', 'read'],
+    ['a ligature', 'ﬁle', 'file'],
+    ['an accent on a look-alike', 'е\u0301', 'é'],
+    ['a tag behind', 'read\u{e0041}', 'read'],
+  ])('%s', (_, a, b) => {
+    expect(skeleton(a)).toBe(skeleton(b));
+    expect(confusable(a, b)).toBe(true);
+  });
+
+  test.each([
+    ['read_file', 'write_file'],
+    ['cafe', 'café'],
+    ['a', 'b'],
+    ['read', 'reed'],
+    ['5', 'S'],
+    ['東京', '京東'],
+  ])('%s is not taken for %s', (a, b) => {
+    expect(confusable(a, b)).toBe(false);
+  });
+
+  test('a name is not confusable with itself', () => {
+    expect(confusable('read', 'read')).toBe(false);
+  });
+
+  test('every look-alike of the table has the skeleton of the character it stands for', () => {
+    for (const [character, target] of PROTOTYPES) expect(skeleton(character)).toBe(skeleton(target));
+    expect(PROTOTYPES.size).toBe(381);
+  });
+
+  test('a skeleton is its own skeleton, and case and invisible characters never count', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 12 }), (text) => {
+        expect(skeleton(skeleton(text))).toBe(skeleton(text));
+        expect(skeleton(Array.from(text).join('\u200b'))).toBe(skeleton(text));
+      }),
+      { numRuns: 1000 },
+    );
+    fc.assert(
+      fc.property(fc.string({ maxLength: 20 }), (ascii) => {
+        expect(skeleton(ascii.toUpperCase())).toBe(skeleton(ascii));
+      }),
+    );
+  });
+});
+
+describe('scripts', () => {
+  test.each([
+    ['read_file_2', ['Latin'], false],
+    ['pаypal', ['Cyrillic', 'Latin'], true],
+    ['Ελλάδα', ['Greek'], false],
+    ['αlpha', ['Greek', 'Latin'], true],
+    ['東京タワーのそば', ['Han', 'Hiragana', 'Katakana'], false],
+    ['한국漢字', ['Han', 'Hangul'], false],
+    ['漢ㄅ', ['Bopomofo', 'Han'], false],
+    ['한の', ['Hangul', 'Hiragana'], true],
+    ['漢a', ['Han', 'Latin'], true],
+    ['ー', ['Hiragana', 'Katakana'], false],
+    ['カー', ['Katakana'], false],
+    ['१२', ['Devanagari', 'Dogra', 'Kaithi', 'Mahajani'], false],
+    ['123-👍…', [], false],
+    ['', [], false],
+    ['e\u0301', ['Latin'], false],
+  ])('%s is written in %j', (text, names, mixed) => {
+    expect(scripts(text)).toEqual(names);
+    expect(mixedScript(text)).toBe(mixed);
+  });
+
+  test('every letter that the engine knows has a script here', () => {
+    const letters = /[\p{Script=Common}\p{Script=Inherited}\p{Script=Unknown}]/u;
+    let without = 0;
+    for (let point = 0x80; point <= 0x10ffff; point += point < 0x20000 ? 7 : 991) {
+      const character = String.fromCodePoint(point);
+      if (!letters.test(character) && /\p{L}/u.test(character) && scripts(character).length === 0) without++;
+    }
+    expect(without).toBe(0);
+  });
+});
