@@ -361,6 +361,20 @@ describe('each change by its place', () => {
     ]);
   });
 
+  test('a definition further inside that nothing refers to is read too', () => {
+    const schema = (description: string) => object({ o: { $defs: { t: { description } } } });
+    expect(places(schema('x'), schema('y'))).toEqual([['description-changed', '/properties/o/$defs/t', 'o']]);
+  });
+
+  test('what became alternatives is there as a whole', () => {
+    const [change] = changes(
+      a(string),
+      a({ anyOf: [{ ...string, description: 'hidden' }, { type: 'null' }] }),
+    );
+    expect(change!.kind).toBe('type-widened');
+    expect(stringify(change!.after)).toContain('hidden');
+  });
+
   test('a reference in place of what it leads to is no other change', () => {
     const inline = a({ ...string, description: 'd' });
     const referred = { ...a({ $ref: '#/$defs/s', description: 'd' }), $defs: { s: string } };

@@ -3,7 +3,6 @@ import { APPLIED, alternatives, applied, items } from './changes-applied.ts';
 import { additional, properties, required } from './changes-objects.ts';
 import type { Part } from './document.ts';
 import { reachable } from './pairs.ts';
-import { atName, ROOT } from './place.ts';
 import type { ChangeKind, SchemaChange } from './sentence.ts';
 import { typeWords } from './value.ts';
 import { keywordKind } from './view.ts';
@@ -83,15 +82,26 @@ function annotations(walk: Walk): void {
   });
 }
 
-/** Definitions that are there on one side only; those on both sides are compared where they are referred to. */
+/** Definitions: one that only one side has is told; one that both have is compared where something refers to it. */
 function definitionNames(walk: Walk, keyword: string): void {
-  const [had, has] = [mapOf(walk.pair.before, keyword), mapOf(walk.pair.after, keyword)];
-  const change = (kind: ChangeKind, name: string, before?: JsonValue, after?: JsonValue) => {
-    const place = { ...walk.named(keyword, name), argument: walk.pair.place.argument };
-    walk.report({ kind, keyword: name, before, after, direction: 'none', place });
-  };
-  for (const [name, node] of has) if (!had.has(name)) change('definition-added', name, undefined, node);
-  for (const [name, node] of had) if (!has.has(name)) change('definition-removed', name, node);
+  const { before, after, place } = walk.pair;
+  const [had, has] = [mapOf(walk.old, keyword), mapOf(walk.now, keyword)];
+  for (const name of new Set([...has.keys, ...had.keys])) {
+    const [from, to] = [had.get(name), has.get(name)];
+    const where = { path: walk.named(keyword, name).path, argument: place.argument };
+    if (from !== undefined && to !== undefined) {
+      walk.later.push({
+        ...walk.pair,
+        before: before.document.part(from),
+        after: after.document.part(to),
+        place: where,
+        annotations: true,
+      });
+      continue;
+    }
+    const kind = from === undefined ? 'definition-added' : 'definition-removed';
+    walk.report({ kind, keyword: name, before: from, after: to, direction: 'none', place: where });
+  }
 }
 
 /** Keywords of another dialect, and those that no dialect knows. */
@@ -163,17 +173,16 @@ function union(walk: Walk): void {
     const [part, node] = walk.now.has(keyword) ? [after, walk.now] : [before, walk.old];
     if (!isAlone(part, node, keyword)) continue;
     const direction = walk.direction([before], [after]);
-    const words = [before, after].map((side) => typeWords(walk.prover.together([side])?.types ?? 0));
-    const [was, is] = [typeValue(walk.old, words[0]!), typeValue(walk.now, words[1]!)];
-    if (words[0]!.join() === words[1]!.join())
-      walk.limit(keyword, direction, walk.old.get(keyword), walk.now.get(keyword));
-    else walk.limit(keyword, direction, was, is, { kinds: TYPE });
+    const [was, is] = [wordsFor(walk, before, walk.old), wordsFor(walk, after, walk.now)];
+    const said = was === is ? {} : { kinds: TYPE, said: [was, is] as const };
+    walk.limit(keyword, direction, before.node, after.node, said);
     walk.cover(...walk.keywords());
   }
 }
 
-function typeValue(node: JsonObject, words: readonly string[]): JsonValue {
-  return node.get('type') ?? [...words];
+function wordsFor(walk: Walk, part: Part, node: JsonObject): string {
+  const type = node.get('type');
+  return typeof type === 'string' ? type : typeWords(walk.prover.together([part])?.types ?? 0).join(' or ');
 }
 
 function types(walk: Walk): void {
@@ -222,21 +231,13 @@ const DEFINITIONS: readonly string[] = ['$defs', 'definitions'];
 /** Definitions that no reference led to: what they say still stands in the schema and is read. */
 function definitions(walk: Walk, before: Part, after: Part): void {
   const used = new Set([...reachable(before), ...reachable(after)]);
-  for (const keyword of DEFINITIONS) {
-    const [had, has] = [mapOf(before, keyword), mapOf(after, keyword)];
-    for (const name of has.keys) {
-      const [from, to] = [had.get(name), has.get(name)!];
-      if (from === undefined) continue;
-      const [x, y] = [before.document.part(from), after.document.part(to)];
-      if (walk.hasSeen(x, y)) continue;
-      const { path } = atName(ROOT, keyword, name);
-      const effect = used.has(x) || used.has(y) ? 'unclear' : 'unused';
-      walk.go({ before: x, after: y, place: { path, argument: '' }, effect, annotations: true });
-    }
+  for (const pair of walk.later) {
+    if (walk.hasSeen(pair.before, pair.after)) continue;
+    walk.go({ ...pair, effect: used.has(pair.before) || used.has(pair.after) ? 'unclear' : 'unused' });
   }
 }
 
-function mapOf({ node }: Part, keyword: string): JsonObject {
-  const map = node instanceof JsonObject ? node.get(keyword) : undefined;
+function mapOf(node: JsonObject, keyword: string): JsonObject {
+  const map = node.get(keyword);
   return map instanceof JsonObject ? map : new JsonObject();
 }

@@ -32,6 +32,8 @@ export interface Finding {
   readonly former?: string | undefined;
   readonly before?: JsonValue | undefined;
   readonly after?: JsonValue | undefined;
+  /** What the sentence says in place of the values. */
+  readonly said?: readonly [before: string, after: string];
   readonly direction: Direction;
   readonly place?: Place;
 }
@@ -69,6 +71,8 @@ export interface Handler {
 /** Goes through two schemas side by side, pair by pair, and collects what differs. */
 export class Walk {
   readonly prover: Prover;
+  /** Pairs that are compared in the end, if nothing has led to them. */
+  readonly later: Pair[] = [];
   /** The pair at hand, as objects of keywords. */
   pair!: Pair;
   old!: JsonObject;
@@ -187,7 +191,7 @@ export class Walk {
     direction: Direction,
     before: JsonValue | undefined,
     after: JsonValue | undefined,
-    more: { readonly kinds?: Kinds; readonly place?: Place; readonly former?: string | undefined } = {},
+    more: Partial<Pick<Finding, 'place' | 'former' | 'said'>> & { readonly kinds?: Kinds } = {},
   ): void {
     const { kinds = LIMIT, ...rest } = more;
     const kind = direction === 'less' ? kinds[0] : direction === 'more' ? kinds[1] : kinds[2];
@@ -254,14 +258,18 @@ function keyOf({ before, after, place, annotations }: Pair): string {
 }
 
 function change(found: Finding, at: Place, effect: Effect): SchemaChange {
-  const { kind, keyword, former, before, after } = found;
+  const { kind, keyword, former, before, after, said } = found;
   const { path, argument } = found.place ?? at;
   return {
     ...{ kind, path, argument, keyword },
     ...(before === undefined ? {} : { before }),
     ...(after === undefined ? {} : { after }),
     direction: ANNOTATION_KINDS.has(kind) ? 'none' : told(found.direction, effect),
-    message: sentence({ kind, argument, keyword, former: former ?? keyword, before, after }),
+    message: sentence({
+      ...{ kind, argument, keyword, former: former ?? keyword },
+      before: said?.[0] ?? before,
+      after: said?.[1] ?? after,
+    }),
   };
 }
 

@@ -4,12 +4,11 @@
  * The boundary: what can stand in an identifier and be taken for ASCII by a reader of Latin script. That is Latin
  * phonetic letters and small capitals, Greek, Coptic, Cyrillic, Armenian, Cherokee, Lisu, Georgian, a few Hebrew,
  * Arabic and Canadian syllabic letters, digits of other scripts that look like `0` or `1`, dashes, dots, bars,
- * slashes and colons.
- * Fullwidth, mathematical, circled, superscript and Roman-numeral forms are not here, because NFKD undoes them.
- * Letters with accents are not here: they can be told apart. Look-alikes inside other scripts (two Han or two Arabic
- * letters) are not covered. The choice follows UTS #39 where both speak, and adds small letters that look like Latin
- * small capitals (Cyrillic ve, en, te), since names are compared without case. Historic scripts (Old Italic, Warang
- * Citi, Miao) and musical or alchemical symbols are left out.
+ * slashes and colons. Fullwidth, mathematical, circled, superscript and Roman-numeral forms are not here, because NFKD
+ * undoes them; nor are letters with accents, which can be told apart; nor historic scripts (Old Italic, Warang Citi,
+ * Miao), musical and alchemical symbols; nor look-alikes inside other scripts (two Han or two Arabic letters). The
+ * choice follows UTS #39 where both speak, and adds letters that look like Latin small capitals (Cyrillic ve, en, te),
+ * since names are compared without case.
  */
 const TABLE: Readonly<Record<string, string>> = {
   A: '0391 0410 13aa 15c5 a4ee',
