@@ -1,0 +1,228 @@
+import { keyId, type PublicKey, type Signer, toBase64url, toUtf8, verify } from '../crypto/index.ts';
+import { BullaError, pointer } from '../error.ts';
+import { JsonNumber, type JsonObject, type JsonValue, parse, stringify } from '../json/index.ts';
+import { anyObject, type Check, integer, list, record, text, word } from './checks.ts';
+import { identifier } from './envelope.ts';
+import { invalid, type Jws, parseJws, signingInput, signPayload, writeJws } from './jws.ts';
+import { type Limits, parseStrictly } from './strict.ts';
+
+// The Authorization Object, which the specification leaves open: claims with the names of RFC 7519, and two of the
+// envelope's, signed as a JWS by one or several keys.
+
+/** How an approval came about; capsules call the first one `human_approved`. */
+export type ApprovalHow = 'human' | 'policy' | 'escalated';
+
+/** Who approved. It is as good as the signatures over it, and counts for nothing by itself. */
+export interface Approval {
+  readonly who: string;
+  /** Unix time in seconds. */
+  readonly when: number;
+  readonly how: ApprovalHow;
+  /** The steps of the capsule's `authority.chain`, as they stand there. */
+  readonly chain: readonly JsonObject[];
+}
+
+/** What an authorization says. */
+export interface Authorization {
+  /** Who issues it. */
+  readonly iss: string;
+  /** Who may act: the envelope's `actor.caller`. */
+  readonly sub: string;
+  /** The ledger that will consume the nonce; no other may. */
+  readonly aud: string;
+  readonly tenant_id: string;
+  readonly exec_hash: string;
+  /** The first second (Unix time) at which it holds. */
+  readonly nbf: number;
+  /** The first second at which it no longer holds (RFC 7519 §4.1.4). */
+  readonly exp: number;
+  /** The id of this authorization. */
+  readonly jti: string;
+  readonly approvals: readonly Approval[];
+}
+
+/** The same before it is written; the steps of a chain may be plain objects. */
+export interface AuthorizationClaims extends Omit<Authorization, 'approvals'> {
+  readonly approvals: readonly (Omit<Approval, 'chain'> & {
+    readonly chain: readonly (JsonObject | { readonly [name: string]: unknown })[];
+  })[];
+}
+
+/** A key that may sign authorizations, and the person who holds it. */
+export interface ApproverKey {
+  readonly key: PublicKey;
+  /** One name a person, however many keys the person has. */
+  readonly person: string;
+}
+
+declare const proof: unique symbol;
+
+/** An authorization of which every signature by a known key verified; only `openAuthorization` makes one. */
+export interface VerifiedAuthorization {
+  readonly claims: Authorization;
+  /** The distinct people who signed, in the order of their first signature. How many are needed, a policy says. */
+  readonly people: readonly string[];
+  /** The full ids of the keys that signed. */
+  readonly keyIds: readonly string[];
+  /** The ids that other signatures name. Those were not checked, and prove nothing. */
+  readonly unknown: readonly string[];
+  readonly [proof]: true;
+}
+
+/** Stands in every protected header, so that no signature made for another purpose passes for an authorization. */
+export const AUTHORIZATION_TYPE = 'bulla-authorization-v1';
+
+const HASH = {
+  pattern: /^(?:[0-9a-f]{64}|0x[0-9a-f]{64})$/,
+  what: 'hex digits, in the later draft after 0x',
+};
+const approval = record({
+  who: identifier,
+  when: integer(0),
+  how: word('human', 'policy', 'escalated'),
+  chain: list(anyObject, 0, 100),
+});
+
+/** The claims, all of which must be there. */
+export const claimFields: Readonly<Record<keyof Authorization, Check>> = {
+  iss: identifier,
+  sub: identifier,
+  aud: identifier,
+  tenant_id: identifier,
+  exec_hash: text(64, 66, HASH),
+  nbf: integer(0),
+  exp: integer(0),
+  jti: identifier,
+  approvals: list(approval, 1, 100),
+};
+const claimsSchema = record(claimFields);
+
+/** The claims of a parsed object. Throws `EE_AO_INVALID` with the path below `at`. */
+export function readClaims(value: JsonValue, at: readonly string[]): Authorization {
+  claimsSchema.run(value, at, (_, where, sentence) => {
+    throw new BullaError('EE_AO_INVALID', sentence, { path: pointer(where) });
+  });
+  const root = value as JsonObject;
+  const approvals = (root.get('approvals') as JsonObject[]).map((each) =>
+    Object.freeze({ ...fieldsOf(each), chain: each.get('chain') }),
+  );
+  const claims = Object.freeze({ ...fieldsOf(root), approvals: Object.freeze(approvals) });
+  const { nbf, exp } = claims as unknown as Authorization;
+  if (nbf >= exp) throw invalid('An authorization must begin before it expires.', [...at, 'exp']);
+  return claims as unknown as Authorization;
+}
+
+/** Members by name; the integers were checked to be safe. */
+function fieldsOf(object: JsonObject): Record<string, JsonValue | number> {
+  return Object.fromEntries(
+    [...object].map(([key, value]) => [key, value instanceof JsonNumber ? value.toNumber() : value]),
+  );
+}
+
+/**
+ * Writes an authorization that each of the signers signs. Rejects with `EE_AO_INVALID` for claims that
+ * `openAuthorization` would refuse and without signers, with `EE_AO_DUPLICATE_SIGNATURE` for two signers of one
+ * key, with the codes of signing (`EE_AO_ALG`, `EE_AO_SIGNATURE_INVALID`, `KEY_…`), with `VALUE_…` for what JSON
+ * cannot hold, and with whatever a signer fails with.
+ */
+export async function authorize(claims: AuthorizationClaims, signers: readonly Signer[]): Promise<string> {
+  // Not the canonical form: it would round long numbers in a chain. The bytes that are signed travel along.
+  const written = stringify(claims);
+  readClaims(parse(written), ['payload']);
+  const payload = toBase64url(toUtf8(written));
+  const signatures = [];
+  for (const signer of signers) signatures.push(await signPayload(payload, AUTHORIZATION_TYPE, signer));
+  return writeJws(payload, signatures, AUTHORIZATION_TYPE);
+}
+
+/**
+ * Adds a signature to an authorization, whose other signatures are kept unverified. Who signs reads the claims
+ * with `readAuthorization` first. Rejects as `readAuthorization` and `authorize` do.
+ */
+export async function addSignature(authorization: string | Uint8Array, signer: Signer): Promise<string> {
+  const { payload, signatures, bytes } = parseJws(authorization, AUTHORIZATION_TYPE);
+  claimsOf(bytes);
+  const added = await signPayload(payload, AUTHORIZATION_TYPE, signer);
+  return writeJws(payload, [...signatures, added], AUTHORIZATION_TYPE);
+}
+
+/** What an authorization claims, with nothing verified: for showing it. Throws as `openAuthorization` does of its form. */
+export function readAuthorization(authorization: string | Uint8Array, limits: Limits = {}): Authorization {
+  return claimsOf(parseJws(authorization, AUTHORIZATION_TYPE, limits).bytes);
+}
+
+function claimsOf(payload: Uint8Array): Authorization {
+  let value: JsonValue;
+  try {
+    value = parseStrictly(payload, {}, 'EE_AO_INVALID', 'The claims are not strict JSON');
+  } catch (cause) {
+    throw invalid((cause as BullaError).message, ['payload'], cause);
+  }
+  return readClaims(value, ['payload']);
+}
+
+export interface OpenOptions {
+  readonly keys: readonly ApproverKey[];
+  readonly limits?: Limits;
+}
+
+/**
+ * Opens an authorization that at least one known key signed. Throws with the path: the codes of its form
+ * (`EE_AO_INVALID`, `EE_AO_HEADER`, `EE_AO_ALG`, `EE_AO_DUPLICATE_SIGNATURE`), `EE_AO_ALG` when a header names
+ * another algorithm than the key has, `EE_AO_SIGNATURE_INVALID` when a known key's signature does not verify or no
+ * known key signed, `EE_AO_INVALID` for the claims, which are looked at only then, and `EE_AO_KEYS_AMBIGUOUS` when
+ * one key is given to two people. Says nothing of time, tenant, audience or envelope: `checkEnvelope` does.
+ */
+export function openAuthorization(
+  authorization: string | Uint8Array,
+  { keys, limits = {} }: OpenOptions,
+): VerifiedAuthorization {
+  const known = holders(keys);
+  const jws = parseJws(authorization, AUTHORIZATION_TYPE, limits);
+  const people = new Set<string>();
+  const keyIds: string[] = [];
+  const unknown: string[] = [];
+  for (const [i, { kid }] of jws.signatures.entries()) {
+    const holder = known.get(kid);
+    if (holder === undefined) {
+      unknown.push(kid);
+      continue;
+    }
+    checkSignature(jws, i, holder.key);
+    people.add(holder.person);
+    keyIds.push(kid);
+  }
+  if (keyIds.length === 0)
+    throw new BullaError('EE_AO_SIGNATURE_INVALID', 'No known key signed the authorization.', {
+      path: '/signatures',
+    });
+  const claims = claimsOf(jws.bytes);
+  const opened = { claims, people: [...people], keyIds, unknown };
+  return Object.freeze(opened) as unknown as VerifiedAuthorization;
+}
+
+function holders(keys: readonly ApproverKey[]): Map<string, ApproverKey> {
+  const known = new Map<string, ApproverKey>();
+  for (const holder of keys) {
+    const id = keyId(holder.key);
+    if (known.has(id) && known.get(id)!.person !== holder.person)
+      throw new BullaError('EE_AO_KEYS_AMBIGUOUS', 'One key is given to two people.');
+    known.set(id, holder);
+  }
+  return known;
+}
+
+function checkSignature(jws: Jws, index: number, key: PublicKey): void {
+  const { alg, protected: encoded, signature } = jws.signatures[index]!;
+  const at = ['signatures', index];
+  if (alg !== key.algorithm) {
+    throw new BullaError('EE_AO_ALG', `The header says ${alg}, but the key is of ${key.algorithm}.`, {
+      path: pointer([...at, 'protected', 'alg']),
+    });
+  }
+  if (!verify(key, signingInput(encoded, jws.payload), signature)) {
+    throw new BullaError('EE_AO_SIGNATURE_INVALID', 'The signature does not verify.', {
+      path: pointer([...at, 'signature']),
+    });
+  }
+}
