@@ -12,10 +12,14 @@ const BROWSER_PACKAGES = [
   '@noble/hashes/sha2.js',
   '@noble/hashes/sha3.js',
   '@noble/post-quantum/ml-dsa.js',
+  'arktype',
   'canonicalize',
   'fast-check',
   'fflate/browser',
   'lossless-json',
+  'valibot',
+  'zod',
+  'zod/mini',
 ];
 /** How much longer the property tests run than usual. */
 const provide = { soak: process.env.BULLA_SOAK === '1' ? 100 : 1 };

@@ -3,6 +3,7 @@ const BENCHES = {
   canon: async () => (await import('./canon.ts')).canon(),
   crypto: async () => (await import('./crypto.ts')).crypto(),
   capsule: async () => (await import('./capsule.ts')).capsule(),
+  lock: async () => (await import('./lock.ts')).lock(),
   log: async () => (await import('./log.ts')).log(),
   memory: async () => (await import('./memory.ts')).memory(),
   store: async () => (await import('./store.ts')).store(),

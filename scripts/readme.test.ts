@@ -34,7 +34,7 @@ describe('README.md', () => {
     },
   );
 
-  const [, start, chain] = blocks('sh') as [string, string, string];
+  const [, start, locks, chain] = blocks('sh') as [string, string, string, string];
   test.each(start.trimEnd().split('\n'))('$ %s', (line) => {
     const [command, expected] = line.split(/\s+# /) as [string, string | undefined];
     const { status, stdout } = spawnSync('sh', ['-c', command], { cwd: root, encoding: 'utf8', env });
@@ -42,7 +42,16 @@ describe('README.md', () => {
     if (expected !== undefined) expect(stdout).toBe(expected);
   });
 
-  test('the five minutes end as they say', () => {
+  test('the five minutes with a tool server end as they say', () => {
+    const { status, stdout } = spawnSync('sh', ['-e', '-c', locks], { cwd: root, encoding: 'utf8', env });
+    expect(status).toBe(0);
+    expect(stdout).toContain('19 tools');
+    expect(stdout).toContain('No drift: what was compared is as it was locked.');
+    expect(stdout).toContain('exit 1\n');
+    expect(stdout).toContain('CRITICAL  identity');
+  });
+
+  test('the five minutes with a chain end as they say', () => {
     const { status, stdout } = spawnSync('sh', ['-e', '-c', chain], { cwd: root, encoding: 'utf8', env });
     expect(status).toBe(0);
     expect(stdout.match(/good {2}2 records, unbroken from the first to the last/g)?.length).toBe(2);

@@ -46,8 +46,15 @@ describe('the program', () => {
   test('the demonstration runs', () => {
     const { status, stdout, stderr } = bulla(['demo']);
     expect([status, stderr]).toEqual([0, '']);
-    expect(stdout).toContain('refused The key "tool" occurs twice in one object. [JSON_DUPLICATE_KEY]');
-    expect(stdout).toContain('[NOTE_SIGNATURE_INVALID]');
+    expect(stdout).toContain('sees      read_text_file, list_directory, search_files\n');
+    expect(stdout).toContain('reads     allowed  Rent is due on Friday.\n');
+    expect(stdout).toMatch(
+      /writes {4}denied {3}Bulla: The tool "write_file" is not in the lock\..* \[GATEWAY_NOT_LOCKED\]\n/,
+    );
+    expect(stdout).toContain('on disk   Rent is due on Friday.\n');
+    expect(stdout).toContain('14        blocked  tool   tools/call secure-filesystem-server/write_file\n');
+    expect(stdout).toContain('chain     good: 16 records, every hash, link and signature\n');
+    expect(stdout).toContain('proof     record 14, the denial, is in a tree of 16: ');
   });
 
   test('colours follow NO_COLOR, FORCE_COLOR and the terminal', () => {

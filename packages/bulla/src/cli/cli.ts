@@ -1,8 +1,8 @@
 import { BullaError } from '@bulla/core/error';
 import { Command, CommanderError } from 'commander';
+import { COMPAT, checkCompat, compatExit } from './compat.ts';
 import { complain, EXIT, type Exit, errorDocument, exitOf, print } from './io.ts';
-
-declare const BULLA_VERSION: string;
+import { VERSION } from './version.ts';
 
 /** A command module: it adds its options and its action, which gives the exit code. */
 export interface CommandModule {
@@ -14,7 +14,7 @@ export type Run = <A extends unknown[]>(
 ) => (...args: A) => Promise<void>;
 
 /** Every command, in the order of the help text. Only the one that is called is loaded. */
-const COMMANDS: { name: string; summary: string; load(): Promise<CommandModule> }[] = [
+const COMMANDS: { name: string; alias?: string; summary: string; load(): Promise<CommandModule> }[] = [
   {
     name: 'canon',
     summary: 'write the canonical bytes of a JSON document',
@@ -30,6 +30,33 @@ const COMMANDS: { name: string; summary: string; load(): Promise<CommandModule> 
     name: 'lint',
     summary: 'tell where a document is hashed differently by others',
     load: () => import('./lint.ts'),
+  },
+  { name: 'scan', summary: 'show all that a tool server offers', load: () => import('./scan.ts') },
+  {
+    name: 'lock',
+    summary: 'pin all that a tool server offers in a lockfile',
+    load: () => import('./lock.ts'),
+  },
+  {
+    name: 'check',
+    summary: 'tell whether a server still is as it was locked',
+    load: () => import('./check.ts'),
+  },
+  {
+    name: 'diff',
+    summary: 'show what changed since a lock, or between two',
+    load: () => import('./diff.ts'),
+  },
+  {
+    name: 'keygen',
+    summary: 'make a pair of keys to sign lockfiles with',
+    load: () => import('./keygen.ts'),
+  },
+  { name: 'sign', summary: 'sign a lockfile', load: () => import('./sign.ts') },
+  {
+    name: 'bundle',
+    summary: 'pack a signed lock to hand on, and verify such a bundle',
+    load: () => import('./bundle.ts'),
   },
   { name: 'verify', summary: 'verify any artifact that Bulla knows', load: () => import('./verify.ts') },
   { name: 'keys', summary: 'make, rotate, list, show and convert keys', load: () => import('./keys.ts') },
@@ -65,6 +92,12 @@ const COMMANDS: { name: string; summary: string; load(): Promise<CommandModule> 
   },
   { name: 'tiles', summary: 'publish the log of a chain as static files', load: () => import('./tiles.ts') },
   {
+    name: 'guard',
+    alias: 'proxy',
+    summary: 'stand between a host and its tool server: pass what is locked, record every call',
+    load: () => import('./guard.ts'),
+  },
+  {
     name: 'kill',
     summary: 'stop an agent, or everything, until it is lifted',
     load: () => import('./kill.ts'),
@@ -75,7 +108,11 @@ const COMMANDS: { name: string; summary: string; load(): Promise<CommandModule> 
 export async function main(argv: readonly string[]): Promise<void> {
   const program = new Command('bulla')
     .description('Bulla stands between an AI agent and its tools: it pins, permits, binds and seals.')
-    .version(BULLA_VERSION, '-V, --version', 'print the version')
+    .version(
+      COMPAT ? `mcptrust version ${VERSION}` : VERSION,
+      COMPAT ? '-v, --version' : '-V, --version',
+      'print the version',
+    )
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command')
     .showHelpAfterError("(see 'bulla --help')")
@@ -83,23 +120,28 @@ export async function main(argv: readonly string[]): Promise<void> {
       'after',
       '\nExit codes: 0 good, 1 what was checked is bad, 2 wrong usage or unreadable input, 3 could not decide.',
     );
-  const called = new Set(argv.slice(2));
-  for (const { name, summary, load } of COMMANDS) {
+  const end = argv.indexOf('--');
+  const called = new Set(argv.slice(2, end < 0 ? undefined : end));
+  for (const { name, alias, summary, load } of COMMANDS) {
     const command = program
       .command(name)
       .summary(summary)
       .description(`${summary[0]!.toUpperCase()}${summary.slice(1)}.`);
-    if (called.has(name)) (await load()).define(command, run);
+    if (alias !== undefined) command.alias(alias);
+    if (called.has(name) || (alias !== undefined && called.has(alias))) (await load()).define(command, run);
   }
   for (const command of [program, ...program.commands, ...program.commands.flatMap((c) => c.commands)]) {
     command.exitOverride();
   }
   try {
+    checkCompat();
     await program.parseAsync(argv);
   } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
+    if (error instanceof BullaError) complain(error);
+    else if (!(error instanceof CommanderError)) throw error;
     // Commander has printed what is wrong; help and version are no errors.
-    process.exitCode = error.exitCode === 0 ? EXIT.good : EXIT.usage;
+    const isGood = error instanceof CommanderError && error.exitCode === 0;
+    process.exitCode = compatExit(isGood ? EXIT.good : EXIT.usage);
   }
 }
 
@@ -107,10 +149,10 @@ const run: Run =
   (action) =>
   async (...args) => {
     try {
-      process.exitCode = await action(...args);
+      process.exitCode = compatExit(await action(...args));
     } catch (error) {
       complain(error);
-      process.exitCode = exitOf(error);
+      process.exitCode = compatExit(exitOf(error));
       const asked = args.some(
         (arg) => typeof arg === 'object' && arg !== null && (arg as { json?: boolean }).json,
       );

@@ -1,78 +1,206 @@
 import { randomBytes } from 'node:crypto';
-import { canonicalize, digest, lint, type ProfileId } from '@bulla/core/canon';
-import { formatVkey, localSigner, noteVerifier, openNote, publicKey, signNote } from '@bulla/core/crypto';
-import type { BullaError } from '@bulla/core/error';
-import { parse } from '@bulla/core/json';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseNote } from '@bulla/core/crypto';
+import { type JsonObject, parse } from '@bulla/core/json';
+import { writeLock } from '@bulla/core/lock';
+import { leafData, leafHash, parseCheckpointBody, verifyInclusion } from '@bulla/core/log';
+import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
+import { storeSource, verifyChain } from '../chain/index.ts';
+import { initKeyring, loadKeyring } from '../keys/index.ts';
+import { identityOf } from '../lockfile/index.ts';
+import { proveInclusion } from '../log/index.ts';
+import { type StdioTarget, scan } from '../mcp/index.ts';
+import { openStore } from '../store/index.ts';
 import type { Run } from './cli.ts';
-import { colors, EXIT, print } from './io.ts';
+import { colors, EXIT, type Exit, print } from './io.ts';
+import { VERSION } from './version.ts';
 
-const DOCUMENT = '{"tool":"pay","args":{"to":"ACME <billing>","amount":1.0,"ref":9007199254740993}}';
+const SERVER = '@modelcontextprotocol/server-filesystem';
+const SERVER_VERSION = '2026.8.31';
+/** What the person in this story approves: reading, not writing. */
+const APPROVED = ['list_directory', 'read_text_file', 'search_files'];
 
 export function define(command: Command, run: Run): void {
-  command.action(
-    run(async () => {
-      for (const part of [exactBytes, strictInput, signedText]) await print(`${await part()}\n\n`);
-      await print(`Next: ${colors.bold('bulla --help')}, or README.md for what this is for.\n`);
-      return EXIT.good;
-    }),
-  );
+  command
+    .addHelpText(
+      'after',
+      `\nIn a temporary folder: pins a real tool server, guards it, makes an allowed and a forbidden call as a host would, and verifies the record.`,
+    )
+    .action(run(demo));
+}
+
+/** Where everything of the demo lies; nothing outside is touched. */
+interface Place {
+  readonly home: string;
+  readonly files: string;
+  readonly lock: string;
+}
+
+async function demo(): Promise<Exit> {
+  const root = mkdtempSync(join(tmpdir(), 'bulla-demo-'));
+  const place = { home: join(root, 'home'), files: join(root, 'files'), lock: join(root, 'mcp-lock.json') };
+  try {
+    mkdirSync(place.files);
+    writeFileSync(join(place.files, 'notes.txt'), 'Rent is due on Friday.\n');
+    const server = serverFor(place.files);
+    await print(`${await pin(server, place)}\n\n`);
+    await print(`${await guarded(server, place)}\n\n`);
+    await print(`${await verified(place)}\n\n`);
+    await print(`Next: ${colors.bold('bulla --help')}, or README.md for your own servers.\n`);
+    return EXIT.good;
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+/** The server of this workspace; where there is none, npm brings it. */
+function serverFor(files: string): StdioTarget {
+  try {
+    const script = fileURLToPath(import.meta.resolve(`${SERVER}/dist/index.js`));
+    readFileSync(script);
+    return { kind: 'stdio', command: process.execPath, args: [script, files], env: [] };
+  } catch {
+    const args = ['-y', `${SERVER}@${SERVER_VERSION}`, files];
+    return { kind: 'stdio', command: 'npx', args, env: [] };
+  }
 }
 
 const title = (text: string) => colors.bold(text);
-const refused = (run: () => unknown): string => {
-  try {
-    run();
-  } catch (error) {
-    const { code, message } = error as BullaError;
-    return `${colors.red('refused')} ${message} ${colors.dim(`[${code}]`)}`;
-  }
-  return colors.green('accepted');
-};
+const row = (name: string, text: string) => `  ${colors.dim(name.padEnd(9))} ${text}`;
 
-function exactBytes(): string {
-  const value = parse(DOCUMENT);
-  const rows = (['jcs', 'cps', 'mcptrust-v1', 'mcptrust-v2'] as ProfileId[]).map((id) =>
-    [
-      `  ${id.padEnd(12)} ${canonicalize(value, id)}`,
-      `  ${' '.repeat(12)} ${colors.dim(digest(value, id))}`,
-    ].join('\n'),
+async function pin(server: StdioTarget, { home, lock }: Place): Promise<string> {
+  await initKeyring(join(home, 'keys'), {
+    now: () => new Date(),
+    randomBytes: (size) => new Uint8Array(randomBytes(size)),
+  });
+  const surface = await scan(server);
+  const tools = surface.tools.filter((tool) => APPROVED.includes(tool.get('name') as string));
+  const { text } = writeLock(
+    { ...surface, tools },
+    { generator: `bulla ${VERSION}`, updatedAt: new Date(), identity: identityOf(server) },
   );
-  const findings = lint(value, ['jcs', 'mcptrust']).map(
-    ({ family, rule, path }) => `  ${colors.yellow('lint')} ${family}: ${rule} at ${path}`,
-  );
+  writeFileSync(lock, text);
   return [
-    title('One call, four canonical forms, four digests'),
-    `  ${'as sent'.padEnd(12)} ${DOCUMENT}`,
-    ...rows,
-    ...findings,
+    title('Pin: what the server offers, and what may be used'),
+    row('server', `${SERVER}, on a folder with one file`),
+    row(
+      'offers',
+      `${surface.tools.length} tools, ${surface.prompts.length} prompts, ${surface.resources.length} resources`,
+    ),
+    row('approved', `${APPROVED.join(', ')}; each by its whole definition`),
   ].join('\n');
 }
 
-function strictInput(): string {
-  const attempts: [string, string][] = [
-    ['a key twice, once in disguise', '{"tool":"read","\\u0074ool":"delete"}'],
-    ['half a character', '{"tool":"rea\\ud83d"}'],
-    ['something after the end', '{"tool":"read"} {"tool":"delete"}'],
-  ];
-  const rows = attempts.map(([name, text]) => `  ${name.padEnd(30)} ${refused(() => parse(text))}`);
-  return [title('What others repair or drop is refused'), ...rows].join('\n');
-}
-
-async function signedText(): Promise<string> {
-  const signer = localSigner('Ed25519', new Uint8Array(randomBytes(32)));
-  const verifier = noteVerifier('bulla.demo/log', publicKey('Ed25519', signer.publicKey));
-  const note = await signNote('bulla.demo/log\n3\nall calls up to here are sealed\n', [
-    { name: verifier.name, signer },
+/** Speaks to the guarded server as any host would: it does not know that somebody stands in between. */
+async function guarded(server: StdioTarget, { home, files, lock }: Place): Promise<string> {
+  const [{ Client }, { StdioClientTransport }] = await Promise.all([
+    import('@modelcontextprotocol/client'),
+    import('@modelcontextprotocol/client/stdio'),
   ]);
-  return [
-    title('A text that anyone can verify with a public key'),
-    ...note
-      .trimEnd()
-      .split('\n')
-      .map((line) => `  ${colors.dim('│')} ${line}`),
-    `  vkey        ${formatVkey(verifier)}`,
-    `  as signed   ${refused(() => openNote(note, [verifier]))}`,
-    `  one digit   ${refused(() => openNote(note.replace('\n3\n', '\n4\n'), [verifier]))}`,
-  ].join('\n');
+  const client = new Client({ name: 'demo-host', version: VERSION });
+  const guard = ['guard', '--quiet', '--lock', lock, '--agent', 'demo', '--', server.command, ...server.args];
+  await client.connect(
+    new StdioClientTransport({
+      command: process.execPath,
+      args: [process.argv[1]!, ...guard],
+      env: { PATH: process.env.PATH ?? '', BULLA_HOME: home },
+      stderr: 'ignore',
+    }),
+  );
+  try {
+    const { tools } = await client.listTools();
+    const call = async (name: string, args: Record<string, unknown>) => {
+      try {
+        const { content } = (await client.callTool({ name, arguments: args })) as {
+          content: { text: string }[];
+        };
+        return `${colors.green('allowed')}  ${visible(content[0]!.text.trim())}`;
+      } catch (error) {
+        const { message, data } = error as { message: string; data?: { code?: string } };
+        return `${colors.red('denied')}   ${visible(message)} ${colors.dim(`[${data?.code ?? 'unknown'}]`)}`;
+      }
+    };
+    const path = join(files, 'notes.txt');
+    const read = await call('read_text_file', { path });
+    const write = await call('write_file', { path, content: 'Rent is paid.\n' });
+    return [
+      title('Guard: a host calls through bulla guard'),
+      row('sees', tools.map(({ name }) => name).join(', ')),
+      row('reads', read),
+      row('writes', write),
+      row('on disk', readFileSync(path, 'utf8').trim()),
+    ].join('\n');
+  } finally {
+    await client.close();
+  }
+}
+
+/** What an auditor does, with the public key alone. */
+async function verified({ home }: Place): Promise<string> {
+  const keys = loadKeyring(join(home, 'keys')).epochs.map(({ publicKey }) => publicKey);
+  const store = await openStore({ url: join(home, 'store.db') });
+  try {
+    const chain = store.chain('default');
+    const { ok, count } = await verifyChain(await storeSource(chain), { keys });
+    const records = (await Array.fromAsync(chain.records())).map(({ data }) => parse(data) as JsonObject);
+    const [checkpoint] = await chain.checkpoints(1);
+    const { size, root } = parseCheckpointBody(parseNote(checkpoint!.note).text);
+    const denied = records.findIndex(
+      (record) =>
+        text(record, 'outcome', 'status') === 'blocked' && requestOf(record).startsWith('tools/call'),
+    );
+    const proof = await proveInclusion(chain.tiles, denied, size);
+    verifyInclusion({ leaf: leafHash(leafData(records[denied]!)), index: denied, size, root, proof });
+    return [
+      title('Record: every call is sealed before it is made'),
+      ...recordRows(records),
+      row(
+        'chain',
+        ok ? colors.green(`good: ${count} records, every hash, link and signature`) : colors.red('BAD'),
+      ),
+      row(
+        'proof',
+        `record ${denied}, the denial, is in a tree of ${size}: ${proof.length} hashes and one signature show it`,
+      ),
+    ].join('\n');
+  } finally {
+    await store.close();
+  }
+}
+
+/** A row for each record; what was left out of a list is one row together. */
+function recordRows(records: readonly JsonObject[]): string[] {
+  const rows: string[] = [];
+  for (let i = 0; i < records.length; i++) {
+    const first = i;
+    while (isRemoval(records[i]!) && i + 1 < records.length && isRemoval(records[i + 1]!)) i++;
+    const record = records[i]!;
+    const what =
+      i === first
+        ? visible(requestOf(record))
+        : `tools/list, ${i - first + 1} tools that are not in the lock`;
+    const place = i === first ? String(i) : `${first}–${i}`;
+    rows.push(
+      row(place, `${text(record, 'outcome', 'status').padEnd(8)} ${text(record, 'type').padEnd(6)} ${what}`),
+    );
+  }
+  return rows;
+}
+
+function isRemoval(record: JsonObject): boolean {
+  return text(record, 'outcome', 'status') === 'blocked' && requestOf(record).startsWith('tools/list');
+}
+
+function requestOf(record: JsonObject): string {
+  return text(record, 'trigger', 'request');
+}
+
+function text(record: JsonObject, ...path: string[]): string {
+  let value: unknown = record;
+  for (const key of path) value = (value as JsonObject).get(key);
+  return String(value);
 }

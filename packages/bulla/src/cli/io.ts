@@ -44,11 +44,39 @@ const EXIT_OF: Readonly<Record<string, Exit>> = {
   LOG_ORIGIN: EXIT.bad,
   NOTE_SIGNATURE_INVALID: EXIT.bad,
   NOTE_UNVERIFIED: EXIT.bad,
+  LOCK_SIGNATURE_INVALID: EXIT.bad,
+  LOCK_UNSIGNED: EXIT.bad,
+  LOCK_OTHER: EXIT.bad,
+  LOCK_INCONSISTENT: EXIT.bad,
+  LOCK_DRIFT: EXIT.bad,
+  DSSE_UNVERIFIED: EXIT.bad,
+  BUNDLE_MISMATCH: EXIT.bad,
+  BUNDLE_KEY: EXIT.bad,
+  BUNDLE_README: EXIT.bad,
 };
+
+/** What a server does or fails to do decides nothing; but how it is named on the command line is usage. */
+const MCP_USAGE = /^MCP_(?:TARGET_.*|HTTP_HEADER|HTTP_INSECURE)$/;
+
+/** What a server shows is refused: with the code of the reason, and as a verdict on the server. */
+export class Refusal extends BullaError {}
+
+/** Does something with what a server shows; what that throws is a verdict on the server. */
+export function refusing<Result>(what: string, action: () => Result): Result {
+  try {
+    return action();
+  } catch (cause) {
+    if (!(cause instanceof BullaError)) throw cause;
+    const { code, message, path } = cause;
+    throw new Refusal(code, `${what}: ${message}`, { ...(path !== undefined && { path }), cause });
+  }
+}
 
 /** With which exit code a command ends that failed with this error. */
 export function exitOf(error: unknown): Exit {
   if (!(error instanceof BullaError)) return EXIT.undecided;
+  if (error instanceof Refusal) return EXIT.bad;
+  if (error.code.startsWith('MCP_')) return MCP_USAGE.test(error.code) ? EXIT.usage : EXIT.undecided;
   return EXIT_OF[error.code] ?? EXIT.usage;
 }
 
@@ -58,7 +86,8 @@ export interface ReportOptions {
   quiet?: boolean;
 }
 
-function coloured(stream: NodeJS.WriteStream): boolean {
+/** Whether what is written there may have colours. */
+export function coloured(stream: NodeJS.WriteStream): boolean {
   if (process.env.NO_COLOR) return false;
   const force = process.env.FORCE_COLOR;
   return force !== undefined ? force !== '0' && force !== 'false' : stream.isTTY === true;
@@ -106,6 +135,14 @@ export function errorDocument(error: BullaError): Record<string, unknown> {
   };
 }
 
+/** A sentence may quote what somebody else chose: nothing in it moves a cursor or hides itself. */
+function seen(text: string): string {
+  return text.replace(
+    /[[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]--\n]/gv,
+    (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`,
+  );
+}
+
 /** Tells of an error on standard error; what is not a `BullaError` is a defect and shows its stack. */
 export function complain(error: unknown, subject?: string): void {
   const prefix = errorColors.red('bulla:');
@@ -113,10 +150,10 @@ export function complain(error: unknown, subject?: string): void {
     const where = [
       ...(subject === undefined ? [] : [subject]),
       ...(error.offset === undefined ? [] : [`byte ${error.offset}`]),
-      ...(error.path ? [`at ${error.path}`] : []),
+      ...(error.path ? [`at ${seen(error.path)}`] : []),
     ].join(', ');
     const place = where === '' ? '' : ` ${errorColors.dim(`(${where})`)}`;
-    process.stderr.write(`${prefix} ${error.message}${place} ${errorColors.dim(`[${error.code}]`)}\n`);
+    process.stderr.write(`${prefix} ${seen(error.message)}${place} ${errorColors.dim(`[${error.code}]`)}\n`);
   } else {
     process.stderr.write(`${prefix} ${error instanceof Error ? error.stack : String(error)}\n`);
   }

@@ -1,9 +1,12 @@
-import { type NoteVerifier, parseVkey } from '@bulla/core/crypto';
+import { type NoteVerifier, parseVkey, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Command, InvalidArgumentError } from 'commander';
+import { loadKeys, readWhole } from '../lockfile/index.ts';
 import { readPolicy } from './anchors.ts';
+import { verifyLock } from './artifact-lock.ts';
 import { artifacts, type Trust, type Verdict } from './artifacts.ts';
 import type { Run } from './cli.ts';
+import { COMPAT } from './compat.ts';
 import {
   colors,
   complain,
@@ -19,6 +22,9 @@ import { type TrustOptions, trusted, trustOptions } from './trust.ts';
 interface VerifyOptions extends ReportOptions, TrustOptions {
   vkey: NoteVerifier[];
   policy?: string;
+  lockfile?: string;
+  signature?: string;
+  key: string[];
 }
 
 function vkey(text: string, previous: NoteVerifier[]): NoteVerifier[] {
@@ -29,9 +35,14 @@ function vkey(text: string, previous: NoteVerifier[]): NoteVerifier[] {
   }
 }
 
+const collect = (value: string, previous: string[]) => [...previous, value];
+
 export function define(command: Command, run: Run): void {
   trustOptions(command)
-    .argument('<file...>', 'the artifacts; - is standard input')
+    .argument('[file...]', 'the artifacts; - is standard input')
+    .option('-l, --lockfile <file>', 'a lockfile (default with -s or -k and no file: mcp-lock.json)')
+    .option('-s, --signature <file>', 'its signature (default: what lies beside it)')
+    .option('-k, --key <file|hex>', 'a public key to trust, as --public-key; may be repeated', collect, [])
     .option('--vkey <vkey>', 'a verifier key (name+id+key) to trust; may be repeated', vkey, [])
     .option('--policy <file>', 'a tlog-policy file: the witnesses that checkpoints and proofs must have')
     .option('--json', 'print one JSON document')
@@ -45,20 +56,37 @@ Exits with 0 only if every file is good; otherwise with the gravest finding: 1 b
     .action(run(verifyAll));
 }
 
+/** The lockfile that the flags name, which the released program has by default. */
+function namedLock(files: readonly string[], options: VerifyOptions): string | undefined {
+  if (options.lockfile !== undefined) return options.lockfile;
+  const isMeant = files.length === 0 && (COMPAT || options.signature !== undefined || options.key.length > 0);
+  if (isMeant) return 'mcp-lock.json';
+  if (files.length === 0) throw new BullaError('VERIFY_NOTHING', 'Name what is to be verified.');
+  if (options.signature !== undefined)
+    throw new BullaError('VERIFY_NOTHING', 'A signature is named together with its lockfile (-l).');
+  return undefined;
+}
+
 async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit> {
+  const lock = namedLock(files, options);
   const reports: Record<string, unknown>[] = [];
   const exits = new Set<Exit>();
+  const named = COMPAT && lock !== undefined && options.key.length === 0 ? ['public.key'] : options.key;
+  const keys = loadKeys(named, null).keys.map((key) => toHex(key.bytes));
   const trust: Trust = {
-    ...trusted(options),
+    ...trusted({ ...options, publicKey: [...options.publicKey, ...keys] }),
     vkeys: options.vkey,
     requirePq: options.requirePq ?? false,
     allowNonFinite: options.allowNan ?? false,
     policy: options.policy === undefined ? undefined : readPolicy(options),
     files,
   };
-  for (const file of files) {
+  for (const file of lock === undefined ? files : [...files, lock]) {
     try {
-      const { kind, verdict } = await verifyOne(file, trust);
+      const { kind, verdict } =
+        file === lock
+          ? { kind: 'lockfile', verdict: verifyLock(file, readWhole(file), options.signature, trust) }
+          : await verifyOne(file, trust);
       exits.add({ good: EXIT.good, bad: EXIT.bad, undecided: EXIT.undecided }[verdict.result]);
       reports.push({
         file,
@@ -68,7 +96,8 @@ async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit>
         notProven: undefined,
         not_proven: verdict.notProven,
       });
-      if (!options.json && !options.quiet) await print(`${text(file, kind, verdict)}\n`);
+      const shown = COMPAT && file === lock ? compatText(verdict) : text(file, kind, verdict);
+      if (!options.json && !options.quiet) await print(`${shown}\n`);
     } catch (error) {
       if (!(error instanceof BullaError)) throw error;
       exits.add(EXIT.usage);
@@ -97,4 +126,11 @@ function text(file: string, kind: string, verdict: Verdict): string {
   const limits =
     verdict.result === 'good' ? `\n  ${colors.dim(`not proven: ${verdict.notProven.join('; ')}`)}` : '';
   return `${mark}  ${file} (${kind}): ${verdict.message}${code}${limits}`;
+}
+
+/** The released program's words for a lock. */
+function compatText({ result, message, details }: Verdict): string {
+  if (result !== 'good') return `❌ TAMPER DETECTED\n  ${message}`;
+  const version = details.profile === 'mcptrust-v2' ? 'v2' : 'v1';
+  return `✅ Signature Verified\n  Mode: Ed25519\n  Canonicalization: ${version}`;
 }

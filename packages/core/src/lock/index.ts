@@ -1,6 +1,7 @@
 /**
- * Locks: what a tool server offers, pinned whole in a file that the released lock program reads too;
- * signatures over it; bundles. Everything works on bytes that the caller read, and nothing here trusts them.
+ * Locks: what a tool server offers, pinned whole in a file that the released lock program reads too; how
+ * a server drifts from it; signatures over it; bundles. Everything works on bytes that the caller read, and
+ * nothing here trusts them.
  * Errors are `BullaError` with a code that starts with `LOCK_`, `DSSE_` or `BUNDLE_`, or one of the modules
  * below.
  */
@@ -13,6 +14,22 @@ export {
   verifyBundle,
   writeBundle,
 } from './bundle.ts';
+export {
+  type Drift,
+  type DriftCounts,
+  type DriftOptions,
+  type DriftVerdict,
+  drift,
+  verdict,
+} from './drift.ts';
+export { DRIFT_CODES, type DriftCode } from './drift-codes.ts';
+export {
+  type DriftChange,
+  type DriftItem,
+  type DriftKind,
+  SEVERITIES,
+  type Severity,
+} from './drift-item.ts';
 export { openDsse, preAuthEncoding, signDsse } from './dsse.ts';
 export { DEFAULT_EXCLUSIONS, type Entry, type Exclusions, entryOf } from './entry.ts';
 export {
@@ -36,6 +53,12 @@ export { openNoted, signLockNote } from './note.ts';
 export { type Pointed, pointedContent } from './pointed.ts';
 export { type LockVersion, NATIVE_KEY, type Released } from './released.ts';
 export { refuseRemoteRefs } from './remote-ref.ts';
+export type { Paint, ReportOptions, Tone } from './report.ts';
+export { driftJson, type JsonOptions } from './report-json.ts';
+export { driftJunit } from './report-junit.ts';
+export { driftMarkdown, type MarkdownOptions } from './report-markdown.ts';
+export { driftSarif, type SarifOptions } from './report-sarif.ts';
+export { driftText, type TextOptions } from './report-text.ts';
 export { type RiskLevel, riskKeywords, riskLevel } from './risk.ts';
 export {
   type LockSignature,

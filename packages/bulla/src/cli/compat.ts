@@ -1,0 +1,20 @@
+import { BullaError } from '@bulla/core/error';
+import { EXIT, type Exit } from './io.ts';
+
+/**
+ * `BULLA_COMPAT=mcptrust` makes the commands behave as the released lock program where scripts depend on it: exit code
+ * 1 for every failure, its default files, its number rule, and its words in the lines that scripts look for.
+ */
+export const COMPAT: boolean = process.env.BULLA_COMPAT === 'mcptrust';
+
+/** Throws `COMPAT_UNKNOWN` for a program that we do not stand in for. */
+export function checkCompat(): void {
+  const value = process.env.BULLA_COMPAT;
+  if (value === undefined || value === '' || COMPAT) return;
+  throw new BullaError('COMPAT_UNKNOWN', 'BULLA_COMPAT can only be "mcptrust".');
+}
+
+/** The exit code that the process ends with. */
+export function compatExit(exit: Exit): Exit {
+  return COMPAT && exit !== EXIT.good ? EXIT.bad : exit;
+}

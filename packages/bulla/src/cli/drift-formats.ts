@@ -1,0 +1,74 @@
+import {
+  type Drift,
+  driftJson,
+  driftJunit,
+  driftMarkdown,
+  driftSarif,
+  driftText,
+  type Severity,
+  type TextOptions,
+} from '@bulla/core/lock';
+import { type Command, Option } from 'commander';
+import { createColors } from 'picocolors';
+import { coloured } from './io.ts';
+import { VERSION } from './version.ts';
+
+/** How a difference is shown. */
+const FORMATS = ['text', 'json', 'sarif', 'junit', 'markdown'] as const;
+type Format = (typeof FORMATS)[number];
+
+export interface FormatOptions {
+  format?: Format;
+  json?: boolean;
+  quiet?: boolean;
+}
+
+export function formatOptions(command: Command): Command {
+  return command
+    .addOption(new Option('--format <format>', 'how to print it (default: text)').choices(FORMATS))
+    .option('--json', 'the same as --format json')
+    .option('--quiet', 'print nothing but errors; the exit code tells')
+    .hook('preAction', (self) => {
+      // An error is then a document too.
+      if (self.opts<FormatOptions>().format === 'json') self.setOptionValue('json', true);
+    });
+}
+
+export function formatOf({ format, json }: FormatOptions): Format {
+  return format ?? (json ? 'json' : 'text');
+}
+
+/** Words that came and went are told by their colour, and where there is none, by marks around them. */
+export function painted(stream: NodeJS.WriteStream): Pick<TextOptions, 'color'> {
+  if (!coloured(stream)) return {};
+  const { red, yellow, cyan, green, bold, dim, strikethrough, underline } = createColors(true);
+  const paints = {
+    critical: (text: string) => bold(red(text)),
+    moderate: yellow,
+    info: cyan,
+    good: green,
+    name: bold,
+    added: (text: string) => underline(green(text)),
+    removed: (text: string) => strikethrough(red(text)),
+    dim,
+  };
+  return { color: (tone, text) => paints[tone](text) };
+}
+
+/** What a drift is shown with. */
+export interface Shown {
+  readonly lockfile: string;
+  readonly source: Uint8Array;
+  /** Without a threshold, any difference fails, and text says no verdict. */
+  readonly failOn?: Severity;
+}
+
+/** A drift as it is printed, with the newline at its end. */
+export function rendered(drift: Drift, format: Format, { lockfile, source, failOn }: Shown): string {
+  const options = { lockfile, failOn: failOn ?? 'info' };
+  if (format === 'json') return driftJson(drift, options);
+  if (format === 'sarif') return driftSarif(drift, { lockfile, source, version: VERSION });
+  if (format === 'junit') return driftJunit(drift, options);
+  if (format === 'markdown') return driftMarkdown(drift, options);
+  return driftText(drift, { ...painted(process.stdout), ...(failOn && { failOn }) });
+}

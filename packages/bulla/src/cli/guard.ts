@@ -1,0 +1,168 @@
+import { BullaError } from '@bulla/core/error';
+import type { Lock } from '@bulla/core/lock';
+import { visible } from '@bulla/core/text';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import {
+  CLIENT_FEATURES,
+  type ClientFeature,
+  checkIdentity,
+  guard,
+  type Mode,
+  pinsOf,
+} from '../gateway/index.ts';
+import type { Run } from './cli.ts';
+import { complain, EXIT, type Exit, print, refusing } from './io.ts';
+import { openLock, type RequireOptions, requireOptions } from './lock-keys.ts';
+import { openToWrite, type PlaceOptions, placeOptions } from './place.ts';
+import { targetFor } from './server.ts';
+
+interface GuardOptions extends PlaceOptions, RequireOptions {
+  lock: string;
+  agent: string;
+  name?: string;
+  env: string[];
+  pass: ClientFeature[];
+  timeout?: number;
+  recheck?: number;
+  auditOnly?: boolean;
+  filterOnly?: boolean;
+  allowOtherCommand?: boolean;
+  printEffectiveAllowlist?: boolean;
+  quiet?: boolean;
+}
+
+const collect = (value: string, previous: string[]) => [...previous, value];
+
+/** Also what the released program calls `proxy`. */
+export function define(command: Command, run: Run): void {
+  requireOptions(
+    placeOptions(command.argument('[server...]', 'the server, after --; without it the one of the lock')),
+  )
+    .option('-l, --lock <file>', 'the lockfile', 'mcp-lock.json')
+    .option('--agent <id>', 'the agent that the host runs, for records and kill switches', 'default')
+    .option('--name <name>', 'what records call the server (default: its name in the lock)')
+    .option(
+      '--env <name>',
+      'a variable of the environment that the server may see; may be repeated',
+      collect,
+      [],
+    )
+    .option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)')
+    .addOption(
+      new Option('--pass <feature...>', 'what the server may ask of the host (default: nothing)')
+        .choices(CLIENT_FEATURES)
+        .default([], 'none'),
+    )
+    .option('-t, --timeout <time>', 'how long the server may take to answer (default: 10m)', duration)
+    .option('--recheck <time>', 'how long a list counts before it is read again (default: 1m)', duration)
+    .option('--filter-only', 'remove from lists what is not locked, but let it be called')
+    .option('--audit-only', 'record what would be blocked, but block and remove nothing')
+    .option('--allow-other-command', 'start a server that is not the one that the lock names')
+    .option('--print-effective-allowlist', 'print what the lock permits, and end')
+    .option('--quiet', 'say nothing on standard error but errors')
+    .addHelpText(
+      'after',
+      `
+Stands between a host and a server on standard input and output. Put it before the server's command in the
+configuration of the host. Standard output carries messages only; what people should know goes to standard error,
+where each line of the server has [server] before it.
+
+What is not in the lock, or is not offered exactly as it was locked, is removed from every list, and calls to it are
+denied. Each call is sealed in the chain before it is forwarded, and its outcome after; what cannot be recorded is
+not called. In every mode, kill switches hold, unknown methods do not pass, and everything is recorded.
+
+Examples:
+  $ bulla guard --lock mcp-lock.json -- npx -y @modelcontextprotocol/server-filesystem /data
+  $ bulla guard --require-signature --key public.key --agent claude`,
+    )
+    .action(run(act));
+}
+
+function duration(text: string): number {
+  const [, count, unit = 's'] = /^([0-9]{1,6})(ms|s|m)?$/.exec(text) ?? [];
+  if (count === undefined) throw new InvalidArgumentError('A time is expected, such as 30s or 10m.');
+  return Number(count) * { ms: 1, s: 1000, m: 60_000 }[unit as 'ms' | 's' | 'm'];
+}
+
+async function act(words: string[], options: GuardOptions): Promise<Exit> {
+  const lock = openLock(options.lock, options);
+  if (options.printEffectiveAllowlist) return printAllowlist(options.lock, lock);
+  const server = targetFor(words, options.env, lock);
+  if (server.kind !== 'stdio') {
+    throw new BullaError('SERVER_OPTION', 'Only a server that is started here can be guarded yet.');
+  }
+  if (!options.allowOtherCommand) refusing('Nothing was started', () => checkIdentity(lock, server));
+  const say = (line: string): void => void process.stderr.write(`bulla: ${visible(line)}\n`);
+  const log = options.quiet ? undefined : say;
+  if (lock.native === null)
+    log?.(`${options.lock} holds some hashes only; 'bulla lock' pins whole definitions`);
+  const store = await openToWrite(options);
+  const stop = new AbortController();
+  const onSignal = (): void => stop.abort();
+  for (const name of SIGNALS) process.on(name, onSignal);
+  try {
+    const exit = await guard({
+      lock,
+      server,
+      host: { input: process.stdin, output: process.stdout },
+      store,
+      chain: options.chain,
+      agentId: options.agent,
+      name: options.name,
+      mode: modeOf(options),
+      features: options.pass,
+      allowOtherServer: options.allowOtherCommand,
+      timeoutMs: options.timeout,
+      recheckMs: options.recheck,
+      signal: stop.signal,
+      onStderr: prefixed((line) => process.stderr.write(line)),
+      log,
+    });
+    if (exit.error !== null) complain(exit.error);
+    return exit.error === null ? EXIT.good : EXIT.undecided;
+  } finally {
+    await store.close();
+    for (const name of SIGNALS) process.off(name, onSignal);
+  }
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+function modeOf({ auditOnly, filterOnly }: GuardOptions): Mode {
+  if (auditOnly) return 'audit';
+  return filterOnly ? 'filter' : 'enforce';
+}
+
+async function printAllowlist(lockfile: string, lock: Lock): Promise<Exit> {
+  const pins = pinsOf(lock);
+  const list = (kind: Parameters<typeof pins.keys>[0]) => [...pins.keys(kind)].sort();
+  const document = {
+    lockfile,
+    prompts: list('prompts'),
+    resources: list('resources'),
+    templates: list('resourceTemplates'),
+    tools: list('tools'),
+  };
+  await print(`${JSON.stringify(document, null, 2)}\n`);
+  return EXIT.good;
+}
+
+const LF = 0x0a;
+const PREFIX = Buffer.from('[server] ');
+
+/** Puts a mark before each line of the server, so that none can pass for one of ours. */
+function prefixed(write: (bytes: Uint8Array) => void): (chunk: Uint8Array) => void {
+  let atStart = true;
+  return (chunk) => {
+    const parts: Uint8Array[] = [];
+    for (let start = 0; start < chunk.length; ) {
+      const newline = chunk.indexOf(LF, start);
+      const end = newline < 0 ? chunk.length : newline + 1;
+      if (atStart) parts.push(PREFIX);
+      parts.push(chunk.subarray(start, end));
+      atStart = newline >= 0;
+      start = end;
+    }
+    write(Buffer.concat(parts));
+  };
+}

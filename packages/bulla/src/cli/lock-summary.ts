@@ -1,0 +1,120 @@
+import { existsSync } from 'node:fs';
+import type { JsonObject } from '@bulla/core/json';
+import { LIST_KINDS, type LockProfile, type LockWarning, type RiskLevel, riskLevel } from '@bulla/core/lock';
+import { visible } from '@bulla/core/text';
+import { SIGNATURE_KINDS } from '../lockfile/index.ts';
+import type { Surface } from '../mcp/index.ts';
+import { COMPAT } from './compat.ts';
+import { colors, report } from './io.ts';
+import type { Format, LockOptions } from './lock.ts';
+import { countWords } from './scan.ts';
+import { deceptions, findingText } from './scan-findings.ts';
+
+/** What became of the lockfile. */
+export interface Done {
+  readonly state: 'created' | 'updated' | 'unchanged';
+  readonly format: Format;
+  readonly profile: LockProfile | null;
+  readonly sha256: string;
+}
+
+const RISKS: readonly RiskLevel[] = ['HIGH', 'MEDIUM', 'LOW'];
+
+/** Tells what became of the lockfile, what it holds, and what whoever made it should know. */
+export async function tell(
+  done: Done,
+  surface: Surface,
+  warnings: readonly LockWarning[],
+  options: LockOptions,
+): Promise<void> {
+  const levels = surface.tools.map((tool) => riskLevel(textOf(tool, 'name'), textOf(tool, 'description')));
+  const risk = RISKS.map((level) => [level, levels.filter((other) => other === level).length] as const);
+  const counts = Object.fromEntries(LIST_KINDS.map((kind) => [kind, surface[kind].length]));
+  const findings = deceptions(surface);
+  const document = {
+    ok: true,
+    file: options.output,
+    ...done,
+    counts,
+    risk: Object.fromEntries(risk),
+    warnings,
+    findings,
+  };
+  await report(options, document, () => {
+    if (COMPAT) return compatText(done, surface, options);
+    const remarks = [
+      ...warnings.map(({ code, message }) => `${short(message)} ${colors.dim(`[${code}]`)}`),
+      ...findings.map(findingText),
+      ...staleSignatures(done, options).map((file) => `${file} is of the lock before this one; sign anew.`),
+    ];
+    return summary(done, surface, risk, remarks, options.output);
+  });
+}
+
+function textOf(definition: JsonObject, key: string): string {
+  const value = definition.get(key);
+  return typeof value === 'string' ? value : '';
+}
+
+/** An address may be as long as a server likes. */
+function short(text: string): string {
+  return visible(text.length > MAX_REMARK ? `${text.slice(0, MAX_REMARK)}…` : text);
+}
+
+function staleSignatures({ state }: Done, { output }: LockOptions): string[] {
+  const files = Object.values(SIGNATURE_KINDS).map((ending) => `${output}${ending}`);
+  return state === 'unchanged' ? [] : files.filter((file) => existsSync(file));
+}
+
+const MAX_REMARKS = 10;
+const MAX_REMARK = 400;
+
+function summary(
+  { state, format }: Done,
+  surface: Surface,
+  risk: readonly (readonly [RiskLevel, number])[],
+  remarks: readonly string[],
+  output: string,
+): string {
+  const what = { created: 'locked', updated: 'locked anew', unchanged: 'unchanged' }[state];
+  const levels = risk.filter(([, count]) => count > 0).map(([level, count]) => `${count} ${level}`);
+  const [tools, ...others] = countWords(surface);
+  const counts = [
+    `${tools}${levels.length === 0 ? '' : ` (risk by keywords: ${levels.join(', ')})`}`,
+    ...others,
+  ];
+  const file = output === 'mcp-lock.json' ? '' : ` -l ${output}`;
+  return [
+    `${colors.green(what)}  ${output}: ${counts.join(', ')}`,
+    ...(format === 'native'
+      ? []
+      : [
+          `  ${colors.yellow('note')} It holds hashes only: what changes is told, but cannot be shown. --format native keeps all.`,
+        ]),
+    ...remarks.slice(0, MAX_REMARKS).map((remark) => `  ${colors.yellow('warning')} ${remark}`),
+    ...(remarks.length > MAX_REMARKS
+      ? [`  ${colors.yellow('warning')} and ${remarks.length - MAX_REMARKS} more; --json lists them`]
+      : []),
+    colors.dim(
+      state === 'unchanged'
+        ? '  The server is as it was locked, and the file as it was.'
+        : `  Next: bulla check${file}, before each use; bulla sign${file} -k private.key, to hand it on`,
+    ),
+  ].join('\n');
+}
+
+/** The released program's words. */
+function compatText(
+  { state }: Done,
+  { tools, prompts, resourceTemplates }: Surface,
+  { output, v3 }: LockOptions,
+): string {
+  if (state === 'unchanged') return 'No drift detected - lockfile is up to date';
+  if (!v3) return `✓ Lockfile created: ${output}\n  Locked ${tools.length} tool(s)`;
+  return [
+    `\n✓ Lockfile v3 created: ${output}`,
+    `  Prompts: ${prompts.length}`,
+    `  Templates: ${resourceTemplates.length}`,
+    `  Tools: ${tools.length}`,
+  ].join('\n');
+}

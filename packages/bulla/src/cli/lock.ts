@@ -1,0 +1,196 @@
+import { sha256Hex, toUtf8 } from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
+import {
+  type Drift,
+  drift,
+  driftJson,
+  driftText,
+  type Lock,
+  readLock,
+  type WriteLockOptions,
+  writeLock,
+} from '@bulla/core/lock';
+import { type Command, Option } from 'commander';
+import { identityOf, MAX_LOCK_BYTES, readLimited, replaceFile } from '../lockfile/index.ts';
+import type { Target } from '../mcp/index.ts';
+import { askKey, askYes, isAnswered } from './ask.ts';
+import type { Run } from './cli.ts';
+import { COMPAT } from './compat.ts';
+import { painted } from './drift-formats.ts';
+import { complain, EXIT, type Exit, print, type ReportOptions, refusing } from './io.ts';
+import { tell } from './lock-summary.ts';
+import {
+  type Scanned,
+  SERVER_HELP,
+  type ServerOptions,
+  scanServer,
+  serverOptions,
+  targetFor,
+} from './server.ts';
+import { VERSION } from './version.ts';
+
+export type Format = NonNullable<WriteLockOptions['format']>;
+
+export interface LockOptions extends ServerOptions, ReportOptions {
+  output: string;
+  force?: boolean;
+  yes?: boolean;
+  v3?: boolean;
+  format?: Format;
+  compatGo?: boolean;
+}
+
+export function define(command: Command, run: Run): void {
+  serverOptions(command.argument('[server...]', 'the server, after --; without it the one of the lockfile'))
+    .option('-o, --output <file>', 'the lockfile', 'mcp-lock.json')
+    .option('-f, --force', 'replace the lockfile even if the server changed, or if it cannot be read')
+    .option('--yes', 'accept what changed without being asked')
+    .option('--v3', 'the same as --format v3')
+    .addOption(
+      new Option(
+        '--format <format>',
+        'native (version 3 with every definition), or exactly what the released lock program writes',
+      ).choices(['native', 'v1', 'v2', 'v3']),
+    )
+    .option('--compat-go', "hash numbers in schemas by the released lock program's rule")
+    .option('--json', 'print one JSON document')
+    .option('--quiet', 'print nothing but errors; the exit code tells')
+    .addHelpText(
+      'after',
+      `${SERVER_HELP}
+If the server changed since it was locked, the difference is shown. On a terminal you are asked: one key where only
+prose changed, the word yes for anything else. Elsewhere it ends with 1, and the lockfile stays as it is.
+
+Example:
+  $ bulla lock -- npx -y @modelcontextprotocol/server-everything`,
+    )
+    .action(run(lock));
+}
+
+async function lock(words: string[], options: LockOptions): Promise<Exit> {
+  const old = readOld(options);
+  const target = targetFor(words, options.env, old);
+  if (COMPAT && !options.json && !options.quiet) await print('Scanning MCP server...\n');
+  const scanned = await scanServer(target, options, !options.quiet);
+  return settle(old, target, scanned, options);
+}
+
+/**
+ * The lock that is there. One that cannot be read is not replaced unawares, and the released program looks at none when
+ * it writes version 3.
+ */
+function readOld({ output, force, v3 }: LockOptions): Lock | null {
+  if (COMPAT && v3) return null;
+  const bytes = readLimited(output);
+  try {
+    return bytes === null ? null : readLock(bytes);
+  } catch (error) {
+    if (force && error instanceof BullaError) return null;
+    throw error;
+  }
+}
+
+/** What becomes of the lockfile, now that it is known what the server shows. */
+async function settle(
+  old: Lock | null,
+  target: Target,
+  scanned: Scanned,
+  options: LockOptions,
+): Promise<Exit> {
+  const asked = options.v3 ? 'v3' : options.format;
+  const compatGo = options.compatGo ?? (COMPAT || old?.native?.profile === 'mcptrust-v1-go');
+  const format = asked ?? (COMPAT && old !== null ? formatOf(old) : 'native');
+  const found = old && driftSince(old, target, scanned);
+  const made = written(scanned, target, old, format, compatGo);
+  if (found !== null && found.counts.total === 0 && !asksForAnother(old!, asked, options)) {
+    const state = { state: 'unchanged', format: formatOf(old!), sha256: old!.sha256 } as const;
+    await tell({ ...state, profile: old!.native?.profile ?? null }, scanned.surface, made.warnings, options);
+    return EXIT.good;
+  }
+  if (found !== null && found.counts.total > 0 && !(await isAccepted(found, options))) {
+    const head = JSON.stringify({ ok: false, code: 'LOCK_DRIFT', file: options.output }).slice(0, -1);
+    if (options.json)
+      await print(`${head},"drift":${driftJson(found, { lockfile: options.output }).trimEnd()}}\n`);
+    const message =
+      'The server changed since it was locked, and the lock stays as it was. Accept it with --yes.';
+    complain(new BullaError('LOCK_DRIFT', message));
+    return EXIT.bad;
+  }
+  const bytes = toUtf8(made.text);
+  replaceFile(options.output, bytes);
+  const state = { state: old === null ? 'created' : 'updated', format, sha256: sha256Hex(bytes) } as const;
+  const profile = compatGo ? 'mcptrust-v1-go' : 'mcptrust-v1';
+  await tell({ ...state, profile }, scanned.surface, made.warnings, options);
+  return EXIT.good;
+}
+
+/** Another format or number rule than the file has was asked for by name. */
+function asksForAnother(old: Lock, asked: Format | undefined, { compatGo }: LockOptions): boolean {
+  const isOtherRule = compatGo === true && old.native?.profile === 'mcptrust-v1';
+  return isOtherRule || (asked !== undefined && asked !== formatOf(old));
+}
+
+function driftSince(old: Lock, target: Target, { surface, authorization }: Scanned): Drift {
+  return refusing('The server cannot be compared', () =>
+    drift(old, surface, { identity: identityOf(target), authorization }),
+  );
+}
+
+/** Shows what changed, and whether it is to be the new baseline. */
+async function isAccepted(found: Drift, options: LockOptions): Promise<boolean> {
+  const isGranted = options.force === true || options.yes === true;
+  if (!options.quiet) process.stderr.write(`${driftText(found, painted(process.stderr))}\n`);
+  if (isGranted || options.quiet || !isAnswered()) return isGranted;
+  const isGentle = found.items.every(({ prose, severity }) => prose === true || severity === 'info');
+  return isGentle ? askKey('Only prose changed. Accept it?') : askYes('Is this the server that you want?');
+}
+
+function formatOf({ native, version }: Lock): Format {
+  return native !== null ? 'native' : ({ '1.0': 'v1', '2.0': 'v2', '3.0': 'v3' } as const)[version];
+}
+
+/** What was left out of digests, and where the program comes from, stays as the old lock has it. */
+function written(
+  { surface, authorization }: Scanned,
+  target: Target,
+  old: Lock | null,
+  format: Format,
+  compatGo: boolean,
+): ReturnType<typeof writeLock> {
+  const updatedAt = now();
+  return refusing('The server cannot be locked', () =>
+    bounded(() =>
+      writeLock(surface, {
+        format,
+        compatGo,
+        generator: `bulla ${VERSION}`,
+        updatedAt,
+        identity: identityOf(target),
+        authorization,
+        ...(old?.artifact && format !== 'v1' && { artifact: old.artifact }),
+        ...(old?.native && { exclude: old.native.excluded }),
+      }),
+    ),
+  );
+}
+
+/** Nothing is written that would be too large to be read: deep definitions grow when they are set in lines. */
+function bounded(write: () => ReturnType<typeof writeLock>): ReturnType<typeof writeLock> {
+  try {
+    const made = write();
+    if (Buffer.byteLength(made.text) <= MAX_LOCK_BYTES) return made;
+  } catch (error) {
+    // A string that would be longer than the engine allows.
+    if (!(error instanceof RangeError)) throw error;
+  }
+  throw new BullaError('LOCK_TOO_LARGE', `The lock would be larger than ${MAX_LOCK_BYTES} bytes.`);
+}
+
+/** `SOURCE_DATE_EPOCH` is what makes files that hold a time reproducible elsewhere too. */
+function now(): Date {
+  const epoch = process.env.SOURCE_DATE_EPOCH;
+  if (!epoch) return new Date();
+  if (!/^[0-9]{1,11}$/.test(epoch))
+    throw new BullaError('LOCK_TIME', 'SOURCE_DATE_EPOCH is a number of seconds since 1970.');
+  return new Date(Number(epoch) * 1000);
+}

@@ -1,0 +1,3 @@
+declare const BULLA_VERSION: string;
+
+export const VERSION: string = BULLA_VERSION;

@@ -1,0 +1,342 @@
+import { JsonNumber, JsonObject, type JsonValue } from '@bulla/core/json';
+import type { ListKind } from '@bulla/core/lock';
+import { type ErrorFrame, idKey, quote, type RequestFrame, type ResultFrame } from '../mcp/index.ts';
+import { Denial, denialBytes, RPC } from './denial.ts';
+import type { HostWriter } from './host.ts';
+import type { Pins } from './pins.ts';
+import { Slots } from './slots.ts';
+import type { Edit } from './splice.ts';
+import { decide, type Granted, type Grounds, type Subject, subjectOf } from './stages/calls.ts';
+import { checkContents } from './stages/contents.ts';
+import { checkPage, type Offer } from './stages/lists.ts';
+import { type ClientFeature, type HostRequest, hostRequest, type Naming } from './stages/methods.ts';
+import type { Offers } from './stages/offers.ts';
+import type { Entry, Intent, Recorder } from './stages/record.ts';
+import { checkResult, type Verdict } from './stages/results.ts';
+import { checkSelf } from './stages/self.ts';
+import { ownMeta, type Session, withholdCapabilities } from './stages/session.ts';
+import type { Request, Wire } from './wire.ts';
+
+/** Which decisions are enforced; those that are not are recorded all the same. */
+export interface Enforcement {
+  /** Whether what is not as it was locked is removed from lists. */
+  readonly lists: boolean;
+  /** Whether calls to it are blocked. */
+  readonly calls: boolean;
+}
+
+/** What the flows and the pipeline share. */
+export interface Gate {
+  readonly pins: Pins;
+  readonly enforce: Enforcement;
+  readonly features: ReadonlySet<ClientFeature>;
+  readonly session: Session;
+  readonly offers: Offers;
+  readonly recorder: Recorder;
+  readonly host: HostWriter;
+  readonly wire: Wire;
+  /** Tells the operator something, in a line. */
+  log(line: string): void;
+}
+
+type Answer = ResultFrame | ErrorFrame;
+
+/** So many requests may be open; a host that has more of them is not waiting for answers. */
+const MAX_OPEN = 1024;
+/** So many calls are decided, and so many answers recorded, at a time. */
+const MAX_BUSY = 64;
+
+const CANCELLED: Verdict = {
+  status: 'failure',
+  error: String(new Denial('calls', 'GATEWAY_CANCELLED', 'The host took the call back.')),
+};
+
+/** What happens to a request of the host, from its arrival to its answer. */
+export class Flows {
+  readonly #gate: Gate;
+  /** Apart, because a call that is decided may wait for the answer to a list, behind answers that are recorded. */
+  readonly #deciding = new Slots(MAX_BUSY);
+  readonly #recording = new Slots(MAX_BUSY);
+
+  constructor(gate: Gate) {
+    this.#gate = gate;
+  }
+
+  /** Resolves when everything that was begun is recorded and told. */
+  async idle(): Promise<void> {
+    await this.#deciding.idle();
+    await this.#recording.idle();
+  }
+
+  start(frame: RequestFrame): void | Promise<void> {
+    const { wire, session, features } = this.#gate;
+    const request = wire.take(frame);
+    if (request === null) return this.#refuseId(frame);
+    request.failed = (denial) => this.#recording.run(() => this.#deny(request, this.#entry(frame), denial));
+    let row: HostRequest;
+    try {
+      if (wire.ended !== null) throw wire.ended;
+      if (wire.size > MAX_OPEN) throw overloaded();
+      hostRequest(frame.method);
+      row = hostRequest(frame.method, session.read(frame));
+    } catch (denial) {
+      return this.#deciding.run(() => this.#deny(request, this.#entry(frame), denial));
+    }
+    if (row.kind === 'call') {
+      const { names, recorded } = row;
+      return this.#deciding.run(() => this.#call(request, frame, names, recorded));
+    }
+    if (row.kind === 'list') this.#list(request, frame, row.list);
+    else if (row.kind === 'open') this.#open(request, frame);
+    else request.answered = (answer) => this.#pass(request, answer);
+    return wire.forward(request, frame, withholdCapabilities(frame, features));
+  }
+
+  /** Under its id the host would take the refusal for the answer to the other request. */
+  #refuseId({ id, method }: RequestFrame): void | Promise<void> {
+    const message = `The id ${quote(idKey(id))} belongs to a request that is still open.`;
+    const denial = new Denial('ids', 'GATEWAY_ID_IN_USE', message, { rpc: RPC.invalid });
+    this.#gate.recorder.incident(denial, { method: shown(method), tool: null }, '');
+    return this.#gate.host.write(denialBytes(null, denial));
+  }
+
+  /** Answers the host with what the server sent. */
+  #pass(request: Request, answer: Answer, edits: readonly Edit[] = []): void | Promise<void> {
+    const { wire, host } = this.#gate;
+    wire.free(request);
+    return host.write(wire.restored(request, answer, edits));
+  }
+
+  /** `initialize` and `server/discover`: the server describes itself. */
+  #open(request: Request, frame: RequestFrame): void {
+    const { session, pins, enforce } = this.#gate;
+    const isInitialize = frame.method === 'initialize';
+    const { failed } = request;
+    request.failed = (denial) => {
+      if (isInitialize) session.notInitialized();
+      return failed(denial);
+    };
+    request.answered = (answer) => {
+      if (answer.kind === 'error') {
+        if (isInitialize) session.notInitialized();
+        return this.#pass(request, answer);
+      }
+      try {
+        const { edits, changed } = checkSelf(answer, pins);
+        if (isInitialize) session.initialized(answer.result.get('protocolVersion'));
+        for (const path of changed) this.#tellSelf(frame.method, path);
+        return this.#pass(request, answer, enforce.lists ? edits : []);
+      } catch (denial) {
+        return request.failed(asDenial(denial));
+      }
+    };
+  }
+
+  #list(request: Request, { method }: RequestFrame, kind: ListKind): void {
+    const { offers, pins, enforce } = this.#gate;
+    const generation = offers.generation(kind);
+    request.answered = (answer) => {
+      if (answer.kind === 'error') return this.#pass(request, answer);
+      try {
+        const { offers: found, edits } = checkPage(kind, answer, pins);
+        offers.saw(kind, found, generation);
+        for (const offer of found) if (offer.status !== 'same') this.#tellOffer(method, offer);
+        return this.#pass(request, answer, enforce.lists ? edits : []);
+      } catch (denial) {
+        return request.failed(asDenial(denial));
+      }
+    };
+  }
+
+  /** Decides, seals, decides again with what has come meanwhile, and forwards. */
+  async #call(request: Request, frame: RequestFrame, names: Naming, recorded: boolean): Promise<void> {
+    const { wire, recorder, features, offers } = this.#gate;
+    const horizon = offers.horizon();
+    let entry = this.#entry(frame);
+    let intent: Intent | null = null;
+    try {
+      const { subject, waived } = this.#subject(frame, names);
+      const named = { name: shown(subject.name ?? frame.method), digest: null };
+      entry = { ...entry, tool: subject.name === null ? null : named, args: subject.args, waived };
+      const granted = await this.#decide(subject, frame, horizon);
+      entry = { ...entry, ...granted };
+      await recorder.assertMayAct();
+      if (recorded && wire.isOpen(request)) {
+        intent = await recorder.intent(entry);
+        await recorder.assertMayAct();
+        await this.#decide(subject, frame, horizon);
+      }
+    } catch (error) {
+      const denial = asDenial(error);
+      const isOpen = wire.isOpen(request);
+      wire.drop(request);
+      if (intent !== null) await this.#outcome(intent, { status: 'blocked', error: String(denial) }, 0);
+      if (!isOpen) return;
+      if (intent === null) return this.#deny(request, entry, denial);
+      return this.#answer(request, entry, denial, intent.capsule.id);
+    }
+    if (!wire.isOpen(request)) {
+      if (intent !== null) await this.#outcome(intent, CANCELLED, 0);
+      return;
+    }
+    this.#expect(request, entry, intent);
+    await wire.forward(request, frame, withholdCapabilities(frame, features));
+  }
+
+  /** In the modes that only watch, what is not locked is called all the same. */
+  #subject(frame: RequestFrame, names: Naming): { subject: Subject; waived: Denial | null } {
+    try {
+      return { subject: subjectOf(frame, names, this.#gate.pins), waived: null };
+    } catch (error) {
+      const denial = asDenial(error);
+      if (this.#gate.enforce.calls || denial.code !== 'GATEWAY_NOT_LOCKED') throw denial;
+      return { subject: { name: null, args: frame.params!, needs: [] }, waived: denial };
+    }
+  }
+
+  async #decide(
+    subject: Subject,
+    frame: RequestFrame,
+    horizon: number,
+  ): Promise<Pick<Entry, 'tool' | 'waived'> | null> {
+    const { pins, offers, wire, features, enforce } = this.#gate;
+    const meta = ownMeta(frame, features);
+    const grounds: Grounds = {
+      pins,
+      offers,
+      horizon,
+      meta,
+      ask: (method, params) => wire.ask(method, params),
+    };
+    let granted: Granted | null;
+    try {
+      granted = await decide(subject, grounds);
+    } catch (error) {
+      const denial = asDenial(error);
+      if (enforce.calls || (denial.stage !== 'calls' && denial.stage !== 'lists')) throw denial;
+      return { tool: { name: shown(subject.name!), digest: null }, waived: denial };
+    }
+    return granted === null ? null : { tool: { name: granted.key, digest: granted.digest } };
+  }
+
+  /** What is done with the answer to a call: it is recorded, then it reaches the host. */
+  #expect(request: Request, entry: Entry, intent: Intent | null): void {
+    const { pins, features } = this.#gate;
+    const startedAt = performance.now();
+    const elapsed = (): number => performance.now() - startedAt;
+    request.cancelled = () => {
+      if (intent !== null)
+        void this.#recording.run(async () => void (await this.#outcome(intent, CANCELLED, elapsed())));
+    };
+    request.failed = (denial) =>
+      this.#recording.run(async () => {
+        if (intent === null) return this.#deny(request, entry, denial);
+        await this.#outcome(intent, { status: 'failure', error: String(denial) }, elapsed());
+        return this.#answer(request, entry, denial, intent.capsule.id);
+      });
+    request.answered = (answer) => {
+      let verdict: Verdict;
+      let denial: Denial | null = null;
+      try {
+        verdict = checkResult(request.method, answer, features);
+        if (answer.kind === 'result') checkContents(answer, pins);
+      } catch (error) {
+        denial = asDenial(error);
+        verdict = { status: 'failure', error: String(denial) };
+      }
+      if (intent === null && denial === null) return this.#pass(request, answer);
+      const duration = elapsed();
+      return this.#recording.run(async () => {
+        const result = answer.kind === 'result' ? answer.result : undefined;
+        const lost = intent && (await this.#outcome(intent, verdict, duration, result));
+        const refusal = denial ?? lost;
+        if (refusal === null) await this.#pass(request, answer);
+        else await this.#answer(request, entry, refusal, intent?.capsule.id ?? null);
+      });
+    };
+  }
+
+  /** Records what came of a call. Gives the denial that stands in the way of the answer if that cannot be done. */
+  async #outcome(
+    intent: Intent,
+    verdict: Verdict | { readonly status: 'blocked'; readonly error: string },
+    durationMs: number,
+    result?: JsonValue,
+  ): Promise<Denial | null> {
+    try {
+      await this.#gate.recorder.outcome(intent, verdict, durationMs, result);
+      return null;
+    } catch (error) {
+      const denial = asDenial(error);
+      this.#gate.log(`the outcome of ${intent.capsule.id} is not recorded: ${messageOf(denial.cause)}`);
+      return denial;
+    }
+  }
+
+  /** Records that something was denied, and tells the host. */
+  async #deny(request: Request, entry: Entry, error: unknown): Promise<void> {
+    const denial = asDenial(error);
+    this.#gate.wire.drop(request);
+    const capsule = await this.#gate.recorder.blocked(entry, denial);
+    await this.#answer(request, entry, denial, capsule);
+  }
+
+  async #answer(request: Request, { tool }: Entry, denial: Denial, capsule: string | null): Promise<void> {
+    const why = denial.stage === 'record' ? ` (${messageOf(denial.cause)})` : '';
+    this.#gate.log(`${shown(request.method)}: ${denial.message}${why} [${denial.code}]`);
+    this.#gate.wire.free(request);
+    await this.#gate.host.write(denialBytes(request.idBytes, denial, { tool: tool?.name ?? null, capsule }));
+  }
+
+  #entry({ id, method, params }: RequestFrame): Entry {
+    const meta = params?.get('_meta');
+    const trace = meta instanceof JsonObject ? meta.get('traceparent') : undefined;
+    const traceId = typeof trace === 'string' ? TRACEPARENT.exec(trace)?.[1] : undefined;
+    const correlationId = traceId ?? shown(id instanceof JsonNumber ? id.lexeme : id);
+    return { method: shown(method), tool: null, host: this.#gate.session.host, correlationId };
+  }
+
+  #tellOffer(method: string, { kind, key, status, digest }: Offer): void {
+    const { recorder, enforce, log } = this.#gate;
+    const name = shown(key ?? '');
+    const what = status === 'changed' ? 'is not what was locked' : 'is not in the lock';
+    const code = status === 'changed' ? 'GATEWAY_CHANGED' : 'GATEWAY_NOT_LOCKED';
+    const denial = new Denial('lists', code, `${quote(name)} in ${method} ${what}.`);
+    if (!enforce.lists) return;
+    const isNew = recorder.incident(denial, { method, tool: { name, digest } }, `${kind} ${key} ${digest}`);
+    if (isNew) log(`removed ${quote(name)} from ${method}: it ${what} [${code}]`);
+  }
+
+  #tellSelf(method: string, path: string): void {
+    const { recorder, log } = this.#gate;
+    const message = `The server's answer to ${method} is not what was locked at ${quote(path)}.`;
+    const denial = new Denial('session', 'GATEWAY_SELF_CHANGED', message);
+    if (recorder.incident(denial, { method, tool: null }, path)) log(`${message} [${denial.code}]`);
+  }
+}
+
+const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/** A name that somebody else chose, no longer than a record should have it. */
+function shown(name: string): string {
+  return name.length > 200 ? `${name.slice(0, 200).toWellFormed()}…` : name;
+}
+
+function overloaded(): Denial {
+  return new Denial('ids', 'GATEWAY_OVERLOADED', `More than ${MAX_OPEN} requests are open.`, {
+    rpc: RPC.unavailable,
+  });
+}
+
+/** What is no denial is a defect, and denies all the same. */
+function asDenial(error: unknown): Denial {
+  if (error instanceof Denial) return error;
+  return new Denial('server', 'GATEWAY_FAILED', `The gateway failed (${messageOf(error)}).`, {
+    rpc: RPC.unavailable,
+    cause: error,
+  });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,186 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { BullaError } from '@bulla/core/error';
+import type { Lock } from '@bulla/core/lock';
+import { connectStdio, environmentOf, type StdioTarget, type Transport } from '../mcp/index.ts';
+import type { Store } from '../store/index.ts';
+import { Denial, RPC } from './denial.ts';
+import type { Enforcement } from './flows.ts';
+import { type HostStreams, HostWriter, readHost } from './host.ts';
+import { checkIdentity, serverDigest, serverName } from './identity.ts';
+import { pinsOf } from './pins.ts';
+import { Pipeline } from './pipeline.ts';
+import type { ClientFeature } from './stages/methods.ts';
+import { Offers } from './stages/offers.ts';
+import { Recorder } from './stages/record.ts';
+import { Session } from './stages/session.ts';
+import { serverEnded, Wire } from './wire.ts';
+
+/** `enforce` removes and blocks; `filter` only removes from lists; `audit` does neither. All of them record. */
+export type Mode = 'enforce' | 'filter' | 'audit';
+
+const ENFORCED: Readonly<Record<Mode, Enforcement>> = {
+  enforce: { lists: true, calls: true },
+  filter: { lists: true, calls: false },
+  audit: { lists: false, calls: false },
+};
+
+export interface GuardOptions {
+  /** What the server may offer and the host may call. One that a key verified is one too. */
+  readonly lock: Lock;
+  readonly server: StdioTarget;
+  readonly host: HostStreams;
+  /** Where everything is recorded. It stays open. */
+  readonly store: Store;
+  /** Default `default`. */
+  readonly chain?: string | undefined;
+  readonly agentId: string;
+  /** What records call the server. Default: as it called itself when it was locked. */
+  readonly name?: string | undefined;
+  /** Default `enforce`. */
+  readonly mode?: Mode | undefined;
+  /** What the server may ask of the host. Default: nothing. */
+  readonly features?: readonly ClientFeature[] | undefined;
+  /** Start a server that is not the one that the lock names. Default false. */
+  readonly allowOtherServer?: boolean | undefined;
+  /** How long to wait for an answer, since the last progress. Default 600,000 ms. */
+  readonly timeoutMs?: number | undefined;
+  /** What is known of the server's lists counts for so long; then they are read again before a call. Default 60,000 ms. */
+  readonly recheckMs?: number | undefined;
+  /** How long answers are waited for once the host has closed its side. Default 1,000 ms. */
+  readonly drainMs?: number | undefined;
+  /** How long the server may take to end once its input is closed, and again once it was asked to. Default 400 ms. */
+  readonly graceMs?: number | undefined;
+  /** The longest message. Default 10 MiB. */
+  readonly maxBytes?: number | undefined;
+  /** Ends the session as if the host had closed its side; if that was so before, without waiting for answers. */
+  readonly signal?: AbortSignal | undefined;
+  /** Where the values for the target's environment names are taken from. Default: this process's. */
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly cwd?: string | undefined;
+  readonly onStderr?: ((chunk: Uint8Array) => void) | undefined;
+  /** Told, in a line each, what the operator should know. Default: nobody is. */
+  readonly log?: ((line: string) => void) | undefined;
+}
+
+/** How a session ended. */
+export interface GuardExit {
+  readonly ended: 'host' | 'server' | 'signal';
+  /** What is known of the server's end, where it ended first. */
+  readonly error: BullaError | null;
+  readonly calls: number;
+  readonly blocked: number;
+}
+
+/**
+ * Stands between a host and a server: to the host it is the server, on its own standard streams; the server is its
+ * child. Nothing passes that the table of methods does not name, nothing is called that is not locked and offered
+ * exactly so, and nothing is called that is not recorded before. Resolves when the session is over, the server and all
+ * that it started are gone, and everything is recorded. Rejects before the server is started with
+ * `GATEWAY_OTHER_SERVER`, `MCP_TARGET_ENV` and whatever keeps the start from being recorded, and with
+ * `MCP_SPAWN_FAILED`.
+ */
+export async function guard(options: GuardOptions): Promise<GuardExit> {
+  const { lock, server, store, maxBytes } = options;
+  if (!options.allowOtherServer) checkIdentity(lock, server);
+  const env = environmentOf(server, options.environment ?? process.env);
+  const pins = pinsOf(lock);
+  const recorder = new Recorder({
+    store,
+    chain: store.chain(options.chain ?? 'default'),
+    agentId: options.agentId,
+    sessionId: randomUUID(),
+    instance: randomUUID(),
+    serverName: options.name ?? serverName(lock, server),
+    server: serverDigest(server),
+    lock: pins.lock,
+  });
+  await recorder.opened();
+
+  const over = Promise.withResolvers<Pick<GuardExit, 'ended' | 'error'>>();
+  // It stands before anything of the server can be read.
+  let pipeline!: Pipeline;
+  const frames = { spans: true, ...(maxBytes === undefined ? {} : { maxBytes }) };
+  let transport: Transport;
+  try {
+    transport = await connectStdio(
+      server.command,
+      server.args,
+      {
+        env,
+        cwd: options.cwd,
+        frames,
+        onStderr: options.onStderr,
+        graceMs: options.graceMs ?? DEFAULT_GRACE_MS,
+        termMs: options.graceMs ?? DEFAULT_GRACE_MS,
+      },
+      {
+        frame: (frame) => pipeline.fromServer(frame),
+        refused: (error, bytes) => void pipeline.refusedFromServer(error, bytes),
+        ended(error) {
+          pipeline.end(serverEnded(error));
+          over.resolve({ ended: 'server', error });
+        },
+      },
+    );
+  } catch (error) {
+    await recorder.closed((error as BullaError).code);
+    throw error;
+  }
+  const host = new HostWriter(options.host.output);
+  const gate = {
+    pins,
+    enforce: ENFORCED[options.mode ?? 'enforce'],
+    features: new Set(options.features),
+    session: new Session(),
+    offers: new Offers(pins, options.recheckMs ?? DEFAULT_RECHECK_MS, () => performance.now()),
+    recorder,
+    host,
+    wire: new Wire(transport, options.timeoutMs ?? DEFAULT_TIMEOUT_MS),
+    log: options.log ?? (() => {}),
+  };
+  pipeline = new Pipeline(gate, transport);
+
+  void readHost(
+    options.host.input,
+    {
+      frame: (frame) => pipeline.fromHost(frame),
+      refused: (error, bytes) => pipeline.refusedFromHost(error, bytes),
+    },
+    maxBytes,
+  ).then(() => over.resolve({ ended: 'host', error: null }));
+  const onAbort = (): void => over.resolve({ ended: 'signal', error: null });
+  options.signal?.addEventListener('abort', onAbort);
+  if (options.signal?.aborted) onAbort();
+
+  const exit = await over.promise;
+  options.host.input.destroy();
+  if (exit.ended !== 'server') {
+    const hurry = exit.ended === 'host' ? options.signal : undefined;
+    await drained(gate.wire, options.drainMs ?? DEFAULT_DRAIN_MS, hurry);
+  }
+  pipeline.end(
+    new Denial('server', 'GATEWAY_CLOSED', 'The session ended before the server answered.', {
+      rpc: RPC.unavailable,
+    }),
+  );
+  await transport.close();
+  await pipeline.idle();
+  options.signal?.removeEventListener('abort', onAbort);
+  await host.flushed();
+  await recorder.closed(exit.error?.code ?? null);
+  const { calls, blocked } = recorder.counts;
+  return { ...exit, calls, blocked };
+}
+
+const DEFAULT_TIMEOUT_MS = 600_000;
+const DEFAULT_RECHECK_MS = 60_000;
+/** A host that ends its servers as the SDK does gives them two seconds after each step, and then kills. */
+const DEFAULT_DRAIN_MS = 1000;
+const DEFAULT_GRACE_MS = 400;
+
+/** Resolves when no answer is waited for, or the time is over, or nobody wants to wait any longer. */
+async function drained(wire: Wire, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  const until = performance.now() + ms;
+  while (wire.isWaiting && performance.now() < until && !signal?.aborted) await sleep(5);
+}

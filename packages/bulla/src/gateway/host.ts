@@ -1,0 +1,104 @@
+import { once } from 'node:events';
+import type { Readable, Writable } from 'node:stream';
+import { BullaError } from '@bulla/core/error';
+import { JsonNumber, JsonObject, parse } from '@bulla/core/json';
+import { lines } from '../lines/index.ts';
+import { DEFAULT_MAX_FRAME_BYTES, type Frame, type Id, parseFrame } from '../mcp/index.ts';
+
+/** The two ends of the pipe to the host, as a server has them: standard input and output. */
+export interface HostStreams {
+  readonly input: Readable;
+  readonly output: Writable;
+}
+
+/** What is told of the host's messages. While a promise is pending, nothing more is read. */
+export interface HostReceiver {
+  frame(frame: Frame): void | Promise<void>;
+  refused(error: BullaError, bytes: Uint8Array): void | Promise<void>;
+}
+
+const LF = new Uint8Array([0x0a]);
+
+/** Reads the host's messages, one a line, until it closes its side. Never rejects: a broken pipe is as good as its end. */
+export async function readHost(
+  input: Readable,
+  receiver: HostReceiver,
+  maxBytes: number = DEFAULT_MAX_FRAME_BYTES,
+): Promise<void> {
+  try {
+    for await (const line of lines(input, maxBytes)) {
+      if (isBlank(line)) continue;
+      let frame: Frame;
+      try {
+        frame = parseFrame(line, { maxBytes, spans: true });
+      } catch (error) {
+        await receiver.refused(error as BullaError, line);
+        continue;
+      }
+      const pending = receiver.frame(frame);
+      if (pending) await pending;
+    }
+  } catch (error) {
+    if (!(error instanceof BullaError)) throw error;
+  }
+}
+
+function isBlank(line: Uint8Array): boolean {
+  return line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
+}
+
+/**
+ * The id in a message that was refused, if it says one that can be read: whoever waits for its answer can then be told.
+ */
+export function idIn(bytes: Uint8Array): Id | null {
+  try {
+    const message = parse(bytes, { allow: ['duplicate-keys', 'lone-surrogates', 'bom'] });
+    const id = message instanceof JsonObject ? message.get('id') : undefined;
+    if (typeof id === 'string' && id.isWellFormed()) return id;
+    return id instanceof JsonNumber && /^-?(?:0|[1-9][0-9]*)$/.test(id.lexeme) ? id : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Writes messages to the host, whole and in order. */
+export class HostWriter {
+  readonly #output: Writable;
+  #isGone = false;
+
+  constructor(output: Writable) {
+    this.#output = output;
+    output.on('error', () => {
+      this.#isGone = true;
+    });
+    output.on('close', () => {
+      this.#isGone = true;
+    });
+  }
+
+  /** A promise where the pipe is full, so that whoever writes may wait. What a host that went away misses is lost. */
+  write(bytes: Uint8Array): void | Promise<void> {
+    if (this.#isGone) return;
+    if (!this.#output.write(Buffer.concat([bytes, LF]))) return this.#drained();
+  }
+
+  async #drained(): Promise<void> {
+    const stop = new AbortController();
+    const { signal } = stop;
+    try {
+      await Promise.race(['drain', 'close', 'error'].map((event) => once(this.#output, event, { signal })));
+    } catch {
+    } finally {
+      stop.abort();
+    }
+  }
+
+  /** Resolves when everything is taken, or the host is gone. */
+  async flushed(): Promise<void> {
+    if (this.#isGone || this.#output.writableLength === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#output.write('', () => resolve());
+      this.#output.once('close', resolve);
+    });
+  }
+}

@@ -1,0 +1,216 @@
+import { toUtf8 } from '@bulla/core/crypto';
+import type { BullaError } from '@bulla/core/error';
+import {
+  type Frame,
+  idKey,
+  type NotificationFrame,
+  parseFrame,
+  quote,
+  type RequestFrame,
+  type Transport,
+} from '../mcp/index.ts';
+import { Denial, denialBytes, RPC } from './denial.ts';
+import { Flows, type Gate } from './flows.ts';
+import { idIn } from './host.ts';
+import { bytesOf, placeOf, replace, splice } from './splice.ts';
+import { Exchange, type Waiting } from './stages/ids.ts';
+import { notification, serverRequest } from './stages/methods.ts';
+import { idOf, SUBSCRIPTION_ID, tokenOf } from './stages/tokens.ts';
+
+/** A request of the server that the host was asked. */
+interface ServerRequest extends Waiting {
+  readonly idBytes: Uint8Array;
+  readonly token: string | null;
+}
+
+/** So many requests of the server may be open. */
+const MAX_ASKED = 256;
+
+/**
+ * Where every message goes: those of the host to the server, and those of the server to the host, each past the stages
+ * that may change or stop it. While a promise is pending, the side that sent the message is not read.
+ */
+export class Pipeline {
+  readonly #gate: Gate;
+  readonly #server: Pick<Transport, 'send'>;
+  readonly #flows: Flows;
+  readonly #asked = new Exchange<ServerRequest>();
+
+  constructor(gate: Gate, server: Pick<Transport, 'send'>) {
+    this.#gate = gate;
+    this.#server = server;
+    this.#flows = new Flows(gate);
+  }
+
+  fromHost(frame: Frame): void | Promise<void> {
+    if (frame.kind === 'request') return this.#flows.start(frame);
+    if (frame.kind === 'notification') return this.#told('host', frame);
+    const match = this.#asked.settle(frame.id);
+    if (typeof match === 'string') {
+      if (match !== 'late') this.#unasked('host', match);
+      return;
+    }
+    this.#asked.free(match);
+    return this.#send(frame, splice(frame.bytes, [replace(placeOf(frame, 'id')!, match.idBytes)]));
+  }
+
+  fromServer(frame: Frame): void | Promise<void> {
+    if (frame.kind === 'request') return this.#serverAsks(frame);
+    if (frame.kind === 'notification') return this.#told('server', frame);
+    const found = this.#gate.wire.settle(frame);
+    if (typeof found === 'string') this.#unasked('server', found);
+    else return found;
+  }
+
+  /** Something came from the host that is no message: it is told so, and the session goes on. */
+  refusedFromHost(error: BullaError, bytes: Uint8Array): void | Promise<void> {
+    const rpc = error.code === 'MCP_FRAME_JSON' ? RPC.parse : RPC.invalid;
+    const denial = new Denial('frame', error.code, error.message, { rpc });
+    this.#drop(denial, 'host', error.code);
+    const id = rpc === RPC.invalid ? idIn(bytes) : null;
+    // Under the id of an open request, the host would take it for the answer to that one.
+    const isClear = id !== null && !this.#gate.wire.isTaken(id);
+    return this.#gate.host.write(denialBytes(isClear ? toUtf8(idKey(id)) : null, denial));
+  }
+
+  /** The same from the server: it is dropped, and whoever waits for it is told. */
+  refusedFromServer(error: BullaError, bytes: Uint8Array | null): void | Promise<void> {
+    // What the parser found holds words of the server, which are not for a model.
+    const message = `The server sent something that is no message (${error.code}).`;
+    const denial = new Denial('frame', 'GATEWAY_BAD_ANSWER', message, { rpc: RPC.bad, cause: error });
+    this.#drop(denial, 'server', error.message);
+    return this.#gate.wire.settleUnread(bytes === null ? null : idIn(bytes), denial);
+  }
+
+  /** Nothing more comes from the server, or is waited for. */
+  end(denial: Denial): void {
+    this.#gate.wire.end(denial);
+  }
+
+  /** Resolves when everything that was begun is recorded and told. */
+  async idle(): Promise<void> {
+    await this.#flows.idle();
+    await this.#gate.recorder.settled();
+  }
+
+  #serverAsks(frame: RequestFrame): void | Promise<void> {
+    const { features, session, host } = this.#gate;
+    const request: ServerRequest = {
+      id: frame.id,
+      idBytes: Uint8Array.from(bytesOf(frame, placeOf(frame, 'id')!)),
+      token: tokenOf(frame.params?.get('_meta'), 'progressToken'),
+    };
+    try {
+      serverRequest(frame.method, features);
+      if (!session.isEstablished) {
+        throw new Denial(
+          'session',
+          'GATEWAY_NO_HANDSHAKE',
+          'A server may ask only in a session that was initialized.',
+        );
+      }
+      if (this.#asked.size >= MAX_ASKED || !this.#asked.take(request)) {
+        throw new Denial('ids', 'GATEWAY_ID_IN_USE', 'The id is in use, or too many requests are open.', {
+          rpc: RPC.invalid,
+        });
+      }
+    } catch (error) {
+      const denial = error as Denial;
+      this.#drop(denial, 'server', frame.method);
+      const bytes = denialBytes(request.idBytes, denial);
+      return this.#send(parseFrame(bytes), bytes);
+    }
+    const id = toUtf8(this.#asked.assign(request).lexeme);
+    return host.write(splice(frame.bytes, [replace(placeOf(frame, 'id')!, id)]));
+  }
+
+  #told(from: 'host' | 'server', frame: NotificationFrame): void | Promise<void> {
+    const { features, offers, session, wire } = this.#gate;
+    if (from === 'server') offers.changed(frame.method);
+    try {
+      const carries = notification(from, frame.method, features);
+      if (carries === 'request') return this.#cancelled(from, frame);
+      if (carries === 'token') {
+        const token = tokenOf(frame.params ?? undefined, 'progressToken');
+        const isOpen = token !== null && (from === 'server' ? wire.progress(token) : this.#isAsked(token));
+        if (!isOpen) throw unrelated('The progress belongs to no open request.');
+      }
+      if (carries === 'subscription') return this.#subscribed(frame);
+      if (frame.method === 'notifications/initialized' && !session.isEstablished) {
+        throw unrelated('The session was not initialized.');
+      }
+      return this.#deliver(from, frame, frame.bytes);
+    } catch (error) {
+      this.#drop(error as Denial, from, frame.method);
+    }
+  }
+
+  #isAsked(token: string): boolean {
+    return this.#asked.open().some((request) => request.token === token);
+  }
+
+  /** The request that is taken back has another id on the other side. */
+  #cancelled(from: 'host' | 'server', frame: NotificationFrame): void | Promise<void> {
+    const place = placeOf(frame, 'params', 'requestId');
+    const id = idOf(frame.params ?? undefined, 'requestId');
+    if (place === null || id === null) throw unrelated('It names no request.');
+    if (from === 'host') {
+      const ours = this.#gate.wire.cancel(id);
+      if (ours === null) return;
+      return this.#send(frame, splice(frame.bytes, [replace(place, toUtf8(idKey(ours)))]));
+    }
+    const asked = this.#asked.find('asker', id);
+    const ours = asked && this.#asked.idOf(asked);
+    if (asked !== undefined) {
+      this.#asked.abandon(asked);
+      this.#asked.free(asked);
+    }
+    const theirs = ours ? toUtf8(ours.lexeme) : this.#gate.wire.subscription(id, true);
+    if (theirs === null) throw unrelated('The request is not open.');
+    return this.#gate.host.write(splice(frame.bytes, [replace(place, theirs)]));
+  }
+
+  /** In the stateless era the notification says to which request of the host it belongs. */
+  #subscribed(frame: NotificationFrame): void | Promise<void> {
+    const { session, wire, host } = this.#gate;
+    const place = placeOf(frame, 'params', '_meta', SUBSCRIPTION_ID);
+    if (place === null) {
+      if (!session.isEstablished) throw unrelated('The host has not subscribed to it.');
+      return host.write(frame.bytes);
+    }
+    const id = idOf(frame.params?.get('_meta'), SUBSCRIPTION_ID);
+    const theirs = id === null ? null : wire.subscription(id, false);
+    if (theirs === null) throw unrelated('The subscription is not open.');
+    return host.write(splice(frame.bytes, [replace(place, theirs)]));
+  }
+
+  #deliver(from: 'host' | 'server', frame: Frame, bytes: Uint8Array): void | Promise<void> {
+    return from === 'host' ? this.#send(frame, bytes) : this.#gate.host.write(bytes);
+  }
+
+  /** Sends to the server. That it is gone shows elsewhere. */
+  async #send(frame: Frame, bytes: Uint8Array): Promise<void> {
+    await this.#server.send({ ...frame, bytes }).catch(() => {});
+  }
+
+  #unasked(from: 'host' | 'server', match: 'duplicate' | 'unknown'): void {
+    const denial =
+      match === 'duplicate'
+        ? new Denial('ids', 'GATEWAY_ANSWER_DUPLICATE', `The ${from} answered a request twice.`)
+        : new Denial('ids', 'GATEWAY_ANSWER_UNKNOWN', `The ${from} answered a request that was never made.`);
+    this.#drop(denial, from, '');
+  }
+
+  /** Nobody can be answered, so it is recorded, and told to the operator the first time. */
+  #drop(denial: Denial, from: 'host' | 'server', key: string): void {
+    const method = `from ${from}`;
+    const isNew = this.#gate.recorder.incident(denial, { method, tool: null }, `${from} ${key}`);
+    const what = key === '' || key === denial.code ? '' : ` (${quote(key)})`;
+    if (isNew)
+      this.#gate.log(`dropped something from the ${from}${what}: ${denial.message} [${denial.code}]`);
+  }
+}
+
+function unrelated(message: string): Denial {
+  return new Denial('ids', 'GATEWAY_UNRELATED', message);
+}

@@ -1,0 +1,191 @@
+import { JsonObject, type JsonValue } from '@bulla/core/json';
+import type { ListKind } from '@bulla/core/lock';
+import { confusable } from '@bulla/core/text';
+import { caseTwin, LISTS, quote, type RequestFrame } from '../../mcp/index.ts';
+import { Denial, RPC } from '../denial.ts';
+import type { Pins } from '../pins.ts';
+import type { Offer } from './lists.ts';
+import type { Naming } from './methods.ts';
+import type { AskPage, Offers } from './offers.ts';
+import { matchesTemplate } from './uri.ts';
+
+/** An item of a list that a call needs. */
+export interface Item {
+  readonly kind: ListKind;
+  readonly key: string;
+}
+
+/** An item that a call may use, with the digest of what the server offered under its name. */
+export interface Granted extends Item {
+  readonly digest: string | null;
+}
+
+/** What a request asks for: one of the candidates of each need. */
+export interface Subject {
+  /** As the record names it: an identifier, never an argument. */
+  readonly name: string | null;
+  /** What the server is given: the payload that is committed to. */
+  readonly args: JsonValue;
+  readonly needs: readonly (readonly Item[])[];
+}
+
+const MEMBERS = ['name', 'arguments', 'uri', 'ref', 'argument', 'context', 'notifications', 'task', '_meta'];
+const LATER = ['inputResponses', 'requestState'];
+
+/**
+ * Reads which items a request is about. Throws a denial for params that another reader could understand otherwise, and
+ * for a resource that no entry of the lock covers.
+ */
+export function subjectOf(frame: RequestFrame, names: Naming, pins: Pins): Subject {
+  const params = frame.params ?? new JsonObject();
+  refuseTwins(params, [...MEMBERS, ...LATER]);
+  const args = without(params, '_meta');
+  switch (names) {
+    case 'tool':
+    case 'prompt': {
+      if (params.has('task')) throw badParams('Tasks do not pass this gateway; call the tool without one.');
+      const name = text(params, 'name');
+      const kind = names === 'tool' ? 'tools' : 'prompts';
+      return { name, args: params.get('arguments') ?? new JsonObject(), needs: [[{ kind, key: name }]] };
+    }
+    case 'resource': {
+      const candidates = resourceItems(text(params, 'uri'), pins);
+      return { name: candidates[0]!.key, args, needs: [candidates] };
+    }
+    case 'reference': {
+      const item = referenceItem(params.get('ref'), pins);
+      return { name: item.key, args, needs: [[item]] };
+    }
+    case 'subscriptions': {
+      const wanted = params.get('notifications');
+      const uris = wanted instanceof JsonObject ? (wanted.get('resourceSubscriptions') ?? []) : [];
+      if (!Array.isArray(uris)) throw badParams('resourceSubscriptions is a list.');
+      return { name: null, args, needs: uris.map((uri) => resourceItems(asText(uri, 'A URI'), pins)) };
+    }
+  }
+}
+
+function referenceItem(ref: JsonValue | undefined, pins: Pins): Item {
+  if (!(ref instanceof JsonObject)) throw badParams('ref is an object.');
+  refuseTwins(ref, ['type', 'name', 'uri', 'title']);
+  const type = ref.get('type');
+  if (type === 'ref/prompt') return { kind: 'prompts', key: text(ref, 'name') };
+  if (type !== 'ref/resource') throw badParams('ref is of no known type.');
+  const uri = text(ref, 'uri');
+  return { kind: pins.has('resources', uri) ? 'resources' : 'resourceTemplates', key: uri };
+}
+
+/** The locked resource, and the locked templates that the URI can come from. */
+function resourceItems(uri: string, pins: Pins): [Item, ...Item[]] {
+  const items: Item[] = pins.has('resources', uri) ? [{ kind: 'resources', key: uri }] : [];
+  for (const key of pins.keys('resourceTemplates')) {
+    if (matchesTemplate(key, uri)) items.push({ kind: 'resourceTemplates', key });
+  }
+  const [first, ...rest] = items;
+  if (first !== undefined) return [first, ...rest];
+  throw new Denial(
+    'calls',
+    'GATEWAY_NOT_LOCKED',
+    'The resource is not in the lock, and no locked template leads to it.',
+  );
+}
+
+/** What a decision rests on. */
+export interface Grounds {
+  readonly pins: Pins;
+  readonly offers: Offers;
+  /** See `Offers.horizon`; of the time when the call came. */
+  readonly horizon: number;
+  readonly ask: AskPage;
+  /** What a request of our own must carry. */
+  readonly meta: JsonObject | null;
+}
+
+/**
+ * Decides whether a call may be made: every item that it needs is locked, and is now offered by the server exactly as it
+ * was locked. Gives the first of them, or null for a call that needs none. Rejects with a denial.
+ */
+export async function decide({ needs }: Subject, grounds: Grounds): Promise<Granted | null> {
+  let first: Granted | null = null;
+  for (const candidates of needs) {
+    const granted = await decideOne(candidates, grounds);
+    first ??= granted;
+  }
+  return first;
+}
+
+async function decideOne(candidates: readonly Item[], grounds: Grounds): Promise<Granted> {
+  const { pins, offers, horizon, ask, meta } = grounds;
+  let denial: Denial | undefined;
+  for (const { kind, key } of candidates) {
+    if (!pins.has(kind, key)) throw notLocked(kind, key, pins);
+    for (let i = 0; i < READINGS && offers.find(kind, key, horizon) === null; i++) {
+      await offers.read(kind, ask, meta);
+    }
+    const found = offers.find(kind, key, horizon);
+    if (found !== null && found !== 'absent' && found.status === 'same') {
+      return { kind, key, digest: found.digest };
+    }
+    denial ??= notOffered(kind, key, found);
+  }
+  throw denial!;
+}
+
+/** A list that changes again while it is read is read again, so often. */
+const READINGS = 3;
+
+function notOffered(kind: ListKind, key: string, found: Offer | 'absent' | null): Denial {
+  const what = `The ${WORDS[kind]} ${quote(key)}`;
+  if (found === null) {
+    return new Denial('lists', 'GATEWAY_LIST', `The server's ${LISTS[kind].method} changes too often.`, {
+      rpc: RPC.bad,
+    });
+  }
+  return found === 'absent'
+    ? new Denial('calls', 'GATEWAY_NOT_OFFERED', `${what} is locked, but the server does not offer it now.`)
+    : new Denial(
+        'calls',
+        'GATEWAY_CHANGED',
+        `${what} is not what was locked: the server has changed its definition. It stays blocked until its operator has reviewed the change and locked it again.`,
+      );
+}
+
+const WORDS: Readonly<Record<ListKind, string>> = {
+  tools: 'tool',
+  prompts: 'prompt',
+  resources: 'resource',
+  resourceTemplates: 'resource template',
+};
+
+function notLocked(kind: ListKind, key: string, pins: Pins): Denial {
+  const twin = [...pins.keys(kind)].find((locked) => confusable(locked, key));
+  const looks = twin === undefined ? '' : ` It only looks like ${quote(twin)}.`;
+  return new Denial(
+    'calls',
+    'GATEWAY_NOT_LOCKED',
+    `The ${WORDS[kind]} ${quote(key)} is not in the lock.${looks} It stays blocked until its operator has reviewed and locked it.`,
+  );
+}
+
+function text(params: JsonObject, key: string): string {
+  return asText(params.get(key), key);
+}
+
+function asText(value: JsonValue | undefined, what: string): string {
+  if (typeof value === 'string') return value;
+  throw badParams(`${what} is a string.`);
+}
+
+/** A server that does not care for case could be told one name while another was checked. */
+function refuseTwins(object: JsonObject, known: readonly string[]): void {
+  const twin = caseTwin(object, known);
+  if (twin !== null) throw badParams(`The member ${quote(twin)} could be taken for another.`);
+}
+
+function without(object: JsonObject, key: string): JsonObject {
+  return JsonObject.from([...object].filter(([name]) => name !== key));
+}
+
+function badParams(message: string): Denial {
+  return new Denial('calls', 'GATEWAY_PARAMS', message, { rpc: RPC.params });
+}

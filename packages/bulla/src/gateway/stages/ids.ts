@@ -1,0 +1,119 @@
+import { randomInt } from 'node:crypto';
+import { JsonNumber } from '@bulla/core/json';
+import { type Id, idKey } from '../../mcp/index.ts';
+
+/** A request that waits for its answer. */
+export interface Waiting {
+  /** The id that the asker gave it; null for a request of our own. */
+  readonly id: Id | null;
+}
+
+/** What an answer is to us: that to a request, or one that nobody waits for. */
+export type Match<Request> = Request | 'late' | 'duplicate' | 'unknown';
+
+/** Of so many requests it is remembered that they are over, to tell what a late answer is. */
+const MAX_OVER = 10_000;
+/** Ids are drawn from here: too many to guess, and all of them integers that every language holds. */
+const ID_RANGE = 2 ** 48 - 1;
+
+/**
+ * Requests that go one way, and the ids under which the other side knows them. The other side never sees the asker's
+ * ids, and ours cannot be guessed: whoever can make it print a line still cannot answer for it.
+ */
+export class Exchange<Request extends Waiting> {
+  /** The oldest first. */
+  readonly #open = new Set<Request>();
+  readonly #byTheirs = new Map<string, Request>();
+  readonly #byOurs = new Map<string, Request>();
+  readonly #ours = new Map<Request, string>();
+  /** What another answer to a request that is over would be. */
+  readonly #over = new Map<string, 'late' | 'duplicate'>();
+
+  /** How many requests are open. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** The open requests. */
+  open(): Request[] {
+    return [...this.#open];
+  }
+
+  isOpen(request: Request): boolean {
+    return this.#open.has(request);
+  }
+
+  /** Whether the asker uses this id, for a request that is open or was not freed. */
+  isTaken(id: Id): boolean {
+    return this.#byTheirs.has(idKey(id));
+  }
+
+  /** Takes a request in; false when the asker has another one under the same id. */
+  take(request: Request): boolean {
+    if (request.id !== null) {
+      if (this.isTaken(request.id)) return false;
+      this.#byTheirs.set(idKey(request.id), request);
+    }
+    this.#open.add(request);
+    return true;
+  }
+
+  /** Gives a request its id on the other side. */
+  assign(request: Request): JsonNumber {
+    let lexeme: string;
+    do lexeme = String(randomInt(1, ID_RANGE));
+    while (this.#byOurs.has(lexeme) || this.#over.has(lexeme));
+    this.#byOurs.set(lexeme, request);
+    this.#ours.set(request, lexeme);
+    return new JsonNumber(lexeme);
+  }
+
+  /** The id of a request on the other side, or null before it has one. */
+  idOf(request: Request): JsonNumber | null {
+    const lexeme = this.#ours.get(request);
+    return lexeme === undefined ? null : new JsonNumber(lexeme);
+  }
+
+  /** The open request that the asker, or the other side, calls so. */
+  find(side: 'asker' | 'other', id: Id): Request | undefined {
+    const found = (side === 'asker' ? this.#byTheirs : this.#byOurs).get(idKey(id));
+    return found !== undefined && this.#open.has(found) ? found : undefined;
+  }
+
+  /** Matches an answer. A request that is answered is no longer open, but keeps the asker's id until it is freed. */
+  settle(id: Id | null): Match<Request> {
+    if (id === null) return 'unknown';
+    const key = idKey(id);
+    const request = this.#byOurs.get(key);
+    if (request !== undefined) {
+      this.#forget(request, 'duplicate');
+      return request;
+    }
+    const over = this.#over.get(key) ?? 'unknown';
+    if (over === 'late') this.#over.set(key, 'duplicate');
+    return over;
+  }
+
+  /** Nobody waits for an answer of the other side any more; the asker's id is kept until it is freed. */
+  abandon(request: Request): void {
+    this.#forget(request, 'late');
+  }
+
+  /** The asker has its answer, or wants none: it may use the id again. */
+  free(request: Request): void {
+    this.#forget(request, 'late');
+    if (request.id === null) return;
+    const key = idKey(request.id);
+    if (this.#byTheirs.get(key) === request) this.#byTheirs.delete(key);
+  }
+
+  #forget(request: Request, over: 'late' | 'duplicate'): void {
+    if (!this.#open.delete(request)) return;
+    const ours = this.#ours.get(request);
+    if (ours === undefined) return;
+    this.#ours.delete(request);
+    this.#byOurs.delete(ours);
+    this.#over.set(ours, over);
+    if (this.#over.size > MAX_OVER) this.#over.delete(this.#over.keys().next().value!);
+  }
+}

@@ -1,0 +1,265 @@
+import { randomUUID } from 'node:crypto';
+import type { CapsuleInput, DataObject, SealedCapsule } from '@bulla/core/capsule';
+import { BullaError } from '@bulla/core/error';
+import type { JsonValue } from '@bulla/core/json';
+import type { Chain, Store } from '../../store/index.ts';
+import { Denial, RPC, type Stage } from '../denial.ts';
+import { type Commitment, Openings } from './openings.ts';
+import type { Verdict } from './results.ts';
+
+/** What every record of a session says. */
+export interface RecordContext {
+  readonly store: Store;
+  readonly chain: Chain;
+  readonly agentId: string;
+  readonly sessionId: string;
+  /** This process. */
+  readonly instance: string;
+  /** What the operator calls the server. */
+  readonly serverName: string;
+  /** The digest of how the server is reached. */
+  readonly server: string;
+  /** The digest of the lock. */
+  readonly lock: string;
+}
+
+/** A message of the host that is recorded. */
+export interface Entry {
+  readonly method: string;
+  /** What it is about, by its name in the lock; null where nothing was named that could be told. */
+  readonly tool: { readonly name: string; readonly digest: string | null } | null;
+  /** The host as it names itself. */
+  readonly host: string;
+  readonly correlationId: string | null;
+  readonly args?: JsonValue;
+  /** Why a call passes that would be blocked if the gateway did more than watch. */
+  readonly waived?: Denial | null;
+}
+
+/** A call whose intent is durable. */
+export interface Intent {
+  readonly capsule: SealedCapsule;
+  readonly entry: Entry;
+  readonly args: Commitment | null;
+}
+
+/** So many things that are not calls are recorded each in a capsule; the rest is only counted. */
+const MAX_INCIDENTS = 256;
+
+/**
+ * The record of a session: an intent before each call and an outcome after it, and a capsule for everything that was
+ * blocked. Only digests and commitments are recorded, never a payload.
+ */
+export class Recorder {
+  readonly #context: RecordContext;
+  readonly #openings: Openings;
+  readonly #seen = new Set<string>();
+  readonly #dropped: Record<string, number> = {};
+  #opened: SealedCapsule | null = null;
+  #calls = 0;
+  #blocked = 0;
+
+  constructor(context: RecordContext) {
+    this.#context = context;
+    this.#openings = new Openings(context.store);
+  }
+
+  get counts(): { readonly calls: number; readonly blocked: number; readonly dropped: DataObject } {
+    return { calls: this.#calls, blocked: this.#blocked, dropped: { ...this.#dropped } };
+  }
+
+  /** The session begins. Rejects with a `STORE_…` or `KEYRING_…` code when that cannot be recorded. */
+  async opened(): Promise<void> {
+    this.#opened = await this.#context.chain.append({
+      ...this.#system(),
+      outcome: { status: 'pending', summary: `guard ${this.#context.serverName}` },
+    });
+  }
+
+  /** The session ends. Rejects as `opened` does. */
+  async closed(error: string | null): Promise<void> {
+    const { calls, blocked, dropped } = this.counts;
+    await this.#context.chain.append({
+      ...this.#system(),
+      parent_id: this.#opened?.id ?? null,
+      outcome: {
+        status: error === null ? 'success' : 'failure',
+        summary: `guard ${this.#context.serverName}`,
+        error,
+        metrics: { calls, blocked, dropped },
+      },
+    });
+  }
+
+  /** Rejects with a denial while a kill switch stands, and when the store cannot tell. */
+  async assertMayAct(): Promise<void> {
+    try {
+      await this.#context.store.assertMayAct(this.#context.agentId);
+    } catch (cause) {
+      if (!(cause instanceof BullaError && cause.code === 'KILLED')) throw noRecord(cause);
+      throw new Denial('kill', cause.code, cause.message, { cause });
+    }
+  }
+
+  /** Seals what is about to be done; resolves when that is durable. Rejects with a denial: no record, no call. */
+  async intent(entry: Entry): Promise<Intent> {
+    const id = randomUUID();
+    try {
+      const args = entry.args === undefined ? null : await this.#openings.commit('args', entry.args, id);
+      const capsule = await this.#context.chain.append(
+        { ...this.#call(entry, args), outcome: { status: 'pending', summary: this.#request(entry) } },
+        { id },
+      );
+      this.#calls++;
+      return { capsule, entry, args };
+    } catch (cause) {
+      throw noRecord(cause);
+    }
+  }
+
+  /** Seals what came of a call. Rejects with a denial when that cannot be done. */
+  async outcome(
+    intent: Intent,
+    verdict: Verdict | { readonly status: 'blocked'; readonly error: string },
+    durationMs: number,
+    result?: JsonValue,
+  ): Promise<void> {
+    const { entry, args, capsule } = intent;
+    const id = randomUUID();
+    const duration_ms = Math.round(durationMs);
+    try {
+      const committed = result === undefined ? null : await this.#openings.commit('result', result, id);
+      const call = {
+        tool: entry.tool?.name ?? entry.method,
+        arguments: { ...args },
+        result: committed === null ? null : { ...committed },
+        success: verdict.status === 'success',
+        duration_ms,
+        error: verdict.error,
+      };
+      await this.#context.chain.append(
+        {
+          ...this.#call(entry, args),
+          parent_id: capsule.id,
+          execution: { duration_ms, tool_calls: [call] },
+          outcome: { status: verdict.status, summary: this.#request(entry), error: verdict.error },
+        },
+        { id },
+      );
+    } catch (cause) {
+      throw new Denial(
+        'record',
+        'GATEWAY_OUTCOME_LOST',
+        'The call was made, but its outcome could not be recorded, so it is withheld. Do not call again before somebody has looked.',
+        { rpc: RPC.unavailable, cause },
+      );
+    }
+  }
+
+  /** Records what was denied to the host; the id of the capsule, or null when there is none: it stays denied. */
+  async blocked(entry: Entry, denial: Denial): Promise<string | null> {
+    this.#blocked++;
+    const id = randomUUID();
+    try {
+      const args = entry.args === undefined ? null : await this.#openings.commit('args', entry.args, id);
+      await this.#context.chain.append(
+        {
+          ...this.#call(entry, args),
+          outcome: { status: 'blocked', summary: this.#request(entry), error: String(denial) },
+        },
+        { id },
+      );
+      return id;
+    } catch {
+      return null;
+    }
+  }
+
+  /**
+   * Counts something that was dropped or removed without anybody being answered, and records it the first time. What is
+   * the same again under `key` is only counted. True when it was new.
+   */
+  incident(denial: Denial, about: Pick<Entry, 'method' | 'tool'>, key: string): boolean {
+    this.#dropped[denial.code] = (this.#dropped[denial.code] ?? 0) + 1;
+    const name = `${denial.code} ${key}`.slice(0, 400);
+    if (this.#seen.has(name) || this.#seen.size >= MAX_INCIDENTS) return false;
+    this.#seen.add(name);
+    const entry = { ...about, host: '', correlationId: null };
+    const input = {
+      ...this.#call(entry, null),
+      outcome: { status: 'blocked' as const, summary: this.#request(entry), error: String(denial) },
+    };
+    this.#noting = Promise.allSettled([this.#noting, this.#context.chain.append(input)]);
+    return true;
+  }
+  #noting: Promise<unknown> = Promise.resolve();
+
+  /** Resolves when every incident is recorded, or could not be. */
+  async settled(): Promise<void> {
+    await this.#noting;
+  }
+
+  #request({ method, tool }: Pick<Entry, 'method' | 'tool'>): string {
+    const { serverName } = this.#context;
+    return tool === null ? `${method} ${serverName}` : `${method} ${serverName}/${tool.name}`;
+  }
+
+  #call(entry: Entry, args: Commitment | null): CapsuleInput {
+    const { agentId, sessionId, lock } = this.#context;
+    const { tool, waived = null } = entry;
+    const bulla = {
+      ...this.#bulla(),
+      ...(tool && { tool: { name: tool.name, digest: tool.digest } }),
+      ...(args && { args: args.commitment }),
+    };
+    return {
+      type: 'tool',
+      domain: 'gateway',
+      trigger: {
+        type: 'agent',
+        source: entry.host,
+        request: this.#request(entry),
+        correlation_id: entry.correlationId,
+      },
+      context: { agent_id: agentId, session_id: sessionId, environment: { bulla } },
+      authority: {
+        type: 'policy',
+        policy_reference: `lock:${lock}`,
+        chain: waived === null ? [] : [waivedStep(waived)],
+      },
+    };
+  }
+
+  #system(): CapsuleInput {
+    const { agentId, sessionId, serverName } = this.#context;
+    return {
+      type: 'system',
+      domain: 'gateway',
+      trigger: { type: 'system', source: 'bulla', request: `guard ${serverName}` },
+      context: { agent_id: agentId, session_id: sessionId, environment: { bulla: this.#bulla() } },
+    };
+  }
+
+  #bulla(): DataObject {
+    const { server, lock, instance } = this.#context;
+    return { v: 1, server, lock, instance };
+  }
+}
+
+/** A decision that was made and not enforced. */
+function waivedStep({ stage, code }: { stage: Stage; code: string }): DataObject {
+  return { step: 'audit', decision: 'would-block', stage, code };
+}
+
+function noRecord(cause: unknown): Denial {
+  const why = cause instanceof BullaError ? ` (${cause.code})` : '';
+  return new Denial(
+    'record',
+    'GATEWAY_NO_RECORD',
+    `Nothing can be recorded now${why}, so nothing is called.`,
+    {
+      rpc: RPC.unavailable,
+      cause,
+    },
+  );
+}

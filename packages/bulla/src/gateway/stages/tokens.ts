@@ -1,0 +1,17 @@
+import { JsonNumber, JsonObject, type JsonValue } from '@bulla/core/json';
+import { type Id, idKey } from '../../mcp/index.ts';
+
+/** Where a notification says to which subscription it belongs (2026-07-28, Subscriptions). */
+export const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId';
+
+/** A progress token as a key: its type counts, and a number its digits. Null for what is none. */
+export function tokenOf(holder: JsonValue | undefined, key: string): string | null {
+  const token = holder instanceof JsonObject ? holder.get(key) : undefined;
+  return typeof token === 'string' || token instanceof JsonNumber ? idKey(token) : null;
+}
+
+/** The id of a request that a notification speaks of; null for what is none. */
+export function idOf(holder: JsonValue | undefined, key: string): Id | null {
+  const id = holder instanceof JsonObject ? holder.get(key) : undefined;
+  return typeof id === 'string' || id instanceof JsonNumber ? id : null;
+}

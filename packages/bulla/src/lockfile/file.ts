@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, closeSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { BullaError } from '@bulla/core/error';
+import { type Disk, realDisk } from '../keys/index.ts';
+
+/** The largest lockfile that is read, and so written. */
+export const MAX_LOCK_BYTES: number = 64 * 1024 * 1024;
+const PART = 64 * 1024;
+
+/**
+ * Reads a file, or standard input for `-`. Throws `INPUT_UNREADABLE`, and `INPUT_TOO_LARGE` beyond the limit of 64 MiB,
+ * of which no more is read than that.
+ */
+export function readWhole(path: string, maxBytes = MAX_LOCK_BYTES): Uint8Array {
+  const bytes =
+    path === '-' ? readAs('Standard input', () => readUpTo(0, maxBytes)) : readLimited(path, maxBytes);
+  if (bytes === null) throw new BullaError('INPUT_UNREADABLE', `${path} cannot be read (ENOENT).`);
+  return bytes;
+}
+
+/** Reads a file as {@link readWhole} does; null where there is none. */
+export function readLimited(path: string, maxBytes = MAX_LOCK_BYTES): Uint8Array | null {
+  return readAs(path, () => {
+    const file = openSync(path, 'r');
+    try {
+      return readUpTo(file, maxBytes);
+    } finally {
+      closeSync(file);
+    }
+  });
+}
+
+function readAs(name: string, read: () => Uint8Array | null): Uint8Array | null {
+  try {
+    const bytes = read();
+    if (bytes === null) throw new BullaError('INPUT_TOO_LARGE', `${name} is larger than is read here.`);
+    return bytes;
+  } catch (cause) {
+    if (cause instanceof BullaError) throw cause;
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return null;
+    throw new BullaError('INPUT_UNREADABLE', `${name} cannot be read (${code}).`, { cause });
+  }
+}
+
+/** Null for what is too large. What a file says of its size may change, and a device says nothing: what comes counts. */
+function readUpTo(file: number, maxBytes: number): Uint8Array | null {
+  const parts: Buffer[] = [];
+  for (let size = 0; ; ) {
+    const part = Buffer.allocUnsafe(PART);
+    const count = readSync(file, part);
+    if (count === 0) return new Uint8Array(Buffer.concat(parts, size));
+    size += count;
+    if (size > maxBytes) return null;
+    parts.push(part.subarray(0, count));
+  }
+}
+
+/**
+ * Puts a file in the place of another in one step: whoever looks, whenever, sees the old one or the new one, whole. The
+ * new one keeps the mode of the old one, and a link goes on leading to it. Throws `FILE_UNWRITABLE`; then the old file
+ * is as it was and nothing is left beside it.
+ */
+export function replaceFile(path: string, bytes: Uint8Array, disk: Disk = realDisk): void {
+  try {
+    const old = statSync(path, { throwIfNoEntry: false });
+    if (old !== undefined && !old.isFile()) throw Object.assign(new Error(), { code: 'EEXIST' });
+    const place = old === undefined ? path : realpathSync(path);
+    const draft = join(
+      dirname(place),
+      `.${basename(place)}.${process.pid}.${randomBytes(4).toString('hex')}.new`,
+    );
+    try {
+      const file = disk.create(draft, 0o644);
+      try {
+        if (old !== undefined) chmodSync(draft, old.mode & 0o777);
+        disk.write(file, bytes);
+        disk.sync(file);
+      } finally {
+        disk.close(file);
+      }
+      disk.rename(draft, place);
+    } catch (error) {
+      disk.remove(draft);
+      throw error;
+    }
+    syncFolder(dirname(place), disk);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new BullaError('FILE_UNWRITABLE', `${path} cannot be written (${code}).`, { cause });
+  }
+}
+
+/** Without it, a crash of the machine may leave the old file in place; either of the two is whole. */
+function syncFolder(folder: string, disk: Disk): void {
+  try {
+    disk.syncDirectory(folder);
+  } catch {} // some file systems cannot
+}

@@ -1,0 +1,69 @@
+import { statSync } from 'node:fs';
+import {
+  fromUtf8,
+  type NoteVerifier,
+  type PublicKey,
+  readPrivateKey,
+  readPublicKey,
+  type Signer,
+  signerOf,
+} from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
+import { loadKeyring, openKeyring, parseKeyring } from '../keys/index.ts';
+import { readWhole } from './file.ts';
+
+/** Whose signatures on a lock count. */
+export interface LockKeys {
+  readonly keys: readonly PublicKey[];
+  readonly vkeys: readonly NoteVerifier[];
+  /** Where they come from, for the report. */
+  readonly origin: string;
+}
+
+const MAX_KEY_BYTES = 64 * 1024;
+
+/**
+ * The keys that were named (files in any format, or 64 hex digits), and those of a keyring. A revoked key is not among
+ * them: nothing shows that its signature is older than the revocation. Throws `INPUT_UNREADABLE`, `INPUT_TOO_LARGE`,
+ * and the `KEY_…` and `KEYRING_…` codes.
+ */
+export function loadKeys(files: readonly string[], keyring: string | null): LockKeys {
+  const keys = files.map((file) =>
+    readPublicKey(/^[0-9a-f]{64}$/.test(file) ? file : readText(file), 'Ed25519'),
+  );
+  if (keyring === null) return { keys, vkeys: [], origin: files.length === 0 ? 'none' : files.join(', ') };
+  const { epochs } = readKeyring(keyring);
+  const standing = epochs.filter((epoch) => epoch.revocation === null).map((epoch) => epoch.publicKey);
+  return { keys: [...keys, ...standing], vkeys: [], origin: [...files, keyring].join(', ') };
+}
+
+function readKeyring(path: string): ReturnType<typeof loadKeyring> {
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  return isFolder ? loadKeyring(path) : parseKeyring(readWhole(path));
+}
+
+function readText(file: string): string {
+  return fromUtf8(readWhole(file, MAX_KEY_BYTES));
+}
+
+/** A key that can sign now. */
+export interface SigningKey {
+  readonly signer: Signer;
+  close(): void;
+}
+
+/**
+ * The key in a file, in any format, or the active key of a keyring. Throws `INPUT_UNREADABLE`, `INPUT_TOO_LARGE`,
+ * `KEY_UNNAMED` for neither or both, and the `KEY_…` and `KEYRING_…` codes.
+ */
+export function loadSigner(from: {
+  readonly file?: string | undefined;
+  readonly keyring?: string | undefined;
+}): SigningKey {
+  if ((from.file === undefined) === (from.keyring === undefined))
+    throw new BullaError('KEY_UNNAMED', 'Name the key to sign with: a file, or a keyring.');
+  if (from.file !== undefined)
+    return { signer: signerOf(readPrivateKey(readText(from.file), 'Ed25519')), close: () => undefined };
+  const keyring = openKeyring(from.keyring!, { now: () => new Date() });
+  return { signer: keyring.signer(), close: () => keyring.close() };
+}

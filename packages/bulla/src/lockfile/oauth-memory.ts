@@ -1,0 +1,39 @@
+import { join } from 'node:path';
+import { fromUtf8, sha256Hex, toUtf8 } from '@bulla/core/crypto';
+import { createDirectory, realDisk } from '../keys/index.ts';
+import type { OAuthMemory } from '../mcp/index.ts';
+import { readLimited } from './file.ts';
+
+/**
+ * What a sign-in gave, kept for the next time in a file of this server, which its owner alone can read. One that cannot
+ * be read counts as none: the person signs in again.
+ */
+export function oauthMemory(
+  folder: string,
+  server: URL,
+): { load(): OAuthMemory; save(memory: OAuthMemory): void } {
+  const path = join(folder, `${sha256Hex(server.href)}.json`);
+  return {
+    load() {
+      try {
+        const bytes = readLimited(path);
+        const memory: unknown = bytes === null ? {} : JSON.parse(fromUtf8(bytes));
+        return typeof memory === 'object' && memory !== null ? (memory as OAuthMemory) : {};
+      } catch {
+        return {};
+      }
+    },
+    save(memory) {
+      createDirectory(folder);
+      const draft = `${path}.${process.pid}.new`;
+      realDisk.remove(draft);
+      const file = realDisk.create(draft, 0o600);
+      try {
+        realDisk.write(file, toUtf8(JSON.stringify(memory)));
+      } finally {
+        realDisk.close(file);
+      }
+      realDisk.rename(draft, path);
+    },
+  };
+}

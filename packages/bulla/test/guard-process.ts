@@ -1,0 +1,121 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { initKeyring } from '../src/keys/index.ts';
+import type { StdioTarget, Surface } from '../src/mcp/index.ts';
+import { lockText } from './guard.ts';
+import { repo, temporaryFolder } from './run.ts';
+
+/** Makes `bulla guard` from the sources one file for a test file, because it is started often. Gives its path. */
+export function bundledGuard(): () => string {
+  let folder = '';
+  beforeAll(async () => {
+    // Inside the repository, so that packages which are not bundled are found.
+    const cache = join(repo, 'node_modules/.cache');
+    mkdirSync(cache, { recursive: true });
+    folder = mkdtempSync(join(cache, 'bulla-guard-'));
+    await build({
+      entryPoints: [join(repo, 'packages/bulla/test/guard-cli.ts')],
+      outfile: join(folder, 'guard.mjs'),
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      target: 'node24',
+      conditions: ['bulla-source'],
+      external: ['pkcs11js', 'better-sqlite3', 'pg', 'sodium-native'],
+      banner: {
+        js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
+      },
+      logLevel: 'error',
+    });
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  return () => join(folder, 'guard.mjs');
+}
+
+/** Where a guard finds its lock and its keys, and writes its records. */
+export interface Place {
+  readonly home: string;
+  readonly lock: string;
+  readonly store: string;
+  readonly keys: string;
+}
+
+export async function preparePlace(
+  target: StdioTarget,
+  edit?: (surface: Surface) => Surface,
+): Promise<Place> {
+  const home = temporaryFolder();
+  const place = {
+    home,
+    lock: join(home, 'mcp-lock.json'),
+    store: join(home, 'store.db'),
+    keys: join(home, 'keys'),
+  };
+  await initKeyring(place.keys, { now: () => new Date(), randomBytes });
+  writeFileSync(place.lock, await lockText(target, {}, edit));
+  return place;
+}
+
+/** How the guard of a server is started. */
+export function guardTarget(
+  cli: string,
+  { store, keys, lock }: Place,
+  { command, args }: StdioTarget,
+  ...options: string[]
+): StdioTarget {
+  const words = ['--store', store, '--keys', keys, '--lock', lock, ...options];
+  return { kind: 'stdio', command: process.execPath, args: [cli, ...words, '--', command, ...args], env: [] };
+}
+
+/** A guard in a process of its own, which a test drives as a host. */
+export interface Running {
+  readonly child: ChildProcess;
+  send(message: object): void;
+  /** Waits until so many lines have come. */
+  lines(count: number): Promise<string[]>;
+  /** Waits for the end: the exit code and the signal, and what was said on standard error. */
+  ended(): Promise<{ code: number | null; signal: string | null; stderr: string }>;
+}
+
+export function runGuard({ command, args }: StdioTarget): Running {
+  const child = spawn(command, args, { stdio: 'pipe' });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let [text, stderr] = ['', ''];
+  child.stdout.on('data', (chunk: Buffer) => {
+    text += chunk;
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk;
+  });
+  child.stdin.on('error', () => {});
+  const closed = once(child, 'close');
+  return {
+    child,
+    send: (message) => void child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`),
+    async lines(count) {
+      while (text.split('\n').length - 1 < count) await once(child.stdout, 'data');
+      return text.split('\n').slice(0, -1);
+    },
+    async ended() {
+      const [code, signal] = await closed;
+      return { code, signal, stderr };
+    },
+  };
+}
+
+/** The handshake of the initialize era. */
+export async function shakeHands(guard: Running): Promise<void> {
+  const clientInfo = { name: 'test-host', version: '1' };
+  guard.send({
+    id: 'i',
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo },
+  });
+  await guard.lines(1);
+  guard.send({ method: 'notifications/initialized' });
+}
