@@ -6,13 +6,15 @@ import { expect, onTestFinished, test } from 'vitest';
 import { openTestStore, rogueLock } from '../../test/guard.ts';
 import { script } from '../../test/mcp.ts';
 import { temporaryFolder } from '../../test/run.ts';
-import { guard } from './index.ts';
+import { type GuardExit, guard } from './index.ts';
 
 const INITIALIZE =
   '{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}\n';
 const INITIALIZED = '{"jsonrpc":"2.0","method":"notifications/initialized"}\n';
 
-async function start(behaviour: string): Promise<{ input: PassThrough; output: PassThrough }> {
+async function start(
+  behaviour: string,
+): Promise<{ input: PassThrough; output: PassThrough; over: Promise<GuardExit> }> {
   const store = await openTestStore(temporaryFolder());
   const input = new PassThrough();
   const output = new PassThrough();
@@ -37,7 +39,7 @@ async function start(behaviour: string): Promise<{ input: PassThrough; output: P
   input.write(INITIALIZE);
   await once(output, 'readable');
   input.write(INITIALIZED);
-  return { input, output };
+  return { input, output, over };
 }
 
 /** Waits until a number does not move any more, and gives it. */
@@ -73,4 +75,12 @@ test('a host is not read while the server does not read', async () => {
   for (let id = 0; id < 400; id++) input.write(ping.replace('#', String(id)));
   const held = await settled(() => input.readableLength + input.writableLength);
   expect(held).toBeGreaterThan(3_000_000);
+});
+
+test('a host that reads no more does not keep the session from its end', async () => {
+  const { input, output, over } = await start('floods-with-notifications');
+  input.write('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}\n');
+  while (!output.writableNeedDrain) await sleep(5);
+  input.end();
+  expect(await over).toMatchObject({ ended: 'host', calls: 1 });
 });

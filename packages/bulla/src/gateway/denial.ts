@@ -57,6 +57,15 @@ export class Denial extends BullaError {
   }
 }
 
+/** What is no denial is a defect of ours, and denies all the same. */
+export function asDenial(error: unknown): Denial {
+  if (error instanceof Denial) return error;
+  return new Denial('server', 'GATEWAY_FAILED', 'The gateway failed.', {
+    rpc: RPC.unavailable,
+    cause: error,
+  });
+}
+
 /** What a denial was about, and the capsule that tells of it, if one could be sealed. */
 export interface DenialContext {
   readonly tool?: string | null;

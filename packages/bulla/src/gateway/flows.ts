@@ -1,43 +1,20 @@
 import { JsonNumber, JsonObject, type JsonValue } from '@bulla/core/json';
 import type { ListKind } from '@bulla/core/lock';
 import { type ErrorFrame, idKey, quote, type RequestFrame, type ResultFrame } from '../mcp/index.ts';
-import { Denial, denialBytes, RPC } from './denial.ts';
-import type { HostWriter } from './host.ts';
-import type { Pins } from './pins.ts';
+import { asDenial, Denial, denialBytes, RPC } from './denial.ts';
+import type { Gate } from './gate.ts';
+import { shown, tellOffer, tellSelf } from './notices.ts';
 import { Slots } from './slots.ts';
 import type { Edit } from './splice.ts';
 import { decide, type Granted, type Grounds, type Subject, subjectOf } from './stages/calls.ts';
 import { checkContents } from './stages/contents.ts';
-import { checkPage, type Offer } from './stages/lists.ts';
-import { type ClientFeature, type HostRequest, hostRequest, type Naming } from './stages/methods.ts';
-import type { Offers } from './stages/offers.ts';
-import type { Entry, Intent, Recorder } from './stages/record.ts';
+import { checkPage } from './stages/lists.ts';
+import { type HostRequest, hostRequest, type Naming } from './stages/methods.ts';
+import type { Entry, Intent } from './stages/record.ts';
 import { checkResult, type Verdict } from './stages/results.ts';
 import { checkSelf } from './stages/self.ts';
-import { ownMeta, type Session, withholdCapabilities } from './stages/session.ts';
-import type { Request, Wire } from './wire.ts';
-
-/** Which decisions are enforced; those that are not are recorded all the same. */
-export interface Enforcement {
-  /** Whether what is not as it was locked is removed from lists. */
-  readonly lists: boolean;
-  /** Whether calls to it are blocked. */
-  readonly calls: boolean;
-}
-
-/** What the flows and the pipeline share. */
-export interface Gate {
-  readonly pins: Pins;
-  readonly enforce: Enforcement;
-  readonly features: ReadonlySet<ClientFeature>;
-  readonly session: Session;
-  readonly offers: Offers;
-  readonly recorder: Recorder;
-  readonly host: HostWriter;
-  readonly wire: Wire;
-  /** Tells the operator something, in a line. */
-  log(line: string): void;
-}
+import { ownMeta, withholdCapabilities } from './stages/session.ts';
+import type { Request } from './wire.ts';
 
 type Answer = ResultFrame | ErrorFrame;
 
@@ -49,6 +26,10 @@ const MAX_BUSY = 64;
 const CANCELLED: Verdict = {
   status: 'failure',
   error: String(new Denial('calls', 'GATEWAY_CANCELLED', 'The host took the call back.')),
+};
+const NOT_SENT: Verdict = {
+  status: 'failure',
+  error: String(new Denial('calls', 'GATEWAY_NOT_SENT', 'The call was over before it was forwarded.')),
 };
 
 /** What happens to a request of the host, from its arrival to its answer. */
@@ -124,7 +105,7 @@ export class Flows {
       try {
         const { edits, changed } = checkSelf(answer, pins);
         if (isInitialize) session.initialized(answer.result.get('protocolVersion'));
-        for (const path of changed) this.#tellSelf(frame.method, path);
+        for (const path of changed) tellSelf(this.#gate, frame.method, path);
         return this.#pass(request, answer, enforce.lists ? edits : []);
       } catch (denial) {
         return request.failed(asDenial(denial));
@@ -140,7 +121,7 @@ export class Flows {
       try {
         const { offers: found, edits } = checkPage(kind, answer, pins);
         offers.saw(kind, found, generation);
-        for (const offer of found) if (offer.status !== 'same') this.#tellOffer(method, offer);
+        for (const offer of found) if (offer.status !== 'same') tellOffer(this.#gate, method, offer);
         return this.#pass(request, answer, enforce.lists ? edits : []);
       } catch (denial) {
         return request.failed(asDenial(denial));
@@ -176,7 +157,7 @@ export class Flows {
       return this.#answer(request, entry, denial, intent.capsule.id);
     }
     if (!wire.isOpen(request)) {
-      if (intent !== null) await this.#outcome(intent, CANCELLED, 0);
+      if (intent !== null) await this.#outcome(intent, NOT_SENT, 0);
       return;
     }
     this.#expect(request, entry, intent);
@@ -282,7 +263,8 @@ export class Flows {
   }
 
   async #answer(request: Request, { tool }: Entry, denial: Denial, capsule: string | null): Promise<void> {
-    const why = denial.stage === 'record' ? ` (${messageOf(denial.cause)})` : '';
+    const isInternal = denial.stage === 'record' || denial.code === 'GATEWAY_FAILED';
+    const why = isInternal ? ` (${messageOf(denial.cause)})` : '';
     this.#gate.log(`${shown(request.method)}: ${denial.message}${why} [${denial.code}]`);
     this.#gate.wire.free(request);
     await this.#gate.host.write(denialBytes(request.idBytes, denial, { tool: tool?.name ?? null, capsule }));
@@ -295,45 +277,13 @@ export class Flows {
     const correlationId = traceId ?? shown(id instanceof JsonNumber ? id.lexeme : id);
     return { method: shown(method), tool: null, host: this.#gate.session.host, correlationId };
   }
-
-  #tellOffer(method: string, { kind, key, status, digest }: Offer): void {
-    const { recorder, enforce, log } = this.#gate;
-    const name = shown(key ?? '');
-    const what = status === 'changed' ? 'is not what was locked' : 'is not in the lock';
-    const code = status === 'changed' ? 'GATEWAY_CHANGED' : 'GATEWAY_NOT_LOCKED';
-    const denial = new Denial('lists', code, `${quote(name)} in ${method} ${what}.`);
-    if (!enforce.lists) return;
-    const isNew = recorder.incident(denial, { method, tool: { name, digest } }, `${kind} ${key} ${digest}`);
-    if (isNew) log(`removed ${quote(name)} from ${method}: it ${what} [${code}]`);
-  }
-
-  #tellSelf(method: string, path: string): void {
-    const { recorder, log } = this.#gate;
-    const message = `The server's answer to ${method} is not what was locked at ${quote(path)}.`;
-    const denial = new Denial('session', 'GATEWAY_SELF_CHANGED', message);
-    if (recorder.incident(denial, { method, tool: null }, path)) log(`${message} [${denial.code}]`);
-  }
 }
 
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
-/** A name that somebody else chose, no longer than a record should have it. */
-function shown(name: string): string {
-  return name.length > 200 ? `${name.slice(0, 200).toWellFormed()}…` : name;
-}
-
 function overloaded(): Denial {
   return new Denial('ids', 'GATEWAY_OVERLOADED', `More than ${MAX_OPEN} requests are open.`, {
     rpc: RPC.unavailable,
-  });
-}
-
-/** What is no denial is a defect, and denies all the same. */
-function asDenial(error: unknown): Denial {
-  if (error instanceof Denial) return error;
-  return new Denial('server', 'GATEWAY_FAILED', `The gateway failed (${messageOf(error)}).`, {
-    rpc: RPC.unavailable,
-    cause: error,
   });
 }
 

@@ -152,3 +152,16 @@ test('a page that was pinned does not pass with another content', async () => {
     'resources/read pages/ui://pages/page failure GATEWAY_CONTENT_CHANGED',
   );
 });
+
+test('what a server prints beside its messages is passed over, and recorded once', async () => {
+  const server = script('hostile.mjs', join(temporaryFolder(), 'pids'), 'banner');
+  const guarded = await startGuard({
+    server,
+    lock: await lockOf(script('hostile.mjs', '/dev/null', 'ordinary')),
+  });
+  await initialize(guarded);
+  expect((await guarded.ask('tools/list')).result.tools).toHaveLength(2);
+  await guarded.end();
+  expect(await told(guarded.store)).toEqual(['from server hostile blocked GATEWAY_NOISE']);
+  expect((await records(guarded.store)).at(-1)!.outcome.metrics.dropped).toEqual({ GATEWAY_NOISE: 3 });
+});

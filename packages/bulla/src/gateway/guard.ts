@@ -4,8 +4,8 @@ import type { BullaError } from '@bulla/core/error';
 import type { Lock } from '@bulla/core/lock';
 import { connectStdio, environmentOf, type StdioTarget, type Transport } from '../mcp/index.ts';
 import type { Store } from '../store/index.ts';
-import { Denial, RPC } from './denial.ts';
-import type { Enforcement } from './flows.ts';
+import { asDenial, Denial, RPC } from './denial.ts';
+import type { Enforcement, Gate } from './gate.ts';
 import { type HostStreams, HostWriter, readHost } from './host.ts';
 import { checkIdentity, serverDigest, serverName } from './identity.ts';
 import { pinsOf } from './pins.ts';
@@ -49,7 +49,10 @@ export interface GuardOptions {
   readonly recheckMs?: number | undefined;
   /** How long answers are waited for once the host has closed its side. Default 1,000 ms. */
   readonly drainMs?: number | undefined;
-  /** How long the server may take to end once its input is closed, and again once it was asked to. Default 400 ms. */
+  /**
+   * How long the server may take to end once its input is closed, and again once it was asked to, and the host to take
+   * the last answers. Default 400 ms.
+   */
   readonly graceMs?: number | undefined;
   /** The longest message. Default 10 MiB. */
   readonly maxBytes?: number | undefined;
@@ -66,7 +69,7 @@ export interface GuardOptions {
 /** How a session ended. */
 export interface GuardExit {
   readonly ended: 'host' | 'server' | 'signal';
-  /** What is known of the server's end, where it ended first. */
+  /** What is known of the server's end, where it ended first; or of a failure of ours. */
   readonly error: BullaError | null;
   readonly calls: number;
   readonly blocked: number;
@@ -81,7 +84,7 @@ export interface GuardExit {
  * `MCP_SPAWN_FAILED`.
  */
 export async function guard(options: GuardOptions): Promise<GuardExit> {
-  const { lock, server, store, maxBytes } = options;
+  const { lock, server, store, maxBytes, graceMs = DEFAULT_GRACE_MS } = options;
   if (!options.allowOtherServer) checkIdentity(lock, server);
   const env = environmentOf(server, options.environment ?? process.env);
   const pins = pinsOf(lock);
@@ -111,8 +114,9 @@ export async function guard(options: GuardOptions): Promise<GuardExit> {
         cwd: options.cwd,
         frames,
         onStderr: options.onStderr,
-        graceMs: options.graceMs ?? DEFAULT_GRACE_MS,
-        termMs: options.graceMs ?? DEFAULT_GRACE_MS,
+        onNoise: () => pipeline.noise(),
+        graceMs,
+        termMs: graceMs,
       },
       {
         frame: (frame) => pipeline.fromServer(frame),
@@ -128,7 +132,7 @@ export async function guard(options: GuardOptions): Promise<GuardExit> {
     throw error;
   }
   const host = new HostWriter(options.host.output);
-  const gate = {
+  const gate: Gate = {
     pins,
     enforce: ENFORCED[options.mode ?? 'enforce'],
     features: new Set(options.features),
@@ -148,7 +152,10 @@ export async function guard(options: GuardOptions): Promise<GuardExit> {
       refused: (error, bytes) => pipeline.refusedFromHost(error, bytes),
     },
     maxBytes,
-  ).then(() => over.resolve({ ended: 'host', error: null }));
+  ).then(
+    () => over.resolve({ ended: 'host', error: null }),
+    (error) => over.resolve({ ended: 'host', error: asDenial(error) }),
+  );
   const onAbort = (): void => over.resolve({ ended: 'signal', error: null });
   options.signal?.addEventListener('abort', onAbort);
   if (options.signal?.aborted) onAbort();
@@ -164,6 +171,7 @@ export async function guard(options: GuardOptions): Promise<GuardExit> {
       rpc: RPC.unavailable,
     }),
   );
+  host.hurry(graceMs);
   await transport.close();
   await pipeline.idle();
   options.signal?.removeEventListener('abort', onAbort);

@@ -1,5 +1,5 @@
-import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { BullaError } from '@bulla/core/error';
 import { JsonNumber, JsonObject, parse } from '@bulla/core/json';
 import { lines } from '../lines/index.ts';
@@ -64,41 +64,41 @@ export function idIn(bytes: Uint8Array): Id | null {
 /** Writes messages to the host, whole and in order. */
 export class HostWriter {
   readonly #output: Writable;
-  #isGone = false;
+  readonly #gone = new AbortController();
 
   constructor(output: Writable) {
     this.#output = output;
-    output.on('error', () => {
-      this.#isGone = true;
-    });
-    output.on('close', () => {
-      this.#isGone = true;
-    });
+    for (const event of ['error', 'close']) output.on(event, () => this.#gone.abort());
   }
 
   /** A promise where the pipe is full, so that whoever writes may wait. What a host that went away misses is lost. */
   write(bytes: Uint8Array): void | Promise<void> {
-    if (this.#isGone) return;
-    if (!this.#output.write(Buffer.concat([bytes, LF]))) return this.#drained();
+    if (this.#gone.signal.aborted) return;
+    if (!this.#output.write(Buffer.concat([bytes, LF]))) return this.#until('drain');
   }
 
-  async #drained(): Promise<void> {
-    const stop = new AbortController();
-    const { signal } = stop;
-    try {
-      await Promise.race(['drain', 'close', 'error'].map((event) => once(this.#output, event, { signal })));
-    } catch {
-    } finally {
-      stop.abort();
-    }
+  /** Waits no longer than this for a host that does not read; then it counts as gone. */
+  hurry(ms: number): void {
+    setTimeout(() => this.#gone.abort(), ms).unref();
   }
 
   /** Resolves when everything is taken, or the host is gone. */
   async flushed(): Promise<void> {
-    if (this.#isGone || this.#output.writableLength === 0) return;
-    await new Promise<void>((resolve) => {
-      this.#output.write('', () => resolve());
-      this.#output.once('close', resolve);
+    if (this.#output.writableNeedDrain) await this.#until('drain');
+    while (this.#output.writableLength > 0 && !this.#gone.signal.aborted) await sleep(5);
+  }
+
+  #until(event: string): Promise<void> {
+    const { signal } = this.#gone;
+    return new Promise((resolve) => {
+      const done = (): void => {
+        this.#output.off(event, done);
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      this.#output.on(event, done);
+      signal.addEventListener('abort', done);
+      if (signal.aborted) done();
     });
   }
 }

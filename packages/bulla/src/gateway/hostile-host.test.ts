@@ -207,7 +207,7 @@ describe('requests', () => {
   });
 
   test('by the thousand are refused when nobody waits for their answers', async () => {
-    const guarded = await startRogue('never-answers');
+    const guarded = await startRogue('never-answers', { drainMs: 0 });
     await initialize(guarded);
     await guarded.ask('tools/list');
     for (let n = 0; n < 1030; n++) {

@@ -9,8 +9,9 @@ import {
   type RequestFrame,
   type Transport,
 } from '../mcp/index.ts';
-import { Denial, denialBytes, RPC } from './denial.ts';
-import { Flows, type Gate } from './flows.ts';
+import { asDenial, Denial, denialBytes, RPC } from './denial.ts';
+import { Flows } from './flows.ts';
+import type { Gate } from './gate.ts';
 import { idIn } from './host.ts';
 import { bytesOf, placeOf, replace, splice } from './splice.ts';
 import { Exchange, type Waiting } from './stages/ids.ts';
@@ -82,6 +83,15 @@ export class Pipeline {
     return this.#gate.wire.settleUnread(bytes === null ? null : idIn(bytes), denial);
   }
 
+  /** A line came from the server that does not even begin as a message does. */
+  noise(): void {
+    this.#drop(
+      new Denial('frame', 'GATEWAY_NOISE', 'The server prints lines that are no messages.'),
+      'server',
+      '',
+    );
+  }
+
   /** Nothing more comes from the server, or is waited for. */
   end(denial: Denial): void {
     this.#gate.wire.end(denial);
@@ -115,7 +125,7 @@ export class Pipeline {
         });
       }
     } catch (error) {
-      const denial = error as Denial;
+      const denial = asDenial(error);
       this.#drop(denial, 'server', frame.method);
       const bytes = denialBytes(request.idBytes, denial);
       return this.#send(parseFrame(bytes), bytes);
@@ -141,7 +151,7 @@ export class Pipeline {
       }
       return this.#deliver(from, frame, frame.bytes);
     } catch (error) {
-      this.#drop(error as Denial, from, frame.method);
+      this.#drop(asDenial(error), from, frame.method);
     }
   }
 

@@ -331,6 +331,7 @@ describe('modes that only watch', () => {
     expect(await told(guarded.store)).toEqual([
       'tools/call rogue/echo pending',
       'tools/call rogue/echo success',
+      'tools/list rogue/evil success',
       'tools/call rogue/evil pending',
       'tools/call rogue/evil success',
       'resources/read rogue pending',
@@ -339,7 +340,7 @@ describe('modes that only watch', () => {
     ]);
     const steps = calls(await records(guarded.store)).map(({ authority }) => authority.chain);
     const step = { step: 'audit', decision: 'would-block', stage: 'calls', code: 'GATEWAY_NOT_LOCKED' };
-    expect(steps).toEqual([[], [], [step], [step], [step], [step], []]);
+    expect(steps).toEqual([[], [], [{ ...step, stage: 'lists' }], [step], [step], [step], [step], []]);
   });
 
   test('filter: what is not locked is not shown, but can be called', async () => {

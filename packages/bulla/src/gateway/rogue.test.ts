@@ -163,16 +163,19 @@ test('what a server says of itself is cut down to what was locked', async () => 
     serverInfo: { name: 'rogue', version: '2' },
   });
   await guarded.end();
-  const paths = (await records(guarded.store)).flatMap(
-    ({ outcome }) => /at "([^"]+)"/.exec(outcome.error ?? '')?.[1] ?? [],
-  );
-  expect(paths.toSorted()).toEqual([
+  const changes = (await records(guarded.store)).filter(({ type }) => type === 'tool');
+  expect(
+    changes.flatMap(({ outcome }) => /at "([^"]+)"/.exec(outcome.error ?? '')?.[1] ?? []).toSorted(),
+  ).toEqual([
     '/capabilities/logging',
     '/capabilities/tools/evil',
     '/instructions',
     '/serverInfo/description',
-    '/serverInfo/version',
   ]);
+  // Another version is told, and passes.
+  expect(
+    changes.filter(({ outcome }) => outcome.status === 'success').map(({ authority }) => authority.chain),
+  ).toEqual([[{ step: 'audit', decision: 'would-block', stage: 'session', code: 'GATEWAY_SELF_CHANGED' }]]);
 });
 
 test('a version of the protocol that is not known does not pass', async () => {

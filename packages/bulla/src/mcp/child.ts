@@ -181,10 +181,13 @@ function killAll(): void {
   for (const kill of running.values()) kill();
 }
 
-/** A terminal's interrupt does not reach other groups. Unless somebody else listens, this process ends as it would. */
+/**
+ * A terminal's interrupt does not reach other groups. Whoever else listens ends things in good order, and what is left
+ * then is killed on the way out; if nobody does, this process ends as it would without us.
+ */
 function onSignal(name: NodeJS.Signals): void {
-  killAll();
   if (process.listenerCount(name) > 1) return;
+  killAll();
   process.off(name, onSignal);
   process.kill(process.pid, name);
 }

@@ -184,6 +184,14 @@ const behaviours = {
       return true;
     },
   },
+  /** Sends the lines that it is told to, with its own id of the call where they say so. */
+  'says-what-it-is-told': {
+    before({ id, method, params }) {
+      if (method !== 'tools/call') return false;
+      for (const line of params.arguments?.lines ?? []) say(`${line.replaceAll('"#"', id)}\n`);
+      return false;
+    },
+  },
   'stops-reading': {
     before({ method }) {
       if (method === 'notifications/initialized') process.stdin.pause();

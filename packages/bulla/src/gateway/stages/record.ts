@@ -176,20 +176,20 @@ export class Recorder {
   }
 
   /**
-   * Counts something that was dropped or removed without anybody being answered, and records it the first time. What is
-   * the same again under `key` is only counted. True when it was new.
+   * Counts something that was dropped or removed, or would have been, without anybody being answered, and records it the
+   * first time. What is the same again under `key` is only counted. True when it was new.
    */
-  incident(denial: Denial, about: Pick<Entry, 'method' | 'tool'>, key: string): boolean {
+  incident(denial: Denial, about: Pick<Entry, 'method' | 'tool' | 'waived'>, key: string): boolean {
     this.#dropped[denial.code] = (this.#dropped[denial.code] ?? 0) + 1;
     const name = `${denial.code} ${key}`.slice(0, 400);
     if (this.#seen.has(name) || this.#seen.size >= MAX_INCIDENTS) return false;
     this.#seen.add(name);
     const entry = { ...about, host: '', correlationId: null };
-    const input = {
-      ...this.#call(entry, null),
-      outcome: { status: 'blocked' as const, summary: this.#request(entry), error: String(denial) },
-    };
-    this.#noting = Promise.allSettled([this.#noting, this.#context.chain.append(input)]);
+    const status = about.waived ? ('success' as const) : ('blocked' as const);
+    const error = about.waived ? null : String(denial);
+    const outcome = { status, summary: this.#request(entry), error };
+    const appended = this.#context.chain.append({ ...this.#call(entry, null), outcome });
+    this.#noting = Promise.allSettled([this.#noting, appended]);
     return true;
   }
   #noting: Promise<unknown> = Promise.resolve();
