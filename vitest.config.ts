@@ -52,6 +52,7 @@ export default defineConfig({
           provide,
           include: ['packages/*/src/**/*.test.ts', 'vectors/**/*.test.ts', 'scripts/**/*.test.ts'],
           testTimeout: 120_000,
+          hookTimeout: 120_000,
           // No test may touch the data of whoever runs it.
           env: { BULLA_HOME: home },
         },
