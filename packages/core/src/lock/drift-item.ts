@@ -49,9 +49,9 @@ export interface DriftItem {
   /** Of a text: what changed, word by word, where both texts are known. */
   readonly parts?: readonly DiffPart[];
   /**
-   * Of a text: no address, hidden character, name of another tool, order, word for secrets or encoded text is new in it,
-   * and the tool's risk did not rise. It says what was not found, not that the text is harmless: a person should still read
-   * the difference.
+   * Of a text: no address, hidden character, name of another tool, order, word for secrets or encoded text is new in
+   * it, the tool's risk did not rise, and what changed is short enough to be shown whole. It says what was not found,
+   * not that the text is harmless: a person should still read the difference.
    */
   readonly prose?: boolean;
   /** Of a schema: what changed for a caller, without the texts, which are told by themselves. */
@@ -127,6 +127,15 @@ export function shownValue(value: JsonValue, max = MAX_SHOWN): string {
 /** `1 tool`, `2 tools`. */
 export function counted(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`;
+}
+
+/** How many details are told one by one. */
+const MAX_DETAILS = 5;
+
+/** The first details, and how many more there are. */
+export function some(details: readonly string[]): string[] {
+  const first = details.slice(0, MAX_DETAILS);
+  return details.length > first.length ? [...first, `and ${details.length - first.length} more`] : first;
 }
 
 /** A string, or nothing at all. */

@@ -33,10 +33,11 @@ export function listItems(kind: ListKind, lock: Whole, current: Whole, around: A
     bodyOf(kind, (isNew ? current : lock).definition(kind, name)!, around.exclusions),
   );
   const byName = new Map<string, DriftItem[]>();
+  const shared = { ...around, maxSteps: around.maxSteps ?? share(changed!.length) };
   for (const name of changed!) {
     const subject = subjectOf(kind, name);
     const [before, after] = [lock.definition(kind, name)!, current.definition(kind, name)!];
-    const items = changedItems(kind, subject, before, after, around);
+    const items = changedItems(kind, subject, before, after, shared);
     byName.set(name, [...items, ...unpinned(subject, before, after, current)]);
   }
   for (const [name, from] of moves.renamed) {
@@ -57,6 +58,14 @@ export function listItems(kind: ListKind, lock: Whole, current: Whole, around: A
   for (const item of suspiciousNames(fresh, lock.names(kind), around.others))
     byName.get(item.name)!.push(item);
   return inOrder(byName);
+}
+
+/**
+ * How many steps the comparison of one schema may take when so many definitions changed: all that it wants where they
+ * are few, and enough for a hundred arguments where they are many, so that no server makes it take for ever.
+ */
+function share(changed: number): number {
+  return Math.min(50_000, Math.max(1_000, Math.ceil(5_000_000 / Math.max(changed, 1))));
 }
 
 /** The items of each name, names in the order of the lockfile. */

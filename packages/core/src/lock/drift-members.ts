@@ -1,4 +1,4 @@
-import { BullaError } from '../error.ts';
+import { BullaError, pointer } from '../error.ts';
 import { JsonObject, type JsonValue } from '../json/index.ts';
 import type { DriftCode } from './drift-codes.ts';
 import {
@@ -53,7 +53,7 @@ export function changedItems(
   ];
   const rises = kind === 'tools' && riskOf(after) > riskOf(before);
   const suspicious = suspiciousPaths(suspect);
-  if (rises) suspicious.add(itemOf(subject, 'changed', 'risk-changed', 'info', ['description'], '').path);
+  if (rises) suspicious.add(pointer([...subject.at, 'description']));
   const changed = { subject, before, after, suspicious };
   const keys = new Set([...ORDER, ...after.keys, ...before.keys]);
   keys.delete(LISTS[kind]);

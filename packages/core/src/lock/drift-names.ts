@@ -1,5 +1,5 @@
 import { inspectText, mixedScript, skeleton } from '../text/index.ts';
-import { type DriftItem, itemOf, quoted, type Subject } from './drift-item.ts';
+import { type DriftItem, itemOf, quoted, type Subject, some } from './drift-item.ts';
 
 /** Finds the names of tools in texts. */
 export interface ToolNames {
@@ -123,7 +123,7 @@ export function suspiciousNames(
     const findings = inspectText(name);
     if (findings.length > 0) {
       const sentence = 'The name holds characters that a person does not see.';
-      const details = findings.map(({ message }) => message);
+      const details = some(findings.map(({ message }) => message));
       items.push(itemOf(subject, 'suspicious', 'hidden-characters', 'critical', [], sentence, { details }));
     }
     if (mixedScript(name)) {

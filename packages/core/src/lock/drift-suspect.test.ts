@@ -118,6 +118,11 @@ describe('what a new description brings with it', () => {
     expect(found.items[0]).toMatchObject({ code: 'description-changed', prose: expected.length === 0 });
   });
 
+  test('what is too long to be shown whole is no plain prose', () => {
+    const long = (n: number) => described('Reads.', `Reads.${' on'.repeat(n)}`).items[0]!.prose;
+    expect([long(1000), long(2000)]).toEqual([true, false]);
+  });
+
   test('names of other servers count when they are given', () => {
     const [before, after] = [{ tools: [read()] }, { tools: [read({ description: 'Replaces pay_bill.' })] }];
     expect(brought(between(before, after))).toEqual([]);
@@ -153,6 +158,33 @@ describe('where it is looked for', () => {
     expect(added.items.filter(({ code }) => code === 'hidden-characters').map((item) => item.path)).toEqual([
       path,
     ]);
+  });
+
+  test.each<[string, Members, string[]]>([
+    ['a default', { inputSchema: { default: 'https://a.example/' } }, ['destination-added']],
+    [
+      'a value inside one',
+      { inputSchema: { default: { src: 'https://a.example/' } } },
+      ['destination-added'],
+    ],
+    [
+      'a type inside one',
+      { inputSchema: { default: { type: 'https://a.example/' } } },
+      ['destination-added'],
+    ],
+    [
+      'the dialect of a schema',
+      { inputSchema: { $schema: 'https://json-schema.org/draft/2020-12/schema' } },
+      [],
+    ],
+    ['a pattern', { inputSchema: { pattern: '^https://a.example/' } }, []],
+    ['an icon, which has its own code', { icons: [{ src: 'https://a.example/' }] }, ['content-unpinned']],
+  ])('addresses: %s', (_, members, expected) => {
+    const { items } = between(
+      { tools: [read({ inputSchema: {} })] },
+      { tools: [read({ inputSchema: {}, ...members })] },
+    );
+    expect(items.filter(({ change }) => change === 'suspicious').map(({ code }) => code)).toEqual(expected);
   });
 
   test('instructions, and what is new', () => {

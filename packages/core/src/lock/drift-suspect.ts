@@ -1,7 +1,7 @@
 import { JsonObject, type JsonValue } from '../json/index.ts';
 import { inspectText, references, type TextFinding } from '../text/index.ts';
 import type { DriftCode } from './drift-codes.ts';
-import { type DriftItem, itemOf, quoted, type Subject } from './drift-item.ts';
+import { type DriftItem, itemOf, quoted, type Subject, some } from './drift-item.ts';
 import type { ToolNames } from './drift-names.ts';
 import { encodedIn, mixedIn, ordersIn, secretsIn } from './drift-orders.ts';
 import { placeWords } from './drift-place.ts';
@@ -16,17 +16,19 @@ interface Text {
   readonly isName: boolean;
 }
 
-/** Members that are addresses, or patterns and types that look like some: they are compared by themselves. */
-const NO_PROSE: ReadonlySet<string | number> = new Set([
-  ...['$schema', '$id', '$ref', '$dynamicRef', '$anchor', '$dynamicAnchor', 'pattern', 'format', 'type'],
+/** Members of a definition that are addresses or types: they are compared by themselves. */
+const ADDRESSES: ReadonlySet<string | number> = new Set([
   ...['src', 'websiteUrl', 'mimeType', 'uri', 'uriTemplate', 'resourceUri', 'version'],
 ]);
+/** Keywords of a schema that look like addresses and are none. */
+const KEYWORDS: ReadonlySet<string | number> = new Set([
+  ...['$schema', '$id', '$ref', '$dynamicRef', '$anchor', '$dynamicAnchor', 'pattern', 'format', 'type'],
+]);
+/** Keywords whose values are no schemas. */
+const VALUES: ReadonlySet<string | number> = new Set(['default', 'examples', 'enum', 'const']);
 
 /** Texts that a person or a model takes for a sentence, whatever their length. */
 const SENTENCES: ReadonlySet<string | number> = new Set(['description', 'title', 'instructions', '$comment']);
-
-/** How many findings of one kind in one text are told one by one. */
-const MAX_DETAILS = 5;
 
 /**
  * What is new in the texts of a definition and worth a second look, one item for each text and code. `before` is what
@@ -53,9 +55,8 @@ export function suspicions(
       path ??= pathTo(key, above);
       const place = isName ? 'The name of a member' : placeWords(path, rootOf(above));
       const sentence = `${place} ${what}${unsure ? '; whether it did before cannot be told' : ''}.`;
-      const all = details.slice(0, MAX_DETAILS);
-      if (details.length > all.length) all.push(`and ${details.length - all.length} more`);
-      items.push(itemOf(subject, 'suspicious', code, 'critical', path, sentence, { details: all, after }));
+      const more = { details: some(details), after };
+      items.push(itemOf(subject, 'suspicious', code, 'critical', path, sentence, more));
     };
     const hidden = inspectText(text).filter((finding) => !old.takeHidden(finding));
     if (hidden.length > 0)
@@ -63,7 +64,7 @@ export function suspicions(
     const mixed = unlisted(mixedIn(text), old.words);
     if (mixed.length > 0)
       tell('mixed-script', 'mixes letters of several alphabets in a word', mixed.map(toQuoted), mixed);
-    if (isName || NO_PROSE.has(key)) return items;
+    if (isName || isNoProse(key, above)) return items;
     const places = destinations(text).filter(({ value }) => !old.destinations.has(value));
     if (places.length > 0)
       tell(
@@ -97,6 +98,18 @@ function textsOf(value: JsonValue): Text[] {
     if (typeof inner === 'string') texts.push({ text: inner, key, above, isName: false });
   });
   return texts;
+}
+
+function isNoProse(key: string | number, above: Place): boolean {
+  if (!ADDRESSES.has(key) && !KEYWORDS.has(key)) return false;
+  let isValue = false;
+  let top: string | number = key;
+  for (let place = above; place.above !== null; place = place.above) {
+    top = place.key;
+    isValue ||= VALUES.has(top);
+  }
+  const inSchema = top === 'inputSchema' || top === 'outputSchema';
+  return inSchema ? KEYWORDS.has(key) && !isValue : ADDRESSES.has(key);
 }
 
 function rootOf(place: Place): JsonValue {

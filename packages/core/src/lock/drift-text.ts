@@ -16,6 +16,9 @@ export interface Changed {
   readonly suspicious: ReadonlySet<string>;
 }
 
+/** A piece of text that came or went is shown up to this length. */
+export const MAX_TEXT = 4000;
+
 /** The paths at which items found something suspicious. */
 export function suspiciousPaths(items: readonly DriftItem[]): Set<string> {
   return new Set(items.map(({ path }) => path));
@@ -34,8 +37,9 @@ export function textItem(
 ): DriftItem {
   const place = placeWords(path, is === undefined ? before : after);
   const what = was === undefined ? 'is new' : is === undefined ? 'is gone' : 'changed';
-  const prose = !suspicious.has(pointer([...subject.at, ...path]));
   const parts = wordDiff(was ?? '', is ?? '');
+  const isShort = parts.every(({ kind, text }) => kind === 'same' || text.length <= MAX_TEXT);
+  const prose = isShort && !suspicious.has(pointer([...subject.at, ...path]));
   return itemOf(subject, 'changed', code, 'critical', path, `${place} ${what}.`, {
     ...sides(was, is),
     ...{ parts, prose },

@@ -54,7 +54,7 @@ export interface DriftOptions {
   readonly authorization?: Authorization;
   /** Names of tools of other servers that the same agent sees: a text may speak of them, a name imitate them. */
   readonly otherTools?: readonly string[];
-  /** How much work the comparison of two schemas may be; see `compareSchemas`. */
+  /** How many steps each comparison of two schemas may take; see `compareSchemas`. Default: up to 50,000, shared. */
   readonly maxSteps?: number;
 }
 

@@ -156,6 +156,11 @@ describe('text, at a glance', () => {
     expect(line).toMatch(/^ {4}\| … .*word199 \[-end-\]\{\+start\+\} of it word0 .* …$/);
   });
 
+  test('and what is left out is counted', () => {
+    const shown = driftText(since(read({ description: `Reads ${'b'.repeat(5000)}` })));
+    expect(shown).toContain(`${'b'.repeat(4000)} … (1000 more characters)+}`);
+  });
+
   test('in colour, without marks', () => {
     const shown = driftText(prose, { color: (tone, piece) => `<${tone}>${piece}</>`, failOn: 'info' });
     expect(shown).toBe(

@@ -4,6 +4,7 @@ import { type DiffPart, visible } from '../text/index.ts';
 import type { Drift } from './drift.ts';
 import { asObject, type DriftItem, type DriftKind, type Severity, shown, worst } from './drift-item.ts';
 import { changeWords } from './drift-schema.ts';
+import { MAX_TEXT } from './drift-text.ts';
 
 // What all reports share. Whatever comes from a server passes through `visible` here: each of its characters is seen,
 // and none of them moves a cursor, reorders a line or ends one.
@@ -66,8 +67,6 @@ function seen(text: string): string {
 
 /** Unchanged text around a change is shown this far. */
 const CONTEXT = 80;
-/** Text that has no partner is shown this far. */
-const MAX_TEXT = 4000;
 
 /** The sentence of an item, with the detail where there is only one. */
 export function sentenceOf({ sentence, details }: DriftItem): string {
@@ -98,7 +97,8 @@ function quoteLines(text: string): string[] {
 }
 
 function cut(text: string): string {
-  return text.length <= MAX_TEXT ? seen(text) : `${seen(head(text, MAX_TEXT))} …`;
+  if (text.length <= MAX_TEXT) return seen(text);
+  return `${seen(head(text, MAX_TEXT))} … (${text.length - MAX_TEXT} more characters)`;
 }
 
 /** The parts of a word diff; of a long stretch that did not change the ends are shown. */
