@@ -85,6 +85,9 @@ test('docs/errors.md lists every error code, and no other', () => {
     'LC_ALL',
     'LC_CTYPE',
     'PROCESSOR_ARCHITECTURE',
+    'PROMPT_ARGS_CHANGED',
+    'PROMPT_DESC_CHANGED',
+    'TOOL_CALL',
   ];
   for (const name of NOT_ERRORS) inCode.delete(name);
   const documented = [
