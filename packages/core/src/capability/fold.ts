@@ -1,0 +1,27 @@
+interface Waiting<Node, Result> {
+  readonly node: Node;
+  readonly members: readonly Node[];
+  readonly results: Result[];
+}
+
+/** Makes something of a tree: of each node, what was made of its members is given. Never recurses. */
+export function fold<Node, Result>(
+  root: Node,
+  membersOf: (node: Node) => readonly Node[],
+  make: (node: Node, results: readonly Result[]) => Result,
+): Result {
+  const waiting: Waiting<Node, Result>[] = [{ node: root, members: membersOf(root), results: [] }];
+  for (;;) {
+    const top = waiting.at(-1)!;
+    if (top.results.length < top.members.length) {
+      const node = top.members[top.results.length]!;
+      waiting.push({ node, members: membersOf(node), results: [] });
+      continue;
+    }
+    waiting.pop();
+    const result = make(top.node, top.results);
+    const above = waiting.at(-1);
+    if (above === undefined) return result;
+    above.results.push(result);
+  }
+}

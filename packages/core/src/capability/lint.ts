@@ -1,0 +1,67 @@
+import { BullaError } from '../error.ts';
+import { type Composable, checkComposable } from './composable.ts';
+import { everyComposable } from './definition.ts';
+import { type HashOptions, hashingOf } from './hashing.ts';
+import type { SharedPolicy } from './policy.ts';
+import { isOpaqueSchema } from './standard-schema.ts';
+import { staticHash } from './static-hash.ts';
+
+/** Something of a definition that its author should know. */
+export interface LintFinding {
+  /**
+   * `opaque_schema`: the hash knows of the schema only who made it, so that another one hashes alike.
+   * `profile`: the two profiles hash this differently, or one refuses it. `twin`: a tool of the same name stands in
+   * another place; if both are enabled, evaluation fails. `policy_id`: two policies share an id, so that each is
+   * held to what the other says. `not_hashable`: it has no hash.
+   */
+  readonly code: 'opaque_schema' | 'profile' | 'twin' | 'policy_id' | 'not_hashable';
+  /** The names that lead to it, as a JSON Pointer. */
+  readonly place: string;
+  readonly message: string;
+}
+
+/** Tells what is weak in a definition. Of dynamic toolkits it sees no members. Never throws for what was made here. */
+export function lint(root: Composable, options?: HashOptions): readonly LintFinding[] {
+  checkComposable(root);
+  const hashing = hashingOf(options);
+  const findings: LintFinding[] = [];
+  const tools = new Map<string, string>();
+  const policies = new Map<string, SharedPolicy>();
+  for (const { composable, place } of everyComposable(root)) {
+    const { name } = composable;
+    const tell = (code: LintFinding['code'], message: string) => findings.push({ code, place, message });
+    if (composable.kind === 'tool') {
+      if (isOpaqueSchema(composable.inputSchema, hashing.schemaSource)) {
+        const { vendor } = composable.inputSchema['~standard'];
+        tell(
+          'opaque_schema',
+          `The schema is hashed only as one of ${vendor}; any other one would hash alike.`,
+        );
+      }
+      const twin = tools.get(name);
+      if (twin !== undefined) tell('twin', `There is another tool ${JSON.stringify(name)} at ${twin}.`);
+      else tools.set(name, place);
+    }
+    for (const policy of composable.kind === 'toolkit' ? [] : composable.policies) {
+      const known = policies.get(policy.id);
+      if (known === undefined) policies.set(policy.id, policy);
+      else if (known !== policy) tell('policy_id', `Two policies have the id ${JSON.stringify(policy.id)}.`);
+    }
+    const seed = hashOrCode(composable, { ...hashing, profile: 'khora' });
+    const released = hashOrCode(composable, { ...hashing, profile: 'khora-icu' });
+    if (seed === released && !/^[0-9a-f]{64}$/.test(seed)) tell('not_hashable', `It has no hash: ${seed}.`);
+    // A toolkit is told only of what is its own, not of what differs because its members do.
+    else if (seed !== released && composable.kind !== 'toolkit')
+      tell('profile', `It hashes as ${seed} under khora, and as ${released} under khora-icu.`);
+  }
+  return findings;
+}
+
+function hashOrCode(composable: Composable, options: HashOptions): string {
+  try {
+    return staticHash(composable, options);
+  } catch (error) {
+    if (error instanceof BullaError) return error.code;
+    throw error;
+  }
+}

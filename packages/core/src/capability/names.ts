@@ -1,0 +1,26 @@
+import { BullaError } from '../error.ts';
+
+/** Throws `CAPABILITY_NAME` for what cannot name anything: no text, an empty one, or half a surrogate pair in it. */
+export function checkName(name: unknown, what: string, path = '/name'): asserts name is string {
+  if (isText(name) && name !== '') return;
+  throw new BullaError('CAPABILITY_NAME', `${what} is a text that is not empty.`, { path });
+}
+
+/** Whether something is a text that can be written as UTF-8. */
+export function isText(text: unknown): text is string {
+  return typeof text === 'string' && text.isWellFormed();
+}
+
+/** A list of lines that cannot change. Throws `CAPABILITY_ARGUMENT`. */
+export function lineList(lines: readonly string[]): readonly string[] {
+  if (!Array.isArray(lines) || !lines.every(isText)) {
+    const why = 'Instructions are a list of texts, without half surrogate pairs.';
+    throw new BullaError('CAPABILITY_ARGUMENT', why, { path: '/instructions' });
+  }
+  return Object.freeze([...lines]);
+}
+
+/** The message of what was thrown, which can be anything. */
+export function messageOf(thrown: unknown, otherwise: string): string {
+  return thrown instanceof Error ? thrown.message : typeof thrown === 'string' ? thrown : otherwise;
+}
