@@ -157,9 +157,10 @@ describe('with real witnesses', () => {
   test('one is down, one knows another log, one another key: the rest still counts', async () => {
     const good = await runWitness([log.vkey], { name: 'w.example/good' });
     const down = await runWitness([log.vkey], { name: 'w.example/down' });
-    await down.close();
     const stranger = await runWitness([testLog({ origin: 'other' }).vkey], { name: 'w.example/stranger' });
     const wrong = await runWitness([testLog({ seed: 2 }).vkey], { name: 'w.example/wrong' });
+    // The last of them, so that none of the others can be given its port.
+    await down.close();
     const named = (name: string, { vkey, url }: { vkey: string; url: string }) => ({ name, vkey, url });
     const all = [
       named('good', good),
