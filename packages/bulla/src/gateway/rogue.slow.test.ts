@@ -221,7 +221,7 @@ describe('answers', () => {
   });
 
   test('cannot carry a request to the host', async () => {
-    const guarded = await startRogue('smuggles-a-request', { timeoutMs: 300 });
+    const guarded = await startRogue('smuggles-a-request', { timeoutMs: 3000 });
     await initialize(guarded, { sampling: {} });
     expect(said(await guarded.call('echo'))).toBe('GATEWAY_TIMEOUT');
     expect(guarded.lines.filter((line) => line.includes('sampling'))).toEqual([]);
