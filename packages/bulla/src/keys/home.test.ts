@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
+import { realDisk } from './disk.ts';
 import { createDirectory, dataDirectory } from './home.ts';
 
 test.each([
@@ -35,6 +36,14 @@ test('asking creates nothing; creating makes directories for the owner alone, an
   writeFileSync(join(folder, 'file'), '');
   for (const path of ['file', 'file/below'].map((name) => join(folder, name)))
     expect(() => createDirectory(path)).toThrow(expect.objectContaining({ code: 'HOME_UNWRITABLE' }));
+});
+
+test('another process may make the same directories at the same time', () => {
+  const dir = join(temporaryFolder(), 'home', 'keys');
+  // The other one comes right after the directory above was made.
+  const faster = { ...realDisk, syncDirectory: () => mkdirSync(dir, { recursive: true }) };
+  createDirectory(dir, faster);
+  expect(statSync(dir).isDirectory()).toBe(true);
 });
 
 test.runIf(process.platform === 'linux')(

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { dirname, posix, win32 } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import { type Disk, realDisk } from './disk.ts';
@@ -40,14 +40,23 @@ export function createDirectory(path: string, disk: Disk = realDisk): void {
 // although the one above it is there, as in /proc.
 function make(path: string, disk: Disk): void {
   const above = dirname(path);
+  let found = makeOne(path);
+  if (found === 'nothing above') {
+    make(above, disk);
+    found = makeOne(path);
+  }
+  if (found === 'nothing above') throw Object.assign(new Error(`${above} is missing`), { code: 'ENOENT' });
+  if (found === 'made') disk.syncDirectory(above);
+}
+
+function makeOne(path: string): 'made' | 'was there' | 'nothing above' {
   try {
     mkdirSync(path, { mode: 0o700 });
+    return 'made';
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST' && statSync(path).isDirectory()) return;
-    if (code !== 'ENOENT' || existsSync(above)) throw error;
-    make(above, disk);
-    mkdirSync(path, { mode: 0o700 });
+    if (code === 'EEXIST' && statSync(path).isDirectory()) return 'was there';
+    if (code === 'ENOENT') return 'nothing above';
+    throw error;
   }
-  disk.syncDirectory(above);
 }
