@@ -1,6 +1,7 @@
 import type { CapsuleInput } from '@bulla/core/capsule';
 import { createChainVerifier, verifyCapsule } from '@bulla/core/capsule';
 import { localSigner, parseNote, publicKey } from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
 import { type JsonObject, parse } from '@bulla/core/json';
 import {
   addSignatures,
@@ -15,7 +16,7 @@ import {
 } from '@bulla/core/log';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { proveConsistency, proveInclusion, rootAt } from '../src/log/index.ts';
-import type { Store, StoreOptions } from '../src/store/index.ts';
+import { type Effect, liftKill, type Store, type StoreOptions, setKill } from '../src/store/index.ts';
 
 /** A test key. */
 export const signer = localSigner('Ed25519', new Uint8Array(32).fill(3));
@@ -320,25 +321,86 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
     });
   });
 
+  describe('effects', () => {
+    const refusing: Effect = async (transaction) => {
+      await setKill({ agentId: 'refused', reason: 'x', capsuleId: 'x' })(transaction);
+      throw new BullaError('TEST_REFUSED', 'No.');
+    };
+
+    test('one that refuses takes its own record back, and what it changed, and no other', async () => {
+      const store = await opened({ tenant: 'effects' });
+      const kill = (agentId: string) => setKill({ agentId, reason: 'x', capsuleId: 'x' });
+      const results = await Promise.allSettled([
+        store.chain('e').append(input('first'), { effect: kill('a') }),
+        store.chain('e').append(input('refused'), { effect: refusing }),
+        store.chain('e').append(input('plain')),
+        store.chain('e').append(input('last'), { effect: kill('b') }),
+      ]);
+      expect(results.map(({ status }) => status)).toEqual([
+        'fulfilled',
+        'rejected',
+        'fulfilled',
+        'fulfilled',
+      ]);
+      expect((results[1] as PromiseRejectedResult).reason).toMatchObject({ code: 'TEST_REFUSED' });
+      expect((await store.kills()).map(({ agentId }) => agentId)).toEqual(['a', 'b']);
+      const summaries: string[] = [];
+      for await (const row of store.chain('e').records())
+        summaries.push(JSON.parse(row.data).outcome.summary);
+      expect(summaries).toEqual(['first', 'plain', 'last']);
+      expect(await verifiedLength(store, 'e')).toBe(3);
+    });
+
+    test('a statement that fails refuses its own record alone', async () => {
+      const store = await opened({ tenant: 'effects-fail' });
+      const broken: Effect = async ({ run }) => void (await run('INSERT INTO no_such_table VALUES (?)', 1));
+      const results = await Promise.allSettled([
+        store.chain('e').append(input('broken'), { effect: broken }),
+        store.chain('e').append(input('good'), { effect: liftKill(null) }),
+      ]);
+      expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+      expect((results[0] as PromiseRejectedResult).reason).toMatchObject({ code: 'STORE_FAILED' });
+      expect(await verifiedLength(store, 'e')).toBe(1);
+    });
+
+    test('are not to be seen before they are durable', async () => {
+      const store = await opened({ tenant: 'effects-seen' });
+      const seen: number[] = [];
+      await store.chain('e').append(input('kill'), {
+        async effect(transaction) {
+          await setKill({ agentId: 'a', reason: 'x', capsuleId: 'x' })(transaction);
+          seen.push((await store.kills()).length);
+        },
+      });
+      seen.push((await store.kills()).length);
+      expect(seen).toEqual([0, 1]);
+    });
+
+    test('a transaction without a record is whole, or nothing', async () => {
+      const store = await opened({ tenant: 'effects-alone' });
+      await expect(store.transaction(refusing)).rejects.toMatchObject({ code: 'TEST_REFUSED' });
+      expect(await store.kills()).toEqual([]);
+      await store.transaction(setKill({ agentId: 'a', reason: 'x', capsuleId: 'x' }));
+      expect((await store.kills()).length).toBe(1);
+    });
+  });
+
   describe('the kill switch', () => {
     test('stands from the moment its capsule is durable, for every handle, until it is lifted', async () => {
       const [a, b] = [await opened({ tenant: 'kill' }), await opened({ tenant: 'kill' })];
       await b.assertMayAct('bot');
-      const effect = { kill: 'set', agentId: 'bot', reason: 'it ran away', capsuleId: 'x' } as const;
-      await a.chain('k').append(input('stop', { type: 'kill', outcome: { status: 'blocked' } }), { effect });
+      const kill = { agentId: 'bot', reason: 'it ran away', capsuleId: 'x' };
+      const stopped = { type: 'kill', outcome: { status: 'blocked' } } as const;
+      await a.chain('k').append(input('stop', stopped), { effect: setKill(kill) });
       await expect(b.assertMayAct('bot')).rejects.toMatchObject({
         code: 'KILLED',
         message: 'A kill switch stands for agent bot: it ran away',
       });
       await b.assertMayAct('other');
-      await a.chain('k').append(input('all', { type: 'kill', outcome: { status: 'blocked' } }), {
-        effect: { ...effect, agentId: null },
-      });
+      await a.chain('k').append(input('all', stopped), { effect: setKill({ ...kill, agentId: null }) });
       await expect(b.assertMayAct('other')).rejects.toMatchObject({ code: 'KILLED' });
       expect((await b.kills()).map((kill) => kill.agentId)).toEqual([null, 'bot']);
-      await b
-        .chain('k')
-        .append(input('lifted', { type: 'kill' }), { effect: { ...effect, kill: 'lift', agentId: null } });
+      await b.chain('k').append(input('lifted', { type: 'kill' }), { effect: liftKill(null) });
       await b.assertMayAct('other');
       await expect(a.assertMayAct('bot')).rejects.toMatchObject({ code: 'KILLED' });
     });
@@ -354,7 +416,8 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
         salt: new Uint8Array([1, 2, 255]),
         payload: '{"a":1}',
       };
-      await store.addOpenings([opening, { ...opening, commitment: 'c2', payload: null }]);
+      const openings = [opening, { ...opening, commitment: 'c2', payload: null }];
+      await store.chain('o').append(input('opened'), { openings });
       expect(await store.opening('c1')).toEqual(opening);
       expect(await store.opening('c2')).toEqual({ ...opening, commitment: 'c2', payload: null });
       expect(await store.eraseOpenings('cap')).toBe(2);

@@ -3,6 +3,7 @@ import { opens } from '@bulla/core/canon';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
 import { sealer, verifiedLength } from '../../test/store-suite.ts';
+import { setKill } from '../store/index.ts';
 import { type Audit, type AuditOptions, openAudit } from './index.ts';
 
 async function opened(options: Partial<AuditOptions> = {}): Promise<Audit> {
@@ -126,7 +127,7 @@ describe('record', () => {
 
   test('while a kill switch stands nothing is done, and the attempt is recorded', async () => {
     const audit = await opened();
-    const effect = { kill: 'set', agentId: null, reason: 'stop', capsuleId: 'k' } as const;
+    const effect = setKill({ agentId: null, reason: 'stop', capsuleId: 'k' });
     await audit.store.chain('default').append({ type: 'kill', outcome: { status: 'blocked' } }, { effect });
     const action = vi.fn();
     await expect(audit.record({ request: 'x' }, action)).rejects.toMatchObject({ code: 'KILLED' });

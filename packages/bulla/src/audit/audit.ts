@@ -108,21 +108,20 @@ export async function openAudit(options: AuditOptions): Promise<Audit> {
     ...(intent.authority && { authority: intent.authority }),
   });
 
-  /** Commits to a payload, and keeps what opens the commitment. */
-  const committed = async (kind: 'args' | 'result', value: Data, capsuleId: string): Promise<string> => {
+  /** What opens a commitment to a payload. */
+  const openingOf = (kind: 'args' | 'result', value: Data, capsuleId: string): Opening => {
     const salt = new Uint8Array(randomBytes(SALT_BYTES));
     const commitment = commit(kind, value, salt);
     const payload = options.recordPayloads ? stringify(value) : null;
-    const opening: Opening = { commitment, capsuleId, kind, salt, payload };
-    await store.addOpenings([opening]);
-    return commitment;
+    return { commitment, capsuleId, kind, salt, payload };
   };
 
   const record = async <T>(intent: Intent, action: (step: Step) => T | Promise<T>): Promise<T> => {
     const parentId = parent.getStore() ?? null;
     const type = intent.tool === undefined ? 'agent' : 'tool';
     const id = randomUUID();
-    const args = intent.arguments === undefined ? undefined : await committed('args', intent.arguments, id);
+    const openings = intent.arguments === undefined ? [] : [openingOf('args', intent.arguments, id)];
+    const args = openings[0]?.commitment;
     const environment = { ...intent.environment, bulla: { v: 1, ...(args && { args }) } };
     const content = base(type, parentId, intent);
     const withContext = { ...content, context: { ...content.context, environment } };
@@ -135,13 +134,13 @@ export async function openAudit(options: AuditOptions): Promise<Audit> {
           ...withContext,
           outcome: { status: 'blocked', summary: intent.request, error: `${code}: ${message}` },
         },
-        { id },
+        { id, openings },
       );
       throw refusal;
     }
     const sealed = await chain.append(
       { ...withContext, outcome: { status: 'pending', summary: intent.request } },
-      { id },
+      { id, openings },
     );
 
     const notes: Outcome[] = [];
@@ -149,8 +148,8 @@ export async function openAudit(options: AuditOptions): Promise<Audit> {
     const finish = async (outcome: CapsuleInput['outcome'], result: Data | undefined) => {
       const duration = Math.round(performance.now() - started);
       const outcomeId = randomUUID();
-      const resultCommitment =
-        result === undefined ? undefined : await committed('result', result, outcomeId);
+      const opened = result === undefined ? [] : [openingOf('result', result, outcomeId)];
+      const resultCommitment = opened[0]?.commitment;
       const call = {
         tool: intent.tool ?? '',
         arguments: args === undefined ? {} : { commitment: args },
@@ -172,7 +171,7 @@ export async function openAudit(options: AuditOptions): Promise<Audit> {
             metrics: merged.metrics ?? {},
           },
         },
-        { id: outcomeId },
+        { id: outcomeId, openings: opened },
       );
     };
     const tellLoss = (error: unknown) => {

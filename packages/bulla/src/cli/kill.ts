@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
 import { BullaError } from '@bulla/core/error';
 import type { Command } from 'commander';
+import { liftKill, setKill } from '../store/index.ts';
 import type { Run } from './cli.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from './io.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
@@ -52,7 +53,12 @@ async function change(options: KillOptions): Promise<Exit> {
           result: { reason: options.reason },
         },
       },
-      { id, effect: { kill: options.lift ? 'lift' : 'set', agentId, reason: options.reason, capsuleId: id } },
+      {
+        id,
+        effect: options.lift
+          ? liftKill(agentId)
+          : setKill({ agentId, reason: options.reason, capsuleId: id }),
+      },
     );
     await report(
       options,

@@ -7,14 +7,17 @@ import {
 } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
 import { leafHash, sealedLeaf } from '@bulla/core/log';
-import type { Addition, Driver, Effect, Head, NewRow, Row, Tip } from './driver.ts';
+import type { Addition, Driver, Effect, Head, NewRow, Row, Tip, Transaction } from './driver.ts';
 import { grow } from './tree.ts';
 
 /** A capsule that waits for its place in a chain. */
 export interface Draft {
   /** The content once its place is known; the first record also says the origin. */
   at(head: Head, origin: string): Capsule;
-  readonly effect?: Effect;
+  /** What becomes true together with it. */
+  readonly effect?: Effect | undefined;
+  /** The name under which the chain goes on from this record. */
+  readonly origin?: string;
 }
 
 /** Signs what was hashed, with the key that was active when the batch began. */
@@ -26,10 +29,17 @@ interface Pending {
   reject(error: unknown): void;
 }
 
+type Admitted = Tip & { readonly origin: string };
+
 interface Written {
   readonly pending: Pending;
   readonly sealed: SealedCapsule;
   readonly row: NewRow;
+}
+
+interface Committed {
+  readonly written: readonly Written[];
+  readonly addition: Addition;
 }
 
 /** What an appender needs of the store. */
@@ -39,7 +49,7 @@ export interface AppenderContext {
    * Asked before the first commit of this process, and whenever the chain has become shorter: whether the chain may
    * go on from here, and under which origin. Gives the end of the chain with its tree and its origin.
    */
-  admit(tip: Tip, locked: boolean): Promise<Tip & { readonly origin: string }>;
+  admit(tip: Tip, locked: boolean): Promise<Admitted>;
   /** Told of every commit. */
   committed(tip: Tip): void;
 }
@@ -58,7 +68,7 @@ export class Appender {
   #queue: Pending[] = [];
   #running: Promise<void> | undefined;
   /** The end after our last commit; others may have moved it, which the store finds out. */
-  #tip: (Tip & { readonly origin: string }) | undefined;
+  #tip: Admitted | undefined;
   /** So long the chain has been; 0 before it was looked at. */
   #seen = 0;
 
@@ -98,46 +108,54 @@ export class Appender {
 
   async #commit(batch: readonly Pending[]): Promise<void> {
     const tip = this.#tip ?? (await this.#admitted(await this.#driver.tip(this.#chain), false));
-    let written = await this.#write(batch, tip);
-    let addition = additionOf(written, tip);
-    if (addition === null) return;
-    const first = addition;
-    const appended = await this.#certain(
-      () => this.#driver.append(this.#chain, tip, first),
-      () => written,
-    );
-    if (appended === false) {
-      // Another process was faster. Under the lock nobody can be.
-      const remaining = written.map(({ pending }) => pending);
-      written = [];
-      await this.#certain(
-        () =>
-          this.#driver.appendLocked(this.#chain, async (locked) => {
-            const admitted = await this.#admitted(locked, true);
-            written = await this.#write(remaining, admitted);
-            addition = additionOf(written, admitted);
-            return addition;
-          }),
-        () => written,
-      );
-    }
-    const last = written.at(-1)?.row;
-    if (last === undefined) return;
-    const { tree, origin } = addition;
-    const renamed = written.findLast(({ row }) => row.effect !== undefined && 'origin' in row.effect);
-    this.#tip = {
-      length: last.sequence + 1,
-      hash: last.hash,
-      tree,
-      origin: renamed === undefined ? origin : (renamed.row.effect as { origin: string }).origin,
-    };
+    const committed = batch.some(({ draft }) => draft.effect !== undefined)
+      ? await this.#commitLocked(batch)
+      : await this.#commitAt(batch, tip);
+    if (committed === null) return;
+    const { written, addition } = committed;
+    const last = written.at(-1)!.row;
+    this.#tip = { length: last.sequence + 1, hash: last.hash, tree: addition.tree, origin: addition.origin };
     this.#seen = this.#tip.length;
     this.#context.committed(this.#tip);
     for (const { pending, sealed } of written) pending.resolve(sealed);
   }
 
+  /** Appends behind an end that is believed to be the chain's. */
+  async #commitAt(batch: readonly Pending[], tip: Admitted): Promise<Committed | null> {
+    const written = await this.#write(batch, tip);
+    const addition = additionOf(written, tip);
+    if (addition === null) return null;
+    const appended = await this.#certain(
+      () => this.#driver.append(this.#chain, tip, addition),
+      () => written,
+    );
+    if (appended) return { written, addition };
+    // Another process was faster. Under the lock nobody can be.
+    return this.#commitLocked(written.map(({ pending }) => pending));
+  }
+
+  async #commitLocked(batch: readonly Pending[]): Promise<Committed | null> {
+    let refused: { pending: Pending; error: unknown }[] = [];
+    let written: Written[] = [];
+    let addition: Addition | null = null;
+    await this.#certain(
+      () =>
+        this.#driver.appendLocked(this.#chain, async (locked, transaction) => {
+          const tip = await this.#admitted(locked, true);
+          refused = await applyEffects(batch, transaction);
+          const accepted = batch.filter((pending) => !refused.some((each) => each.pending === pending));
+          written = await this.#write(accepted, tip);
+          addition = additionOf(written, tip);
+          return addition;
+        }),
+      () => written,
+    );
+    for (const { pending, error } of refused) pending.reject(error);
+    return addition === null ? null : { written, addition };
+  }
+
   /** The end to append to; looked at closely the first time, and when it is not where it was before. */
-  async #admitted(tip: Tip, underLock: boolean): Promise<Tip & { readonly origin: string }> {
+  async #admitted(tip: Tip, underLock: boolean): Promise<Admitted> {
     const { length, hash, tree, origin } = tip;
     if (this.#seen > 0 && length >= this.#seen && tree !== null && origin !== null)
       return { length, hash, tree, origin };
@@ -150,10 +168,7 @@ export class Appender {
    * Gives each draft its place and seals it. The links need the hashes alone, so all are hashed in order and then
    * signed together. A draft that cannot be sealed is refused alone and takes no place.
    */
-  async #write(
-    batch: readonly Pending[],
-    { length, hash, origin }: Tip & { readonly origin: string },
-  ): Promise<Written[]> {
+  async #write(batch: readonly Pending[], { length, hash, origin }: Admitted): Promise<Written[]> {
     const sign = await this.#context.beginSigning();
     const hashed: { pending: Pending; content: HashedCapsule; sequence: number }[] = [];
     let head: Head = { length, hash };
@@ -169,9 +184,8 @@ export class Appender {
     const signed = await Promise.all(hashed.map(({ content }) => sign(content)));
     return hashed.map(({ pending, sequence }, i) => {
       const { sealed, text } = signed[i]!;
-      const { effect } = pending.draft;
       const leaf = leafHash(sealedLeaf(sealed));
-      const row = { sequence, hash: sealed.hash, data: text, leaf, ...(effect && { effect }) };
+      const row = { sequence, hash: sealed.hash, data: text, leaf };
       return { pending, sealed, row };
     });
   }
@@ -204,12 +218,32 @@ export class Appender {
   }
 }
 
-function additionOf(written: readonly Written[], tip: Tip & { readonly origin: string }): Addition | null {
+/** Runs the effects in order; gives those that were refused, of which nothing is left. */
+async function applyEffects(
+  batch: readonly Pending[],
+  transaction: Transaction,
+): Promise<{ pending: Pending; error: unknown }[]> {
+  const refused: { pending: Pending; error: unknown }[] = [];
+  for (const pending of batch) {
+    const { effect } = pending.draft;
+    if (effect === undefined) continue;
+    try {
+      await transaction.attempt(() => effect(transaction));
+    } catch (error) {
+      if (!(error instanceof BullaError)) throw error;
+      refused.push({ pending, error });
+    }
+  }
+  return refused;
+}
+
+function additionOf(written: readonly Written[], tip: Admitted): Addition | null {
   if (written.length === 0) return null;
   const rows = rowsOf(written);
+  const renamed = written.findLast(({ pending }) => pending.draft.origin !== undefined);
   return {
     rows,
-    origin: tip.origin,
+    origin: renamed?.pending.draft.origin ?? tip.origin,
     ...grow(
       tip,
       rows.map(({ leaf }) => leaf),

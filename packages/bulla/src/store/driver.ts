@@ -28,8 +28,6 @@ export interface Row {
 export interface NewRow extends Row {
   /** The hash of its leaf in the chain's tree. */
   readonly leaf: Uint8Array;
-  /** What becomes true together with the record, in the same transaction. */
-  readonly effect?: Effect;
 }
 
 /** A full tile of the tree one level below, as one hash: at level 1 the root of 256 leaves. */
@@ -45,7 +43,7 @@ export interface Addition {
   readonly tree: Uint8Array;
   /** The tiles that these records fill. */
   readonly nodes: readonly TreeNode[];
-  /** The chain's name for checkpoints, kept from the first record on. */
+  /** The chain's name for checkpoints from now on. */
   readonly origin: string;
 }
 
@@ -65,27 +63,31 @@ export interface StoredCheckpoint {
   readonly note: string;
 }
 
-export type Effect = KillEffect | OriginEffect;
+/** What a statement takes and gives. Whole numbers stay below 2^53; longer ones are text. */
+export type Value = string | number | null | Uint8Array;
 
-/** The chain goes on under another name for checkpoints, because it does not continue the old one's. */
-export interface OriginEffect {
-  readonly origin: string;
+/** SQL that every database here understands, with `?` for each value. */
+export interface Statements {
+  /** Whose rows these are: every statement must ask for this tenant alone, by `tenant IS NOT DISTINCT FROM ?`. */
+  readonly tenant: string | null;
+  all<R extends object>(sql: string, ...values: readonly Value[]): Promise<R[]>;
+  /** How many rows the statement changed. */
+  run(sql: string, ...values: readonly Value[]): Promise<number>;
 }
 
-/** A kill switch that stands from now on, or one that is lifted; a null agent means all of them. */
-export interface KillEffect {
-  readonly kill: 'set' | 'lift';
-  readonly agentId: string | null;
-  readonly reason: string;
-  readonly capsuleId: string;
+/** Statements that become true together, or not at all. */
+export interface Transaction extends Statements {
+  /** Goes behind a `SELECT` of rows that nobody else may change before the transaction ends. */
+  readonly forUpdate: '' | ' FOR UPDATE';
+  /** Runs a part; if it throws, what it changed is undone, and the transaction can go on without it. */
+  attempt(part: () => Promise<void>): Promise<void>;
 }
 
-/** A kill switch that stands. */
-export interface StandingKill {
-  readonly agentId: string | null;
-  readonly reason: string;
-  readonly capsuleId: string;
-}
+/**
+ * What becomes true together with a record, in the same transaction. It may throw a `BullaError` to refuse: then there
+ * is neither the record nor anything of the effect. It may run more than once before it is committed, and never after.
+ */
+export type Effect = (transaction: Transaction) => Promise<void>;
 
 /** What the indexer writes for one record. */
 export interface IndexEntry {
@@ -135,15 +137,6 @@ export interface Found {
   readonly data: string;
 }
 
-/** The salt, and where it is recorded the payload, that opens a commitment. */
-export interface Opening {
-  readonly commitment: string;
-  readonly capsuleId: string;
-  readonly kind: string;
-  readonly salt: Uint8Array;
-  readonly payload: string | null;
-}
-
 /**
  * One database, opened for one tenant. It knows rows and heads, not capsules. Every method may throw a
  * `BullaError` with a `STORE_…` code.
@@ -156,8 +149,14 @@ export interface Driver {
    * tree. Returns false, and changes nothing, when the head is another.
    */
   append(chain: string, expected: Head, addition: Addition): Promise<boolean>;
-  /** The same under a lock on the chain, for when others append too: `make` gets the end that will not move. */
-  appendLocked(chain: string, make: (tip: Tip) => Promise<Addition | null>): Promise<void>;
+  /**
+   * The same under a lock on the chain, for when others append too: `make` gets the end that will not move, and the
+   * transaction of the append.
+   */
+  appendLocked(
+    chain: string,
+    make: (tip: Tip, transaction: Transaction) => Promise<Addition | null>,
+  ): Promise<void>;
   /** Gives a chain of `length` records that has no tree its tree; changes nothing if it has one, or has grown. */
   plant(chain: string, length: number, planting: Planting): Promise<void>;
   /** Hashes of the tree at a level of tiles, in order; at level 0 those of the leaves. Fewer where it ends. */
@@ -176,10 +175,10 @@ export interface Driver {
   /** Empties the search tables, so that they are filled again. */
   dropIndex(): Promise<void>;
   find(query: Query): Promise<readonly Found[]>;
-  kills(): Promise<readonly StandingKill[]>;
-  addOpenings(openings: readonly Opening[]): Promise<void>;
-  opening(commitment: string): Promise<Opening | null>;
-  /** Erases what opens the commitments of a capsule; how many there were. */
-  eraseOpenings(capsuleId: string): Promise<number>;
+  /** Statements that only read, each by itself; they see what was committed. */
+  readonly reading: Pick<Statements, 'tenant' | 'all'>;
+  transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
+  /** Runs a `DELETE`, and overwrites what it deletes where the database leaves that to us. */
+  erase(sql: string, ...values: readonly Value[]): Promise<number>;
   close(): Promise<void>;
 }

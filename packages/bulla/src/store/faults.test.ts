@@ -8,7 +8,7 @@ import { openSqlite } from './sqlite.ts';
 import { createStore } from './store.ts';
 
 type Outcome = 'not persisted' | 'persisted';
-const WRITES = ['append', 'appendLocked', 'addToIndex', 'addOpenings'] as const;
+const WRITES = ['append', 'appendLocked', 'addToIndex', 'transaction'] as const;
 
 /** Fails at the n-th write, before it happens or after it has. */
 function faulty(driver: Driver, at: number, outcome: Outcome): Driver {

@@ -1,4 +1,16 @@
 export { readCheckpointLines } from './checkpoint-file.ts';
 export type { Submission, Submit } from './checkpoints.ts';
-export type { Effect, Found, Head, Opening, Query, Row, StandingKill, StoredCheckpoint } from './driver.ts';
+export type {
+  Effect,
+  Found,
+  Head,
+  Query,
+  Row,
+  Statements,
+  StoredCheckpoint,
+  Transaction,
+  Value,
+} from './driver.ts';
+export { liftKill, type StandingKill, setKill } from './kills.ts';
+export type { Opening } from './openings.ts';
 export { type Chain, openStore, type Sealer, type Store, type StoreOptions } from './store.ts';

@@ -26,7 +26,7 @@ const APPEND = `
     ORDER BY chain_key FOR UPDATE
   ), moved AS (
     UPDATE chain SET length = asked.new_length, head_hash = asked.new_hash, tree = asked.tree,
-      origin = coalesce(chain.origin, asked.origin)
+      origin = asked.origin
     FROM asked, locked
     WHERE chain.chain_key = locked.chain_key AND chain.name = asked.name
       AND chain.length = asked.old_length AND chain.head_hash IS NOT DISTINCT FROM asked.old_hash

@@ -35,6 +35,6 @@ export function recoveryDraft(
   );
   return {
     at: ({ length, hash }) => ({ ...content, sequence: length, previous_hash: hash }),
-    effect: { origin },
+    origin,
   };
 }

@@ -1,3 +1,7 @@
+import { capabilityTables } from './schema-capability.ts';
+import { consentTables } from './schema-consent.ts';
+import { ledgerTables } from './schema-ledger.ts';
+
 /**
  * The tables, by version; each entry brings a database from the version before to its own. There is no way back.
  * A null tenant is a tenant of its own: it is stored as null, and the unique index sees it as the empty string,
@@ -11,7 +15,8 @@ export interface Dialect {
   readonly text: string;
 }
 
-export function migrations({ key, bytes, text }: Dialect): readonly string[] {
+export function migrations(dialect: Dialect): readonly string[] {
+  const { key, bytes, text } = dialect;
   return [
     `
     CREATE TABLE chain (
@@ -99,5 +104,8 @@ export function migrations({ key, bytes, text }: Dialect): readonly string[] {
     CREATE UNIQUE INDEX checkpoint_by_size ON checkpoint (chain_key, origin, size);
     CREATE INDEX checkpoint_by_age ON checkpoint (chain_key, checkpoint_key);
     `,
+    ledgerTables(dialect),
+    capabilityTables(dialect),
+    consentTables(dialect),
   ];
 }

@@ -5,22 +5,19 @@ import Database from 'better-sqlite3';
 import type {
   Addition,
   Driver,
-  Effect,
-  Found,
   Head,
-  IndexEntry,
-  Opening,
   Planting,
-  Query,
   Row,
-  StandingKill,
-  StoredCheckpoint,
+  Statements,
   Tip,
+  Transaction,
   TreeNode,
 } from './driver.ts';
 import { EMPTY } from './driver.ts';
-import { conditions } from './query.ts';
 import { migrations } from './schema.ts';
+import { searching } from './sqlite-search.ts';
+import { createExclusive, guarded, retried, statementsOn } from './sqlite-statements.ts';
+import { treeOf } from './sqlite-tree.ts';
 
 const SCHEMA = migrations({
   key: 'INTEGER PRIMARY KEY',
@@ -30,7 +27,6 @@ const SCHEMA = migrations({
 
 /** How long a statement waits for another process that writes, before it is tried again later. */
 const BUSY_MS = 2000;
-const TRIES = 20;
 
 export interface SqliteOptions {
   readonly tenant: string | null;
@@ -59,7 +55,7 @@ export function openSqlite(file: string, options: SqliteOptions): Driver {
       db.close();
       throw error;
     }
-    return driver(db, options.tenant);
+    return driver(db, file, options.tenant);
   });
 }
 
@@ -94,33 +90,6 @@ function prepareFile(db: Database.Database, readOnly: boolean): void {
   }).immediate();
 }
 
-/** Turns SQLite's errors into ours. */
-function guarded<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    throw storeError(error);
-  }
-}
-
-function storeError(error: unknown): unknown {
-  if (!(error instanceof Database.SqliteError)) return error;
-  const { code, message } = error;
-  const known: [RegExp, string, string][] = [
-    [/^SQLITE_FULL/, 'STORE_FULL', 'The disk is full; nothing was written.'],
-    [/^SQLITE_READONLY/, 'STORE_READ_ONLY', 'The store cannot be written.'],
-    [/^SQLITE_(BUSY|LOCKED)/, 'STORE_BUSY', 'Another process kept the store locked for too long.'],
-    [/^SQLITE_(NOTADB|CORRUPT)/, 'STORE_UNREADABLE', 'The file is not a database, or is damaged.'],
-    [/^SQLITE_(CANTOPEN|PERM|AUTH)/, 'STORE_UNREADABLE', 'The store cannot be opened.'],
-  ];
-  const [, ourCode, sentence] = known.find(([pattern]) => pattern.test(code)) ?? [
-    /./,
-    'STORE_FAILED',
-    `The store failed (${code}: ${message}).`,
-  ];
-  return new BullaError(ourCode, sentence, { cause: error });
-}
-
 interface RawChain {
   chain_key: number;
   length: number;
@@ -129,19 +98,26 @@ interface RawChain {
   origin: string | null;
 }
 
-/** Runs one piece of work after the other. */
-type Exclusive = <T>(work: () => Promise<T>) => Promise<T>;
-
-function createExclusive(): Exclusive {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const run = last.then(work);
-    last = run.catch(() => undefined);
-    return run;
+/**
+ * A second connection to read with: what the open transaction of the first one has changed is not to be seen before
+ * it is committed. It is opened when it is first used.
+ */
+function createReader(db: Database.Database, file: string, tenant: string | null) {
+  let reader: Database.Database | undefined;
+  let statements: Statements | undefined;
+  return {
+    statements(): Statements {
+      if (statements === undefined) {
+        reader = guarded(() => (db.readonly ? db : new Database(file, { readonly: true, timeout: BUSY_MS })));
+        statements = statementsOn(reader, tenant);
+      }
+      return statements;
+    },
+    close: () => reader?.close(),
   };
 }
 
-function driver(db: Database.Database, tenant: string | null): Driver {
+function driver(db: Database.Database, file: string, tenant: string | null): Driver {
   // A connection has one transaction at a time, and one of them waits for signatures while it is open.
   const exclusive = createExclusive();
   const patiently = <T>(work: () => T) => exclusive(() => retried(work));
@@ -151,18 +127,13 @@ function driver(db: Database.Database, tenant: string | null): Driver {
   );
   const makeChain = sql('INSERT INTO chain (tenant, name, length, head_hash) VALUES (?, ?, 0, NULL)');
   const moveHead = sql(
-    'UPDATE chain SET length = ?, head_hash = ?, tree = ?, origin = coalesce(origin, ?) WHERE chain_key = ?',
+    'UPDATE chain SET length = ?, head_hash = ?, tree = ?, origin = ? WHERE chain_key = ?',
   );
   const addRecord = sql('INSERT INTO record (chain_key, sequence, hash, data, leaf) VALUES (?, ?, ?, ?, ?)');
   const addNode = sql('INSERT INTO node (chain_key, level, number, hash) VALUES (?, ?, ?, ?)');
-  const renameOrigin = sql('UPDATE chain SET origin = ? WHERE chain_key = ?');
   const readRecords = sql(
     'SELECT sequence, hash, data FROM record WHERE chain_key = ? AND sequence >= ? ORDER BY sequence LIMIT ?',
   );
-  const setKill = sql(
-    'INSERT OR REPLACE INTO standing_kill (tenant, agent_id, reason, capsule_id) VALUES (?, ?, ?, ?)',
-  );
-  const liftKill = sql('DELETE FROM standing_kill WHERE tenant IS ? AND agent_id IS ?');
   const chainOf = (name: string) => findChain.get(tenant, name) as RawChain | undefined;
   const tipOf = (chain: RawChain | undefined): Tip =>
     chain === undefined
@@ -174,11 +145,6 @@ function driver(db: Database.Database, tenant: string | null): Driver {
           origin: chain.origin,
         };
 
-  const apply = (key: number, effect: Effect) => {
-    if ('origin' in effect) renameOrigin.run(effect.origin, key);
-    else if (effect.kill === 'set') setKill.run(tenant, effect.agentId, effect.reason, effect.capsuleId);
-    else liftKill.run(tenant, effect.agentId);
-  };
   const addNodes = (key: number, nodes: readonly TreeNode[]) => {
     for (const { level, index, hash } of nodes) addNode.run(key, level, index, hash);
   };
@@ -188,10 +154,7 @@ function driver(db: Database.Database, tenant: string | null): Driver {
     const last = rows.at(-1)!;
     moveHead.run(last.sequence + 1, last.hash, tree, origin, key);
     addNodes(key, nodes);
-    for (const { sequence, hash, data, leaf, effect } of rows) {
-      addRecord.run(key, sequence, hash, data, leaf);
-      if (effect !== undefined) apply(key, effect);
-    }
+    for (const { sequence, hash, data, leaf } of rows) addRecord.run(key, sequence, hash, data, leaf);
   };
   const tryAppend = db.transaction((name: string, expected: Head, addition: Addition) => {
     const { length, hash } = tipOf(chainOf(name));
@@ -205,25 +168,48 @@ function driver(db: Database.Database, tenant: string | null): Driver {
     const setLeaf = sql('UPDATE record SET leaf = ? WHERE chain_key = ? AND sequence = ?');
     for (const [sequence, leaf] of planting.leaves.entries()) setLeaf.run(leaf, chain.chain_key, sequence);
     addNodes(chain.chain_key, planting.nodes);
-    moveHead.run(length, chain.head_hash, planting.tree, planting.origin, chain.chain_key);
+    moveHead.run(length, chain.head_hash, planting.tree, chain.origin ?? planting.origin, chain.chain_key);
   });
+
+  const reader = createReader(db, file, tenant);
+  const open: Transaction = {
+    ...statementsOn(db, tenant),
+    forUpdate: '',
+    async attempt(part) {
+      db.exec('SAVEPOINT part');
+      try {
+        await part();
+      } catch (error) {
+        db.exec('ROLLBACK TO part');
+        throw error;
+      } finally {
+        db.exec('RELEASE part');
+      }
+    },
+  };
+  const transaction = <T>(work: (transaction: Transaction) => Promise<T>) =>
+    exclusive(async () => {
+      await retried(() => db.exec('BEGIN IMMEDIATE'));
+      try {
+        const result = await work(open);
+        guarded(() => db.exec('COMMIT'));
+        return result;
+      } catch (error) {
+        if (db.inTransaction) db.exec('ROLLBACK');
+        throw error;
+      }
+    });
 
   return {
     tip: async (name) => guarded(() => tipOf(chainOf(name))),
     append: (name, expected, addition) => patiently(() => tryAppend.immediate(name, expected, addition)),
     appendLocked: (name, make) =>
-      exclusive(async () => {
-        await retried(() => db.exec('BEGIN IMMEDIATE'));
-        try {
-          const addition = await make(guarded(() => tipOf(chainOf(name))));
-          guarded(() => {
-            if (addition !== null) write(name, addition);
-            db.exec('COMMIT');
-          });
-        } catch (error) {
-          if (db.inTransaction) db.exec('ROLLBACK');
-          throw error;
-        }
+      transaction(async (open) => {
+        const addition = await make(
+          guarded(() => tipOf(chainOf(name))),
+          open,
+        );
+        if (addition !== null) guarded(() => write(name, addition));
       }),
     plant: (name, length, planting) => patiently(() => plantAll.immediate(name, length, planting)),
     ...treeOf(db, (name) => chainOf(name)?.chain_key, patiently),
@@ -250,191 +236,20 @@ function driver(db: Database.Database, tenant: string | null): Driver {
       );
     },
     ...searching(db, tenant, patiently),
-    async kills() {
-      return guarded(
-        () =>
-          sql(
-            'SELECT agent_id AS agentId, reason, capsule_id AS capsuleId FROM standing_kill WHERE tenant IS ? ORDER BY agent_id',
-          ).all(tenant) as StandingKill[],
-      );
-    },
-    ...openingsOf(db, tenant, patiently),
-    close: () => exclusive(async () => void db.close()),
-  };
-}
-
-/** Runs a write, and again after a pause while another process keeps the lock. */
-async function retried<T>(work: () => T): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return guarded(work);
-    } catch (error) {
-      if (!(error instanceof BullaError) || error.code !== 'STORE_BUSY' || attempt === TRIES) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 5 + 20 * Math.random()));
-    }
-  }
-}
-
-/** The hashes of the tree, and the checkpoints. */
-function treeOf(
-  db: Database.Database,
-  keyOf: (name: string) => number | undefined,
-  patiently: Patiently,
-): Pick<Driver, 'hashes' | 'putCheckpoint' | 'checkpoints'> {
-  const leaves = db.prepare(
-    'SELECT leaf AS hash FROM record WHERE chain_key = ? AND sequence >= ? ORDER BY sequence LIMIT ?',
-  );
-  const nodes = db.prepare(
-    'SELECT hash FROM node WHERE chain_key = ? AND level = ? AND number >= ? ORDER BY number LIMIT ?',
-  );
-  const put = db.prepare(
-    `INSERT INTO checkpoint (chain_key, origin, size, note) VALUES (?, ?, ?, ?)
-     ON CONFLICT (chain_key, origin, size) DO UPDATE SET note = excluded.note
-         WHERE length(excluded.note) > length(checkpoint.note)`,
-  );
-  const list = db.prepare(
-    'SELECT origin, size, note FROM checkpoint WHERE chain_key = ? ORDER BY checkpoint_key DESC LIMIT ?',
-  );
-  return {
-    async hashes(name, level, from, count) {
-      const key = keyOf(name);
-      if (key === undefined) return [];
-      const rows = guarded(() =>
-        level === 0 ? leaves.all(key, from, count) : nodes.all(key, level, from, count),
-      ) as { hash: Uint8Array }[];
-      return rows.map(({ hash }) => hash);
-    },
-    putCheckpoint: (name, { origin, size, note }) =>
-      patiently(() => {
-        // It does not wait for the disk: the file outside the database has it, and the next append waits for both.
-        db.pragma('synchronous = NORMAL');
-        try {
-          put.run(keyOf(name), origin, size, note);
-        } finally {
-          db.pragma('synchronous = FULL');
-        }
-      }),
-    async checkpoints(name, limit) {
-      const key = keyOf(name);
-      return key === undefined ? [] : guarded(() => list.all(key, limit) as StoredCheckpoint[]);
-    },
-  };
-}
-
-type Searching = Pick<Driver, 'indexed' | 'addToIndex' | 'dropIndex' | 'find'>;
-
-type Patiently = <T>(work: () => T) => Promise<T>;
-
-function searching(db: Database.Database, tenant: string | null, patiently: Patiently): Searching {
-  const state = db.prepare('SELECT chain_key, indexed FROM chain WHERE tenant IS ? AND name = ?');
-  const recordKey = db.prepare('SELECT record_key FROM record WHERE chain_key = ? AND sequence = ?');
-  const add = db.prepare('INSERT INTO found VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
-  const addTool = db.prepare('INSERT INTO found_tool (record_key, tool) VALUES (?, ?)');
-  const addText = db.prepare('INSERT INTO found_text (rowid, summary) VALUES (?, ?)');
-  const advance = db.prepare('UPDATE chain SET indexed = ? WHERE chain_key = ?');
-  const addAll = db.transaction((name: string, from: number, entries: readonly IndexEntry[]) => {
-    const chain = state.get(tenant, name) as { chain_key: number; indexed: number };
-    if (chain.indexed !== from) return false;
-    for (const entry of entries) {
-      const { record_key } = recordKey.get(chain.chain_key, entry.sequence) as { record_key: number };
-      const { id, hash, type, domain, parentId, agentId, sessionId, correlationId, timestamp, status } =
-        entry;
-      add.run(
-        record_key,
-        chain.chain_key,
-        id,
-        hash,
-        type,
-        domain,
-        parentId,
-        agentId,
-        sessionId,
-        correlationId,
-        timestamp,
-        status,
-      );
-      for (const tool of entry.tools) addTool.run(record_key, tool);
-      addText.run(record_key, entry.summary);
-    }
-    advance.run(from + entries.length, chain.chain_key);
-    return true;
-  });
-  return {
-    indexed: async (name) =>
-      guarded(() => (state.get(tenant, name) as { indexed: number } | undefined)?.indexed ?? 0),
-    addToIndex: (name, from, entries) => patiently(() => addAll.immediate(name, from, entries)),
-    dropIndex: () =>
-      patiently(() =>
-        db
-          .transaction(() => {
-            const ours = 'SELECT chain_key FROM chain WHERE tenant IS ?';
-            const keys = `SELECT record_key FROM found WHERE chain_key IN (${ours})`;
-            db.prepare(`DELETE FROM found_text WHERE rowid IN (${keys})`).run(tenant);
-            db.prepare(`DELETE FROM found_tool WHERE record_key IN (${keys})`).run(tenant);
-            db.prepare(`DELETE FROM found WHERE chain_key IN (${ours})`).run(tenant);
-            db.prepare('UPDATE chain SET indexed = 0 WHERE tenant IS ?').run(tenant);
-          })
-          .immediate(),
-      ),
-    async find(query: Query) {
-      const { where, values } = conditions(query, {
-        placeholder: () => '?',
-        text: 'found.record_key IN (SELECT rowid FROM found_text WHERE found_text MATCH ?)',
-        words: (text) =>
-          text
-            .trim()
-            .split(/\s+/)
-            .map((word) => `"${word.replaceAll('"', '""')}"`)
-            .join(' '),
-      });
-      return guarded(
-        () =>
-          db
-            .prepare(
-              `SELECT chain.name AS chain, record.sequence, record.hash, record.data FROM found
-               JOIN record ON record.record_key = found.record_key JOIN chain ON chain.chain_key = found.chain_key
-               WHERE chain.tenant IS ? AND ${where} ORDER BY found.record_key DESC LIMIT ? OFFSET ?`,
-            )
-            .all(tenant, ...values) as Found[],
-      );
-    },
-  };
-}
-
-function openingsOf(
-  db: Database.Database,
-  tenant: string | null,
-  patiently: Patiently,
-): Pick<Driver, 'addOpenings' | 'opening' | 'eraseOpenings'> {
-  const add = db.prepare(
-    'INSERT INTO opening (tenant, commitment, capsule_id, kind, salt, payload) VALUES (?, ?, ?, ?, ?, ?)',
-  );
-  const addAll = db.transaction((openings: readonly Opening[]) => {
-    for (const { commitment, capsuleId, kind, salt, payload } of openings) {
-      add.run(tenant, commitment, capsuleId, kind, Buffer.from(salt), payload);
-    }
-  });
-  return {
-    addOpenings: (openings) => patiently(() => addAll.immediate(openings)),
-    async opening(commitment) {
-      const row = guarded(() =>
-        db
-          .prepare(
-            'SELECT commitment, capsule_id AS capsuleId, kind, salt, payload FROM opening WHERE tenant IS ? AND commitment = ?',
-          )
-          .get(tenant, commitment),
-      ) as Opening | undefined;
-      return row === undefined ? null : { ...row, salt: new Uint8Array(row.salt) };
-    },
-    eraseOpenings: (capsuleId) =>
+    reading: { tenant, all: async (text, ...values) => reader.statements().all(text, ...values) },
+    transaction,
+    erase: (text, ...values) =>
       patiently(() => {
         // Deleted rows stay in free pages unless they are overwritten.
         db.pragma('secure_delete = ON');
-        const { changes } = db
-          .prepare('DELETE FROM opening WHERE tenant IS ? AND capsule_id = ?')
-          .run(tenant, capsuleId);
+        const { changes } = sql(text).run(...values);
         db.pragma('wal_checkpoint(TRUNCATE)');
         return changes;
+      }),
+    close: () =>
+      exclusive(async () => {
+        reader.close();
+        db.close();
       }),
   };
 }

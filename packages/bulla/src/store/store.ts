@@ -14,15 +14,16 @@ import type {
   Effect,
   Found,
   Head,
-  Opening,
   Query,
   Row,
-  StandingKill,
   StoredCheckpoint,
   Tip,
+  Transaction,
 } from './driver.ts';
 import { withOrigin } from './genesis.ts';
 import { catchUp } from './indexer.ts';
+import { type StandingKill, standingKills } from './kills.ts';
+import { addOpenings, eraseOpenings, findOpening, type Opening } from './openings.ts';
 import { originOf } from './origin.ts';
 import { nextOrigin, recoveryDraft } from './recover.ts';
 import { grow, leafOf, plant } from './tree.ts';
@@ -61,6 +62,8 @@ export interface StoreOptions {
 export interface AppendOptions {
   /** The id of the new capsule; a fresh UUID if it is not given. */
   readonly id?: string;
+  /** What opens the commitments in it; stored in the same transaction. */
+  readonly openings?: readonly Opening[];
   readonly effect?: Effect;
 }
 
@@ -110,7 +113,10 @@ export interface Store {
   kills(): Promise<readonly StandingKill[]>;
   /** Throws `KILLED` while a kill switch stands for this agent or for all. */
   assertMayAct(agentId: string): Promise<void>;
-  addOpenings(openings: readonly Opening[]): Promise<void>;
+  /** Reads the tables that effects write. */
+  readonly reading: Driver['reading'];
+  /** Changes the tables that effects write, where no record goes with it. */
+  transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
   opening(commitment: string): Promise<Opening | null>;
   eraseOpenings(capsuleId: string): Promise<number>;
   /** Waits for what is under way, and closes. */
@@ -171,18 +177,19 @@ export function createStore(driver: Driver, options: StoreOptions & { tenant: st
       await driver.dropIndex();
       return index();
     },
-    kills: () => driver.kills(),
+    kills: () => standingKills(driver.reading),
     async assertMayAct(agentId) {
-      const standing = (await driver.kills()).find(
+      const standing = (await standingKills(driver.reading)).find(
         (kill) => kill.agentId === null || kill.agentId === agentId,
       );
       if (standing === undefined) return;
       const whom = standing.agentId === null ? 'everything' : `agent ${standing.agentId}`;
       throw new BullaError('KILLED', `A kill switch stands for ${whom}: ${standing.reason}`);
     },
-    addOpenings: (openings) => driver.addOpenings(openings),
-    opening: (commitment) => driver.opening(commitment),
-    eraseOpenings: (capsuleId) => driver.eraseOpenings(capsuleId),
+    reading: driver.reading,
+    transaction: (work) => driver.transaction(work),
+    opening: (commitment) => findOpening(driver.reading, commitment),
+    eraseOpenings: (capsuleId) => eraseOpenings(driver, capsuleId),
     async close() {
       await Promise.all([...chains.values()].map((one) => one.close()));
       await driver.close();
@@ -225,6 +232,13 @@ function defaultFolder(url: string): string {
 function warnOfCheckpoint(error: unknown): void {
   const message = error instanceof Error ? error.message : String(error);
   process.emitWarning(`A checkpoint could not be made: ${message}`, { code: 'CHECKPOINT_FAILED' });
+}
+
+function inOrder(first: Effect, second: Effect | undefined): Effect {
+  return async (transaction) => {
+    await first(transaction);
+    await second?.(transaction);
+  };
 }
 
 const PAGE = 500;
@@ -281,14 +295,14 @@ function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<
 
   return {
     name,
-    append(input, { id = randomUUID(), effect } = {}) {
+    append(input, { id = randomUUID(), openings = [], effect } = {}) {
       const capsule = createCapsule(input, { id, now: new Date(), specVersion });
       return appender.append({
         at({ length, hash }, origin) {
           const placed = { ...capsule, sequence: length, previous_hash: hash };
           return length === 0 ? withOrigin(placed, origin) : placed;
         },
-        ...(effect && { effect }),
+        effect: openings.length === 0 ? effect : inOrder(addOpenings(openings), effect),
       });
     },
     async adopt(rows) {

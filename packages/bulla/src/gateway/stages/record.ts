@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { CapsuleInput, DataObject, SealedCapsule } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
 import type { JsonValue } from '@bulla/core/json';
-import type { Chain, Store } from '../../store/index.ts';
+import type { Chain, Opening, Store } from '../../store/index.ts';
 import { Denial, RPC, type Stage } from '../denial.ts';
-import { type Commitment, Openings } from './openings.ts';
+import { type Commitment, commitTo } from './openings.ts';
 import type { Verdict } from './results.ts';
 
 /** What every record of a session says. */
@@ -52,7 +52,6 @@ const MAX_INCIDENTS = 256;
  */
 export class Recorder {
   readonly #context: RecordContext;
-  readonly #openings: Openings;
   readonly #seen = new Set<string>();
   readonly #dropped: Record<string, number> = {};
   #opened: SealedCapsule | null = null;
@@ -61,7 +60,6 @@ export class Recorder {
 
   constructor(context: RecordContext) {
     this.#context = context;
-    this.#openings = new Openings(context.store);
   }
 
   get counts(): { readonly calls: number; readonly blocked: number; readonly dropped: DataObject } {
@@ -105,10 +103,10 @@ export class Recorder {
   async intent(entry: Entry): Promise<Intent> {
     const id = randomUUID();
     try {
-      const args = entry.args === undefined ? null : await this.#openings.commit('args', entry.args, id);
+      const { committed: args, openings } = commitments('args', entry.args, id);
       const capsule = await this.#context.chain.append(
         { ...this.#call(entry, args), outcome: { status: 'pending', summary: this.#request(entry) } },
-        { id },
+        { id, openings },
       );
       this.#calls++;
       return { capsule, entry, args };
@@ -128,7 +126,7 @@ export class Recorder {
     const id = randomUUID();
     const duration_ms = Math.round(durationMs);
     try {
-      const committed = result === undefined ? null : await this.#openings.commit('result', result, id);
+      const { committed, openings } = commitments('result', result, id);
       const call = {
         tool: entry.tool?.name ?? entry.method,
         arguments: { ...args },
@@ -144,7 +142,7 @@ export class Recorder {
           execution: { duration_ms, tool_calls: [call] },
           outcome: { status: verdict.status, summary: this.#request(entry), error: verdict.error },
         },
-        { id },
+        { id, openings },
       );
     } catch (cause) {
       throw new Denial(
@@ -161,13 +159,13 @@ export class Recorder {
     this.#blocked++;
     const id = randomUUID();
     try {
-      const args = entry.args === undefined ? null : await this.#openings.commit('args', entry.args, id);
+      const { committed: args, openings } = commitments('args', entry.args, id);
       await this.#context.chain.append(
         {
           ...this.#call(entry, args),
           outcome: { status: 'blocked', summary: this.#request(entry), error: String(denial) },
         },
-        { id },
+        { id, openings },
       );
       return id;
     } catch {
@@ -244,6 +242,17 @@ export class Recorder {
     const { server, lock, instance } = this.#context;
     return { v: 1, server, lock, instance };
   }
+}
+
+/** The commitment to a payload, where there is one, and what opens it. */
+function commitments(
+  kind: 'args' | 'result',
+  payload: JsonValue | undefined,
+  capsuleId: string,
+): { committed: Commitment | null; openings: Opening[] } {
+  if (payload === undefined) return { committed: null, openings: [] };
+  const { committed, opening } = commitTo(kind, payload, capsuleId);
+  return { committed, openings: [opening] };
 }
 
 /** A decision that was made and not enforced. */
