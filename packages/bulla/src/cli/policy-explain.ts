@@ -1,0 +1,22 @@
+import { toUtf8 } from '@bulla/core/crypto';
+import { explainDocument, explainMarkdown } from '@bulla/core/policy';
+import { replaceFile } from '../lockfile/index.ts';
+import { EXIT, type Exit, print } from './io.ts';
+import { loadPolicy, type PolicyOptions } from './policy-file.ts';
+
+interface ExplainOptions extends PolicyOptions {
+  format?: 'markdown' | 'json';
+  json?: boolean;
+  output?: string;
+}
+
+export async function explain(options: ExplainOptions): Promise<Exit> {
+  const { policy, source } = loadPolicy(options);
+  const text =
+    options.json || options.format === 'json'
+      ? `${JSON.stringify(explainDocument(policy, source, new Date()), null, 2)}\n`
+      : explainMarkdown(policy, source);
+  if (options.output === undefined) await print(text);
+  else replaceFile(options.output, toUtf8(text));
+  return EXIT.good;
+}
