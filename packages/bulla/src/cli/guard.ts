@@ -10,14 +10,16 @@ import {
   type Mode,
   pinsOf,
 } from '../gateway/index.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { complain, EXIT, type Exit, print, refusing } from './io.ts';
 import { openLock, type RequireOptions, requireOptions } from './lock-keys.ts';
+import { type FetchOptions, fetchOptions, pinnedServer } from './pinned.ts';
 import { openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { targetFor } from './server.ts';
 
-interface GuardOptions extends PlaceOptions, RequireOptions {
+interface GuardOptions extends PlaceOptions, RequireOptions, FetchOptions {
   lock: string;
+  pinned?: boolean;
   agent: string;
   name?: string;
   env: string[];
@@ -36,9 +38,12 @@ const collect = (value: string, previous: string[]) => [...previous, value];
 /** Also what the released program calls `proxy`. */
 export function define(command: Command, run: Run): void {
   requireOptions(
-    placeOptions(command.argument('[server...]', 'the server, after --; without it the one of the lock')),
+    fetchOptions(
+      placeOptions(command.argument('[server...]', 'the server, after --; without it the one of the lock')),
+    ),
   )
     .option('-l, --lock <file>', 'the lockfile', 'mcp-lock.json')
+    .option('--pinned', 'start the program that the lock pins, not whatever the command would start now')
     .option('--agent <id>', 'the agent that the host runs, for records and kill switches', 'default')
     .option('--name <name>', 'what records call the server (default: its name in the lock)')
     .option(
@@ -96,7 +101,11 @@ async function act(words: string[], options: GuardOptions): Promise<Exit> {
   const log = options.quiet ? undefined : say;
   if (lock.native === null)
     log?.(`${options.lock} holds some hashes only; 'bulla lock' pins whole definitions`);
-  const store = await openToWrite(options);
+  const pinned = options.pinned ? await pinnedServer(lock, server, options) : null;
+  const store = await openToWrite(options).catch((error) => {
+    pinned?.remove();
+    throw error;
+  });
   const stop = new AbortController();
   const onSignal = (): void => stop.abort();
   for (const name of SIGNALS) process.on(name, onSignal);
@@ -104,6 +113,7 @@ async function act(words: string[], options: GuardOptions): Promise<Exit> {
     const exit = await guard({
       lock,
       server,
+      start: pinned?.target,
       host: { input: process.stdin, output: process.stdout },
       store,
       chain: options.chain,
@@ -121,6 +131,7 @@ async function act(words: string[], options: GuardOptions): Promise<Exit> {
     if (exit.error !== null) complain(exit.error);
     return exit.error === null ? EXIT.good : EXIT.undecided;
   } finally {
+    pinned?.remove();
     await store.close();
     for (const name of SIGNALS) process.off(name, onSignal);
   }

@@ -1,6 +1,13 @@
 import { existsSync } from 'node:fs';
 import type { JsonObject } from '@bulla/core/json';
-import { LIST_KINDS, type LockProfile, type LockWarning, type RiskLevel, riskLevel } from '@bulla/core/lock';
+import {
+  type Artifact,
+  LIST_KINDS,
+  type LockProfile,
+  type LockWarning,
+  type RiskLevel,
+  riskLevel,
+} from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
 import { SIGNATURE_KINDS } from '../lockfile/index.ts';
 import type { Surface } from '../mcp/index.ts';
@@ -16,6 +23,8 @@ export interface Done {
   readonly format: Format;
   readonly profile: LockProfile | null;
   readonly sha256: string;
+  /** What it pins of the server's program. */
+  readonly artifact: Artifact | null;
 }
 
 const RISKS: readonly RiskLevel[] = ['HIGH', 'MEDIUM', 'LOW'];
@@ -31,10 +40,12 @@ export async function tell(
   const risk = RISKS.map((level) => [level, levels.filter((other) => other === level).length] as const);
   const counts = Object.fromEntries(LIST_KINDS.map((kind) => [kind, surface[kind].length]));
   const findings = deceptions(surface);
+  const { artifact, ...state } = done;
   const document = {
     ok: true,
     file: options.output,
-    ...done,
+    ...state,
+    ...(artifact && { artifact: pinDocument(artifact) }),
     counts,
     risk: Object.fromEntries(risk),
     warnings,
@@ -49,6 +60,20 @@ export async function tell(
     ];
     return summary(done, surface, risk, remarks, options.output);
   });
+}
+
+/** What is pinned, without the tree, which is as long as it is. */
+function pinDocument(artifact: Artifact): Record<string, unknown> {
+  const { type, name, version, integrity, image, digest, tree } = artifact;
+  const packages = tree === null ? null : { digest: tree.digest, count: tree.packages.size };
+  return type === 'oci' ? { type, image, digest } : { type, name, version, integrity, tree: packages };
+}
+
+function pinText({ type, name, version, image, digest, tree }: Artifact): string {
+  if (type === 'oci') return visible(`${image}@${digest}`);
+  const packages =
+    tree === null ? 'without what it needs' : `${tree.packages.size} packages, tree ${tree.digest}`;
+  return visible(`${name} ${version}: ${packages}`);
 }
 
 function textOf(definition: JsonObject, key: string): string {
@@ -70,7 +95,7 @@ const MAX_REMARKS = 10;
 const MAX_REMARK = 400;
 
 function summary(
-  { state, format }: Done,
+  { state, format, artifact }: Done,
   surface: Surface,
   risk: readonly (readonly [RiskLevel, number])[],
   remarks: readonly string[],
@@ -86,6 +111,7 @@ function summary(
   const file = output === 'mcp-lock.json' ? '' : ` -l ${output}`;
   return [
     `${colors.green(what)}  ${output}: ${counts.join(', ')}`,
+    ...(artifact === null ? [] : [`  ${colors.green('pinned')} ${pinText(artifact)}`]),
     ...(format === 'native'
       ? []
       : [

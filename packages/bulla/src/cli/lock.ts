@@ -1,11 +1,13 @@
 import { sha256Hex, toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import {
+  type Artifact,
   type Drift,
   drift,
   driftJson,
   driftText,
   type Lock,
+  lockDigest,
   readLock,
   type WriteLockOptions,
   writeLock,
@@ -14,11 +16,14 @@ import { type Command, Option } from 'commander';
 import { identityOf, MAX_LOCK_BYTES, readLimited, replaceFile } from '../lockfile/index.ts';
 import type { Target } from '../mcp/index.ts';
 import { askKey, askYes, isAnswered } from './ask.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { COMPAT } from './compat.ts';
 import { painted } from './drift-formats.ts';
 import { complain, EXIT, type Exit, print, type ReportOptions, refusing } from './io.ts';
+import { artifactFor, type Pinned, pin, refuseUnpinned } from './lock-pin.ts';
 import { tell } from './lock-summary.ts';
+import { artifactFacts, type FetchOptions, fetchOptions } from './pinned.ts';
+import { note, type RecordOptions, recorded, recordOptions } from './receipt.ts';
 import {
   type Scanned,
   SERVER_HELP,
@@ -31,17 +36,24 @@ import { VERSION } from './version.ts';
 
 export type Format = NonNullable<WriteLockOptions['format']>;
 
-export interface LockOptions extends ServerOptions, ReportOptions {
+export interface LockOptions extends ServerOptions, ReportOptions, FetchOptions, Partial<RecordOptions> {
   output: string;
   force?: boolean;
   yes?: boolean;
   v3?: boolean;
   format?: Format;
   compatGo?: boolean;
+  pin?: boolean;
 }
 
 export function define(command: Command, run: Run): void {
-  serverOptions(command.argument('[server...]', 'the server, after --; without it the one of the lockfile'))
+  recordOptions(
+    fetchOptions(
+      serverOptions(
+        command.argument('[server...]', 'the server, after --; without it the one of the lockfile'),
+      ),
+    ),
+  )
     .option('-o, --output <file>', 'the lockfile', 'mcp-lock.json')
     .option('-f, --force', 'replace the lockfile even if the server changed, or if it cannot be read')
     .option('--yes', 'accept what changed without being asked')
@@ -53,6 +65,8 @@ export function define(command: Command, run: Run): void {
       ).choices(['native', 'v1', 'v2', 'v3']),
     )
     .option('--compat-go', "hash numbers in schemas by the released lock program's rule")
+    .option('--pin', 'pin the program too: an npm package with all that it needs, or the digest of an image')
+    .option('--no-pin', 'drop what the lockfile pins of the program')
     .option('--json', 'print one JSON document')
     .option('--quiet', 'print nothing but errors; the exit code tells')
     .addHelpText(
@@ -61,18 +75,29 @@ export function define(command: Command, run: Run): void {
 If the server changed since it was locked, the difference is shown. On a terminal you are asked: one key where only
 prose changed, the word yes for anything else. Elsewhere it ends with 1, and the lockfile stays as it is.
 
-Example:
-  $ bulla lock -- npx -y @modelcontextprotocol/server-everything`,
+With --pin the package that npx, npm exec or docker run names is resolved once, and what is locked is what that very
+package shows; bulla run then runs it, and nothing else.
+
+Examples:
+  $ bulla lock -- npx -y @modelcontextprotocol/server-everything
+  $ bulla lock --pin -- npx -y @modelcontextprotocol/server-filesystem /tmp`,
     )
-    .action(run(lock));
+    .action(run(recorded('lock', lock)));
 }
 
 async function lock(words: string[], options: LockOptions): Promise<Exit> {
   const old = readOld(options);
+  if (old !== null) note({ before: lockDigest(old) });
   const target = targetFor(words, options.env, old);
   if (COMPAT && !options.json && !options.quiet) await print('Scanning MCP server...\n');
-  const scanned = await scanServer(target, options, !options.quiet);
-  return settle(old, target, scanned, options);
+  refuseUnpinned(old, options.pin);
+  const pinned = options.pin === true ? await pin(target, options) : null;
+  try {
+    const scanned = await scanServer(pinned?.target ?? target, options, !options.quiet);
+    return await settle(old, target, scanned, options, pinned);
+  } finally {
+    pinned?.remove();
+  }
 }
 
 /**
@@ -91,20 +116,28 @@ function readOld({ output, force, v3 }: LockOptions): Lock | null {
 }
 
 /** What becomes of the lockfile, now that it is known what the server shows. */
-async function settle(
+export async function settle(
   old: Lock | null,
   target: Target,
   scanned: Scanned,
   options: LockOptions,
+  pinned: Pinned | null = null,
 ): Promise<Exit> {
   const asked = options.v3 ? 'v3' : options.format;
   const compatGo = options.compatGo ?? (COMPAT || old?.native?.profile === 'mcptrust-v1-go');
-  const format = asked ?? (COMPAT && old !== null ? formatOf(old) : 'native');
-  const found = old && driftSince(old, target, scanned);
-  const made = written(scanned, target, old, format, compatGo);
+  // The released program's scripts look for what is pinned where its version 2 has it.
+  const usual = COMPAT && pinned !== null ? 'v2' : 'native';
+  const format = asked ?? (COMPAT && old !== null ? formatOf(old) : usual);
+  const artifact = artifactFor(pinned, old, options.pin);
+  const found = old && driftSince(old, target, scanned, pinned);
+  const made = written(scanned, target, old, artifact, format, compatGo);
+  const warnings = [...made.warnings, ...(pinned?.warnings ?? [])];
+  if (found !== null) note({ drift: { ...found.counts } });
+  if (artifact !== null) note({ artifact: artifactFacts(artifact) });
   if (found !== null && found.counts.total === 0 && !asksForAnother(old!, asked, options)) {
-    const state = { state: 'unchanged', format: formatOf(old!), sha256: old!.sha256 } as const;
-    await tell({ ...state, profile: old!.native?.profile ?? null }, scanned.surface, made.warnings, options);
+    const state = { state: 'unchanged', format: formatOf(old!), sha256: old!.sha256, artifact } as const;
+    note({ lock: lockDigest(old!) });
+    await tell({ ...state, profile: old!.native?.profile ?? null }, scanned.surface, warnings, options);
     return EXIT.good;
   }
   if (found !== null && found.counts.total > 0 && !(await isAccepted(found, options))) {
@@ -117,22 +150,31 @@ async function settle(
     return EXIT.bad;
   }
   const bytes = toUtf8(made.text);
+  note({ lock: lockDigest(readLock(bytes)) });
   replaceFile(options.output, bytes);
   const state = { state: old === null ? 'created' : 'updated', format, sha256: sha256Hex(bytes) } as const;
   const profile = compatGo ? 'mcptrust-v1-go' : 'mcptrust-v1';
-  await tell({ ...state, profile }, scanned.surface, made.warnings, options);
+  await tell({ ...state, profile, artifact }, scanned.surface, warnings, options);
   return EXIT.good;
 }
 
-/** Another format or number rule than the file has was asked for by name. */
-function asksForAnother(old: Lock, asked: Format | undefined, { compatGo }: LockOptions): boolean {
+/** Another format or number rule than the file has was asked for by name, or a pin that it does not have. */
+function asksForAnother(old: Lock, asked: Format | undefined, { compatGo, pin }: LockOptions): boolean {
   const isOtherRule = compatGo === true && old.native?.profile === 'mcptrust-v1';
-  return isOtherRule || (asked !== undefined && asked !== formatOf(old));
+  const isOtherPin = pin !== undefined && pin !== (old.artifact !== null);
+  return isOtherRule || isOtherPin || (asked !== undefined && asked !== formatOf(old));
 }
 
-function driftSince(old: Lock, target: Target, { surface, authorization }: Scanned): Drift {
+/** A program that is pinned for the first time is no change; another than the pinned one is. */
+function driftSince(
+  old: Lock,
+  target: Target,
+  { surface, authorization }: Scanned,
+  pinned: Pinned | null,
+): Drift {
+  const artifact = pinned !== null && old.artifact !== null ? { artifact: pinned.artifact } : {};
   return refusing('The server cannot be compared', () =>
-    drift(old, surface, { identity: identityOf(target), authorization }),
+    drift(old, surface, { identity: identityOf(target), authorization, ...artifact }),
   );
 }
 
@@ -149,11 +191,12 @@ function formatOf({ native, version }: Lock): Format {
   return native !== null ? 'native' : ({ '1.0': 'v1', '2.0': 'v2', '3.0': 'v3' } as const)[version];
 }
 
-/** What was left out of digests, and where the program comes from, stays as the old lock has it. */
+/** What was left out of digests stays as the old lock has it. */
 function written(
   { surface, authorization }: Scanned,
   target: Target,
   old: Lock | null,
+  artifact: Artifact | null,
   format: Format,
   compatGo: boolean,
 ): ReturnType<typeof writeLock> {
@@ -167,7 +210,7 @@ function written(
         updatedAt,
         identity: identityOf(target),
         authorization,
-        ...(old?.artifact && format !== 'v1' && { artifact: old.artifact }),
+        ...(artifact && format !== 'v1' && { artifact }),
         ...(old?.native && { exclude: old.native.excluded }),
       }),
     ),

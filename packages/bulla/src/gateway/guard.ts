@@ -29,6 +29,8 @@ export interface GuardOptions {
   /** What the server may offer and the host may call. One that a key verified is one too. */
   readonly lock: Lock;
   readonly server: StdioTarget;
+  /** What is started for that command: the program that the lock pins for it. Default: the command itself. */
+  readonly start?: Pick<StdioTarget, 'command' | 'args'> | undefined;
   readonly host: HostStreams;
   /** Where everything is recorded. It stays open. */
   readonly store: Store;
@@ -84,7 +86,7 @@ export interface GuardExit {
  * `MCP_SPAWN_FAILED`.
  */
 export async function guard(options: GuardOptions): Promise<GuardExit> {
-  const { lock, server, store, maxBytes, graceMs = DEFAULT_GRACE_MS } = options;
+  const { lock, server, start = server, store, maxBytes, graceMs = DEFAULT_GRACE_MS } = options;
   if (!options.allowOtherServer) checkIdentity(lock, server);
   const env = environmentOf(server, options.environment ?? process.env);
   const pins = pinsOf(lock);
@@ -107,8 +109,8 @@ export async function guard(options: GuardOptions): Promise<GuardExit> {
   let transport: Transport;
   try {
     transport = await connectStdio(
-      server.command,
-      server.args,
+      start.command,
+      start.args,
       {
         env,
         cwd: options.cwd,

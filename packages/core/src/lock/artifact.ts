@@ -1,4 +1,5 @@
 import { JsonNumber, JsonObject, type JsonValue } from '../json/index.ts';
+import { checkRoot, readTree, type Tree, writeTree } from './artifact-tree.ts';
 import { type Path, type Reading, readOptionalText, readRecord, readWord, wrongType } from './fields.ts';
 
 /** Where the server's program comes from, as the released program pins it. Absent members are null. */
@@ -14,6 +15,8 @@ export interface Artifact {
   readonly image: string | null;
   readonly digest: string | null;
   readonly provenance: Provenance | null;
+  /** All that an npm package needs. The released program does not know it and passes over it. */
+  readonly tree: Tree | null;
 }
 
 export interface Provenance {
@@ -39,7 +42,7 @@ const ARTIFACT = {
   required: ['type'],
   optional: [
     ...['name', 'version', 'registry', 'integrity', 'tarball_url', 'tarball_sha256', 'tarball_size'],
-    ...['image', 'digest', 'provenance'],
+    ...['image', 'digest', 'provenance', 'tree'],
   ],
 };
 const PROVENANCE = {
@@ -50,12 +53,15 @@ const PROVENANCE = {
   ],
 };
 
-/** Reads an `artifact` object. Throws the `LOCK_FIELD_…` codes and `LOCK_CASE_TWIN`. */
+/**
+ * Reads an `artifact` object. Throws the `LOCK_FIELD_…` codes, `LOCK_CASE_TWIN`, and `LOCK_INCONSISTENT` for a tree that
+ * does not have its digest or is of another package.
+ */
 export function readArtifact(value: JsonValue, at: Path, reading: Reading): Artifact {
   const record = readRecord(value, at, ARTIFACT, reading);
   const text = (key: string) => readOptionalText(record, key, at);
-  const provenance = record.get('provenance');
-  return {
+  const [provenance, tree] = [record.get('provenance'), record.get('tree')];
+  const artifact: Artifact = {
     type: readWord(record, 'type', at, TYPES),
     name: text('name'),
     version: text('version'),
@@ -67,7 +73,10 @@ export function readArtifact(value: JsonValue, at: Path, reading: Reading): Arti
     image: text('image'),
     digest: text('digest'),
     provenance: provenance === undefined ? null : readProvenance(provenance, [...at, 'provenance'], reading),
+    tree: tree === undefined ? null : readTree(tree, [...at, 'tree'], reading),
   };
+  if (artifact.tree !== null) checkRoot(artifact, artifact.tree, [...at, 'tree']);
+  return artifact;
 }
 
 function readProvenance(value: JsonValue, at: Path, reading: Reading): Provenance {
@@ -101,9 +110,9 @@ function readSize(value: JsonValue | undefined, at: Path): number | null {
  * Writes an `artifact` object in the released program's order; like it, leaves out what is empty or zero.
  * Throws what `readArtifact` would throw for it.
  */
-export function writeArtifact({ provenance, ...artifact }: Artifact): JsonObject {
+export function writeArtifact({ provenance, tree, ...artifact }: Artifact): JsonObject {
   const inner = provenance && record(PROVENANCE_ORDER, { ...provenance });
-  const written = record(ARTIFACT, { ...artifact, provenance: inner });
+  const written = record(ARTIFACT, { ...artifact, provenance: inner, tree: tree && writeTree(tree) });
   readArtifact(written, ['artifact'], { lenient: false, ignored: [] });
   return written;
 }

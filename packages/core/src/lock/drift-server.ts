@@ -1,5 +1,6 @@
 import { JsonObject, type JsonValue } from '../json/index.ts';
 import type { Artifact } from './artifact.ts';
+import { treeWords } from './artifact-tree.ts';
 import {
   type DriftItem,
   isText,
@@ -147,16 +148,17 @@ function sameList(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((text, i) => text === b[i]);
 }
 
-/** Where the server's program comes from, in two lockfiles. When it was verified does not count. */
+/** Where the server's program comes from, then and now. When it was verified does not count. */
 export function artifactItems(was: Artifact | null, is: Artifact | null): DriftItem[] {
   const text = (value: unknown) =>
     JSON.stringify(value ?? null, (key, inner) => (key === 'verified_at' ? undefined : inner));
-  if (text(was) === text(is)) return [];
-  const subject: Subject = { kind: 'artifact', name: '', at: ['artifact'] };
-  const keys = Object.keys({ ...was, ...is }) as (keyof Artifact)[];
-  const details = keys
+  const keys = (Object.keys({ ...was, ...is }) as (keyof Artifact)[]).filter((key) => key !== 'tree');
+  const members = keys
     .filter((key) => text(was?.[key]) !== text(is?.[key]))
     .map((key) => `${key} was ${shown(text(was?.[key]))} and is now ${shown(text(is?.[key]))}`);
+  const details = [...members, ...treeWords(was?.tree ?? null, is?.tree ?? null)];
+  if (details.length === 0) return [];
+  const subject: Subject = { kind: 'artifact', name: '', at: ['artifact'] };
   const sentence = 'The program of the server is pinned to something else.';
   return [itemOf(subject, 'changed', 'artifact-changed', 'critical', [], sentence, { details })];
 }

@@ -191,6 +191,7 @@ describe('two locks', () => {
     const artifact = (version: string): Artifact => ({
       ...{ type: 'npm', name: 'a', version, registry: null, integrity: null, tarball_url: null },
       ...{ tarball_sha256: null, tarball_size: null, image: null, digest: null, provenance: null },
+      tree: null,
     });
     const after = lockOf({}, { artifact: artifact('1.0.1'), exclude: { tools: ['/_meta'] } });
     const found = drift(lockOf({}, { artifact: artifact('1.0.0') }), after);

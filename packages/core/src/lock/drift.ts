@@ -1,4 +1,5 @@
 import { BullaError } from '../error.ts';
+import type { Artifact } from './artifact.ts';
 import { type HashedSide, hashedItems } from './drift-hashes.ts';
 import { type DriftItem, SEVERITIES, type Severity } from './drift-item.ts';
 import { listItems } from './drift-lists.ts';
@@ -52,6 +53,8 @@ export interface DriftOptions {
   readonly identity?: Identity;
   /** With which rights it was asked now. A surface does not say. */
   readonly authorization?: Authorization;
+  /** What the program of the server is now, where the lock pins it. A surface does not say. */
+  readonly artifact?: Artifact;
   /** Names of tools of other servers that the same agent sees: a text may speak of them, a name imitate them. */
   readonly otherTools?: readonly string[];
   /** How many steps each comparison of two schemas may take; see `compareSchemas`. Default: up to 50,000, shared. */
@@ -85,6 +88,7 @@ export function drift(lock: Lock, current: Surface | Lock, options: DriftOptions
   see('identity', transportItems(lock, current, options));
   see('authorization', rightsItems(lock, current, options));
   if (isLock(current)) items.push(...fileItems(lock, current));
+  else if (options.artifact !== undefined) items.push(...artifactItems(lock.artifact, options.artifact));
   see(
     'serverInfo',
     whole((was, is) => serverItems(was, is, names)),

@@ -77,6 +77,13 @@ export function wrongValue(at: Path, sentence: string): BullaError {
   return new BullaError('LOCK_FIELD_VALUE', sentence, { path: pointer(at) });
 }
 
+/** What is thrown for a lock that says two things. */
+export function inconsistent(at: Path, what: string): BullaError {
+  return new BullaError('LOCK_INCONSISTENT', `The lock contradicts itself: what is here ${what}.`, {
+    path: pointer(at),
+  });
+}
+
 /** An object with any keys. Throws `LOCK_FIELD_TYPE`. */
 export function readObject(value: JsonValue | undefined, at: Path): JsonObject {
   if (value instanceof JsonObject) return value;

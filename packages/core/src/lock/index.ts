@@ -7,6 +7,17 @@
  */
 export type { Artifact, ArtifactType, Provenance, ProvenanceMethod } from './artifact.ts';
 export {
+  isExactVersion,
+  isInstallPath,
+  isPackageName,
+  isSha512,
+  isTarballPath,
+  rootOf,
+  type Tree,
+  type TreePackage,
+  treeOf,
+} from './artifact-tree.ts';
+export {
   type Bundle,
   type BundleFiles,
   readBundle,

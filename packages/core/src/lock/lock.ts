@@ -1,10 +1,10 @@
 import { digest } from '../canon/index.ts';
 import { sha256Hex } from '../crypto/index.ts';
 import { JsonObject, parse } from '../json/index.ts';
-import { type Path, type Reading, wrongType } from './fields.ts';
+import { inconsistent, type Path, type Reading, wrongType } from './fields.ts';
 import { LOCK_PROFILES, type LockProfile, textOf } from './hashes.ts';
 import { definitionsOf, type Native } from './native.ts';
-import { inconsistent, readNative } from './read-native.ts';
+import { readNative } from './read-native.ts';
 import { NATIVE_KEY, type Released, readReleased } from './released.ts';
 import { type Hashes, hashDefinitions } from './write-released.ts';
 

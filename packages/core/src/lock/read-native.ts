@@ -2,6 +2,7 @@ import { BullaError, pointer } from '../error.ts';
 import { JsonNumber, type JsonValue } from '../json/index.ts';
 import { checkExclusions, type Entry, type Exclusions, entryOf } from './entry.ts';
 import {
+  inconsistent,
   located,
   type Path,
   type Reading,
@@ -86,13 +87,6 @@ export function readNative(value: JsonValue): Native {
   refuseRemoteSchemas(definitionsOf(native, 'tools'));
   checkFlags(native);
   return native;
-}
-
-/** What is thrown for a lock that says two things. */
-export function inconsistent(at: Path, what: string): BullaError {
-  return new BullaError('LOCK_INCONSISTENT', `The lock contradicts itself: what is here ${what}.`, {
-    path: pointer(at),
-  });
 }
 
 function readEntry(value: JsonValue | undefined, at: Path, exclusions: readonly string[]): Entry {

@@ -1,4 +1,4 @@
-import { visible } from '../text/index.ts';
+import { markdownBlock, markdownCell, markdownCode, markdownReferences } from '../text/index.ts';
 import { type Drift, verdict } from './drift.ts';
 import { DRIFT_CODES } from './drift-codes.ts';
 import { counted, type DriftItem, SEVERITIES, type Severity } from './drift-item.ts';
@@ -33,7 +33,11 @@ export function driftMarkdown(drift: Drift, options: MarkdownOptions = {}): stri
   const { lockfile = DEFAULT_LOCKFILE, failOn = 'critical', maxLength = 60_000 } = options;
   const { outcome, counts } = verdict(drift, failOn);
   const groups = groupsOf(drift);
-  const top = [`### ${outcome === 'PASS' ? '✅' : '❌'} Drift of ${code(lockfile)}`, '', summary(drift)];
+  const top = [
+    `### ${outcome === 'PASS' ? '✅' : '❌'} Drift of ${markdownCode(lockfile)}`,
+    '',
+    summary(drift),
+  ];
   const end = limitWords(drift).flatMap((line) => ['', line]);
   const room = () => maxLength - [...top, ...end].join('\n').length - 200;
   if (counts.total > 0) top.push('', '| | What | Changed |', '|---|---|---|');
@@ -68,8 +72,8 @@ function fit(texts: readonly string[], room: number): { kept: string[]; left: nu
 }
 
 function row({ kind, name, from, severity, items }: Group): string {
-  const old = from === undefined ? '' : `${cell(from)} → `;
-  const what = name === '' ? kind : `${kind} ${old}${cell(name)}`;
+  const old = from === undefined ? '' : `${markdownCell(from)} → `;
+  const what = name === '' ? kind : `${kind} ${old}${markdownCell(name)}`;
   const labels = [...new Set(items.map(labelOf))].join(', ');
   return `| ${MARKS[severity]} ${severity} | ${what} | ${labels} |`;
 }
@@ -85,41 +89,6 @@ function section(group: Group): string {
     ...evidence(item, MARKED).map((line) => `  ${line}`),
   ]);
   const text = lines.join('\n');
-  const fence = '`'.repeat(Math.max(3, longestRun(text) + 1));
-  const heading = `${MARKS[group.severity]} <code>${references(subjectWords(group))}</code>`;
-  return [
-    '',
-    `<details><summary>${heading}</summary>`,
-    '',
-    `${fence}text`,
-    text,
-    fence,
-    '',
-    '</details>',
-  ].join('\n');
-}
-
-function longestRun(text: string): number {
-  let longest = 0;
-  for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length);
-  return longest;
-}
-
-/** A code span: nothing in it is markup, whatever it is, if its fence is longer than any run of backticks in it. */
-function code(text: string): string {
-  const seen = visible(text, { ordinary: true });
-  const fence = '`'.repeat(longestRun(seen) + 1);
-  const space = /^[` ]|[` ]$|^$/.test(seen) ? ' ' : '';
-  return `${fence}${space}${seen}${space}${fence}`;
-}
-
-/** The same in a table, where a bar ends the cell even in code, and not all readers agree on how to escape it. */
-function cell(text: string): string {
-  const cut = text.length > 200 ? `${Array.from(text.slice(0, 200)).slice(0, -1).join('')}…` : text;
-  return code(cut).replaceAll('|', '⟨U+007C⟩');
-}
-
-/** Every character of ASCII that could be markup as a reference, which no reader of Markdown or HTML takes for it. */
-function references(text: string): string {
-  return text.replace(/[^A-Za-z0-9 \u0080-\u{10ffff}]/gu, (character) => `&#${character.charCodeAt(0)};`);
+  const heading = `${MARKS[group.severity]} <code>${markdownReferences(subjectWords(group))}</code>`;
+  return ['', `<details><summary>${heading}</summary>`, '', markdownBlock(text), '', '</details>'].join('\n');
 }

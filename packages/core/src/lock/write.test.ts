@@ -6,7 +6,7 @@ import { type Artifact, readLock, writeLock } from './index.ts';
 const hashOf = (text: string) => `sha256:${sha256Hex(text)}`;
 const artifact: Artifact = {
   ...{ type: 'npm', name: '@a/b', version: '1.0.0', registry: null, integrity: 'sha512-x', tarball_url: '' },
-  ...{ tarball_sha256: null, tarball_size: 0, image: null, digest: null },
+  ...{ tarball_sha256: null, tarball_size: 0, image: null, digest: null, tree: null },
   provenance: {
     ...{ method: 'cosign_slsa', predicate_type: null, builder_id: 'b', source_repo: null, source_ref: null },
     ...{ workflow_uri: null, issuer: 'i', identity: null, verified: false, verified_at: 'now' },

@@ -36,9 +36,9 @@ export interface LockWarning {
   /**
    * `number-rule`: the seed's and the released program's hashes of a schema differ; `content-unpinned`: what
    * an address leads to can change unnoticed; `url-query`: the address of the server is stored with its
-   * query.
+   * query; `install-script`: a pinned package has scripts for its installation, and they never run.
    */
-  readonly code: 'number-rule' | 'content-unpinned' | 'url-query';
+  readonly code: 'number-rule' | 'content-unpinned' | 'url-query' | 'install-script';
   /** The tool, where it is about one. */
   readonly tool: string | null;
   readonly message: string;

@@ -1,0 +1,238 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { refusal } from '../../test/mcp.ts';
+import {
+  artifactOf,
+  pack,
+  sri,
+  type TestPackage,
+  tarball,
+  tarballPath,
+  testRegistry,
+} from '../../test/registry.ts';
+import { temporaryFolder } from '../../test/run.ts';
+import { hexOf, openCache } from './cache.ts';
+import { type InstallOptions, install, type NpmArtifact, npmArtifact } from './install.ts';
+import { NO_ARTIFACT } from './resolve.ts';
+import { verifyTree } from './verify.ts';
+
+const shop: TestPackage = {
+  ...{ name: '@s/shop', version: '1.0.0', files: { 'index.js': 'shop' } },
+  manifest: { bin: 'index.js', dependencies: { left: '^1' }, optionalDependencies: { native: '*' } },
+};
+const left: TestPackage = { name: 'left', version: '1.1.0', files: { 'index.js': 'left' } };
+const older: TestPackage = { name: 'left', version: '1.0.0', files: { 'index.js': 'older' } };
+const native: TestPackage = {
+  name: 'native',
+  version: '2.0.0',
+  manifest: { dependencies: { left: '1.0.0' } },
+};
+const PLATFORM = { os: 'linux', cpu: 'x64', libc: 'glibc' };
+
+async function prepared(packages: readonly TestPackage[] = [shop, left, older, native]) {
+  const registry = await testRegistry(packages);
+  const folder = temporaryFolder();
+  const cache = openCache(folder);
+  const opened = registry.open();
+  const options: InstallOptions = { cache, registry: async () => opened, platform: PLATFORM };
+  return { registry, opened, folder, options };
+}
+
+const whole = () =>
+  artifactOf(
+    { '@s/shop': shop, left, native, 'native/node_modules/left': older },
+    { native: { optional: true } },
+  );
+
+/** What lies where installations are made, which is a place of its own from here on. */
+function workplace(): () => string[] {
+  const folder = temporaryFolder();
+  vi.stubEnv('TMPDIR', folder);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  return () => readdirSync(folder);
+}
+
+test('the whole tree is fetched once, and unpacked where it belongs', async () => {
+  const { registry, options } = await prepared();
+  const leftovers = workplace();
+  const installed = await install(whole(), options);
+  expect(leftovers().length).toBe(1);
+  const read = (path: string) => readFileSync(join(installed.folder, 'node_modules', path), 'utf8');
+  expect([
+    read('@s/shop/index.js'),
+    read('left/index.js'),
+    read('native/node_modules/left/index.js'),
+  ]).toEqual(['shop', 'left', 'older']);
+  expect([installed.packages, installed.fetched, installed.tarball.size]).toEqual([4, 4, pack(shop).length]);
+  expect((statSync(installed.folder).mode & 0o777).toString(8)).toBe('700');
+  installed.remove();
+  expect(existsSync(installed.folder)).toBe(false);
+  const asked = registry.asked.length;
+  expect(asked).toBe(4);
+  const never = async () => Promise.reject(new Error('asked for'));
+  const again = await install(whole(), { ...options, registry: never });
+  expect([again.fetched, registry.asked.length]).toEqual([0, asked]);
+  again.remove();
+  expect(leftovers()).toEqual([]);
+});
+
+test('one flipped byte in a kept tarball is refused, and the file is left as it is', async () => {
+  const { folder, options, registry } = await prepared();
+  (await install(whole(), options)).remove();
+  const asked = registry.asked.length;
+  const file = join(folder, `${hexOf(sri(pack(left)))}.tgz`);
+  const bytes = readFileSync(file);
+  bytes[20]! ^= 1;
+  writeFileSync(file, bytes);
+  const leftovers = workplace();
+  const { code, message } = await refusal(install(whole(), options));
+  expect([code, message.startsWith('integrity mismatch (left 1.1.0 is pinned to sha512-')]).toEqual([
+    'PIN_CACHE_TAMPERED',
+    true,
+  ]);
+  expect([readFileSync(file).equals(bytes), registry.asked.length, leftovers()]).toEqual([true, asked, []]);
+});
+
+test('a download that is not what is pinned is refused, and not kept', async () => {
+  const { folder, options, registry } = await prepared();
+  registry.instead.set(tarballPath(left), (_, response) => response.end(pack(older)));
+  const { code, message } = await refusal(install(whole(), options));
+  expect(code).toBe('PIN_INTEGRITY');
+  expect(message).toBe(
+    `integrity mismatch (left 1.1.0 is pinned to ${sri(pack(left))}, the download is ${sri(pack(older))}).`,
+  );
+  expect(
+    readdirSync(folder).filter((name) => name.endsWith('.part') || name.startsWith(hexOf(sri(pack(left))))),
+  ).toEqual([]);
+});
+
+test('a registry at a private address is asked only when that is allowed', async () => {
+  const { options, registry } = await prepared();
+  const closed = registry.open(false);
+  expect(await refusal(install(whole(), { ...options, registry: async () => closed }))).toEqual({
+    code: 'DOWNLOAD_PRIVATE',
+    message: 'localhost is not a public address; nothing is downloaded from there.',
+  });
+  expect(registry.asked).toEqual([]);
+});
+
+test('a tarball that is missing or too large is refused', async () => {
+  const { options, registry } = await prepared();
+  registry.instead.set(tarballPath(left), (_, response) => response.writeHead(404).end());
+  expect((await refusal(install(whole(), options))).code).toBe('DOWNLOAD_FAILED');
+  const other = await prepared();
+  expect((await refusal(install(whole(), { ...other.options, maxBytes: 100 }))).code).toBe(
+    'DOWNLOAD_TOO_LARGE',
+  );
+  const size = pack(shop).length + pack(left).length + pack(native).length + pack(older).length;
+  const third = await prepared();
+  expect((await refusal(install(whole(), { ...third.options, maxBytes: size }))).code).toBe(
+    'PIN_TARBALL_LIMIT',
+  );
+});
+
+test('a package that needs what is not in the tree is refused', async () => {
+  const { options } = await prepared();
+  const { code, message } = await refusal(install(artifactOf({ '@s/shop': shop }), options));
+  expect([code, message]).toEqual([
+    'PIN_TREE_MISSING',
+    'node_modules/@s/shop needs left, which is not in the pinned tree.',
+  ]);
+});
+
+test('what is optional and for other machines is left out; what is needed is not', async () => {
+  const { options } = await prepared();
+  const tree = { '@s/shop': shop, left, native, 'native/node_modules/left': older };
+  const other = artifactOf(tree, { native: { optional: true, os: ['win32', 'darwin'] } });
+  const installed = await install(other, options);
+  expect([installed.packages, existsSync(join(installed.folder, 'node_modules/native'))]).toEqual([2, false]);
+  installed.remove();
+  for (const [more, takes] of [
+    [{ os: ['!linux'] }, false],
+    [{ os: ['!win32'] }, true],
+    [{ cpu: ['arm64'] }, false],
+    [{ cpu: ['any'] }, true],
+    [{ libc: ['musl'] }, false],
+    [{ os: ['linux'], cpu: ['x64'], libc: ['glibc'] }, true],
+  ] as const) {
+    const needed = install(artifactOf(tree, { native: more }), options);
+    if (takes) (await needed).remove();
+    else expect((await refusal(needed)).code).toBe('PIN_PLATFORM');
+  }
+});
+
+test('a package that calls itself otherwise, or nothing, is refused', async () => {
+  const named = (packed: Buffer): TestPackage => ({ name: 'odd', version: '1.0.0', packed });
+  const manifest = (text: string) => named(tarball([{ path: 'package/package.json', text }]));
+  for (const [odd, expected] of [
+    [manifest('{"name":"even","version":"1.0.0"}'), 'PIN_PACKAGE_OTHER'],
+    [manifest('{"name":"odd","version":"1.0.1"}'), 'PIN_PACKAGE_OTHER'],
+    [manifest('{"name":"odd"'), 'PIN_PACKAGE_FORM'],
+    [manifest('[]'), 'PIN_PACKAGE_FORM'],
+    [named(tarball([{ path: 'package/a', text: '' }])), 'PIN_PACKAGE_FORM'],
+    [named(tarball([{ path: 'package/../../a', text: '' }])), 'PIN_TARBALL_ENTRY'],
+  ] as const) {
+    const { options } = await prepared([odd]);
+    expect((await refusal(install(artifactOf({ odd }), options))).code).toBe(expected);
+  }
+  const good = manifest('\ufeff{"name":"odd","version":"v1.0.0+build"}');
+  const { options } = await prepared([good]);
+  (await install(artifactOf({ odd: good }), options)).remove();
+});
+
+test('what one package bundles is in its tarball, and no place for another', async () => {
+  const bundling: TestPackage = {
+    ...{ name: 'big', version: '1.0.0', manifest: { dependencies: { left: '*' } } },
+    files: { 'node_modules/left/package.json': '{"name":"left","version":"9.0.0"}' },
+  };
+  const { options } = await prepared([bundling, left]);
+  (await install(artifactOf({ big: bundling }), options)).remove();
+  const both = artifactOf({ big: bundling, 'big/node_modules/left': left });
+  expect((await refusal(install(both, options))).code).toBe('PIN_TARBALL_COLLISION');
+});
+
+test('the sha256 of the released program counts where the lock has it', async () => {
+  const { options } = await prepared();
+  const wrong = { ...whole(), tarball_sha256: '0'.repeat(64) } as NpmArtifact;
+  const { code, message } = await refusal(install(wrong, options));
+  expect([code, message.startsWith('sha256 mismatch (')]).toEqual(['PIN_INTEGRITY', true]);
+});
+
+test('a cache that cannot be read is told', async () => {
+  const { folder, options } = await prepared();
+  mkdirSync(join(folder, `${hexOf(sri(pack(left)))}.tgz`));
+  expect((await refusal(install(whole(), options))).code).toBe('PIN_CACHE_UNREADABLE');
+});
+
+test('a lock without such a pin cannot be run', async () => {
+  const code = (artifact: Parameters<typeof npmArtifact>[0]) =>
+    refusal((async () => npmArtifact(artifact))());
+  expect((await code(null)).code).toBe('PIN_NONE');
+  expect((await code({ ...NO_ARTIFACT, type: 'oci' })).code).toBe('PIN_OCI');
+  expect((await code({ ...NO_ARTIFACT, type: 'npm', integrity: 'sha512-x' })).code).toBe('PIN_NO_TREE');
+});
+
+test('the registry is asked about every package, and with deep for every tarball', async () => {
+  const { registry, opened } = await prepared();
+  expect(await verifyTree(whole(), opened, false)).toEqual({ packages: 4, hashed: 0, differences: [] });
+  expect(registry.asked.filter((line) => line.includes('/-/'))).toEqual([]);
+  expect(await verifyTree(whole(), opened, true)).toEqual({ packages: 4, hashed: 4, differences: [] });
+  const other = { name: 'left', version: '1.1.0', dist: { integrity: sri(pack(older)) } };
+  registry.instead.set('left/1.1.0', (_, response) => response.end(JSON.stringify(other)));
+  registry.instead.set(tarballPath(native), (_, response) => response.end('other'));
+  const { differences } = await verifyTree(whole(), opened, true);
+  expect(differences.map(({ path, code }) => `${path} ${code}`)).toEqual([
+    'node_modules/left PIN_REGISTRY_DIFFERS',
+    'node_modules/native PIN_INTEGRITY',
+  ]);
+  // A registry without single versions is asked for all of them; one that has none left says nothing.
+  registry.instead.set('left/1.1.0', (_, response) => response.writeHead(404).end());
+  expect(await opened.integrityOf('left', '1.1.0')).toBe(sri(pack(left)));
+  registry.instead.set('left', (_, response) => response.end('{"name":"left","versions":{}}'));
+  expect(await opened.integrityOf('left', '1.1.0')).toBe(null);
+  registry.instead.set('left/1.1.0', (_, response) => response.writeHead(500).end());
+  expect((await refusal(verifyTree(whole(), opened, false))).code).toBe('PIN_REGISTRY_ANSWER');
+  registry.instead.set('left/1.1.0', (_, response) => response.end('{"name":"right","version":"1.1.0"}'));
+  expect((await refusal(opened.integrityOf('left', '1.1.0'))).code).toBe('PIN_REGISTRY_ANSWER');
+});

@@ -1,0 +1,76 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { BullaError } from '@bulla/core/error';
+import spawn from 'cross-spawn';
+
+const MAX_OUTPUT = 64 * 1024 * 1024;
+const TAIL = 2000;
+const NPM_MS = 300_000;
+
+/**
+ * Runs npm in a folder of its own, where no project can configure it, and gives what it wrote and the folder's
+ * `package-lock.json`. Rejects with `PIN_NPM_MISSING` and `PIN_NPM_FAILED`.
+ */
+export async function runNpm(args: readonly string[]): Promise<{ stdout: string; lock: Buffer | null }> {
+  const folder = mkdtempSync(join(tmpdir(), 'bulla-npm-'));
+  try {
+    // Without it npm would look for a project in the folders above.
+    writeFileSync(join(folder, 'package.json'), '{"private":true}\n');
+    const stdout = await output(args, folder);
+    return { stdout, lock: readIfThere(join(folder, 'package-lock.json')) };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function readIfThere(path: string): Buffer | null {
+  try {
+    return readFileSync(path);
+  } catch {
+    return null;
+  }
+}
+
+function output(args: readonly string[], cwd: string): Promise<string> {
+  return new Promise((done, fail) => {
+    const child = spawn('npm', [...args], {
+      cwd,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: NPM_MS,
+      windowsHide: true,
+      env: { ...process.env, npm_config_update_notifier: 'false' },
+    });
+    const chunks: Buffer[] = [];
+    let [size, tail] = [0, ''];
+    child.stdout!.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > MAX_OUTPUT) child.kill('SIGKILL');
+      else chunks.push(chunk);
+    });
+    child.stderr!.on('data', (chunk: Buffer) => {
+      tail = `${tail}${chunk}`.slice(-TAIL);
+    });
+    child.on('error', (cause) =>
+      fail(
+        new BullaError('PIN_NPM_MISSING', 'npm cannot be started; it resolves what a package needs.', {
+          cause,
+        }),
+      ),
+    );
+    child.on('close', (code) => {
+      if (code === 0) return done(Buffer.concat(chunks).toString());
+      fail(new BullaError('PIN_NPM_FAILED', `npm ${args[0]} failed (${code ?? 'ended'}): ${reason(tail)}`));
+    });
+  });
+}
+
+/** The lines in which npm says what is wrong, without the one that names a log file. */
+function reason(stderr: string): string {
+  const lines = stderr
+    .split('\n')
+    .flatMap((line) => /^npm (?:error|ERR!) ?(.*)$/.exec(line)?.[1]?.trim() || []);
+  return (
+    lines.filter((line) => !/complete log of this run|-debug-0\.log/.test(line)).join('; ') || 'no reason'
+  );
+}

@@ -1,0 +1,77 @@
+import { closeSync, lstatSync, openSync, readSync } from 'node:fs';
+import { extname, join, posix } from 'node:path';
+import { BullaError } from '@bulla/core/error';
+import type { Installed } from './install.ts';
+
+/** A program of an installed package: what Node is started with. */
+export interface Program {
+  readonly name: string;
+  /** The script, in the folder of the package. */
+  readonly script: string;
+  /** What stands in the script's first line behind `node`. */
+  readonly flags: readonly string[];
+}
+
+/**
+ * The program that npm would run: the only one of the package, else the one of the package's own name; `named` is what
+ * somebody asked for. Throws `PIN_BIN` when there is no such program, and `PIN_BIN_KIND` when it is no script for Node.
+ */
+export function programOf(installed: Pick<Installed, 'manifest' | 'root'>, named: string | null): Program {
+  const bins = binsOf(installed.manifest);
+  const own = unscoped(String(installed.manifest.name));
+  const name = named ?? (bins.size === 1 ? [...bins.keys()][0]! : own);
+  const path = bins.get(name);
+  if (path === undefined) {
+    const known = bins.size === 0 ? 'has no program' : `has the programs ${[...bins.keys()].join(', ')}`;
+    throw new BullaError('PIN_BIN', `The package ${known}; name one of them with --bin.`);
+  }
+  const relative = posix.normalize(path.replace(/^\.?\/+/, ''));
+  if (relative.startsWith('../') || relative === '..' || path.includes('\\'))
+    throw new BullaError('PIN_BIN', `The program ${name} lies outside of its package.`);
+  const script = join(installed.root, relative);
+  return { name, script, flags: flagsOf(script, name) };
+}
+
+function unscoped(name: string): string {
+  return name.slice(name.indexOf('/') + 1);
+}
+
+function binsOf({ name, bin }: Installed['manifest']): Map<string, string> {
+  if (typeof bin === 'string') return new Map([[unscoped(String(name)), bin]]);
+  const entries = typeof bin === 'object' && bin !== null ? Object.entries(bin) : [];
+  return new Map(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+}
+
+const SCRIPTS = ['.js', '.mjs', '.cjs'];
+const LINE = 512;
+
+/** What the first line passes to Node. Without such a line the name of the file must say that it is a script. */
+function flagsOf(script: string, name: string): string[] {
+  if (!lstatSync(script, { throwIfNoEntry: false })?.isFile())
+    throw new BullaError('PIN_BIN', `The script of the program ${name} is not in the package.`);
+  const line = firstLine(script);
+  if (!line.startsWith('#!')) {
+    if (SCRIPTS.includes(extname(script))) return [];
+    throw new BullaError('PIN_BIN_KIND', `The program ${name} is not a script for Node.`);
+  }
+  const words = line.slice(2).trim().split(/\s+/);
+  const [program = '', ...rest] = /(?:^|\/)env$/.test(words[0] ?? '')
+    ? words.slice(words[1] === '-S' ? 2 : 1)
+    : words;
+  if (/(?:^|\/)node(?:js)?$/.test(program)) return rest;
+  throw new BullaError(
+    'PIN_BIN_KIND',
+    `The program ${name} is run by ${JSON.stringify(program)}, not by Node.`,
+  );
+}
+
+function firstLine(path: string): string {
+  const file = openSync(path, 'r');
+  try {
+    const buffer = Buffer.alloc(LINE);
+    const length = readSync(file, buffer, 0, LINE, 0);
+    return buffer.subarray(0, length).toString('latin1').split(/\r?\n/)[0]!;
+  } finally {
+    closeSync(file);
+  }
+}

@@ -1,0 +1,49 @@
+import { spawn } from 'node:child_process';
+import { constants } from 'node:os';
+import { BullaError } from '@bulla/core/error';
+import { fence } from './fence.ts';
+import type { Program } from './program.ts';
+
+/** The words that start a program of an installed package: Node, the fence around the tree, and the script. */
+export function commandOf(folder: string, program: Program, args: readonly string[]): string[] {
+  return [process.execPath, '--import', fence(folder), ...program.flags, program.script, ...args];
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Does something during which a signal ends the process, but in good order: what was begun is cleared away. */
+export async function interruptible<Result>(action: () => Promise<Result>): Promise<Result> {
+  const end = (signal: NodeJS.Signals) => process.exit(128 + constants.signals[signal]);
+  for (const signal of SIGNALS) process.on(signal, end);
+  try {
+    return await action();
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, end);
+  }
+}
+
+/**
+ * Runs a command with our standard streams, and gives the exit code: its own, or 128 and the number of the signal that
+ * ended it. What we are told to do by a signal is told to it. Rejects with `PIN_START_FAILED`.
+ */
+export function runCommand(words: readonly string[]): Promise<number> {
+  const [command, ...args] = words;
+  return new Promise((done, fail) => {
+    const child = spawn(command!, args, { stdio: 'inherit' });
+    const forward = (signal: NodeJS.Signals) => {
+      // A terminal's interrupt reaches the whole group by itself.
+      if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
+    };
+    for (const signal of SIGNALS) process.on(signal, forward);
+    const settle = (finish: () => void) => {
+      for (const signal of SIGNALS) process.off(signal, forward);
+      finish();
+    };
+    child.on('error', (cause) =>
+      settle(() => fail(new BullaError('PIN_START_FAILED', 'The program cannot be started.', { cause }))),
+    );
+    child.on('close', (code, signal) =>
+      settle(() => done(code ?? 128 + (signal === null ? 0 : constants.signals[signal]))),
+    );
+  });
+}

@@ -1,0 +1,102 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { onTestFinished } from 'vitest';
+import { bullaIn, SHOP, type TestSurface } from './lockfiles.ts';
+import { type TestPackage, type TestRegistry, testRegistry } from './registry.ts';
+import { type Result, repo, temporaryFolder } from './run.ts';
+import { TEST_CERTIFICATE } from './tls.ts';
+
+const SERVER = readFileSync(join(repo, 'packages/bulla/test/servers/surface.mjs'), 'utf8');
+
+/** A tool server as a package: what it shows is in it, and it needs `left` to start. */
+export function shopPackage(
+  version: string,
+  surface: TestSurface = SHOP,
+  needs: object = { left: '^1.0.0' },
+): TestPackage {
+  return {
+    name: '@team/shop',
+    version,
+    manifest: {
+      type: 'module',
+      bin: { shop: './index.mjs', end: 'end.mjs', shell: 'shell.sh' },
+      dependencies: needs,
+      scripts: { install: 'touch ran-a-script' },
+    },
+    files: {
+      'index.mjs': `#!/usr/bin/env node
+import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { left } from 'left';
+if (process.env.MARK) writeFileSync(process.env.MARK, left + ' ' + process.argv.slice(2).join(' '));
+process.argv.splice(2, 0, fileURLToPath(new URL('surface.json', import.meta.url)));
+await import('./surface.mjs');
+`,
+      'surface.mjs': SERVER,
+      'surface.json': JSON.stringify(surface),
+      'end.mjs': `#!/usr/bin/env -S node --no-warnings
+const [how, what] = process.argv.slice(2);
+if (how === 'exit') process.exit(Number(what));
+if (how === 'load') import(what).then(() => process.exit(0), (error) => (console.log(error.code), process.exit(7)));
+if (how === 'wait') { console.log('waiting'); setInterval(() => undefined, 1000); }
+`,
+      'shell.sh': '#!/bin/sh\nexit 0\n',
+    },
+  };
+}
+
+export const LEFT: TestPackage = {
+  ...{ name: 'left', version: '1.4.0', manifest: { type: 'module', exports: './index.js' } },
+  files: { 'index.js': "export const left = 'left 1.4.0';\n" },
+};
+
+export interface Shop {
+  readonly registry: TestRegistry;
+  readonly folder: string;
+  /** The environment in which npm knows the registry, and may use it although it is on this machine. */
+  readonly env: Record<string, string>;
+  readonly lock: string;
+  bulla(args: readonly string[], env?: Record<string, string>): Promise<Result>;
+}
+
+/** A registry with these packages, a folder, and npm configured for it. */
+export async function shopWith(packages: readonly TestPackage[]): Promise<Shop> {
+  const registry = await testRegistry(packages);
+  const folder = temporaryFolder();
+  const cafile = join(folder, 'ca.pem');
+  writeFileSync(cafile, TEST_CERTIFICATE);
+  writeFileSync(join(folder, 'npmrc'), '');
+  const env = {
+    npm_config_registry: registry.url.href,
+    npm_config_cafile: cafile,
+    npm_config_userconfig: join(folder, 'npmrc'),
+    npm_config_cache: join(folder, 'npm-cache'),
+    BULLA_ALLOW_PRIVATE_REGISTRY: '1',
+    BULLA_HOME: join(folder, 'home'),
+  };
+  return {
+    ...{ registry, folder, env, lock: join(folder, 'mcp-lock.json') },
+    bulla: (args, more = {}) => bullaIn(folder, args, { ...env, ...more }),
+  };
+}
+
+/** Speaks with a server that a command of ours starts, as a host would. */
+export async function hostOf(
+  args: readonly string[],
+  env: Record<string, string>,
+  cwd: string,
+): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1.0.0' });
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [join(repo, 'packages/bulla/dist/bulla.js'), ...args],
+    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
+    cwd,
+    stderr: 'ignore',
+  });
+  await client.connect(transport);
+  onTestFinished(() => client.close());
+  return client;
+}
