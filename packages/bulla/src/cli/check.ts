@@ -1,28 +1,43 @@
-import { drift, type Severity, verdict } from '@bulla/core/lock';
+import { drift, driftJson, lockDigest, type Severity, verdict } from '@bulla/core/lock';
 import { type Command, Option } from 'commander';
 import { identityOf } from '../lockfile/index.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { COMPAT } from './compat.ts';
-import { type FormatOptions, formatOf, formatOptions, rendered } from './drift-formats.ts';
+import { type FormatOptions, formatOf, formatOptions, rendered, writeReports } from './drift-formats.ts';
 import { EXIT, type Exit, print, refusing } from './io.ts';
 import { openLockFile, type RequireOptions, requireOptions } from './lock-keys.ts';
+import { artifactNow, type FetchOptions, fetchOptions, pinnedServer } from './pinned.ts';
+import { note, type RecordOptions, recorded, recordOptions } from './receipt.ts';
 import { SERVER_HELP, type ServerOptions, scanServer, serverOptions, targetFor } from './server.ts';
 
-interface CheckOptions extends ServerOptions, FormatOptions, RequireOptions {
+interface CheckOptions extends ServerOptions, FormatOptions, RequireOptions, FetchOptions, RecordOptions {
   lock: string;
+  pinned?: boolean;
   failOn: Severity | 'benign';
+  policy?: string;
 }
 
 export function define(command: Command, run: Run): void {
-  requireOptions(
-    formatOptions(
-      serverOptions(command.argument('[server...]', 'the server, after --; without it the one of the lock'))
-        .option('-l, --lock <file>', 'the lockfile', 'mcp-lock.json')
-        .addOption(
-          new Option('--fail-on <severity>', 'the mildest difference that fails; benign is any, as info')
-            .choices(['critical', 'moderate', 'info', 'benign'])
-            .default('critical'),
-        ),
+  recordOptions(
+    requireOptions(
+      formatOptions(
+        fetchOptions(
+          serverOptions(
+            command.argument('[server...]', 'the server, after --; without it the one of the lock'),
+          ),
+        )
+          .option('-l, --lock <file>', 'the lockfile', 'mcp-lock.json')
+          .option(
+            '--pinned',
+            'start the program that the lock pins, not whatever the command would start now',
+          )
+          .addOption(
+            new Option('--fail-on <severity>', 'the mildest difference that fails; benign is any, as info')
+              .choices(['critical', 'moderate', 'info', 'benign'])
+              .default('critical'),
+          )
+          .option('-P, --policy <file|preset>', 'rules that must hold too: a policy, or baseline or strict'),
+      ),
     ),
   )
     .addHelpText(
@@ -36,22 +51,43 @@ Examples:
   $ bulla check
   $ bulla check --require-signature --key public.key --format sarif > drift.sarif`,
     )
-    .action(run(check));
+    .action(run(recorded('check', check)));
 }
 
 async function check(words: string[], options: CheckOptions): Promise<Exit> {
+  const ask = options.policy ? (await import('./policy-drift.ts')).driftPolicy(options.policy) : null;
   const { lock, bytes } = openLockFile(options.lock, options);
+  note({ lock: lockDigest(lock) });
   const target = targetFor(words, options.env, lock);
   const format = formatOf(options);
   const isReleased = COMPAT && format === 'text' && !options.quiet;
   if (isReleased) await print('Scanning MCP server...\n');
-  const { surface, authorization } = await scanServer(target, options, !options.quiet);
+  const pinned = options.pinned ? await pinnedServer(lock, target, options) : null;
+  const now = pinned === null ? await artifactNow(lock, target) : {};
+  const { surface, authorization } = await scanServer(
+    pinned?.target ?? target,
+    options,
+    !options.quiet,
+  ).finally(() => pinned?.remove());
   const found = refusing('The server cannot be compared', () =>
-    drift(lock, surface, { identity: identityOf(target), authorization }),
+    drift(lock, surface, { identity: identityOf(target), authorization, ...now }),
   );
   const failOn = options.failOn === 'benign' ? 'info' : options.failOn;
-  const { outcome } = verdict(found, failOn);
-  if (isReleased) await print(`MCPTrust check: ${outcome} (policy=none, fail-on=${failOn})\n`);
-  if (!options.quiet) await print(rendered(found, format, { lockfile: options.lock, source: bytes, failOn }));
+  writeReports(options, found, { lockfile: options.lock, source: bytes, failOn });
+  const asked = ask?.(lock, surface, found);
+  note({ drift: { ...found.counts } });
+  if (asked)
+    note({ policy: { name: asked.policy.preset, digest: asked.digest, passed: asked.policy.passed } });
+  const outcome = asked?.policy.passed === false ? 'FAIL' : verdict(found, failOn).outcome;
+  if (isReleased)
+    await print(`MCPTrust check: ${outcome} (policy=${asked?.policy.preset ?? 'none'}, fail-on=${failOn})\n`);
+  if (!options.quiet) {
+    const shown = { lockfile: options.lock, source: bytes, failOn };
+    if (asked && format === 'json') await print(driftJson(found, { ...shown, policy: asked.policy }));
+    else await print(rendered(found, format, shown));
+    // The other formats have no place for it.
+    if (asked && format === 'text') await print(asked.text);
+    else if (asked && format !== 'json') process.stderr.write(asked.text);
+  }
   return outcome === 'PASS' ? EXIT.good : EXIT.bad;
 }

@@ -6,7 +6,7 @@ import { loadKeyring } from '../keys/index.ts';
 import type { StoredCheckpoint } from '../store/index.ts';
 import { readPolicy } from './anchors.ts';
 import { nonNegative } from './capsule.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { colors, EXIT, type Exit, print, type ReportOptions, report } from './io.ts';
 import { keysFolder, openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { anchorTrust, type TrustOptions, trusted, trustOptions } from './trust.ts';

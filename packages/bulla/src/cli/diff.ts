@@ -2,9 +2,9 @@ import { BullaError } from '@bulla/core/error';
 import { type Drift, drift, type Lock } from '@bulla/core/lock';
 import type { Command } from 'commander';
 import { identityOf } from '../lockfile/index.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { COMPAT } from './compat.ts';
-import { type FormatOptions, formatOf, formatOptions, rendered } from './drift-formats.ts';
+import { type FormatOptions, formatOf, formatOptions, rendered, writeReports } from './drift-formats.ts';
 import { EXIT, type Exit, print, refusing } from './io.ts';
 import { openLock, openLockFile, type RequireOptions, requireOptions } from './lock-keys.ts';
 import { SERVER_HELP, type ServerOptions, scanServer, serverOptions, targetFor } from './server.ts';
@@ -42,6 +42,7 @@ async function diff(what: string[], options: DiffOptions): Promise<Exit> {
   const { lock, bytes } = openLockFile(lockfile, options);
   const found = isServer ? await sinceLock(lock, what, options) : betweenLocks(lock, what, options);
   const isClean = found.counts.total === 0;
+  writeReports(options, found, { lockfile, source: bytes });
   const isReleased = COMPAT && isClean && formatOf(options) === 'text';
   const text = isReleased
     ? '✓ No changes detected - server matches lockfile\n'

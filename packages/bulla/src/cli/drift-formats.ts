@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { BullaError } from '@bulla/core/error';
 import {
   type Drift,
   driftJson,
@@ -8,7 +10,7 @@ import {
   type Severity,
   type TextOptions,
 } from '@bulla/core/lock';
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { createColors } from 'picocolors';
 import { coloured } from './io.ts';
 import { VERSION } from './version.ts';
@@ -17,8 +19,15 @@ import { VERSION } from './version.ts';
 const FORMATS = ['text', 'json', 'sarif', 'junit', 'markdown'] as const;
 type Format = (typeof FORMATS)[number];
 
+/** A file that the difference is written to as well. */
+interface ReportFile {
+  readonly format: Format;
+  readonly file: string;
+}
+
 export interface FormatOptions {
   format?: Format;
+  report: ReportFile[];
   json?: boolean;
   quiet?: boolean;
 }
@@ -26,12 +35,38 @@ export interface FormatOptions {
 export function formatOptions(command: Command): Command {
   return command
     .addOption(new Option('--format <format>', 'how to print it (default: text)').choices(FORMATS))
+    .option(
+      '--report <format=file>',
+      'write it to a file in this format too; may be repeated',
+      reportFile,
+      [],
+    )
     .option('--json', 'the same as --format json')
     .option('--quiet', 'print nothing but errors; the exit code tells')
     .hook('preAction', (self) => {
       // An error is then a document too.
       if (self.opts<FormatOptions>().format === 'json') self.setOptionValue('json', true);
     });
+}
+
+function reportFile(text: string, previous: ReportFile[]): ReportFile[] {
+  const [, name, file] = /^([a-z]+)=(.+)$/s.exec(text) ?? [];
+  const format = FORMATS.find((known) => known === name);
+  if (format === undefined || file === undefined)
+    throw new InvalidArgumentError(`It is written format=file, with one of ${FORMATS.join(', ')}.`);
+  return [...previous, { format, file }];
+}
+
+/** Writes the files that `--report` names. Throws `FILE_UNWRITABLE`. */
+export function writeReports({ report }: FormatOptions, drift: Drift, shown: Shown): void {
+  for (const { format, file } of report) {
+    try {
+      writeFileSync(file, rendered(drift, format, shown, false));
+    } catch (cause) {
+      const { code } = cause as NodeJS.ErrnoException;
+      throw new BullaError('FILE_UNWRITABLE', `${file} cannot be written (${code}).`, { cause });
+    }
+  }
 }
 
 export function formatOf({ format, json }: FormatOptions): Format {
@@ -64,11 +99,16 @@ export interface Shown {
 }
 
 /** A drift as it is printed, with the newline at its end. */
-export function rendered(drift: Drift, format: Format, { lockfile, source, failOn }: Shown): string {
+export function rendered(
+  drift: Drift,
+  format: Format,
+  { lockfile, source, failOn }: Shown,
+  isPainted = true,
+): string {
   const options = { lockfile, failOn: failOn ?? 'info' };
   if (format === 'json') return driftJson(drift, options);
   if (format === 'sarif') return driftSarif(drift, { lockfile, source, version: VERSION });
   if (format === 'junit') return driftJunit(drift, options);
   if (format === 'markdown') return driftMarkdown(drift, options);
-  return driftText(drift, { ...painted(process.stdout), ...(failOn && { failOn }) });
+  return driftText(drift, { ...(isPainted && painted(process.stdout)), ...(failOn && { failOn }) });
 }

@@ -1,0 +1,123 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { BullaError } from '@bulla/core/error';
+import { type Drift, drift, NO_AUTHORIZATION } from '@bulla/core/lock';
+import { type Judged, scrubbed, shownWords } from '../discover/index.ts';
+import { createDirectory } from '../keys/index.ts';
+import { identityOf } from '../lockfile/index.ts';
+import { bearer, scan, type Target } from '../mcp/index.ts';
+import type { Outcome } from './discover-text.ts';
+import { EXIT, type Exit, Refusal, refusing } from './io.ts';
+import { settle } from './lock.ts';
+import { artifactNow } from './pinned.ts';
+import { home } from './place.ts';
+import type { Scanned } from './server.ts';
+
+const TIMEOUT_MS = 120_000;
+
+/** Scans a server as its client would start it, and locks it. What fails is the outcome, and stops no other. */
+export function lockServer(server: Judged): Promise<Outcome> {
+  return outcome(server, 'lock', async () => {
+    const { lockFile: output, target } = server;
+    // One that could not be read is not replaced unawares.
+    if (existsSync(output)) throw new BullaError('FILE_EXISTS', `${output} is there already.`);
+    const scanned = await scanConfigured(server, target!);
+    if (output.startsWith(home())) createDirectory(dirname(output));
+    else mkdirSync(dirname(output), { recursive: true });
+    const options = { output, timeout: TIMEOUT_MS, env: [], header: [], headerEnv: [], quiet: true };
+    const exit: Exit = await settle(null, target!, scanned, options);
+    if (exit !== EXIT.good) throw new BullaError('LOCK_DRIFT', 'The lock was not written.');
+    return null;
+  });
+}
+
+/** Scans a server as its client would start it, and compares it with its lock. */
+export function checkServer(server: Judged): Promise<Outcome> {
+  return outcome(server, 'check', async () => {
+    const [lock, target] = [server.lock!, server.target!];
+    const now = await artifactNow(lock, target);
+    const { surface, authorization } = await scanConfigured(server, target);
+    return refusing('The server cannot be compared', () =>
+      drift(lock, surface, { identity: identityOf(target), authorization, ...now }),
+    );
+  });
+}
+
+async function outcome(
+  server: Judged,
+  action: Outcome['action'],
+  work: () => Promise<Drift | null>,
+): Promise<Outcome> {
+  try {
+    return { action, error: null, drift: await work() };
+  } catch (error) {
+    if (!(error instanceof BullaError)) throw error;
+    // A server may say anything with its last words, its secrets too.
+    const message = scrubbed(error.message, secretsOf(server));
+    const Kind = error instanceof Refusal ? Refusal : BullaError;
+    return { action, error: new Kind(error.code, message, { cause: error }), drift: null };
+  }
+}
+
+function secretsOf({ entry }: Judged): string[] {
+  const words = [entry.command, ...entry.args];
+  const shown = shownWords(entry.command, entry.args);
+  return [
+    ...[...entry.env.values()].filter((value) => value !== null),
+    ...[...entry.headers.values()].flatMap((value) => [value, ...value.split(' ')]),
+    ...words.filter((word, i) => shown[i] !== word),
+    ...words.flatMap((word) => word.split(/[=:]/).slice(1)),
+  ];
+}
+
+/** The values come from the configuration, where the client would take them, else from this environment. */
+async function scanConfigured(server: Judged, target: Target): Promise<Scanned> {
+  const limits = { totalMs: TIMEOUT_MS, timeoutMs: TIMEOUT_MS };
+  const { entry, project } = server;
+  if (target.kind === 'stdio') {
+    const values = [...entry.env].map(([name, value]) => [name, filled(value) ?? process.env[name]]);
+    const environment = { ...process.env, ...Object.fromEntries(values) };
+    const base = project ?? undefined;
+    const cwd = entry.cwd === null ? base : resolve(base ?? '.', entry.cwd);
+    return {
+      surface: await scan(target, { ...limits, environment, cwd }),
+      authorization: NO_AUTHORIZATION,
+    };
+  }
+  const headers = new Map([...entry.headers].map(([name, value]) => [name.toLowerCase(), filled(value)]));
+  for (const [name, variable] of entry.envHeaders)
+    headers.set(name.toLowerCase(), process.env[variable] || null);
+  if (entry.bearerEnv !== null) {
+    const token = process.env[entry.bearerEnv];
+    headers.set('authorization', token ? `Bearer ${token}` : null);
+  }
+  const missing = [...headers].find(([, value]) => value === null)?.[0];
+  if (missing !== undefined)
+    throw new BullaError(
+      'SERVER_VARIABLE',
+      `The value of the header ${missing} is not set in the environment.`,
+    );
+  const token = /^bearer +(.+)$/i.exec(headers.get('authorization') ?? '')?.[1];
+  if (token !== undefined) headers.delete('authorization');
+  const names = [...headers.keys()].sort();
+  const scheme = token !== undefined ? 'bearer' : names.length > 0 ? 'headers' : 'none';
+  const surface = await scan(target, {
+    ...limits,
+    headers: Object.fromEntries(headers) as Record<string, string>,
+    ...(token !== undefined && { authorizer: bearer(token) }),
+  });
+  return { surface, authorization: { ...NO_AUTHORIZATION, scheme, headers: names } };
+}
+
+/** A value with the variables of the environment that it names; null where one is not set, or only the client knows it. */
+function filled(value: string | null): string | null {
+  if (value === null) return null;
+  let isWhole = true;
+  const text = value.replace(/\$\{(?:env:)?([^}]*)\}/g, (_, body: string) => {
+    const [, name, other] = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s.exec(body) ?? [];
+    const found = name === undefined ? undefined : process.env[name] || other;
+    if (found === undefined) isWhole = false;
+    return found ?? '';
+  });
+  return isWhole ? text : null;
+}

@@ -1,0 +1,173 @@
+import { homedir } from 'node:os';
+import type { BullaError } from '@bulla/core/error';
+import { type Drift, verdict } from '@bulla/core/lock';
+import { visible } from '@bulla/core/text';
+import { HIDDEN, type Judged, type Problem, runnerOf, shownUrl, shownWords } from '../discover/index.ts';
+import { colors } from './io.ts';
+
+/** What became of one server that was started. */
+export interface Outcome {
+  readonly action: 'lock' | 'check';
+  readonly error: BullaError | null;
+  /** What changed since it was locked. */
+  readonly drift: Drift | null;
+}
+
+/** Whether a check found what `bulla check` fails on. */
+export function isChanged({ drift }: Outcome): boolean {
+  return drift !== null && verdict(drift).outcome === 'FAIL';
+}
+
+/** A server with what became of it. */
+export interface Told {
+  readonly server: Judged;
+  readonly outcome: Outcome | null;
+}
+
+/** How a server is reached, with nothing in it that may be a secret. */
+export function shownTarget({ entry }: Judged): string[] {
+  if (entry.transport === 'client') return [];
+  return entry.transport === 'http' ? [shownUrl(entry.url!)] : shownWords(entry.command, entry.args);
+}
+
+/** Why the next start may run something else; null where nothing says so. */
+export function floatingWords({ target }: Judged): string | null {
+  if (target?.kind !== 'stdio') return null;
+  const runner = runnerOf(target.command, target.args);
+  if (runner?.isFloating !== true) return null;
+  return /^(?:docker|podman|nerdctl)$/.test(runner.name)
+    ? `${runner.name} takes whatever the image's tag means at that time; name it by its digest`
+    : `${runner.name} takes whatever version is newest; name one`;
+}
+
+/** The state after what was done. */
+export function stateOf({ server, outcome }: Told): Judged['state'] {
+  if (outcome === null || outcome.error !== null) return server.state;
+  if (outcome.action === 'lock') return 'locked';
+  return isChanged(outcome) ? 'changed' : 'locked';
+}
+
+/** One server as a document. */
+export function serverDocument(told: Told): Record<string, unknown> {
+  const { server, outcome } = told;
+  const { client, entry, guard, why } = server;
+  const shown = shownTarget(server);
+  const words = entry.transport === 'http' ? [entry.url!] : [entry.command, ...entry.args];
+  const state = stateOf(told);
+  return {
+    client: client.id,
+    scope: server.scope,
+    project: server.project,
+    file: server.file,
+    name: server.name,
+    transport: entry.transport,
+    target: shown,
+    exact: shown.length > 0 && shown.every((word, i) => word === words[i]),
+    env: [...entry.env.keys()],
+    headers: [...entry.headers.keys(), ...entry.envHeaders.keys()],
+    disabled: server.disabled,
+    guarded: guard !== null,
+    state,
+    lock: state === 'unpinned' ? null : server.lockFile,
+    floating: floatingWords(server),
+    ...(why && { code: why.code, message: why.message }),
+    ...(outcome && { outcome: outcomeDocument(outcome) }),
+  };
+}
+
+function outcomeDocument({ action, error, drift }: Outcome): Record<string, unknown> {
+  return {
+    action,
+    ok: error === null,
+    ...(error && { code: error.code, message: error.message }),
+    ...(drift && { differences: drift.counts }),
+  };
+}
+
+export function problemDocument({ client, file, error }: Problem): Record<string, unknown> {
+  return {
+    client: client?.id ?? null,
+    file,
+    code: error.code,
+    message: error.message,
+    ...(error.path !== undefined && { path: error.path }),
+    ...(error.offset !== undefined && { offset: error.offset }),
+  };
+}
+
+const PAINT = { locked: colors.green, changed: colors.red, unpinned: colors.yellow } as const;
+
+/** All servers for people, under the file in which they stand. */
+export function discoveryText(all: readonly Told[], fileCount: number): string {
+  if (all.length === 0) return `No servers are configured here (${count(fileCount, 'file')} read).`;
+  const groups = Map.groupBy(all, ({ server }) => server.file);
+  const width = Math.max(...all.map(({ server }) => visible(server.name).length));
+  const blocks = [...groups].map(([file, list]) => {
+    const head = `${colors.bold(list[0]!.server.client.name)}  ${colors.dim(visible(short(file)))}`;
+    return [head, ...list.flatMap((told) => serverLines(told, width))].join('\n');
+  });
+  const states = (['locked', 'changed', 'unpinned'] as const)
+    .map((state) => [state, all.filter((told) => stateOf(told) === state).length] as const)
+    .filter(([, number]) => number > 0);
+  const sum = `${count(all.length, 'server')} in ${count(groups.size, 'file')}: ${states
+    .map(([state, number]) => `${number} ${PAINT[state](state)}`)
+    .join(', ')}.`;
+  return [...blocks, '', sum].join('\n');
+}
+
+function serverLines(told: Told, width: number): string[] {
+  const { server } = told;
+  const state = stateOf(told);
+  const name = visible(server.name);
+  const target = shownTarget(server).map((word) => visible(word.includes(' ') ? `'${word}'` : word));
+  const marks = [
+    ...(server.disabled ? ['disabled'] : []),
+    ...(server.guard === null ? [] : ['guarded']),
+    ...(server.project !== null && !server.isShared ? [`in ${visible(short(server.project))}`] : []),
+  ];
+  const first = [
+    `  ${name.padEnd(width)}`,
+    `${PAINT[state](state)}${' '.repeat('unpinned'.length - state.length)}`,
+    target.length === 0 ? colors.dim('(started by the client)') : target.join(' '),
+    ...(marks.length === 0 ? [] : [colors.dim(`[${marks.join(', ')}]`)]),
+  ].join('  ');
+  const indent = ' '.repeat(width + 4);
+  return [first, ...remarks(told, state).map((line) => `${indent}${colors.dim(line)}`)];
+}
+
+function remarks(told: Told, state: Judged['state']): string[] {
+  const { server, outcome } = told;
+  const { entry } = server;
+  const given = [
+    ...[...entry.env.keys()].map((name) => `${name}=${HIDDEN}`),
+    ...[...entry.headers.keys(), ...entry.envHeaders.keys()].map((name) => `${name}: ${HIDDEN}`),
+  ];
+  const floating = floatingWords(server);
+  return [
+    ...(given.length === 0 ? [] : [`set: ${visible(given.join(', '))}`]),
+    ...(state === 'locked' ? [`lock: ${visible(short(server.lockFile))}`] : []),
+    ...(state === 'changed' ? [changedWords(told)] : []),
+    ...(outcome?.error ? [errorWords(outcome.error)] : server.why ? [errorWords(server.why)] : []),
+    ...(floating === null ? [] : [floating]),
+  ];
+}
+
+function changedWords({ server, outcome }: Told): string {
+  const file = visible(short(server.lockFile));
+  if (outcome?.drift) return `${count(outcome.drift.counts.total, 'difference')} from ${file}`;
+  return `${file} is of another command or address`;
+}
+
+function errorWords({ code, message }: BullaError): string {
+  return `${visible(message)} [${code}]`;
+}
+
+/** A path with the home folder left out. */
+export function short(path: string): string {
+  const home = homedir();
+  return home !== '/' && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
+}
+
+export function count(number: number, word: string): string {
+  return `${number} ${word}${number === 1 ? '' : 's'}`;
+}

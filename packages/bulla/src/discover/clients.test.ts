@@ -1,0 +1,131 @@
+import { describe, expect, test } from 'vitest';
+import { CLIENTS } from './clients.ts';
+import type { Place } from './place.ts';
+
+const PLACES = {
+  linux: { platform: 'linux', home: '/home/me', project: '/work/p', env: {} },
+  darwin: { platform: 'darwin', home: '/Users/me', project: '/work/p', env: {} },
+  win32: { platform: 'win32', home: 'C:\\Users\\me', project: 'D:\\p', env: {} },
+} satisfies Record<string, Place>;
+
+function paths(id: string, place: Place): string[] {
+  return CLIENTS.find((client) => client.id === id)!
+    .files(place)
+    .map(({ path }) => path);
+}
+
+describe('where each client keeps its servers', () => {
+  const Roaming = 'C:\\Users\\me\\AppData\\Roaming';
+  const Support = '/Users/me/Library/Application Support';
+  const table: [string, string[], string[], string[]][] = [
+    [
+      'claude-desktop',
+      ['/home/me/.config/Claude/claude_desktop_config.json'],
+      [`${Support}/Claude/claude_desktop_config.json`],
+      [`${Roaming}\\Claude\\claude_desktop_config.json`],
+    ],
+    [
+      'cursor',
+      ['/home/me/.cursor/mcp.json', '/work/p/.cursor/mcp.json'],
+      ['/Users/me/.cursor/mcp.json', '/work/p/.cursor/mcp.json'],
+      ['C:\\Users\\me\\.cursor\\mcp.json', 'D:\\p\\.cursor\\mcp.json'],
+    ],
+    [
+      'vscode',
+      [
+        '/home/me/.config/Code/User/mcp.json',
+        '/home/me/.config/Code/User/profiles/*/mcp.json',
+        '/home/me/.config/Code/User/settings.json',
+        '/work/p/.vscode/mcp.json',
+      ],
+      [
+        `${Support}/Code/User/mcp.json`,
+        `${Support}/Code/User/profiles/*/mcp.json`,
+        `${Support}/Code/User/settings.json`,
+        '/work/p/.vscode/mcp.json',
+      ],
+      [
+        `${Roaming}\\Code\\User\\mcp.json`,
+        `${Roaming}\\Code\\User\\profiles\\*\\mcp.json`,
+        `${Roaming}\\Code\\User\\settings.json`,
+        'D:\\p\\.vscode\\mcp.json',
+      ],
+    ],
+    [
+      'zed',
+      ['/home/me/.config/zed/settings.json', '/work/p/.zed/settings.json'],
+      ['/Users/me/.config/zed/settings.json', '/work/p/.zed/settings.json'],
+      [`${Roaming}\\Zed\\settings.json`, 'D:\\p\\.zed\\settings.json'],
+    ],
+    [
+      'goose',
+      ['/home/me/.config/goose/config.yaml'],
+      ['/Users/me/.config/goose/config.yaml'],
+      [`${Roaming}\\Block\\goose\\config\\config.yaml`],
+    ],
+    [
+      'windsurf',
+      ['/home/me/.codeium/windsurf/mcp_config.json'],
+      ['/Users/me/.codeium/windsurf/mcp_config.json'],
+      ['C:\\Users\\me\\.codeium\\windsurf\\mcp_config.json'],
+    ],
+    [
+      'codex',
+      ['/home/me/.codex/config.toml', '/work/p/.codex/config.toml'],
+      ['/Users/me/.codex/config.toml', '/work/p/.codex/config.toml'],
+      ['C:\\Users\\me\\.codex\\config.toml', 'D:\\p\\.codex\\config.toml'],
+    ],
+  ];
+  test.each(table)('%s', (id, linux, darwin, win32) => {
+    expect(paths(id, PLACES.linux)).toEqual(linux);
+    expect(paths(id, PLACES.darwin)).toEqual(darwin);
+    expect(paths(id, PLACES.win32)).toEqual(win32);
+  });
+
+  test('Claude Code, with the settings that switch servers off', () => {
+    expect(paths('claude-code', PLACES.linux)).toEqual([
+      '/home/me/.claude.json',
+      '/home/me/.claude/settings.json',
+      '/work/p/.mcp.json',
+      '/work/p/.claude/settings.json',
+      '/work/p/.claude/settings.local.json',
+    ]);
+  });
+
+  test('Cline keeps its file in each editor, and one of its own', () => {
+    const file = 'globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json';
+    expect(paths('cline', PLACES.darwin)).toEqual([
+      `${Support}/Code/User/${file}`,
+      `${Support}/Code - Insiders/User/${file}`,
+      `${Support}/Cursor/User/${file}`,
+      '/Users/me/.cline/data/settings/cline_mcp_settings.json',
+    ]);
+  });
+});
+
+test('variables move configurations', () => {
+  const env = {
+    XDG_CONFIG_HOME: '/x',
+    CODEX_HOME: '/codex',
+    CLAUDE_CONFIG_DIR: '/claude',
+    COPILOT_HOME: '/copilot',
+    APPDATA: 'E:\\Data',
+  };
+  const linux = { ...PLACES.linux, env };
+  expect(paths('zed', linux)[0]).toBe('/x/zed/settings.json');
+  expect(paths('claude-desktop', linux)[0]).toBe('/x/Claude/claude_desktop_config.json');
+  expect(paths('codex', linux)[0]).toBe('/codex/config.toml');
+  expect(paths('claude-code', linux).slice(0, 2)).toEqual(['/claude/.claude.json', '/claude/settings.json']);
+  expect(paths('copilot', linux)[0]).toBe('/copilot/mcp-config.json');
+  expect(paths('claude-desktop', { ...PLACES.win32, env })[0]).toBe(
+    'E:\\Data\\Claude\\claude_desktop_config.json',
+  );
+});
+
+test('every client has an id of its own, and every path lies in the home or the project', () => {
+  expect(new Set(CLIENTS.map(({ id }) => id)).size).toBe(CLIENTS.length);
+  for (const place of Object.values(PLACES))
+    for (const client of CLIENTS)
+      for (const { path, scope } of client.files(place))
+        expect(path.startsWith(scope === 'user' ? place.home : place.project)).toBe(true);
+});

@@ -1,0 +1,144 @@
+import { readdirSync, realpathSync } from 'node:fs';
+import { posix, win32 } from 'node:path';
+import { BullaError } from '@bulla/core/error';
+import { readLimited } from '../lockfile/index.ts';
+import { CLIENTS, type Client, type ConfigFile } from './clients.ts';
+import { readDocument } from './document.ts';
+import { type Entry, readEntry } from './entry.ts';
+import { type Launch, launchOf } from './launch.ts';
+import type { Place } from './place.ts';
+import type { Reading } from './readers.ts';
+
+/** A server that a client is configured to use. */
+export interface Configured extends Launch {
+  readonly client: Client;
+  readonly scope: ConfigFile['scope'];
+  /** The project that it is for; null for all. */
+  readonly project: string | null;
+  /** Whether it lies in the project, for everybody who works there. */
+  readonly isShared: boolean;
+  readonly file: string;
+  readonly name: string;
+  readonly entry: Entry;
+  readonly disabled: boolean;
+}
+
+/** What could not be read, or not be understood. */
+export interface Problem {
+  readonly client: Client | null;
+  readonly file: string;
+  readonly error: BullaError;
+}
+
+export interface Discovery {
+  readonly servers: readonly Configured[];
+  /** The configurations that are there. */
+  readonly files: readonly {
+    readonly client: Client;
+    readonly path: string;
+    readonly scope: ConfigFile['scope'];
+  }[];
+  readonly problems: readonly Problem[];
+}
+
+/** A configuration that is larger is none. */
+const MAX_CONFIG_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Finds the servers that the clients on this machine are configured to use. Nothing is started. What cannot be read is
+ * told among the problems, and the rest goes on.
+ */
+export function discover(place: Place, clients: readonly Client[] = CLIENTS): Discovery {
+  const servers: Configured[] = [];
+  const files: { client: Client; path: string; scope: ConfigFile['scope'] }[] = [];
+  const problems: Problem[] = [];
+  const seen = new Set<string>();
+  for (const client of clients) {
+    const off: NonNullable<Reading['off']>[number][] = [];
+    const found: Configured[] = [];
+    for (const file of client.files(place)) {
+      for (const path of expand(file.path, place, (error) =>
+        problems.push({ client, file: file.path, error }),
+      )) {
+        // A project in the home folder has the same files.
+        const key = `${client.id}\0${realPath(path)}`;
+        if (seen.has(key)) continue;
+        seen.add(key);
+        attempt(client, path, problems, () => {
+          const bytes = readLimited(path, MAX_CONFIG_BYTES);
+          if (bytes === null) return;
+          files.push({ client, path, scope: file.scope });
+          const reading = file.reader(readDocument(bytes, file.syntax));
+          off.push(...(reading.off ?? []));
+          for (const server of reading.servers) {
+            attempt(client, path, problems, () => {
+              const entry = readEntry(server.value, server.path, file.shape);
+              const project = server.project ?? (file.scope === 'project' ? place.project : null);
+              const at = project === null ? place : { ...place, project };
+              found.push({
+                client,
+                scope: server.project === undefined ? file.scope : 'project',
+                project,
+                isShared: file.scope === 'project',
+                file: path,
+                name: server.name,
+                entry,
+                disabled: entry.disabled || server.disabled === true,
+                ...launchOf(entry, at, client.isEditor),
+              });
+            });
+          }
+        });
+      }
+    }
+    servers.push(...found.map((server) => switchedOff(server, place, off)));
+  }
+  return { servers, files, problems };
+}
+
+/** Claude Code switches servers of a project's `.mcp.json` off in other files. */
+function switchedOff(server: Configured, place: Place, off: NonNullable<Reading['off']>): Configured {
+  if (!server.isShared) return server;
+  const isOff = off.some(
+    ({ project, names }) => (project === null || project === place.project) && names.includes(server.name),
+  );
+  return isOff ? { ...server, disabled: true } : server;
+}
+
+function attempt(client: Client, file: string, problems: Problem[], action: () => void): void {
+  try {
+    action();
+  } catch (error) {
+    if (!(error instanceof BullaError)) throw error;
+    problems.push({ client, file, error });
+  }
+}
+
+/** The paths that a path with one `*` stands for, in their order. */
+function expand(path: string, { platform }: Place, tell: (error: BullaError) => void): string[] {
+  const star = path.indexOf('*');
+  if (star < 0) return [path];
+  const { dirname, join, sep } = platform === 'win32' ? win32 : posix;
+  const folder = dirname(path.slice(0, star + 1));
+  const [pattern = '', ...rest] = path.slice(folder.length + 1).split(sep);
+  const [head = '', tail = ''] = pattern.split('*');
+  try {
+    const names = readdirSync(folder).filter(
+      (name) => name.startsWith(head) && name.endsWith(tail) && name.length > head.length + tail.length,
+    );
+    return names.sort().map((name) => join(folder, name, ...rest));
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code !== 'ENOENT' && code !== 'ENOTDIR')
+      tell(new BullaError('INPUT_UNREADABLE', `${folder} cannot be read (${code}).`, { cause }));
+    return [];
+  }
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}

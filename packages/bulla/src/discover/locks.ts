@@ -1,0 +1,159 @@
+import { readdirSync } from 'node:fs';
+import { isAbsolute, join, resolve } from 'node:path';
+import { sha256Hex } from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
+import { type Lock, readLock } from '@bulla/core/lock';
+import { readLimited, targetOf } from '../lockfile/index.ts';
+import type { Target } from '../mcp/index.ts';
+import type { Configured, Problem } from './discover.ts';
+
+/** A lock that is known, and the server that it names. */
+export interface KnownLock {
+  readonly path: string;
+  readonly lock: Lock;
+  readonly target: Target | null;
+}
+
+/** Where the locks of discovered servers lie. */
+export interface LockPlace {
+  /** For what a user configured: `BULLA_HOME/locks`. */
+  readonly user: string;
+  /** For what a project shares, or null for `mcp-locks` in the project. */
+  readonly project: string | null;
+}
+
+/** `locked`: by a lock for exactly this command or address; `changed`: its lock is of another; `unpinned`: no lock. */
+export type State = 'locked' | 'changed' | 'unpinned';
+
+export interface Judged extends Configured {
+  readonly state: State;
+  /** The lock that was found, else where `--lock-all` would write one. */
+  readonly lockFile: string;
+  readonly lock: Lock | null;
+}
+
+/** Reads every lock that lies where locks of these servers may lie, and says in which state each server is. */
+export function judge(
+  servers: readonly Configured[],
+  place: LockPlace,
+): { judged: Judged[]; problems: Problem[] } {
+  const problems: Problem[] = [];
+  const known = readLocks(servers, place, problems);
+  const taken = new Set(
+    servers.flatMap((server) => known.filter((lock) => isOf(lock, server)).map(({ path }) => path)),
+  );
+  const given = new Map<string, string>();
+  const judged = servers.map((server): Judged => {
+    const same = known.find((lock) => isOf(lock, server));
+    if (same !== undefined)
+      return { ...withTarget(server, same), state: 'locked', lockFile: same.path, lock: same.lock };
+    const files = lockFiles(server, place);
+    // A lock of this name that is another server's is not a change of this one.
+    const own = known.find(({ path }) => files.includes(path) && !taken.has(path));
+    const guarded = server.guard && guardLock(server);
+    const other = known.find(({ path }) => path === guarded) ?? own;
+    if (other !== undefined) return { ...server, state: 'changed', lockFile: other.path, lock: other.lock };
+    const id = server.target === null ? '' : identity(server.target, true);
+    const isFree = (path: string) =>
+      !known.some((lock) => lock.path === path) && (given.get(path) ?? id) === id;
+    const lockFile = guarded ?? files.find(isFree) ?? files.at(-1)!;
+    if (id !== '') given.set(lockFile, id);
+    return { ...server, state: 'unpinned', lockFile, lock: null };
+  });
+  return { judged, problems };
+}
+
+/** A guard that names no server runs the one of its lock. */
+function withTarget(server: Configured, { target }: KnownLock): Configured {
+  return server.guard?.namesServer === false ? { ...server, target } : server;
+}
+
+function isOf({ path, lock, target }: KnownLock, server: Configured): boolean {
+  if (server.guard?.namesServer === false) return target !== null && path === guardLock(server);
+  if (server.target === null || target === null) return false;
+  // Locks of the released program name no variables.
+  return identity(target, lock.native !== null) === identity(server.target, lock.native !== null);
+}
+
+function identity(target: Target, withEnv: boolean): string {
+  if (target.kind === 'http') return JSON.stringify([target.url]);
+  return JSON.stringify([target.command, target.args, withEnv ? [...target.env].sort() : []]);
+}
+
+/** The lock that a guard names, from where the client starts it. */
+function guardLock(server: Configured): string {
+  const { lock } = server.guard!;
+  return isAbsolute(lock) ? lock : resolve(server.entry.cwd ?? server.project ?? '.', lock);
+}
+
+function readLocks(servers: readonly Configured[], place: LockPlace, problems: Problem[]): KnownLock[] {
+  const files = new Set(list(place.user, problems));
+  for (const server of servers) {
+    if (server.guard !== null) files.add(guardLock(server));
+    if (server.project === null) continue;
+    files.add(join(server.project, 'mcp-lock.json'));
+    for (const file of list(place.project ?? join(server.project, 'mcp-locks'), problems)) files.add(file);
+  }
+  return [...files].flatMap((path) => {
+    try {
+      const bytes = readLimited(path);
+      if (bytes === null) return [];
+      const lock = readLock(bytes);
+      return [{ path, lock, target: namedBy(lock) }];
+    } catch (error) {
+      if (!(error instanceof BullaError)) throw error;
+      problems.push({ client: null, file: path, error });
+      return [];
+    }
+  });
+}
+
+function namedBy(lock: Lock): Target | null {
+  try {
+    return targetOf(lock);
+  } catch (error) {
+    if (error instanceof BullaError) return null;
+    throw error;
+  }
+}
+
+function list(folder: string, problems: Problem[]): string[] {
+  try {
+    const names = readdirSync(folder).filter(
+      (name) => name.endsWith('.json') && !name.endsWith('.dsse.json'),
+    );
+    return names.sort().map((name) => join(folder, name));
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return [];
+    const error = new BullaError('INPUT_UNREADABLE', `${folder} cannot be read (${code}).`, { cause });
+    if (!problems.some(({ file }) => file === folder)) problems.push({ client: null, file: folder, error });
+    return [];
+  }
+}
+
+/** The files that may hold the lock of a server, the one to write first, unless another server has it. */
+function lockFiles(server: Configured, { user, project }: LockPlace): string[] {
+  const { client, name } = server;
+  if (!server.isShared) {
+    const own = server.project === null ? [client.id, name] : [client.id, name, server.project];
+    return [join(user, fileName(own))];
+  }
+  const folder = project ?? join(server.project!, 'mcp-locks');
+  return [join(folder, fileName([name])), join(folder, fileName([client.id, name]))];
+}
+
+/** A name that every file system takes; a digest tells apart what it would make the same. */
+function fileName(parts: readonly string[]): string {
+  const name = parts.slice(0, 2).join('-');
+  const isPlain = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name) && !RESERVED.test(name) && parts.length < 3;
+  if (isPlain) return `${name}.json`;
+  const digest = sha256Hex(JSON.stringify(parts)).slice(0, 8);
+  return `${name
+    .replace(/[^A-Za-z0-9._-]+/g, '_')
+    .replace(/^[._]+/, '')
+    .slice(0, 48)}-${digest}.json`;
+}
+
+/** Names that Windows keeps for devices. */
+const RESERVED = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
