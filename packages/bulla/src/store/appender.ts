@@ -122,7 +122,7 @@ export class Appender {
 
   /** Appends behind an end that is believed to be the chain's. */
   async #commitAt(batch: readonly Pending[], tip: Admitted): Promise<Committed | null> {
-    const written = await this.#write(batch, tip);
+    const written = await this.#write(batch, tip, (pending, error) => pending.reject(error));
     const addition = additionOf(written, tip);
     if (addition === null) return null;
     const appended = await this.#certain(
@@ -142,9 +142,9 @@ export class Appender {
       () =>
         this.#driver.appendLocked(this.#chain, async (locked, transaction) => {
           const tip = await this.#admitted(locked, true);
-          refused = await applyEffects(batch, transaction);
-          const accepted = batch.filter((pending) => !refused.some((each) => each.pending === pending));
-          written = await this.#write(accepted, tip);
+          refused = [];
+          const refuse = (pending: Pending, error: unknown) => refused.push({ pending, error });
+          written = await this.#write(batch, tip, refuse, transaction);
           addition = additionOf(written, tip);
           return addition;
         }),
@@ -166,19 +166,35 @@ export class Appender {
 
   /**
    * Gives each draft its place and seals it. The links need the hashes alone, so all are hashed in order and then
-   * signed together. A draft that cannot be sealed is refused alone and takes no place.
+   * signed together. A draft that cannot be sealed, or whose effect refuses, is refused alone and takes no place.
    */
-  async #write(batch: readonly Pending[], { length, hash, origin }: Admitted): Promise<Written[]> {
+  async #write(
+    batch: readonly Pending[],
+    { length, hash, origin }: Admitted,
+    refuse: (pending: Pending, error: unknown) => void,
+    transaction?: Transaction,
+  ): Promise<Written[]> {
     const sign = await this.#context.beginSigning();
     const hashed: { pending: Pending; content: HashedCapsule; sequence: number }[] = [];
     let head: Head = { length, hash };
     for (const pending of batch) {
-      try {
+      const { effect } = pending.draft;
+      const place = () => {
         const content = hashCapsule(pending.draft.at(head, origin));
         hashed.push({ pending, content, sequence: head.length });
         head = { length: head.length + 1, hash: content.hash };
+      };
+      try {
+        if (effect === undefined || transaction === undefined) place();
+        else
+          await transaction.attempt(async () => {
+            await effect(transaction);
+            // Within the same part: what cannot be sealed must leave no effect.
+            place();
+          });
       } catch (error) {
-        pending.reject(error);
+        if (!(error instanceof BullaError)) throw error;
+        refuse(pending, error);
       }
     }
     const signed = await Promise.all(hashed.map(({ content }) => sign(content)));
@@ -216,25 +232,6 @@ export class Appender {
       throw error;
     }
   }
-}
-
-/** Runs the effects in order; gives those that were refused, of which nothing is left. */
-async function applyEffects(
-  batch: readonly Pending[],
-  transaction: Transaction,
-): Promise<{ pending: Pending; error: unknown }[]> {
-  const refused: { pending: Pending; error: unknown }[] = [];
-  for (const pending of batch) {
-    const { effect } = pending.draft;
-    if (effect === undefined) continue;
-    try {
-      await transaction.attempt(() => effect(transaction));
-    } catch (error) {
-      if (!(error instanceof BullaError)) throw error;
-      refused.push({ pending, error });
-    }
-  }
-  return refused;
 }
 
 function additionOf(written: readonly Written[], tip: Admitted): Addition | null {

@@ -68,7 +68,10 @@ export type Value = string | number | null | Uint8Array;
 
 /** SQL that every database here understands, with `?` for each value. */
 export interface Statements {
-  /** Whose rows these are: every statement must ask for this tenant alone, by `tenant IS NOT DISTINCT FROM ?`. */
+  /**
+   * Whose rows these are. Every statement must ask for this tenant alone, by `coalesce(tenant, '') = ?`, which is how
+   * the indexes begin.
+   */
   readonly tenant: string | null;
   all<R extends object>(sql: string, ...values: readonly Value[]): Promise<R[]>;
   /** How many rows the statement changed. */

@@ -12,5 +12,14 @@ export type {
   Value,
 } from './driver.ts';
 export { liftKill, type StandingKill, setKill } from './kills.ts';
+export {
+  type Consumption,
+  createLedger,
+  type Execution,
+  type HoldState,
+  type Ledger,
+  type Refusal,
+} from './ledger.ts';
+export type { PublishedPolicy } from './ledger-policies.ts';
 export type { Opening } from './openings.ts';
 export { type Chain, openStore, type Sealer, type Store, type StoreOptions } from './store.ts';

@@ -1,3 +1,4 @@
+import { BullaError } from '@bulla/core/error';
 import type { Effect, Statements } from './driver.ts';
 
 /** A kill switch that stands; a null agent means all of them. */
@@ -25,9 +26,9 @@ export function setKill({ agentId, reason, capsuleId }: StandingKill): Effect {
 export function liftKill(agentId: string | null): Effect {
   return async ({ tenant, run }) => {
     await run(
-      'DELETE FROM standing_kill WHERE tenant IS NOT DISTINCT FROM ? AND agent_id IS NOT DISTINCT FROM ?',
-      tenant,
-      agentId,
+      "DELETE FROM standing_kill WHERE coalesce(tenant, '') = ? AND coalesce(agent_id, '') = ?",
+      tenant ?? '',
+      agentId ?? '',
     );
   };
 }
@@ -36,7 +37,20 @@ export function liftKill(agentId: string | null): Effect {
 export function standingKills({ tenant, all }: Pick<Statements, 'tenant' | 'all'>): Promise<StandingKill[]> {
   return all<StandingKill>(
     `SELECT agent_id AS "agentId", reason, capsule_id AS "capsuleId" FROM standing_kill
-     WHERE tenant IS NOT DISTINCT FROM ? ORDER BY agent_id NULLS FIRST`,
-    tenant,
+     WHERE coalesce(tenant, '') = ? ORDER BY agent_id NULLS FIRST`,
+    tenant ?? '',
   );
+}
+
+/** Throws `KILLED` while a kill switch stands for this agent or for all. */
+export async function assertNotKilled(
+  statements: Pick<Statements, 'tenant' | 'all'>,
+  agentId: string,
+): Promise<void> {
+  const standing = (await standingKills(statements)).find(
+    (kill) => kill.agentId === null || kill.agentId === agentId,
+  );
+  if (standing === undefined) return;
+  const whom = standing.agentId === null ? 'everything' : `agent ${standing.agentId}`;
+  throw new BullaError('KILLED', `A kill switch stands for ${whom}: ${standing.reason}`);
 }

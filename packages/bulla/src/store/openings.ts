@@ -33,8 +33,8 @@ export async function findOpening(
 ): Promise<Opening | null> {
   const [row] = await all<Opening>(
     `SELECT commitment, capsule_id AS "capsuleId", kind, salt, payload FROM opening
-     WHERE tenant IS NOT DISTINCT FROM ? AND commitment = ?`,
-    tenant,
+     WHERE coalesce(tenant, '') = ? AND commitment = ?`,
+    tenant ?? '',
     commitment,
   );
   return row === undefined ? null : { ...row, salt: new Uint8Array(row.salt) };
@@ -42,6 +42,6 @@ export async function findOpening(
 
 /** Erases what opens the commitments of a capsule; how many there were. */
 export function eraseOpenings(driver: Driver, capsuleId: string): Promise<number> {
-  const sql = 'DELETE FROM opening WHERE tenant IS NOT DISTINCT FROM ? AND capsule_id = ?';
-  return driver.erase(sql, driver.reading.tenant, capsuleId);
+  const sql = "DELETE FROM opening WHERE coalesce(tenant, '') = ? AND capsule_id = ?";
+  return driver.erase(sql, driver.reading.tenant ?? '', capsuleId);
 }

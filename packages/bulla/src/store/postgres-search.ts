@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { Driver, Found, Query } from './driver.ts';
-import { type Ask, guarded, transaction } from './postgres-statements.ts';
+import { type Ask, guarded, OURS, transaction } from './postgres-statements.ts';
 import { conditions } from './query.ts';
 
 /** The search tables. */
@@ -9,20 +9,20 @@ export function searching(
   tenant: string | null,
   query: Ask,
 ): Pick<Driver, 'indexed' | 'addToIndex' | 'dropIndex' | 'find'> {
-  const ours = 'SELECT chain_key FROM chain WHERE tenant IS NOT DISTINCT FROM $1';
+  const ours = `SELECT chain_key FROM chain WHERE ${OURS}`;
   return {
     async indexed(name) {
-      const rows = await query<{ indexed: number }>(
-        `SELECT indexed FROM chain WHERE tenant IS NOT DISTINCT FROM $1 AND name = $2`,
-        [tenant, name],
-      );
+      const rows = await query<{ indexed: number }>(`SELECT indexed FROM chain WHERE ${OURS} AND name = $2`, [
+        tenant,
+        name,
+      ]);
       return rows[0]?.indexed ?? 0;
     },
     addToIndex: (name, from, entries) =>
       guarded(() =>
         transaction(pool, async (client) => {
           const { rows } = await client.query(
-            'UPDATE chain SET indexed = $4 WHERE tenant IS NOT DISTINCT FROM $1 AND name = $2 AND indexed = $3 RETURNING chain_key',
+            `UPDATE chain SET indexed = $4 WHERE ${OURS} AND name = $2 AND indexed = $3 RETURNING chain_key`,
             [tenant, name, from, from + entries.length],
           );
           if (rows.length === 0) return false;
@@ -73,7 +73,7 @@ export function searching(
           await client.query(`DELETE FROM found_text WHERE record_key IN (${keys})`, [tenant]);
           await client.query(`DELETE FROM found_tool WHERE record_key IN (${keys})`, [tenant]);
           await client.query(`DELETE FROM found WHERE chain_key IN (${ours})`, [tenant]);
-          await client.query('UPDATE chain SET indexed = 0 WHERE tenant IS NOT DISTINCT FROM $1', [tenant]);
+          await client.query(`UPDATE chain SET indexed = 0 WHERE ${OURS}`, [tenant]);
         }),
       ),
     find(asked: Query) {
@@ -85,7 +85,7 @@ export function searching(
       return query<Found>(
         `SELECT chain.name AS chain, record.sequence, record.hash, record.data FROM found
          JOIN record ON record.record_key = found.record_key JOIN chain ON chain.chain_key = found.chain_key
-         WHERE chain.tenant IS NOT DISTINCT FROM $1 AND ${where}
+         WHERE coalesce(chain.tenant, '') = coalesce($1, '') AND ${where}
          ORDER BY found.record_key DESC LIMIT $${values.length} OFFSET $${values.length + 1}`,
         [tenant, ...values],
       );

@@ -102,6 +102,9 @@ export function openTransaction(client: pg.PoolClient, tenant: string | null): T
 /** Asks for rows, again after a transient failure. */
 export type Ask = <R extends object>(text: string, values: unknown[]) => Promise<R[]>;
 
+/** The tenant, as the indexes begin; it is always the first value. */
+export const OURS = "coalesce(tenant, '') = coalesce($1, '')";
+
 export const TIP = 'SELECT chain_key, length, head_hash, tree, origin FROM chain';
 
 export interface RawTip {

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { Driver, StoredCheckpoint } from './driver.ts';
-import { type Ask, guarded, type RawTip, TIP, transaction } from './postgres-statements.ts';
+import { type Ask, guarded, OURS, type RawTip, TIP, transaction } from './postgres-statements.ts';
 
 /** The hashes of the tree, and the checkpoints. */
 export function treeOf(
@@ -8,15 +8,15 @@ export function treeOf(
   tenant: string | null,
   query: Ask,
 ): Pick<Driver, 'plant' | 'hashes' | 'putCheckpoint' | 'checkpoints'> {
-  const key = '(SELECT chain_key FROM chain WHERE tenant IS NOT DISTINCT FROM $1 AND name = $2)';
+  const key = `(SELECT chain_key FROM chain WHERE ${OURS} AND name = $2)`;
   return {
     plant: (name, length, { leaves, tree, nodes, origin }) =>
       guarded(() =>
         transaction(pool, async (client) => {
-          const { rows } = await client.query<RawTip>(
-            `${TIP} WHERE tenant IS NOT DISTINCT FROM $1 AND name = $2 FOR UPDATE`,
-            [tenant, name],
-          );
+          const { rows } = await client.query<RawTip>(`${TIP} WHERE ${OURS} AND name = $2 FOR UPDATE`, [
+            tenant,
+            name,
+          ]);
           const chain = rows[0];
           if (chain === undefined || chain.length !== length || chain.tree !== null) return;
           await client.query(

@@ -6,6 +6,7 @@ import { searching } from './postgres-search.ts';
 import {
   bound,
   guarded,
+  OURS,
   openTransaction,
   positional,
   type RawTip,
@@ -109,10 +110,7 @@ function driver(pool: pg.Pool, tenant: string | null): Driver {
 
   return {
     async tip(name) {
-      const [row] = await query<RawTip>(`${TIP} WHERE tenant IS NOT DISTINCT FROM $1 AND name = $2`, [
-        tenant,
-        name,
-      ]);
+      const [row] = await query<RawTip>(`${TIP} WHERE ${OURS} AND name = $2`, [tenant, name]);
       return tipOf(row);
     },
     async append(name, expected, addition) {
@@ -123,10 +121,10 @@ function driver(pool: pg.Pool, tenant: string | null): Driver {
       await ensureChain(name);
       await guarded(() =>
         transaction(pool, async (client) => {
-          const { rows } = await client.query<RawTip>(
-            `${TIP} WHERE tenant IS NOT DISTINCT FROM $1 AND name = $2 FOR UPDATE`,
-            [tenant, name],
-          );
+          const { rows } = await client.query<RawTip>(`${TIP} WHERE ${OURS} AND name = $2 FOR UPDATE`, [
+            tenant,
+            name,
+          ]);
           const tip = tipOf(rows[0]);
           const addition = await make(tip, openTransaction(client, tenant));
           if (addition !== null) await write(client, name, tip, addition);
@@ -137,12 +135,12 @@ function driver(pool: pg.Pool, tenant: string | null): Driver {
     read: (name, from, limit) =>
       query<Row>(
         `SELECT sequence, hash, data FROM record WHERE sequence >= $3 AND chain_key =
-           (SELECT chain_key FROM chain WHERE tenant IS NOT DISTINCT FROM $1 AND name = $2) ORDER BY sequence LIMIT $4`,
+           (SELECT chain_key FROM chain WHERE ${OURS} AND name = $2) ORDER BY sequence LIMIT $4`,
         [tenant, name, from, limit],
       ),
     async chains() {
       const rows = await query<{ name: string; length: number; head_hash: string | null; indexed: number }>(
-        'SELECT name, length, head_hash, indexed FROM chain WHERE tenant IS NOT DISTINCT FROM $1 ORDER BY name COLLATE "C"',
+        `SELECT name, length, head_hash, indexed FROM chain WHERE ${OURS} ORDER BY name COLLATE "C"`,
         [tenant],
       );
       return rows.map(({ name, length, head_hash, indexed }) => ({

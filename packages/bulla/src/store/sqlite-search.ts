@@ -1,13 +1,13 @@
 import type Database from 'better-sqlite3';
 import type { Driver, Found, IndexEntry, Query } from './driver.ts';
 import { conditions } from './query.ts';
-import { guarded, type Patiently } from './sqlite-statements.ts';
+import { guarded, OURS, type Patiently } from './sqlite-statements.ts';
 
 type Searching = Pick<Driver, 'indexed' | 'addToIndex' | 'dropIndex' | 'find'>;
 
 /** The search tables. */
 export function searching(db: Database.Database, tenant: string | null, patiently: Patiently): Searching {
-  const state = db.prepare('SELECT chain_key, indexed FROM chain WHERE tenant IS ? AND name = ?');
+  const state = db.prepare(`SELECT chain_key, indexed FROM chain WHERE ${OURS} AND name = ?`);
   const recordKey = db.prepare('SELECT record_key FROM record WHERE chain_key = ? AND sequence = ?');
   const add = db.prepare('INSERT INTO found VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
   const addTool = db.prepare('INSERT INTO found_tool (record_key, tool) VALUES (?, ?)');
@@ -48,12 +48,12 @@ export function searching(db: Database.Database, tenant: string | null, patientl
       patiently(() =>
         db
           .transaction(() => {
-            const ours = 'SELECT chain_key FROM chain WHERE tenant IS ?';
+            const ours = `SELECT chain_key FROM chain WHERE ${OURS}`;
             const keys = `SELECT record_key FROM found WHERE chain_key IN (${ours})`;
             db.prepare(`DELETE FROM found_text WHERE rowid IN (${keys})`).run(tenant);
             db.prepare(`DELETE FROM found_tool WHERE record_key IN (${keys})`).run(tenant);
             db.prepare(`DELETE FROM found WHERE chain_key IN (${ours})`).run(tenant);
-            db.prepare('UPDATE chain SET indexed = 0 WHERE tenant IS ?').run(tenant);
+            db.prepare(`UPDATE chain SET indexed = 0 WHERE ${OURS}`).run(tenant);
           })
           .immediate(),
       ),
@@ -74,7 +74,7 @@ export function searching(db: Database.Database, tenant: string | null, patientl
             .prepare(
               `SELECT chain.name AS chain, record.sequence, record.hash, record.data FROM found
                JOIN record ON record.record_key = found.record_key JOIN chain ON chain.chain_key = found.chain_key
-               WHERE chain.tenant IS ? AND ${where} ORDER BY found.record_key DESC LIMIT ? OFFSET ?`,
+               WHERE coalesce(chain.tenant, '') = coalesce(?, '') AND ${where} ORDER BY found.record_key DESC LIMIT ? OFFSET ?`,
             )
             .all(tenant, ...values) as Found[],
       );

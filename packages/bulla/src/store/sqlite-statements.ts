@@ -29,16 +29,25 @@ function storeError(error: unknown): unknown {
   return new BullaError(ourCode, sentence, { cause: error });
 }
 
-const TRIES = 20;
+/** The tenant, as the indexes begin. */
+export const OURS = "coalesce(tenant, '') = coalesce(?, '')";
 
-/** Runs a write, and again after a pause while another process keeps the lock. */
+/** For so long a write is tried again while others keep the lock. */
+const PATIENCE_MS = 40_000;
+
+/**
+ * Runs a write, and again after a pause while somebody else keeps the lock. The pause leaves the event loop free:
+ * whoever has the lock may be waiting for a signature in this very process.
+ */
 export async function retried<T>(work: () => T): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
+  const started = performance.now();
+  for (;;) {
     try {
       return guarded(work);
     } catch (error) {
-      if (!(error instanceof BullaError) || error.code !== 'STORE_BUSY' || attempt === TRIES) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 5 + 20 * Math.random()));
+      if (!(error instanceof BullaError) || error.code !== 'STORE_BUSY') throw error;
+      if (performance.now() - started > PATIENCE_MS) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 2 + 10 * Math.random()));
     }
   }
 }

@@ -7,6 +7,7 @@ import { temporaryFolder } from '../../test/run.ts';
 import { input, sealer, storeSuite, verifiedLength } from '../../test/store-suite.ts';
 import { openStore } from './index.ts';
 import { openSqlite } from './sqlite.ts';
+import { OURS } from './sqlite-statements.ts';
 import { createStore } from './store.ts';
 
 describe('SQLite', () => {
@@ -22,6 +23,20 @@ describe('a SQLite file', () => {
     const file = join(temporaryFolder(), 'none.db');
     await expect(openStore({ url: file })).rejects.toMatchObject({ code: 'STORE_MISSING' });
     expect(existsSync(file)).toBe(false);
+  });
+
+  test.each([
+    [`SELECT length FROM chain WHERE ${OURS} AND name = ?`, 'chain_by_name'],
+    [`SELECT salt FROM opening WHERE ${OURS} AND commitment = ?`, 'opening_by_commitment'],
+    [
+      `SELECT reason FROM standing_kill WHERE ${OURS} AND coalesce(agent_id, '') = ?`,
+      'standing_kill_by_agent',
+    ],
+  ])('has an index for %s', async (sql, index) => {
+    const file = join(temporaryFolder(), 'a.db');
+    await (await openStore({ url: file, create: true })).close();
+    const plan = new Database(file, { readonly: true }).prepare(`EXPLAIN QUERY PLAN ${sql}`).all(null, 'x');
+    expect(plan).toMatchObject([{ detail: expect.stringContaining(`USING INDEX ${index} (`) }]);
   });
 
   test('is durable: WAL, and every commit waits for the disk', async () => {
@@ -68,7 +83,7 @@ describe('a SQLite file', () => {
 
   test('that is full refuses, and nothing is half-written', async () => {
     const file = join(temporaryFolder(), 'full.db');
-    const driver = openSqlite(file, { tenant: null, create: true, maxPages: 60 });
+    const driver = openSqlite(file, { tenant: null, create: true, maxPages: 120 });
     const store = createStore(driver, { url: file, tenant: null, sealer });
     const appended: number[] = [];
     const failed: string[] = [];

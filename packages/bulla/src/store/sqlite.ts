@@ -16,7 +16,7 @@ import type {
 import { EMPTY } from './driver.ts';
 import { migrations } from './schema.ts';
 import { searching } from './sqlite-search.ts';
-import { createExclusive, guarded, retried, statementsOn } from './sqlite-statements.ts';
+import { createExclusive, guarded, OURS, retried, statementsOn } from './sqlite-statements.ts';
 import { treeOf } from './sqlite-tree.ts';
 
 const SCHEMA = migrations({
@@ -25,8 +25,10 @@ const SCHEMA = migrations({
   text: "CREATE VIRTUAL TABLE found_text USING fts5(summary, content='', contentless_delete=1);",
 });
 
-/** How long a statement waits for another process that writes, before it is tried again later. */
-const BUSY_MS = 2000;
+/** How long opening waits for another process that writes, … */
+const OPEN_MS = 10_000;
+/** … and how long a statement does, with the event loop standing still, before it is tried again later. */
+const BUSY_MS = 20;
 
 export interface SqliteOptions {
   readonly tenant: string | null;
@@ -47,9 +49,10 @@ export function openSqlite(file: string, options: SqliteOptions): Driver {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   }
   return guarded(() => {
-    const db = new Database(file, { readonly: options.readOnly ?? false, timeout: BUSY_MS });
+    const db = new Database(file, { readonly: options.readOnly ?? false, timeout: OPEN_MS });
     try {
       prepareFile(db, options.readOnly ?? false);
+      db.pragma(`busy_timeout = ${BUSY_MS}`);
       if (options.maxPages !== undefined) db.pragma(`max_page_count = ${options.maxPages}`);
     } catch (error) {
       db.close();
@@ -123,7 +126,7 @@ function driver(db: Database.Database, file: string, tenant: string | null): Dri
   const patiently = <T>(work: () => T) => exclusive(() => retried(work));
   const sql = (text: string) => db.prepare(text);
   const findChain = sql(
-    'SELECT chain_key, length, head_hash, tree, origin FROM chain WHERE tenant IS ? AND name = ?',
+    `SELECT chain_key, length, head_hash, tree, origin FROM chain WHERE ${OURS} AND name = ?`,
   );
   const makeChain = sql('INSERT INTO chain (tenant, name, length, head_hash) VALUES (?, ?, 0, NULL)');
   const moveHead = sql(
@@ -172,18 +175,19 @@ function driver(db: Database.Database, file: string, tenant: string | null): Dri
   });
 
   const reader = createReader(db, file, tenant);
+  const [savepoint, undo, release] = [sql('SAVEPOINT part'), sql('ROLLBACK TO part'), sql('RELEASE part')];
   const open: Transaction = {
     ...statementsOn(db, tenant),
     forUpdate: '',
     async attempt(part) {
-      db.exec('SAVEPOINT part');
+      savepoint.run();
       try {
         await part();
       } catch (error) {
-        db.exec('ROLLBACK TO part');
+        undo.run();
         throw error;
       } finally {
-        db.exec('RELEASE part');
+        release.run();
       }
     },
   };
@@ -222,7 +226,7 @@ function driver(db: Database.Database, file: string, tenant: string | null): Dri
     async chains() {
       return guarded(() =>
         (
-          sql('SELECT name, length, head_hash, indexed FROM chain WHERE tenant IS ? ORDER BY name').all(
+          sql(`SELECT name, length, head_hash, indexed FROM chain WHERE ${OURS} ORDER BY name`).all(
             tenant,
           ) as (RawChain & {
             name: string;

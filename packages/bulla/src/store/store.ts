@@ -22,7 +22,7 @@ import type {
 } from './driver.ts';
 import { withOrigin } from './genesis.ts';
 import { catchUp } from './indexer.ts';
-import { type StandingKill, standingKills } from './kills.ts';
+import { assertNotKilled, type StandingKill, standingKills } from './kills.ts';
 import { addOpenings, eraseOpenings, findOpening, type Opening } from './openings.ts';
 import { originOf } from './origin.ts';
 import { nextOrigin, recoveryDraft } from './recover.ts';
@@ -178,14 +178,7 @@ export function createStore(driver: Driver, options: StoreOptions & { tenant: st
       return index();
     },
     kills: () => standingKills(driver.reading),
-    async assertMayAct(agentId) {
-      const standing = (await standingKills(driver.reading)).find(
-        (kill) => kill.agentId === null || kill.agentId === agentId,
-      );
-      if (standing === undefined) return;
-      const whom = standing.agentId === null ? 'everything' : `agent ${standing.agentId}`;
-      throw new BullaError('KILLED', `A kill switch stands for ${whom}: ${standing.reason}`);
-    },
+    assertMayAct: (agentId) => assertNotKilled(driver.reading, agentId),
     reading: driver.reading,
     transaction: (work) => driver.transaction(work),
     opening: (commitment) => findOpening(driver.reading, commitment),

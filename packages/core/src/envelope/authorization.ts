@@ -204,12 +204,24 @@ export function openAuthorization(
 function holders(keys: readonly ApproverKey[]): Map<string, ApproverKey> {
   const known = new Map<string, ApproverKey>();
   for (const holder of keys) {
-    const id = keyId(holder.key);
+    const id = idOf(holder.key);
     if (known.has(id) && known.get(id)!.person !== holder.person)
       throw new BullaError('EE_AO_KEYS_AMBIGUOUS', 'One key is given to two people.');
     known.set(id, holder);
   }
   return known;
+}
+
+/** A verifier is given the same keys again and again. */
+const ids = new WeakMap<PublicKey, string>();
+
+function idOf(key: PublicKey): string {
+  let id = ids.get(key);
+  if (id === undefined) {
+    id = keyId(key);
+    ids.set(key, id);
+  }
+  return id;
 }
 
 function checkSignature(jws: Jws, index: number, key: PublicKey): void {

@@ -14,6 +14,8 @@ export interface Check {
   readonly what: string;
   /** Whether null may stand here. */
   readonly nullable: boolean;
+  /** Whether a record may lack the field. */
+  readonly optional?: true;
   run(value: JsonValue, at: Path, report: Report): void;
 }
 
@@ -89,6 +91,11 @@ export function orNull(inner: Check): Check {
   };
 }
 
+/** A field that a record may lack. */
+export function optional(inner: Check): Check {
+  return { ...inner, optional: true };
+}
+
 /** A list of so many elements. */
 export function list(element: Check, min: number, max: number): Check {
   const what = min === max ? `a list of exactly ${min}` : `a list of ${min} to ${max} elements`;
@@ -105,7 +112,7 @@ export function list(element: Check, min: number, max: number): Check {
 }
 
 /**
- * An object with exactly these fields: first the unknown ones are told in the order of the document, then the
+ * An object with exactly these fields, where only those marked so may be missing: first the unknown ones are told in the order of the document, then the
  * missing ones and then what is wrong inside each field in the order of the table. An open one may have others.
  */
 export function record(fields: Readonly<Record<string, Check>>, form: 'closed' | 'open' = 'closed'): Check {
@@ -120,8 +127,8 @@ export function record(fields: Readonly<Record<string, Check>>, form: 'closed' |
           if (!table.has(key)) report('unknown', [...at, key], `There is no field ${quoted(key)} here.`);
         }
       }
-      for (const [key, { nullable }] of table) {
-        if (value.has(key)) continue;
+      for (const [key, { nullable, optional }] of table) {
+        if (optional || value.has(key)) continue;
         const hint = nullable ? '; where it does not apply it must be null' : '';
         report('missing', [...at, key], `The field ${quoted(key)} is missing${hint}.`);
       }

@@ -4,6 +4,7 @@ import { BullaError } from '../error.ts';
 import type { Envelope, Problem } from './envelope.ts';
 import { assetRule, type Partition, type Policy } from './policy.ts';
 import { comparable, type FieldProblem, railProblem, TOOL_CALL } from './rails.ts';
+import { ruleProblems } from './rules.ts';
 
 // Hard constraints. Amounts are integers of any size in the asset's smallest unit; nothing is ever rescaled.
 
@@ -65,7 +66,7 @@ export function buckets(window: number | 'ever', now: number): { bucket: number;
 
 /**
  * Holds an envelope against a policy, in this order: rail invariants, action, people, asset and decimals,
- * destination, ceilings, velocity. Destinations and assets of a `TOOL_CALL` are the lock's matter, not looked at
+ * destination, ceilings on each execution, rules in CEL, ceilings on sums, velocity. Destinations and assets of a `TOOL_CALL` are the lock's matter, not looked at
  * here. Never throws.
  */
 export function evaluateConstraints(
@@ -91,6 +92,7 @@ export function evaluateConstraints(
     violated(destinationProblem(policy, envelope));
   }
   violated(callProblem(policy, envelope));
+  for (const problem of ruleProblems(policy.rules, envelope, people)) violated(problem);
   const reservations = reservationsOf(policy, envelope, now);
   for (const reservation of reservations) {
     const used = usage?.get(reservation.key) ?? 0n;

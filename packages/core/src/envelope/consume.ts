@@ -1,7 +1,15 @@
 import { BullaError } from '../error.ts';
 import type { Problem } from './envelope.ts';
 import { nonceStoreFailed } from './nonce.ts';
-import { type CheckInput, checkEnvelope, type Permit, problemOf, type Step, type Verdict } from './verify.ts';
+import {
+  type CheckInput,
+  checkEnvelope,
+  type Permit,
+  problemOf,
+  type Step,
+  type StepName,
+  type Verdict,
+} from './verify.ts';
 
 /**
  * Consumes a permit, in one transaction with everything that must be durable before the execution (the intent
@@ -13,29 +21,59 @@ import { type CheckInput, checkEnvelope, type Permit, problemOf, type Step, type
  * - The ledger's own clock did not exceed `until`.
  *
  * Otherwise nothing of it is, and it rejects with a `BullaError`: `nonceReplayed`, `limitExceeded`, `EE_TTL_EXPIRED`
- * when the time has run out meanwhile. Anything else that it rejects with counts as `EE_NONCE_STORE_FAILURE`. When
+ * when the time has run out meanwhile, another code that begins with `EE_`, or `KILLED`. Anything else that it rejects with counts as `EE_NONCE_STORE_FAILURE`. When
  * the outcome of a transaction is not known, it must reject: an execution that did not happen can be asked for
  * again under a new nonce, one that happened twice cannot be undone.
  */
 export type Consume = (permit: Permit) => Promise<void> | void;
 
 /**
- * The whole checklist: runs the steps 0 to 6, and as step 7 lets the ledger consume the permit. Only a verdict with
- * `ok` allows the execution, once. Does not reject because the ledger refused or failed: the verdict says so.
+ * What else must hold before a permit is consumed: a risk engine that is asked over the network, arguments that must
+ * be the approved ones. It refuses by rejecting with a `BullaError` whose code begins with `EE_`; anything else that
+ * it rejects with counts as `EE_RISK_DENIED`.
  */
-export async function checkAndConsume(input: CheckInput, consume: Consume): Promise<Verdict> {
+export type Assess = (permit: Permit) => Promise<void> | void;
+
+/**
+ * The whole checklist: runs the steps 0 to 6, of which `assess` is the end, and as step 7 lets the ledger consume the
+ * permit. Only a verdict with `ok` allows the execution, once. Does not reject because the ledger refused or failed:
+ * the verdict says so.
+ */
+export async function checkAndConsume(
+  input: CheckInput,
+  consume: Consume,
+  assess?: Assess,
+): Promise<Verdict> {
   const verdict = checkEnvelope(input);
   if (verdict.permit === null) return verdict;
   try {
+    await assess?.(verdict.permit);
+  } catch (error) {
+    const unknown = new BullaError('EE_RISK_DENIED', 'The risk cannot be assessed.', { path: '' });
+    return refused(verdict, 'constraints', problemOf(isOurs(error) ? error : unknown));
+  }
+  try {
     await consume(verdict.permit);
   } catch (error) {
-    const known = error instanceof BullaError && error.code.startsWith('EE_');
-    const problem = problemOf(known ? error : nonceStoreFailed(error));
-    return { ...verdict, ...problem, permit: null, steps: withPermit(verdict, 'failed', problem) };
+    return refused(verdict, 'permit', problemOf(isOurs(error) ? error : nonceStoreFailed(error)));
   }
-  return { ...verdict, ok: true, steps: withPermit(verdict, 'passed', null) };
+  return { ...verdict, ok: true, steps: withStep(verdict, 'permit', 'passed', null) };
 }
 
-function withPermit({ steps }: Verdict, status: Step['status'], problem: Problem | null): Step[] {
-  return steps.map((each) => (each.name === 'permit' ? { ...each, status, problem } : each));
+/** A kill switch speaks for itself; the code of any other part says nothing about the envelope. */
+function isOurs(error: unknown): boolean {
+  return error instanceof BullaError && (error.code.startsWith('EE_') || error.code === 'KILLED');
+}
+
+function refused(verdict: Verdict, name: StepName, problem: Problem): Verdict {
+  return { ...verdict, ...problem, permit: null, steps: withStep(verdict, name, 'failed', problem) };
+}
+
+function withStep(
+  { steps }: Verdict,
+  name: StepName,
+  status: Step['status'],
+  problem: Problem | null,
+): Step[] {
+  return steps.map((each) => (each.name === name ? { ...each, status, problem } : each));
 }

@@ -32,7 +32,7 @@ export {
   type Reservation,
   reservationsOf,
 } from './constraints.ts';
-export { type Consume, checkAndConsume } from './consume.ts';
+export { type Assess, type Consume, checkAndConsume } from './consume.ts';
 export { AUTHORIZATION_DETAILS_TYPE, fromAuthorizationDetails, toAuthorizationDetails } from './details.ts';
 export {
   type Actor,

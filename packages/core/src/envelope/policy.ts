@@ -1,9 +1,11 @@
 import { BullaError, pointer } from '../error.ts';
 import { toPlain } from '../json/index.ts';
-import { type Check, integer, list, orNull, type Path, record, text, word } from './checks.ts';
+import type { LooseRule } from '../policy/index.ts';
+import { type Check, integer, list, optional, orNull, type Path, record, text, word } from './checks.ts';
 import { actionType, amount, bindingFields, decimals, identifier, type PolicyBinding } from './envelope.ts';
 import { policyHash } from './hash.ts';
 import { comparable, EVM } from './rails.ts';
+import { compileRules, type RuleText } from './rules.ts';
 import { type Limits, parseStrictly } from './strict.ts';
 
 // A policy is a versioned document that says what may be executed. The document is the very snapshot whose hash an
@@ -60,6 +62,7 @@ interface Snapshot {
     readonly destinations: { readonly allow: readonly string[] | null; readonly deny: readonly string[] };
     readonly ceilings: readonly CeilingRule[];
     readonly velocity: readonly VelocityRule[];
+    readonly rules?: readonly RuleText[];
   };
 }
 
@@ -76,6 +79,8 @@ export interface Policy extends PolicyBinding {
   readonly deny: Destinations;
   readonly ceilings: readonly CeilingRule[];
   readonly velocity: readonly VelocityRule[];
+  /** In CEL; every one of them must hold. */
+  readonly rules: readonly LooseRule[];
   readonly [checked]: true;
 }
 
@@ -88,6 +93,7 @@ export const POLICY_NAMESPACE = 'cryptocardia.policy.v1';
 export const POLICY_FORMAT = 'bulla.policy.v1';
 
 const MAX_RULES = 10_000;
+const MAX_CUSTOM_RULES = 100;
 const MAX_DESTINATIONS = 100_000;
 /** A policy may hold long lists of destinations. */
 const MAX_BYTES = 16 << 20;
@@ -108,7 +114,7 @@ function windowOf(...words: readonly string[]): Check {
   };
 }
 
-function rules(fields: Readonly<Record<string, Check>>): Check {
+function rulesOf(fields: Readonly<Record<string, Check>>): Check {
   return list(record(fields), 0, MAX_RULES);
 }
 
@@ -119,8 +125,8 @@ const schema = record({
   policy_doc: record({
     format: word(POLICY_FORMAT),
     policy_id: identifier,
-    actions: rules({ action_type: actionType, people: integer(1, 100) }),
-    assets: rules({
+    actions: rulesOf({ action_type: actionType, people: integer(1, 100) }),
+    assets: rulesOf({
       asset: target.asset,
       asset_class: target.asset_class,
       decimals,
@@ -133,27 +139,31 @@ const schema = record({
       allow: orNull(list(target.to, 0, MAX_DESTINATIONS)),
       deny: list(target.to, 0, MAX_DESTINATIONS),
     }),
-    ceilings: rules({
+    ceilings: rulesOf({
       id: ruleId,
       asset: target.asset,
       per: list(word('caller', 'to', 'asset_class'), 0, 3),
       window: windowOf('ever', 'call'),
       amount,
     }),
-    velocity: rules({
+    velocity: rulesOf({
       id: ruleId,
       actions: orNull(list(actionType, 1, MAX_RULES)),
       per: list(word('caller', 'to', 'asset', 'asset_class'), 0, 4),
       window: windowOf('ever'),
       count: integer(0),
     }),
+    rules: optional(
+      list(record({ id: ruleId, expr: text(1, 8192), message: text(0, 512) }), 0, MAX_CUSTOM_RULES),
+    ),
   }),
 });
 
 /**
  * Reads a policy document. Throws `EE_POLICY_INVALID` with the path for anything that is not exactly one: text that
  * is not strict JSON, unknown and missing fields, wrong values, an action, asset or rule id that stands there twice,
- * and a ceiling on an asset that is not listed or whose entries differ in decimals.
+ * a ceiling on an asset that is not listed or whose entries differ in decimals, and a rule in CEL that cannot be
+ * evaluated. Only the `rules` may be left out.
  */
 export function parsePolicy(input: string | Uint8Array, limits: Limits = {}): Policy {
   const sentence = 'The policy is not strict JSON';
@@ -162,11 +172,12 @@ export function parsePolicy(input: string | Uint8Array, limits: Limits = {}): Po
     throw invalid(message, at);
   });
   const { policy_version, policy_effective_at, policy_doc } = toPlain(root) as unknown as Snapshot;
-  const { policy_id, actions, assets, destinations, ceilings, velocity } = policy_doc;
+  const { policy_id, actions, assets, destinations, ceilings, velocity, rules = [] } = policy_doc;
   refuseTwice('actions', actions, ({ action_type }) => action_type);
   refuseTwice('assets', assets, assetKey);
   refuseTwice('ceilings', ceilings, ({ id }) => id);
   refuseTwice('velocity', velocity, ({ id }) => id);
+  refuseTwice('rules', rules, ({ id }) => id);
   checkDecimals(ceilings, assets);
   return Object.freeze({
     policy_id,
@@ -179,6 +190,9 @@ export function parsePolicy(input: string | Uint8Array, limits: Limits = {}): Po
     deny: destinationsOf(destinations.deny),
     ceilings,
     velocity,
+    rules: compileRules(rules, (i, message) => {
+      throw invalid(message, ['policy_doc', 'rules', i, 'expr']);
+    }),
   }) as unknown as Policy;
 }
 

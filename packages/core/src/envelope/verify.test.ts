@@ -21,6 +21,7 @@ import {
 } from '../../test/envelope.ts';
 import { BullaError } from '../error.ts';
 import {
+  type Assess,
   type AuthorizationClaims,
   authorize,
   type CheckInput,
@@ -450,6 +451,50 @@ describe('step 7, permit', () => {
       problem: { code, message, path: verdict.path },
     });
     expect(explain(verdict).at(-1)).toBe(`7 permit: failed. ${message} (${code} at ${verdict.path})`);
+  });
+});
+
+describe('what else is asked before step 7', () => {
+  const never = () => expect.unreachable();
+  const assessed = async (assess: Assess) => {
+    const verdict = await checkAndConsume(good, never, assess);
+    expect([verdict.ok, verdict.permit]).toEqual([false, null]);
+    expect(verdict.steps.slice(-2).map(({ status }) => status)).toEqual(['failed', 'not reached']);
+    expect(verdict.steps.at(-2)!.problem).toEqual({
+      ...{ code: verdict.code, path: verdict.path, message: verdict.message },
+    });
+    return [verdict.code, verdict.path, verdict.message];
+  };
+
+  test('refuses with its own code at step 6', async () => {
+    const error = new BullaError('EE_ARGS_MISMATCH', 'The argument is not the approved /target/to.', {
+      path: '/to',
+    });
+    expect(await assessed(() => Promise.reject(error))).toEqual([error.code, '/to', error.message]);
+  });
+
+  test('EE_RISK_DENIED when it fails', async () => {
+    const unknown = ['EE_RISK_DENIED', '', 'The risk cannot be assessed.'];
+    expect(await assessed(() => Promise.reject(new Error('timeout')))).toEqual(unknown);
+    expect(await assessed(() => Promise.reject(new BullaError('STORE_BUSY', 'Busy.')))).toEqual(unknown);
+  });
+
+  test('passes, and then the ledger is asked; a kill switch speaks for itself', async () => {
+    const order: string[] = [];
+    const verdict = await checkAndConsume(
+      good,
+      () => {
+        order.push('consume');
+        throw new BullaError('KILLED', 'A kill switch stands for everything: it ran away');
+      },
+      ({ exec_hash }) => void order.push(`assess ${exec_hash}`),
+    );
+    expect(order).toEqual([`assess ${execHash(envelope)}`, 'consume']);
+    expect([verdict.code, verdict.message, verdict.steps.at(-1)!.status]).toEqual([
+      'KILLED',
+      'A kill switch stands for everything: it ran away',
+      'failed',
+    ]);
   });
 });
 

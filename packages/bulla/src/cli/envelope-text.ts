@@ -1,0 +1,40 @@
+import { type Envelope, type ExecProfile, execHash } from '@bulla/core/envelope';
+import { visible } from '@bulla/core/text';
+
+/** An amount in whole units, exactly: 12500000 with 6 decimals is 12.5. */
+export function inUnits(amount: string, decimals: number): string {
+  const digits = amount.replace(/^0+(?=\d)/, '').padStart(decimals + 1, '0');
+  const whole = digits.slice(0, digits.length - decimals);
+  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '');
+  return fraction === '' ? whole : `${whole}.${fraction}`;
+}
+
+/** A moment as people read it; beyond what a date can hold, the seconds themselves. */
+export function atTime(seconds: number): string {
+  const date = new Date(seconds * 1000);
+  return Number.isNaN(date.getTime()) ? `${seconds} s` : date.toISOString().replace('.000Z', 'Z');
+}
+
+const SCOPES = { caller: 'by this caller', tenant: 'in this tenant', global: 'anywhere' } as const;
+
+/** All that an envelope binds, in words: what a person reads before signing. */
+export function envelopeText(envelope: Envelope, profile?: ExecProfile): string[] {
+  const { rail, actor, target, constraints, policy_binding: policy } = envelope;
+  const show = (text: string) => visible(text);
+  const contract = rail.contract === null ? '' : `, contract ${show(rail.contract)}`;
+  const chain = rail.chain_id === null ? '' : `, chain ${rail.chain_id}`;
+  const assetClass = target.asset_class === null ? '' : `, class ${target.asset_class}`;
+  const amount = inUnits(target.amount, target.decimals);
+  return [
+    `action   ${envelope.action_type}`,
+    `amount   ${amount} ${show(target.asset)}  (${target.amount} with ${target.decimals} decimals${assetClass})`,
+    `to       ${show(target.to)}`,
+    `on       ${rail.type} ${show(rail.network)}${chain}${contract}`,
+    `by       ${show(actor.caller)}${actor.role === null ? '' : ` as ${show(actor.role)}`}, tenant ${show(envelope.tenant_id)}`,
+    `until    ${atTime(constraints.ttl)}`,
+    `once     nonce ${constraints.nonce}, ${SCOPES[constraints.replay_scope]}`,
+    `policy   ${show(policy.policy_id)} version ${policy.policy_version}, ${show(policy.policy_hash)}`,
+    `intent   ${show(envelope.intent_id)}, execution ${show(envelope.execution_id)}`,
+    `hash     ${execHash(envelope, profile)}`,
+  ];
+}

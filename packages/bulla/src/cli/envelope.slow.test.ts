@@ -1,0 +1,278 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { repo, bulla as run, temporaryFolder } from '../../test/run.ts';
+
+let folder = '';
+const path = (name: string) => join(folder, name);
+const bulla = (...args: string[]) => run(args, '', { BULLA_HOME: path('home') });
+const good = (...args: string[]) => {
+  const { status, stdout, stderr } = bulla(...args);
+  expect([status, stderr]).toEqual([0, '']);
+  return stdout;
+};
+const policy = JSON.parse(readFileSync(join(repo, 'examples/payment/policy.json'), 'utf8'));
+
+function publish(change: (document: typeof policy) => void = () => undefined): void {
+  const document = structuredClone(policy);
+  change(document);
+  writeFileSync(path('policy.json'), JSON.stringify(document));
+  good('envelope', 'policy', 'publish', path('policy.json'), '--quiet');
+}
+
+function newEnvelope(...more: string[]): string {
+  return good(
+    ...['envelope', 'new', '--action', 'TRANSFER', '--to', 'acct-7', '--amount', '1250', '--asset', 'EUR'],
+    ...[
+      '--decimals',
+      '2',
+      '--rail',
+      'BANK',
+      '--network',
+      'sepa',
+      '--caller',
+      'agent-1',
+      '--tenant-id',
+      'acme',
+    ],
+    ...['--policy-id', 'treasury', '-o', path('envelope.json'), '--quiet', ...more],
+  ).trimEnd();
+}
+
+function approve(who = 'alice', ...more: string[]): void {
+  good(
+    ...['envelope', 'authorize', path('envelope.json'), '--key', path(`${who}.key`), '--who', who],
+    ...['-o', path('approved.json'), '--yes', '--quiet'],
+    ...(more.length === 0 ? ['--audience', 'bank'] : more),
+  );
+}
+
+const checked = (name: string, verb: string, ...more: string[]) =>
+  bulla(
+    ...['envelope', verb, path(name), '--authorization', path('approved.json'), '--audience', 'bank'],
+    ...['alice', 'bob'].flatMap((who) => ['--approver', `${who}=${path(`${who}.pub`)}`]),
+    ...more,
+  );
+const pay = (name = 'envelope.json', ...flags: string[]) =>
+  checked(name, 'verify', ...flags, '--', process.execPath, join(repo, 'examples/payment/pay.mjs'));
+const paid = () => (existsSync(path('home/paid.txt')) ? readFileSync(path('home/paid.txt'), 'utf8') : '');
+
+beforeEach(() => {
+  folder = temporaryFolder();
+  good('keys', 'init', '--quiet');
+  for (const who of ['alice', 'bob'])
+    good('keygen', '--private', path(`${who}.key`), '--public', path(`${who}.pub`), '--quiet');
+});
+
+describe('a payment', () => {
+  test('is made once, exactly as approved; everything else is refused and sealed', () => {
+    publish();
+    const hash = newEnvelope();
+    expect(good('envelope', 'hash', path('envelope.json'))).toBe(`${hash}\n`);
+    approve();
+    const text = readFileSync(path('envelope.json'), 'utf8');
+    for (const [from, to] of [
+      ['"1250"', '"9999"'],
+      ['acct-7', 'acct-8'],
+    ] as const) {
+      writeFileSync(path('other.json'), text.replace(from, to));
+      const { status, stdout } = pay('other.json', '--json');
+      expect(status).toBe(1);
+      expect(JSON.parse(stdout)).toMatchObject({
+        ok: false,
+        status: 'blocked',
+        code: 'EE_HASH_MISMATCH',
+        path: '/payload/exec_hash',
+        message: 'The authorization is for another envelope.',
+        capsule: expect.stringMatching(/^[0-9a-f]{64}$/),
+      });
+    }
+    expect(paid()).toBe('');
+    const first = pay();
+    expect(first.status).toBe(0);
+    expect(first.stderr).toBe('paid 12.50 EUR to acct-7\n');
+    expect(first.stdout).toContain('7 permit: passed.');
+    const second = pay();
+    expect(second.status).toBe(1);
+    expect(second.stdout).toMatch(
+      /2 replay: failed\. The nonce \d+ was used by this caller\. \(EE_NONCE_REPLAY at \/constraints\/nonce\)/,
+    );
+    expect(paid()).toBe('paid 12.50 EUR to acct-7\n');
+    const found = good('chain', 'verify');
+    // The published policy, two refusals, the intent, the outcome, and the refused repetition.
+    expect(found).toContain('good  6 records, unbroken from the first to the last');
+  });
+
+  test('that two people must approve waits for the second', () => {
+    publish((document) => {
+      document.policy_doc.actions[0].people = 2;
+    });
+    newEnvelope();
+    approve();
+    const alone = pay();
+    expect([alone.status, alone.stdout]).toEqual([
+      1,
+      expect.stringContaining(
+        'This action needs 2 people to sign, and 1 did. (EE_AO_THRESHOLD at /action_type)',
+      ),
+    ]);
+    approve('bob', '--add', path('approved.json'));
+    expect(pay().status).toBe(0);
+    expect(paid()).toBe('paid 12.50 EUR to acct-7\n');
+  });
+
+  test('under a policy that has changed since is refused', () => {
+    publish();
+    newEnvelope();
+    approve();
+    publish((document) => {
+      document.policy_version = 2;
+    });
+    const { status, stdout } = pay();
+    expect(status).toBe(1);
+    expect(stdout).toContain(
+      '5 policy: failed. The policy now has the version 2. (EE_POLICY_DRIFT at /policy_binding/policy_version)',
+    );
+    expect(paid()).toBe('');
+  });
+
+  test('over the ceiling is refused, also when it is made of several', () => {
+    publish();
+    for (const [amount, status] of [
+      ['60000', 0],
+      ['60000', 1],
+      ['40000', 0],
+      ['1', 1],
+    ] as const) {
+      newEnvelope('--amount', amount);
+      approve();
+      expect(pay().status).toBe(status);
+    }
+    expect(paid()).toBe('paid 600.00 EUR to acct-7\npaid 400.00 EUR to acct-7\n');
+  });
+});
+
+describe('a command', () => {
+  beforeEach(() => {
+    publish();
+    newEnvelope();
+    approve();
+  });
+
+  test('that fails is not run again', () => {
+    const failing = checked('envelope.json', 'verify', '--', 'sh', '-c', 'exit 7');
+    expect(failing.status).toBe(1);
+    expect(failing.stdout).toContain('It may have had an effect, and counts.');
+    expect(pay().stdout).toContain('EE_NONCE_REPLAY');
+  });
+
+  test('that cannot be started gives its limits back, and not its nonce', () => {
+    const missing = checked('envelope.json', 'verify', '--', path('no-such-program'));
+    expect(missing.status).toBe(1);
+    expect(missing.stdout).toContain('It surely had no effect; its limits are free again.');
+    expect(pay().stdout).toContain('EE_NONCE_REPLAY');
+  });
+
+  test('must be named, and the ledger too', () => {
+    expect(checked('envelope.json', 'verify')).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('[ENVELOPE_NO_COMMAND]'),
+    });
+    expect(bulla('envelope', 'explain', path('envelope.json'))).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('[ENVELOPE_AUDIENCE]'),
+    });
+  });
+});
+
+describe('explain', () => {
+  test('says what would be done and how each step goes, and uses nothing up', () => {
+    publish();
+    newEnvelope();
+    approve();
+    for (let i = 0; i < 2; i++) {
+      const { status, stdout } = checked('envelope.json', 'explain');
+      expect(status).toBe(0);
+      expect(stdout).toContain('amount   12.5 EUR  (1250 with 2 decimals)\nto       acct-7\n');
+      expect(stdout.match(/: passed\./g)).toHaveLength(7);
+      expect(stdout).toContain(
+        '7 permit: not reached. Nothing was consumed, so nothing may be executed yet.',
+      );
+    }
+    expect(pay().status).toBe(0);
+  });
+
+  test('lists all that is wrong with an envelope', () => {
+    publish();
+    newEnvelope();
+    approve();
+    const text = readFileSync(path('envelope.json'), 'utf8');
+    writeFileSync(path('bad.json'), text.replace('"1250"', '1.0').replace('"version":1', '"version":2'));
+    const { status, stdout } = checked('bad.json', 'explain');
+    expect(status).toBe(1);
+    expect(stdout).toContain('0 schema: failed. This must be the number 1. (EE_SCHEMA_INVALID at /version)');
+    expect(stdout).toContain(
+      'also: This must be a string of 1 to 80 digits. (EE_SCHEMA_INVALID at /target/amount)',
+    );
+  });
+
+  test('an authorization that somebody else signed is named', () => {
+    publish();
+    newEnvelope();
+    approve('bob');
+    const { status, stdout } = bulla(
+      ...['envelope', 'explain', path('envelope.json'), '--authorization', path('approved.json')],
+      ...['--audience', 'bank', '--approver', `alice=${path('alice.pub')}`],
+    );
+    expect(status).toBe(1);
+    expect(stdout).toContain(
+      'No known key signed the authorization. (EE_AO_SIGNATURE_INVALID at /signatures)',
+    );
+  });
+});
+
+describe('verify', () => {
+  test('recognises an envelope and its authorization', () => {
+    publish();
+    const hash = newEnvelope();
+    approve();
+    const files = [path('envelope.json'), path('approved.json')];
+    const { status, stdout } = bulla('verify', ...files, '--public-key', path('alice.pub'));
+    expect(status).toBe(0);
+    expect(stdout).toContain('Exactly this was approved by');
+    expect(stdout).toContain(`for ${hash}.`);
+    expect(bulla('verify', path('envelope.json'), '--public-key', path('alice.pub')).status).toBe(3);
+    expect(bulla('verify', ...files, '--public-key', path('bob.pub')).status).toBe(1);
+  });
+});
+
+describe('authorize', () => {
+  test('signs nothing where nobody can be asked, unless told to', () => {
+    publish();
+    newEnvelope();
+    const { status, stderr } = bulla(
+      ...['envelope', 'authorize', path('envelope.json'), '--key', path('alice.key'), '--who', 'alice'],
+      ...['--audience', 'bank'],
+    );
+    expect(status).toBe(2);
+    expect(stderr).toContain('to       acct-7');
+    expect(stderr).toContain('[ENVELOPE_NOT_ASKED]');
+  });
+
+  test('describes the request as one object of RFC 9396', () => {
+    publish();
+    const hash = newEnvelope();
+    const details = JSON.parse(
+      good(
+        ...['envelope', 'authorize', path('envelope.json'), '--key', path('alice.key'), '--who', 'alice'],
+        ...['--audience', 'bank', '--details'],
+      ),
+    );
+    expect(details).toMatchObject({
+      type: 'bulla.execution-envelope.v1',
+      locations: ['bank'],
+      actions: ['TRANSFER'],
+      exec_hash: hash,
+    });
+  });
+});

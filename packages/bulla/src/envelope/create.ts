@@ -1,0 +1,124 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { Signer } from '@bulla/core/crypto';
+import {
+  type Actor,
+  type AuthorizationClaims,
+  type Constraints,
+  authorize as coreAuthorize,
+  createEnvelope as coreCreateEnvelope,
+  type Envelope,
+  type EnvelopeFields,
+  type ExecProfile,
+  execHash,
+  type PolicyBinding,
+  type Rail,
+  type Target,
+} from '@bulla/core/envelope';
+
+/** What has a default, or is null where it does not apply. */
+type Optional<T, K extends keyof T> = Omit<T, K> & Partial<Pick<T, K>>;
+
+/** An action, with what only this action can say. */
+export interface EnvelopeDraft {
+  readonly tenant_id: string;
+  readonly action_type: string;
+  readonly rail: Optional<Rail, 'chain_id' | 'contract'>;
+  readonly actor: Optional<Actor, 'role'>;
+  readonly target: Optional<Target, 'asset_class'>;
+  /** The policy under which it is done: its binding, or what `parsePolicy` gave. */
+  readonly policy: PolicyBinding;
+  /** Default: five minutes from now, a nonce by chance, used once by the caller. */
+  readonly constraints?: Partial<Constraints>;
+  /** Default: fresh UUIDs. */
+  readonly intent_id?: string;
+  readonly execution_id?: string;
+  readonly metadata?: { readonly [name: string]: unknown };
+}
+
+/** When it is; default: now. */
+export interface Moment {
+  readonly now?: number;
+}
+
+const FIVE_MINUTES = 300;
+
+/** Unix time in whole seconds. */
+export function unixTime(): number {
+  return Math.floor(Date.now() / 1000);
+}
+
+/** Makes an envelope. Throws as `createEnvelope` of `@bulla/core/envelope` does. */
+export function createEnvelope(draft: EnvelopeDraft, { now = unixTime() }: Moment = {}): Envelope {
+  const { tenant_id, action_type, rail, actor, target, policy, constraints } = draft;
+  const fields: EnvelopeFields = {
+    version: 1,
+    intent_id: draft.intent_id ?? randomUUID(),
+    execution_id: draft.execution_id ?? randomUUID(),
+    tenant_id,
+    action_type,
+    rail: { chain_id: null, contract: null, ...rail },
+    actor: { role: null, ...actor },
+    target: { asset_class: null, ...target },
+    constraints: { ttl: now + FIVE_MINUTES, nonce: randomNonce(), replay_scope: 'caller', ...constraints },
+    policy_binding: {
+      policy_id: policy.policy_id,
+      policy_version: policy.policy_version,
+      policy_hash: policy.policy_hash,
+    },
+    metadata: { created_at: now, ...draft.metadata },
+  };
+  return coreCreateEnvelope(fields);
+}
+
+/** 53 bits: the most that every reader of JSON keeps. */
+function randomNonce(): number {
+  const bits = randomBytes(8).readBigUInt64BE() >> 11n;
+  return Number(bits);
+}
+
+/**
+ * UUID version 7 (RFC 9562 §5.7): milliseconds and chance. A ledger keeps every id for ever in an index; ids that grow
+ * with time are added at its end.
+ */
+function timeOrderedUuid(): string {
+  const bytes = randomBytes(16);
+  bytes.writeUIntBE(Date.now(), 0, 6);
+  bytes[6] = (bytes[6]! & 0x0f) | 0x70;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
+
+/** Who authorizes an envelope, for whom, and how that came about. */
+export interface AuthorizeOptions
+  extends Pick<AuthorizationClaims, 'iss' | 'aud'>,
+    Partial<Pick<AuthorizationClaims, 'nbf' | 'exp' | 'jti'>>,
+    Moment {
+  /** `when` is now where it is not given, and a `chain` empty. */
+  readonly approvals: readonly Optional<AuthorizationClaims['approvals'][number], 'when' | 'chain'>[];
+  /** Default `envelope-v1`. */
+  readonly profile?: ExecProfile;
+}
+
+/**
+ * Signs an authorization of exactly this envelope, for its caller and its tenant, from now until its time is over, under
+ * a fresh id. Rejects as `authorize` of `@bulla/core/envelope` does.
+ */
+export function authorize(
+  envelope: Envelope,
+  options: AuthorizeOptions,
+  signers: readonly Signer[],
+): Promise<string> {
+  const { iss, aud, approvals, profile, now = unixTime() } = options;
+  const claims: AuthorizationClaims = {
+    iss,
+    sub: envelope.actor.caller,
+    aud,
+    tenant_id: envelope.tenant_id,
+    exec_hash: execHash(envelope, profile),
+    nbf: options.nbf ?? now,
+    exp: options.exp ?? envelope.constraints.ttl + 1,
+    jti: options.jti ?? timeOrderedUuid(),
+    approvals: approvals.map((approval) => ({ when: now, chain: [], ...approval })),
+  };
+  return coreAuthorize(claims, signers);
+}

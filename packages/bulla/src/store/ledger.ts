@@ -1,0 +1,217 @@
+import {
+  type NonceKey,
+  nonceReplayed,
+  nonceStoreFailed,
+  type Permit,
+  type Policy,
+  type Replay,
+  type Reservation,
+} from '@bulla/core/envelope';
+import { BullaError } from '@bulla/core/error';
+import type { Effect, Statements, Transaction } from './driver.ts';
+import { assertNotKilled } from './kills.ts';
+import { giveBack, type Holding, takeAll, used } from './ledger-limits.ts';
+import {
+  currentVersion,
+  listPolicies,
+  type PublishedPolicy,
+  policyDocument,
+  publishing,
+} from './ledger-policies.ts';
+
+/** What became of what an execution holds of limits. Only what is released is free again. */
+export type HoldState = 'reserved' | 'committed' | 'released';
+
+/** An envelope whose nonce was consumed. */
+export interface Execution extends NonceKey {
+  readonly exec_hash: string;
+  /** The issuer and the id of the authorization that it used up. */
+  readonly iss: string;
+  readonly jti: string;
+  readonly state: HoldState;
+  /** The capsules that tell of it; there is no outcome while it is executed, or when the process died meanwhile. */
+  readonly intent_id: string;
+  readonly outcome_id: string | null;
+}
+
+/** An attempt that was refused, and the capsule that tells of it. */
+export interface Refusal {
+  readonly exec_hash: string;
+  readonly code: string;
+  readonly capsule_id: string;
+}
+
+/** What is to be consumed, and under which conditions still. */
+export interface Consumption {
+  readonly permit: Permit;
+  /** The capsule that says what is about to be done. */
+  readonly intentId: string;
+  /** The ledger's own clock, in Unix seconds; it is asked within the transaction. */
+  now(): number;
+  /** Nothing is consumed while a kill switch stands for one of these. */
+  readonly agentIds: readonly string[];
+}
+
+/** Nonces, limits, policies and refusals of one tenant; what is changed is changed together with a capsule. */
+export interface Ledger {
+  nonceState(key: NonceKey): Promise<Replay>;
+  /** What is used of each limit, by its key. */
+  usage(reservations: readonly Pick<Reservation, 'key' | 'from'>[]): Promise<Map<string, bigint>>;
+  /**
+   * Uses up the nonce and the authorization, and takes the reservations. Refuses with `EE_NONCE_REPLAY`, `EE_AO_USED`,
+   * `EE_CONSTRAINT_VIOLATION`, `EE_TTL_EXPIRED`, `EE_POLICY_DRIFT` and `KILLED`.
+   */
+  consume(consumption: Consumption): Effect;
+  /** Says, once, what became of an execution. Refuses with `EE_NOT_RESERVED`. What is consumed stays consumed. */
+  settle(execHash: string, state: Exclude<HoldState, 'reserved'>, outcomeId: string): Effect;
+  refuse(refusal: Refusal): Effect;
+  /** As `publishing` says. */
+  publish(document: string, capsuleId: string): { policy: Policy; effect: Effect };
+  /** Version and hash of the policy in effect; null if there is none. */
+  policyVersion(
+    policyId: string,
+    now: number,
+  ): Promise<Pick<PublishedPolicy, 'policy_version' | 'policy_hash'> | null>;
+  policyDocument(policyId: string, version: number): Promise<string | null>;
+  policies(): Promise<PublishedPolicy[]>;
+  execution(execHash: string): Promise<Execution | null>;
+  refusals(execHash: string): Promise<Refusal[]>;
+  /** Executions that nobody has told the outcome of, the oldest first; at most 1,000. */
+  unsettled(): Promise<Execution[]>;
+}
+
+const COLUMNS = 'exec_hash, replay_scope, tenant_id, caller, nonce, iss, jti, state, intent_id, outcome_id';
+const BY_HASH = `coalesce(tenant, '') = ? AND exec_hash = ?`;
+const FIND = `SELECT ${COLUMNS} FROM execution WHERE ${BY_HASH}`;
+const IS_USED = `SELECT 1 AS used FROM execution
+  WHERE coalesce(tenant, '') = ? AND replay_scope = ? AND tenant_id = ? AND caller = ? AND nonce = ?`;
+const IS_AUTHORIZATION_USED = `SELECT 1 AS used FROM execution
+  WHERE coalesce(tenant, '') = ? AND iss = ? AND jti = ?`;
+const CONSUME = `INSERT INTO execution (tenant, ${COLUMNS}, held)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'reserved', ?, NULL, ?) ON CONFLICT DO NOTHING`;
+const SETTLE = `UPDATE execution SET state = ?, outcome_id = ? WHERE ${BY_HASH} AND state = 'reserved'`;
+const HELD = `SELECT held FROM execution WHERE ${BY_HASH}`;
+const UNSETTLED = `SELECT ${COLUMNS} FROM execution WHERE coalesce(tenant, '') = ? AND state = 'reserved'
+  ORDER BY execution_key LIMIT 1000`;
+const REFUSALS = `SELECT exec_hash, code, capsule_id FROM refusal WHERE ${BY_HASH} ORDER BY refusal_key`;
+
+export function createLedger({ reading }: { readonly reading: Pick<Statements, 'tenant' | 'all'> }): Ledger {
+  const tenant = reading.tenant ?? '';
+  return {
+    nonceState: async (key) => ((await isUsed(reading, key)) ? 'seen' : 'fresh'),
+    async usage(reservations) {
+      const sums = new Map<string, bigint>();
+      for (const reservation of reservations) sums.set(reservation.key, await used(reading, reservation));
+      return sums;
+    },
+    consume,
+    settle,
+    refuse,
+    publish: publishing,
+    policyVersion: (policyId, now) => currentVersion(reading, policyId, now),
+    policyDocument: (policyId, version) => policyDocument(reading, policyId, version),
+    policies: () => listPolicies(reading),
+    execution: async (execHash) => (await reading.all<Execution>(FIND, tenant, execHash))[0] ?? null,
+    refusals: (execHash) => reading.all<Refusal>(REFUSALS, tenant, execHash),
+    unsettled: () => reading.all<Execution>(UNSETTLED, tenant),
+  };
+}
+
+async function isUsed({ tenant, all }: Pick<Statements, 'tenant' | 'all'>, key: NonceKey): Promise<boolean> {
+  const { replay_scope, tenant_id, caller, nonce } = key;
+  return (await all(IS_USED, tenant ?? '', replay_scope, tenant_id, caller, nonce)).length > 0;
+}
+
+function consume({ permit, intentId, now, agentIds }: Consumption): Effect {
+  const { exec_hash, nonce, authorization, envelope, reservations, until } = permit;
+  const { iss, jti } = authorization.claims;
+  return async (transaction) => {
+    const time = now();
+    // Said so that a clock that is not a number refuses too.
+    if (!(time <= until)) throw tooLate(until, time);
+    // In the order of the checklist. The unique indexes decide, not a look beforehand: of two that come at once, one
+    // waits for the other.
+    const added = await transaction.run(
+      CONSUME,
+      transaction.tenant,
+      exec_hash,
+      nonce.replay_scope,
+      nonce.tenant_id,
+      nonce.caller,
+      nonce.nonce,
+      iss,
+      jti,
+      intentId,
+      writeHoldings(reservations),
+    );
+    if (added === 0) throw await refusalOf(transaction, permit);
+    await assertPolicyStands(transaction, envelope.policy_binding, time);
+    await takeAll(transaction, reservations);
+    for (const agentId of agentIds) await assertNotKilled(transaction, agentId);
+  };
+}
+
+/** Why there was no place for an execution: in the order of the checklist, its nonce or its authorization was used. */
+async function refusalOf(transaction: Transaction, { nonce, authorization }: Permit): Promise<BullaError> {
+  const { iss, jti } = authorization.claims;
+  if (await isUsed(transaction, nonce)) return nonceReplayed(nonce);
+  if (!(await isAuthorizationUsed(transaction, iss, jti))) return nonceStoreFailed();
+  return new BullaError('EE_AO_USED', 'The authorization was used for another envelope.', {
+    path: '/payload/jti',
+  });
+}
+
+function tooLate(until: number, now: number): BullaError {
+  const sentence = `It could be executed until ${until}, and now it is ${now}.`;
+  return new BullaError('EE_TTL_EXPIRED', sentence, { path: '/constraints/ttl' });
+}
+
+/** A policy may have been published since the envelope was checked. */
+async function assertPolicyStands(
+  transaction: Transaction,
+  bound: Permit['envelope']['policy_binding'],
+  now: number,
+): Promise<void> {
+  const current = await currentVersion(transaction, bound.policy_id, now);
+  if (current?.policy_hash === bound.policy_hash) return;
+  throw new BullaError('EE_POLICY_DRIFT', 'The policy is no longer the one that was bound.', {
+    path: '/policy_binding/policy_hash',
+  });
+}
+
+async function isAuthorizationUsed({ tenant, all }: Transaction, iss: string, jti: string): Promise<boolean> {
+  return (await all(IS_AUTHORIZATION_USED, tenant ?? '', iss, jti)).length > 0;
+}
+
+function settle(execHash: string, state: Exclude<HoldState, 'reserved'>, outcomeId: string): Effect {
+  return async (transaction) => {
+    const { tenant, all, run } = transaction;
+    const changed = await run(SETTLE, state, outcomeId, tenant ?? '', execHash);
+    if (changed === 0)
+      throw new BullaError('EE_NOT_RESERVED', 'There is no such execution whose outcome is open.');
+    if (state === 'committed') return;
+    const [row] = await all<{ held: string }>(HELD, tenant ?? '', execHash);
+    await giveBack(transaction, readHoldings(row!.held));
+  };
+}
+
+function refuse({ exec_hash, code, capsule_id }: Refusal): Effect {
+  return async ({ tenant, run }) => {
+    await run(
+      'INSERT INTO refusal (tenant, exec_hash, code, capsule_id) VALUES (?, ?, ?, ?)',
+      tenant,
+      exec_hash,
+      code,
+      capsule_id,
+    );
+  };
+}
+
+function writeHoldings(holdings: readonly Holding[]): string {
+  return JSON.stringify(holdings.map(({ key, bucket, amount }) => [key, bucket, `${amount}`]));
+}
+
+function readHoldings(text: string): Holding[] {
+  const list = JSON.parse(text) as [string, number, string][];
+  return list.map(([key, bucket, amount]) => ({ key, bucket, amount: BigInt(amount) }));
+}

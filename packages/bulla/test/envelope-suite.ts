@@ -1,0 +1,575 @@
+import { authorize, execHash, type Permit, parseEnvelope, parsePolicy } from '@bulla/core/envelope';
+import { BullaError } from '@bulla/core/error';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { ExecutionNotStarted, publishPolicy, settleExecution } from '../src/envelope/index.ts';
+import { createLedger, type Store, type StoreOptions, setKill } from '../src/store/index.ts';
+import {
+  alice,
+  bob,
+  CHAIN,
+  claimsFor,
+  envelope,
+  envelopeWith,
+  NOW,
+  payment,
+  policyDocument,
+  policyWith,
+  publishSample,
+  rejection,
+  signedBy2,
+  verifierOn,
+} from './envelope.ts';
+import { input, sealer, verifiedLength } from './store-suite.ts';
+
+interface Sealed {
+  readonly id: string;
+  readonly parent_id: string | null;
+  readonly type: string;
+  readonly domain: string;
+  readonly context: { environment: { bulla: Record<string, unknown> } };
+  readonly authority: { type: string; chain: unknown[] };
+  readonly outcome: { status: string; error: string | null };
+}
+
+/** The records of a chain behind the one of the published policy. */
+async function records(store: Store): Promise<Sealed[]> {
+  const found: Sealed[] = [];
+  for await (const { data } of store.chain(CHAIN).records()) found.push(JSON.parse(data));
+  return found.filter(({ type }) => type !== 'auth');
+}
+
+const pay = () => 'paid';
+const never = () => expect.unreachable();
+
+/** What every database must do; `open` gives a handle on one store, each tenant of which is new. */
+export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<Store>): void {
+  let tenants = 0;
+  const opened = async (tenant = `tenant-${++tenants}`, policy?: string) => {
+    const store = await open({ sealer, tenant });
+    onTestFinished(() => store.close());
+    await publishSample(store, policy);
+    return store;
+  };
+
+  describe('an approved action', () => {
+    test('is executed once, between an intent and an outcome', async () => {
+      const store = await opened();
+      const ledger = createLedger(store);
+      const [text, authorization] = await payment(1);
+      const hash = execHash(parseEnvelope(text));
+      const permits: Permit[] = [];
+      const decision = await verifierOn(store).verifyAndConsume(text, authorization, async (permit) => {
+        permits.push(permit);
+        // What must be durable is durable now.
+        expect((await records(store)).map(({ outcome }) => outcome.status)).toEqual(['pending']);
+        expect((await ledger.execution(hash))!.state).toBe('reserved');
+        return 'receipt 17';
+      });
+      expect(decision).toMatchObject({ status: 'success', result: 'receipt 17', cause: undefined });
+      expect(permits.map(({ exec_hash }) => exec_hash)).toEqual([hash]);
+      const [intent, outcome] = await records(store);
+      expect([outcome!.parent_id, outcome!.outcome]).toMatchObject([intent!.id, { status: 'success' }]);
+      expect(await ledger.execution(hash)).toEqual({
+        exec_hash: hash,
+        ...{ replay_scope: 'caller', tenant_id: 'acme', caller: 'agent-7', nonce: 1 },
+        ...{ iss: 'gateway.example', jti: 'ao-1', state: 'committed' },
+        ...{ intent_id: intent!.id, outcome_id: outcome!.id },
+      });
+      expect(await verifiedLength(store, CHAIN)).toBe(3);
+    });
+
+    test('is refused the second time, and so is another one with its nonce', async () => {
+      const store = await opened();
+      const verifier = verifierOn(store);
+      const [text, authorization] = await payment(1);
+      await verifier.verifyAndConsume(text, authorization, pay);
+      const again = await verifier.verifyAndConsume(text, authorization, never);
+      expect(again).toMatchObject({
+        status: 'blocked',
+        verdict: { code: 'EE_NONCE_REPLAY', message: 'The nonce 1 was used by this caller.' },
+      });
+      const other = await payment(1, { intent_id: 'other' });
+      expect(await verifier.verifyAndConsume(...other, never)).toMatchObject({
+        verdict: { code: 'EE_NONCE_REPLAY', path: '/constraints/nonce' },
+      });
+      expect((await records(store)).map(({ outcome }) => outcome.error)).toEqual([
+        null,
+        null,
+        'replay: EE_NONCE_REPLAY',
+        'replay: EE_NONCE_REPLAY',
+      ]);
+    });
+
+    test('at once from two handles passes one of them', async () => {
+      const [a, b] = [await opened('both'), await open({ sealer, tenant: 'both' })];
+      onTestFinished(() => b.close());
+      const [text, authorization] = await payment(1);
+      let executed = 0;
+      const attempts = Array.from({ length: 40 }, (_, i) =>
+        verifierOn(i % 2 === 0 ? a : b).verifyAndConsume(text, authorization, () => executed++),
+      );
+      const statuses = (await Promise.all(attempts)).map(({ status }) => status).toSorted();
+      expect([executed, statuses]).toEqual([1, [...new Array(39).fill('blocked'), 'success']]);
+      expect(await verifiedLength(a, CHAIN)).toBe(1 + 2 + 39);
+    });
+
+    test.each([
+      ['caller', { actor: { caller: 'agent-8' } }, 'success', { tenant_id: 'other' }, 'success'],
+      ['tenant', { actor: { caller: 'agent-8' } }, 'blocked', { tenant_id: 'other' }, 'success'],
+      ['global', { actor: { caller: 'agent-8' } }, 'blocked', { tenant_id: 'other' }, 'blocked'],
+    ] as const)(
+      'uses up its nonce within its scope: %s',
+      async (replay_scope, caller, first, tenant, second) => {
+        const store = await opened(`scope-${replay_scope}`);
+        const verifier = verifierOn(store);
+        const attempt = async (changes: object, jti: string) => {
+          const of = envelopeWith({ ...changes, constraints: { nonce: 5, replay_scope } });
+          return (await verifier.verifyAndConsume(...(await signedBy2(of, jti)), pay)).status;
+        };
+        expect(await attempt({}, 'a')).toBe('success');
+        expect(await attempt(caller, 'b')).toBe(first);
+        expect(await attempt(tenant, 'c')).toBe(second);
+      },
+    );
+
+    test('of one tenant of the store has nothing to do with another', async () => {
+      const [a, b] = [await opened(), await opened()];
+      const [text, authorization] = await payment(1);
+      for (const store of [a, b])
+        expect((await verifierOn(store).verifyAndConsume(text, authorization, pay)).status).toBe('success');
+    });
+
+    test('under the later draft', async () => {
+      const store = await opened();
+      const claims = claimsFor(envelope, { exec_hash: execHash(envelope, 'envelope-v1-nul') });
+      const authorization = await authorize(claims, [alice, bob]);
+      const verifier = verifierOn(store, { profile: 'envelope-v1-nul' });
+      const decision = await verifier.verifyAndConsume(envelope, authorization, pay);
+      expect([decision.status, decision.verdict.exec_hash!.slice(0, 2)]).toEqual(['success', '0x']);
+    });
+  });
+
+  describe('an execution that fails', () => {
+    const dayOf = async (store: Store) => {
+      const of = parsePolicy(JSON.stringify(policyDocument));
+      const { reservationsOf } = await import('@bulla/core/envelope');
+      const usage = await createLedger(store).usage(reservationsOf(of, envelope, NOW));
+      return [...usage.values()].map(String);
+    };
+
+    test('counts as if it had happened, and its nonce stays consumed', async () => {
+      const store = await opened();
+      const verifier = verifierOn(store);
+      const [text, authorization] = await payment(1);
+      const error = new Error('the bank hung up on account 4711');
+      const decision = await verifier.verifyAndConsume(text, authorization, () => Promise.reject(error));
+      expect(decision).toMatchObject({ status: 'failure', error, released: false });
+      expect(await dayOf(store)).toEqual(['1000000', '1']);
+      expect((await createLedger(store).execution(decision.verdict.exec_hash!))!.state).toBe('committed');
+      const [intent, outcome] = await records(store);
+      expect([outcome!.parent_id, outcome!.outcome]).toMatchObject([
+        intent!.id,
+        { status: 'failure', error: 'execution: failed' },
+      ]);
+      expect((await verifier.verifyAndConsume(text, authorization, never)).verdict.code).toBe(
+        'EE_NONCE_REPLAY',
+      );
+    });
+
+    test('and surely did not happen gives back what it held, but not its nonce', async () => {
+      const store = await opened();
+      const verifier = verifierOn(store);
+      const [text, authorization] = await payment(1);
+      const decision = await verifier.verifyAndConsume(text, authorization, () => {
+        throw new ExecutionNotStarted('The bank was not reached.');
+      });
+      expect(decision).toMatchObject({ status: 'failure', released: true });
+      expect(await dayOf(store)).toEqual(['0', '0']);
+      expect((await records(store))[1]!.outcome.error).toBe('execution: EE_NOT_STARTED');
+      expect((await verifier.verifyAndConsume(text, authorization, never)).verdict.code).toBe(
+        'EE_NONCE_REPLAY',
+      );
+    });
+
+    test('also with undefined', async () => {
+      const store = await opened();
+      const decision = await verifierOn(store).verifyAndConsume(...(await payment(1)), () =>
+        Promise.reject(undefined),
+      );
+      expect(decision.status).toBe('failure');
+    });
+
+    test('in a way that nobody saw is settled by an operator, once', async () => {
+      const store = await opened();
+      const ledger = createLedger(store);
+      const hash = execHash(envelope);
+      const operator = { chain: CHAIN, by: 'operator' };
+      expect(await rejection(settleExecution(store, hash, 'released', operator))).toEqual([
+        'EE_NOT_RESERVED',
+        undefined,
+        'There is no such execution whose outcome is open.',
+      ]);
+      const text = await signedBy2(envelope, 'x');
+      const decision = await verifierOn(store).verifyAndConsume(...text, async () => {
+        expect((await ledger.unsettled()).map(({ exec_hash }) => exec_hash)).toEqual([hash]);
+        const { id, parent_id } = await settleExecution(store, hash, 'released', operator);
+        expect(await ledger.unsettled()).toEqual([]);
+        expect(await ledger.execution(hash)).toMatchObject({ outcome_id: id, intent_id: parent_id });
+        await expect(settleExecution(store, hash, 'committed', operator)).rejects.toMatchObject({
+          code: 'EE_NOT_RESERVED',
+        });
+      });
+      // The outcome is told all the same.
+      expect(decision).toMatchObject({ status: 'success', cause: undefined });
+      expect((await ledger.execution(hash))!.state).toBe('released');
+      expect((await records(store)).map(({ outcome }) => outcome.status)).toEqual(['pending', 'success']);
+    });
+  });
+
+  describe('limits', () => {
+    test('are taken to the last unit and no further, by whoever comes at once', async () => {
+      const store = await opened();
+      const verifier = verifierOn(store);
+      const payments = await Promise.all(Array.from({ length: 9 }, (_, i) => payment(i)));
+      const decisions = await Promise.all(payments.map((each) => verifier.verifyAndConsume(...each, pay)));
+      expect(decisions.filter(({ status }) => status === 'success').length).toBe(5);
+      const refused = decisions.filter(({ status }) => status === 'blocked');
+      expect(new Set(refused.map(({ verdict }) => verdict.message))).toEqual(
+        new Set(['The limit usdc-day is 5000000 in 86400 seconds; 0 is left, and this is 1000000.']),
+      );
+      expect(new Set(refused.map(({ verdict }) => verdict.steps.at(-1)!.status))).toEqual(
+        new Set(['failed']),
+      );
+      const { code, steps } = await verifier.check(...(await payment(99)));
+      expect([code, steps.at(-2)!.status]).toEqual(['EE_CONSTRAINT_VIOLATION', 'failed']);
+    });
+
+    test('are free again when their window is over, and a clock that is set back gains nothing', async () => {
+      const store = await opened();
+      let time = NOW;
+      const verifier = verifierOn(store, { now: () => time });
+      const attempt = async (nonce: number) => {
+        const of = envelopeWith({ constraints: { nonce, ttl: time + 300 } });
+        const claims = claimsFor(of, { jti: `w-${nonce}`, nbf: time - 1, exp: time + 200 });
+        const decision = await verifier.verifyAndConsume(of, await authorize(claims, [alice, bob]), pay);
+        return decision.verdict.code ?? decision.status;
+      };
+      for (let i = 0; i < 5; i++) expect(await attempt(i)).toBe('success');
+      expect(await attempt(5)).toBe('EE_CONSTRAINT_VIOLATION');
+      time += 86_400 + 1440;
+      expect(await attempt(6)).toBe('success');
+      for (let i = 7; i < 11; i++) expect(await attempt(i)).toBe('success');
+      time -= 86_400;
+      expect(await attempt(11)).toBe('EE_CONSTRAINT_VIOLATION');
+    });
+
+    test('of any size are exact', async () => {
+      const huge = '9'.repeat(80);
+      const ceilings = [{ id: 'all', asset: 'USDC', per: [], window: 'ever', amount: huge }];
+      const policy = policyWith({ ceilings: ceilings as never, velocity: [] });
+      const store = await opened(undefined, policy);
+      const bound = parsePolicy(policy);
+      const verifier = verifierOn(store);
+      const attempt = async (nonce: number, amount: string) => {
+        const { policy_hash } = bound;
+        const changes = { target: { amount }, policy_binding: { policy_hash } };
+        return (await verifier.verifyAndConsume(...(await payment(nonce, changes)), pay)).verdict.message;
+      };
+      expect(await attempt(1, `${BigInt(huge) - 1n}`)).toBe(null);
+      expect(await attempt(2, '2')).toBe(`The limit all is ${huge} in all; 1 is left, and this is 2.`);
+      expect(await attempt(3, '1')).toBe(null);
+      expect(await attempt(4, '1')).toBe(`The limit all is ${huge} in all; 0 is left, and this is 1.`);
+    });
+  });
+
+  describe('a refusal', () => {
+    test('is sealed with the step and the code, and what it names, never with a payload', async () => {
+      const store = await opened();
+      const verifier = verifierOn(store);
+      const [text, authorization] = await payment(1, { target: { amount: '2000001' } });
+      const decision = await verifier.verifyAndConsume(text, authorization, never, {
+        agentId: 'release-bot',
+        sessionId: 's-1',
+        bulla: { lock: 'sha256:1' },
+      });
+      const hash = decision.verdict.exec_hash!;
+      const [blocked] = await records(store);
+      expect(blocked).toMatchObject({
+        type: 'tool',
+        domain: 'envelope',
+        trigger: { source: 'agent-7', request: 'execute TRANSFER', correlation_id: 'intent-1' },
+        context: { agent_id: 'release-bot', session_id: 's-1' },
+        authority: { type: 'policy', policy_reference: 'envelope:ledger.example' },
+        outcome: { status: 'blocked', error: 'constraints: EE_CONSTRAINT_VIOLATION', result: null },
+      });
+      expect(blocked!.context.environment.bulla).toEqual({
+        v: 1,
+        lock: 'sha256:1',
+        envelope: {
+          ...{ profile: 'envelope-v1', audience: 'ledger.example', tenant_id: 'acme' },
+          ...{ intent_id: 'intent-1', execution_id: 'exec-1', policy_id: 'payments', policy_version: 3 },
+        },
+      });
+      const said = JSON.stringify(blocked);
+      expect([said.includes('2000001'), said.includes(envelope.target.to)]).toEqual([false, false]);
+      expect(await createLedger(store).refusals(hash)).toEqual([
+        { exec_hash: hash, code: 'EE_CONSTRAINT_VIOLATION', capsule_id: blocked!.id },
+      ]);
+      expect(decision).toMatchObject({ status: 'blocked', capsule: { id: blocked!.id } });
+    });
+
+    test('of what is no envelope is sealed too', async () => {
+      const store = await opened();
+      const decision = await verifierOn(store).verifyAndConsume('{"secret":1}', null, never);
+      expect(decision.verdict).toMatchObject({ code: 'EE_UNKNOWN_FIELD', exec_hash: null });
+      const [blocked] = await records(store);
+      expect(blocked!.outcome.error).toBe('schema: EE_UNKNOWN_FIELD');
+      expect(blocked!.authority.chain).toEqual([]);
+      expect(JSON.stringify(blocked).includes('secret')).toBe(false);
+    });
+
+    test('by a kill switch, for the caller or the agent, burns no nonce', async () => {
+      const store = await opened();
+      const verifier = verifierOn(store);
+      const [text, authorization] = await payment(1);
+      for (const agentId of ['agent-7', 'bot']) {
+        const kill = { agentId, reason: 'it ran away', capsuleId: 'k' };
+        await store.transaction(setKill(kill));
+        const decision = await verifier.verifyAndConsume(text, authorization, never, { agentId: 'bot' });
+        const message = `A kill switch stands for agent ${agentId}: it ran away`;
+        expect(decision.verdict).toMatchObject({ code: 'KILLED', message });
+        await store.transaction(async ({ run }) => void (await run('DELETE FROM standing_kill')));
+      }
+      expect((await records(store)).map(({ outcome }) => outcome.error)).toEqual([
+        'permit: KILLED',
+        'permit: KILLED',
+      ]);
+      expect((await verifier.verifyAndConsume(text, authorization, pay)).status).toBe('success');
+    });
+
+    test('by a risk engine, by arguments that are not the approved ones, and by either failing', async () => {
+      const store = await opened();
+      const [text, authorization] = await payment(1);
+      const attempt = async (risk?: () => Promise<string | null>, bind?: () => void) => {
+        const verifier = verifierOn(store, { ...(risk && { risk }) });
+        const { verdict } = await verifier.verifyAndConsume(text, authorization, pay, {
+          ...(bind && { bind }),
+        });
+        return [verdict.steps.findIndex(({ status }) => status === 'failed'), verdict.code, verdict.message];
+      };
+      expect(await attempt(async () => 'The payee is on a list.')).toEqual([
+        6,
+        'EE_RISK_DENIED',
+        'The payee is on a list.',
+      ]);
+      expect(await attempt(() => Promise.reject(new Error('timeout')))).toEqual([
+        6,
+        'EE_RISK_DENIED',
+        'The risk cannot be assessed.',
+      ]);
+      const bind = () => {
+        throw new BullaError('EE_ARGS_MISMATCH', 'The argument is not the approved /target/to.');
+      };
+      expect((await attempt(undefined, bind)).slice(0, 2)).toEqual([6, 'EE_ARGS_MISMATCH']);
+      expect(await attempt(async () => null)).toEqual([-1, null, null]);
+    });
+
+    test('because the time ran out before the nonce could be consumed', async () => {
+      const store = await opened();
+      const times = [NOW, NOW + 240];
+      const verifier = verifierOn(store, { now: () => times.shift()! });
+      const decision = await verifier.verifyAndConsume(...(await payment(1)), never);
+      expect([decision.verdict.code, decision.verdict.path, decision.verdict.message]).toEqual([
+        'EE_TTL_EXPIRED',
+        '/constraints/ttl',
+        `It could be executed until ${NOW + 239}, and now it is ${NOW + 240}.`,
+      ]);
+      times.push(NOW, Number.NaN);
+      expect((await verifier.verifyAndConsume(...(await payment(1)), never)).verdict.code).toBe(
+        'EE_TTL_EXPIRED',
+      );
+      times.push(NOW, NOW + 239);
+      expect((await verifier.verifyAndConsume(...(await payment(1)), pay)).status).toBe('success');
+    });
+
+    test('because the authorization was used for another envelope', async () => {
+      const store = await opened();
+      const verifier = verifierOn(store);
+      const [one, other] = [
+        envelopeWith({ constraints: { nonce: 1 } }),
+        envelopeWith({ constraints: { nonce: 2 } }),
+      ];
+      await verifier.verifyAndConsume(...(await signedBy2(one, 'same')), pay);
+      const decision = await verifier.verifyAndConsume(...(await signedBy2(other, 'same')), never);
+      expect([decision.verdict.code, decision.verdict.path, decision.verdict.message]).toEqual([
+        'EE_AO_USED',
+        '/payload/jti',
+        'The authorization was used for another envelope.',
+      ]);
+      expect((await verifier.verifyAndConsume(...(await signedBy2(other, 'fresh')), pay)).status).toBe(
+        'success',
+      );
+    });
+
+    test('because the chain of an approval cannot be sealed burns no nonce', async () => {
+      const store = await opened();
+      const verifier = verifierOn(store);
+      const approvals = [
+        { who: 'alice', when: NOW, how: 'human' as const, chain: [{ step: 'consent', share: 1e-7 }] },
+      ];
+      const authorization = await authorize(claimsFor(envelope, { approvals }), [alice, bob]);
+      const decision = await verifier.verifyAndConsume(envelope, authorization, never);
+      expect([decision.verdict.code, decision.verdict.path, decision.verdict.message]).toEqual([
+        'EE_AO_INVALID',
+        '/payload/approvals',
+        'The chain of an approval cannot stand in a capsule.',
+      ]);
+      expect((await verifier.verifyAndConsume(...(await signedBy2(envelope, 'y')), pay)).status).toBe(
+        'success',
+      );
+    });
+  });
+
+  describe('authority', () => {
+    const authorityOf = async (...hows: ('human' | 'policy' | 'escalated')[]) => {
+      const store = await opened();
+      const approvals = hows.map((how, i) => ({
+        ...{ who: ['alice', 'bob', 'carol'][i]!, when: NOW, how },
+        chain: [{ step: 'consent', decision: 'approved', channel: 'passkey' }],
+      }));
+      const authorization = await authorize(claimsFor(envelope, { approvals }), [alice, bob]);
+      const decision = await verifierOn(store).verifyAndConsume(envelope, authorization, pay);
+      expect(decision.status).toBe('success');
+      const [intent, outcome] = await records(store);
+      expect(outcome!.authority).toEqual(intent!.authority);
+      const { createHash } = await import('node:crypto');
+      const digest = createHash('sha256').update(authorization).digest('hex');
+      expect(intent!.authority.chain.at(-1)).toEqual({
+        step: 'envelope',
+        exec_hash: execHash(envelope),
+        authorization: `sha256:${digest}`,
+      });
+      expect(intent!.authority.chain.length).toBe(hows.length + 1);
+      return intent!.authority;
+    };
+
+    test('is what the verified authorization says', async () => {
+      const policy_reference = `policy:${envelope.policy_binding.policy_hash}`;
+      expect(await authorityOf('human', 'policy', 'human')).toMatchObject({
+        ...{ type: 'human_approved', approver: 'alice, carol', policy_reference },
+      });
+      expect(await authorityOf('policy')).toMatchObject({ type: 'policy', approver: null, policy_reference });
+      expect(await authorityOf('human', 'escalated')).toMatchObject({
+        ...{ type: 'escalated', approver: 'bob' },
+        escalation_reason: 'The authorization was escalated to bob.',
+      });
+    });
+  });
+
+  describe('policies', () => {
+    const version = (policy_version: number, policy_effective_at = policyDocument.policy_effective_at) =>
+      JSON.stringify({ ...policyDocument, policy_version, policy_effective_at });
+    const operator = { chain: CHAIN, by: 'operator' };
+
+    test('are published in versions that only go up, and never change', async () => {
+      const store = await opened();
+      for (const low of [3, 2]) {
+        expect(await rejection(publishPolicy(store, version(low), operator))).toEqual([
+          'EE_POLICY_VERSION',
+          '/policy_version',
+          'The policy payments has the version 3 already; a new one has a higher version.',
+        ]);
+      }
+      const { policy, capsule } = await publishPolicy(store, version(5), operator);
+      expect(policy.policy_version).toBe(5);
+      const { policy_id, policy_hash, policy_effective_at } = policy;
+      const [newest, oldest] = await createLedger(store).policies();
+      expect([newest, oldest!.policy_version]).toEqual([
+        { policy_id, policy_version: 5, policy_hash, policy_effective_at, capsule_id: capsule.id },
+        3,
+      ]);
+      expect(await createLedger(store).policyDocument('payments', 5)).toBe(version(5));
+      expect(await createLedger(store).policyDocument('payments', 4)).toBe(null);
+      expect(await verifiedLength(store, CHAIN)).toBe(2);
+    });
+
+    test('two of one version at once are one', async () => {
+      const store = await opened();
+      const results = await Promise.allSettled([1, 2].map(() => publishPolicy(store, version(4), operator)));
+      expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    });
+
+    test('a new version refuses what was approved under the old one, from when it is in effect', async () => {
+      const store = await opened();
+      const verifier = verifierOn(store);
+      await publishPolicy(store, version(4, NOW + 1), operator);
+      expect((await verifier.verifyAndConsume(...(await payment(1)), pay)).status).toBe('success');
+      const later = verifierOn(store, { now: () => NOW + 1 });
+      const drift = await later.verifyAndConsume(...(await payment(2)), never);
+      expect([drift.verdict.code, drift.verdict.path]).toEqual([
+        'EE_POLICY_DRIFT',
+        '/policy_binding/policy_version',
+      ]);
+      // In effect only between the check and the consumption.
+      const times = [NOW, NOW + 1];
+      const meanwhile = verifierOn(store, { now: () => times.shift()! });
+      const late = await meanwhile.verifyAndConsume(...(await payment(2)), never);
+      expect([late.verdict.code, late.verdict.message, late.verdict.steps.at(-1)!.status]).toEqual([
+        'EE_POLICY_DRIFT',
+        'The policy is no longer the one that was bound.',
+        'failed',
+      ]);
+    });
+
+    test('none is a drift, and one that was tampered with cannot be used', async () => {
+      const store = await open({ sealer, tenant: 'no-policy' });
+      onTestFinished(() => store.close());
+      const verdictOf = async () =>
+        (await verifierOn(store).verifyAndConsume(...(await payment(1)), never)).verdict;
+      expect((await verdictOf()).message).toBe('There is no such policy now.');
+      await publishSample(store);
+      const set = (document: string) =>
+        store.transaction(
+          async ({ run }) =>
+            void (await run(
+              'UPDATE envelope_policy SET document = ? WHERE tenant = ?',
+              document,
+              'no-policy',
+            )),
+        );
+      await set('{}');
+      expect((await verdictOf()).code).toBe('EE_POLICY_HASH_DERIVATION_FAILED');
+      await set(policyWith({ velocity: [] }));
+      expect(await verdictOf()).toMatchObject({
+        code: 'EE_POLICY_DRIFT',
+        message: 'The policy is no longer the one that was bound.',
+      });
+    });
+  });
+
+  test('check says the same, and consumes and records nothing', async () => {
+    const store = await opened();
+    const verifier = verifierOn(store);
+    const [text, authorization] = await payment(1);
+    for (let i = 0; i < 2; i++) {
+      const { ok, code, steps } = await verifier.check(text, authorization);
+      expect([ok, code, steps.at(-1)!.status]).toEqual([false, null, 'not reached']);
+    }
+    expect((await verifier.check(text, null)).code).toBe('EE_AO_INVALID');
+    const expected = { expected: '0'.repeat(64) };
+    expect((await verifier.check(text, authorization, expected)).code).toBe('EE_HASH_MISMATCH');
+    expect(await records(store)).toEqual([]);
+  });
+
+  test('a record that cannot be sealed leaves nothing of its effect', async () => {
+    const store = await opened();
+    const kill = { agentId: 'x', reason: 'r', capsuleId: 'k' };
+    const bad = input('bad', { authority: { type: 'policy' } });
+    const results = await Promise.allSettled([
+      store.chain('effects').append(bad, { effect: setKill(kill) }),
+      store.chain('effects').append(input('good'), { effect: setKill({ ...kill, agentId: 'y' }) }),
+    ]);
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+    expect((await store.kills()).map(({ agentId }) => agentId)).toEqual(['y']);
+  });
+}

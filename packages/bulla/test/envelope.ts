@@ -1,0 +1,46 @@
+/** The sample transfer of the core's tests, with a ledger to execute it on. */
+import { authorize, type Envelope, writeEnvelope } from '@bulla/core/envelope';
+import {
+  AUDIENCE,
+  alice,
+  bob,
+  claimsFor,
+  envelopeWith,
+  keys,
+  NOW,
+  policyDocument,
+  policyText,
+} from '../../core/test/envelope.ts';
+import { createVerifier, publishPolicy, type Verifier, type VerifierOptions } from '../src/envelope/index.ts';
+import type { Store } from '../src/store/index.ts';
+
+export * from '../../core/test/envelope.ts';
+
+export const CHAIN = 'payments';
+
+/** A verifier over a store, at the time of the sample, for the people of the sample. */
+export function verifierOn(store: Store, changes: Partial<VerifierOptions> = {}): Verifier {
+  return createVerifier({ store, chain: CHAIN, audience: AUDIENCE, keys, now: () => NOW, ...changes });
+}
+
+export async function publishSample(store: Store, text: string = policyText): Promise<void> {
+  await publishPolicy(store, text, { chain: CHAIN, by: 'operator' });
+}
+
+/** The sample policy with other limits, under its own version. */
+export function policyWith(change: Partial<typeof policyDocument.policy_doc>): string {
+  return JSON.stringify({ ...policyDocument, policy_doc: { ...policyDocument.policy_doc, ...change } });
+}
+
+/** The texts that a caller sends for the n-th payment. */
+export async function payment(
+  nonce: number,
+  changes: Parameters<typeof envelopeWith>[0] = {},
+): Promise<[envelope: string, authorization: string]> {
+  const constraints = { nonce, ...(changes.constraints as object | undefined) };
+  return signedBy2(envelopeWith({ ...changes, constraints }), `ao-${nonce}`);
+}
+
+export async function signedBy2(of: Envelope, jti: string): Promise<[string, string]> {
+  return [writeEnvelope(of), await authorize(claimsFor(of, { jti }), [alice, bob])];
+}
