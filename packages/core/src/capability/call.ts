@@ -13,6 +13,8 @@ import { staticHash } from './static-hash.ts';
 /** A tool that was evaluated and may be called. */
 export interface ToolSpec<Env = never> extends HashedTool {
   readonly policies: readonly SharedPolicy<Env>[];
+  /** All that the gate asks: the policies of the dynamic toolkits that brought the tool, then its own. Not hashed. */
+  readonly gates: readonly SharedPolicy<Env>[];
   readonly opaque: boolean;
   readonly stream: boolean;
   /**
@@ -27,10 +29,15 @@ export interface ToolSpec<Env = never> extends HashedTool {
   ) => Promise<unknown> | AsyncGenerator<unknown, unknown>;
 }
 
-/** The spec of a tool under the hooks of its toolkits. One without such hooks is made once. */
-export function specOf<Env>(tool: Tool<Env>, layers: HookLayers): ToolSpec<Env> {
+/** The spec of a tool under the hooks and policies of its toolkits. One without such is made once. */
+export function specOf<Env>(
+  tool: Tool<Env>,
+  layers: HookLayers,
+  outer: readonly SharedPolicy<Env>[] = [],
+): ToolSpec<Env> {
   const state = stateOf(tool)!;
-  if (layers.length === 0 && state.spec !== undefined) return state.spec as ToolSpec<Env>;
+  const isPlain = layers.length === 0 && outer.length === 0;
+  if (isPlain && state.spec !== undefined) return state.spec as ToolSpec<Env>;
   const { name, description, inputSchema, instructions, policies, opaque, stream } = tool;
   const run = stream ? streamed : called;
   const spec: ToolSpec<Env> = Object.freeze({
@@ -39,13 +46,14 @@ export function specOf<Env>(tool: Tool<Env>, layers: HookLayers): ToolSpec<Env> 
     inputSchema,
     instructions,
     policies,
+    gates: outer.length === 0 ? policies : Object.freeze([...new Set([...outer, ...policies])]),
     opaque,
     stream,
     handler: (ctx: ToolRuntimeContext<Env>, input: unknown, options?: unknown) =>
       run({ tool: tool as Tool<unknown>, layers, ctx, input, options }),
   });
   rememberSpec(spec, state);
-  if (layers.length === 0) state.spec = spec;
+  if (isPlain) state.spec = spec;
   return spec;
 }
 

@@ -78,6 +78,17 @@ describe('policies', () => {
     expect(resolvedPolicies.get(fresh)).toBe(true);
   });
 
+  test('what is known allows only by being true, as an answer does', async () => {
+    const gate = policy('p', () => true);
+    const resolvedPolicies = new Map<SharedPolicy, boolean>([[gate, 'yes' as unknown as boolean]]);
+    const found = await evaluateComposable(
+      make('t', { policies: [gate] }),
+      { env: {} },
+      { resolvedPolicies },
+    );
+    expect([found.tools.size, Object.fromEntries(found.policyResults)]).toEqual([0, { p: false }]);
+  });
+
   test('one that throws denies, whatever it throws; so does every answer but true', async () => {
     const odd: readonly (() => unknown)[] = [
       () => {

@@ -50,6 +50,8 @@ interface Open<Env> {
   readonly members: readonly Composable<Env>[];
   readonly parent: Open<Env> | undefined;
   readonly layers: HookLayers;
+  /** The policies of the dynamic toolkits here and outside, which gate every tool inside. */
+  readonly gates: readonly SharedPolicy<Env>[];
   next: number;
 }
 
@@ -115,18 +117,20 @@ async function walk<Env>(root: Composable<Env>, asking: Asking<Env>): Promise<Tr
       const outer = parent?.layers ?? NO_LAYERS;
       const layers = hooks === undefined ? outer : [...outer, hooks];
       let members: readonly Composable<Env>[] = [];
+      let gates = parent?.gates ?? [];
       if (composable.kind === 'toolkit') {
         members = composable.members;
       } else {
         const { policies } = composable;
         for (const policy of policies)
           if (!resolved.has(policy)) await ask(policy, composable, parent, asking);
+        if (policies.length > 0) gates = [...gates, ...policies];
         // One that is denied is walked as if it had no members.
         if (policies.every((policy) => resolved.get(policy) === true)) {
           members = await createMembers(composable, parent, ctx);
         }
       }
-      const entered: Open<Env> = { composable, members, parent, layers, next: 0 };
+      const entered: Open<Env> = { composable, members, parent, layers, gates, next: 0 };
       open.push(entered);
       checkLevel(open.length, pointer([root.name]));
       trail.push(entered);
@@ -207,7 +211,7 @@ function enabled<Env>(
       const twin = places.get(tool.name);
       if (twin !== undefined) collision(twin, step);
       places.set(tool.name, step);
-      tools.set(tool.name, specOf(tool, parent?.layers ?? NO_LAYERS));
+      tools.set(tool.name, specOf(tool, parent?.layers ?? NO_LAYERS, parent?.gates));
       for (const line of tool.instructions) if (line !== '') texts.push(line);
     } else {
       const { composable, parent } = step;

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { drain, rejection, stub } from '../../test/capability.ts';
 import {
   capturePolicyResults,
+  dynamicToolkit,
   evaluateComposable,
   executeTool,
   gateToolPoliciesAtExecute,
@@ -175,5 +176,35 @@ describe('executeTool', () => {
     for (const spec of tools.values()) {
       expect(await executeTool(spec, { env: { on: false }, resolvedPolicies }, 0)).toBe(spec.name);
     }
+  });
+
+  test('asks the policies of the dynamic toolkits that brought the tool too, those outside first', async () => {
+    const asked: string[] = [];
+    const gate = (id: string, executeBinding: 'live' | 'snapshot' = 'live') =>
+      policy<Env>(
+        id,
+        ({ on }) => {
+          asked.push(id);
+          return on;
+        },
+        { executeBinding },
+      );
+    const one = tool({ name: 't', inputSchema: stub(), policies: [gate('own')], handler: () => 'ran' });
+    const inner = dynamicToolkit({ name: 'in', policies: [gate('inner')], create: () => [one] });
+    const root = dynamicToolkit({
+      name: 'out',
+      policies: [gate('outer'), gate('frozen', 'snapshot')],
+      create: () => [toolkit<Env>([inner], { name: 'kit' })],
+    });
+    const { tools, resolvedPolicies } = await evaluateComposable(root, { env: { on: true } });
+    const spec = tools.get('t')!;
+    expect(spec.policies.map(({ id }) => id)).toEqual(['own']);
+    asked.length = 0;
+    expect(await executeTool(spec, { env: { on: true }, resolvedPolicies }, 0)).toBe('ran');
+    expect(asked).toEqual(['outer', 'inner', 'own']);
+    const off = { env: { on: false }, resolvedPolicies };
+    expect(await rejection(executeTool(spec, off, 0) as Promise<unknown>)).toBe(denied('outer'));
+    const unseen = executeTool(spec, { env: { on: true } }, 0) as Promise<unknown>;
+    expect(await rejection(unseen)).toBe(denied('frozen'));
   });
 });

@@ -6,7 +6,7 @@ import { hasHook, runHooks } from './hooks.ts';
 import { decide, type SharedPolicy } from './policy.ts';
 
 /**
- * Asks the policies of a tool before it is called. One that binds `live` is asked again, now. One that binds its
+ * Asks the policies of a tool, and of the dynamic toolkits that brought it, before it is called. One that binds `live` is asked again, now. One that binds its
  * `snapshot` is looked up by its object in `resolvedPolicies`, else by its id in `policyResults`; what was captured
  * under one id must have allowed throughout. What is not in a snapshot denies, unless it is only a `hint`; then the
  * policy is asked. Throws `CAPABILITY_POLICY_DENIED` and `CAPABILITY_ABORTED`.
@@ -16,7 +16,7 @@ export async function gateToolPoliciesAtExecute<Env>(
   runtime: ToolRuntimeContext<Env>,
 ): Promise<void> {
   throwIfAborted(runtime.abortSignal);
-  for (const policy of spec.policies) {
+  for (const policy of spec.gates) {
     const captured = policy.executeBinding === 'snapshot' ? capturedResult(policy, runtime) : undefined;
     if (captured === true) continue;
     if (captured === false) deny(policy, `Policy denied: ${policy.id}`);

@@ -54,6 +54,7 @@ export {
   diffCapabilityLinks,
   diffPolicyEvaluationSnapshots,
   diffToolRefs,
+  explainCapabilityLinkField,
   explainCapabilityLinkRelationship,
   formatHashShort,
   type PolicyResultsDiff,

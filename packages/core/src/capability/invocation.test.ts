@@ -128,6 +128,11 @@ describe('the allowlist', () => {
     expect(computeInvocationContextHash(context, { allowlist: [] })).toBe(computeInvocationContextHash({}));
   });
 
+  test('is a list of texts and nothing else', () => {
+    for (const wrong of ['subjectId', [1], [undefined], null, { 0: 'subjectId' }])
+      expect(refusal(() => normalized(wrong as never))).toBe('CAPABILITY_ARGUMENT at /allowlist');
+  });
+
   test('names only what the context itself has', () => {
     expect(normalized(['constructor', 'toString', '__proto__'])).toBe('{}');
     const own = JSON.parse('{"__proto__":1,"a":2}');

@@ -14,6 +14,7 @@ export type InvocationContext = Readonly<Record<string, PlainJson>>;
 /**
  * The context of an invocation in the form in which it is hashed (see `copyPlain` for what it throws). The root must
  * be a plain object, else `CAPABILITY_NOT_PLAIN` is thrown: no context is given by giving none, never by a wrong one.
+ * Throws `CAPABILITY_ARGUMENT` for an allowlist that is no list of keys.
  */
 export function normalizeInvocationContextForHash(
   context: unknown,
@@ -25,6 +26,9 @@ export function normalizeInvocationContextForHash(
   }
   const { allowlist } = options;
   if (allowlist === undefined) return copyPlain(context) as InvocationContext;
+  if (!Array.isArray(allowlist) || !allowlist.every((key) => typeof key === 'string')) {
+    throw new BullaError('CAPABILITY_ARGUMENT', 'The allowlist is a list of keys.', { path: '/allowlist' });
+  }
   const allowed = allowlist.filter((key) => Object.hasOwn(context, key));
   return copyPlain(
     dictionary(allowed.map((key) => [key, (context as Record<string, unknown>)[key]])),

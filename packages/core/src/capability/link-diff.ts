@@ -85,6 +85,11 @@ const MEANINGS: readonly (readonly [CapabilityLinkField, string])[] = [
   ['agentName', 'The agent has another name.'],
 ];
 
+/** What it means that two links differ in this field, as a sentence. */
+export function explainCapabilityLinkField(field: CapabilityLinkField): string {
+  return MEANINGS.find(([known]) => known === field)![1];
+}
+
 /** Says in plain sentences how two links stand to each other: all that differs, and what it follows from. */
 export function explainCapabilityLinkRelationship(first: CapabilityLink, second: CapabilityLink): string {
   const changed = new Set(diffCapabilityLinks(first, second).changed.map(({ field }) => field));

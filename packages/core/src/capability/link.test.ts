@@ -10,6 +10,7 @@ import {
   diffPolicyEvaluationSnapshots,
   diffToolRefs,
   evaluateRegisteredAgentAffordances,
+  explainCapabilityLinkField,
   explainCapabilityLinkRelationship,
   formatHashShort,
   policy,
@@ -78,6 +79,11 @@ describe('a link', () => {
     expect(make([...toolRefs, toolRefs[0]])).toBe('CAPABILITY_TOOL_REFS at /toolRefs/2');
     expect(make([{ toolKey: 'x', toolHash: 'F'.repeat(64) }])).toBe('CAPABILITY_TOOL_REFS at /toolRefs/0');
     expect(make([{ toolKey: '', toolHash: 'f'.repeat(64) }])).toBe('CAPABILITY_TOOL_REFS at /toolRefs/0');
+    expect(make([toolRefs[0], null])).toBe('CAPABILITY_TOOL_REFS at /toolRefs/1');
+    expect(make(undefined)).toBe('CAPABILITY_TOOL_REFS at /toolRefs');
+    const text = (instructionsHash: string) =>
+      refusal(() => createCapabilityLink({ agent, toolRefs, instructionsHash }));
+    expect(text('Be brief.')).toBe('CAPABILITY_ARGUMENT at /instructionsHash');
   });
 
   test('under khora-icu sorts and hashes as the released package does', async () => {
@@ -87,6 +93,11 @@ describe('a link', () => {
     expect(link.profile).toBe('khora-icu');
     expect(link.toolRefs.map(({ toolKey }) => toolKey)).toEqual(['echo', 'Report']);
   });
+});
+
+test('each field of a link can say what its change means', () => {
+  expect(explainCapabilityLinkField('runtimeHash')).toBe('The enabled tools differ.');
+  expect(explainCapabilityLinkField('invocationHash')).toBe('They are bound to different contexts.');
 });
 
 const hash = (digit: string) => digit.repeat(64);

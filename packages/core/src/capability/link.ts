@@ -42,12 +42,16 @@ export interface CapabilityLinkOptions {
 
 /**
  * Makes a link. Throws `CAPABILITY_TOOL_REFS` when the `toolRefs` are malformed, repeat a name, or do not hash to
- * `runtimeHash`, and what `normalizeInvocationContextForHash` throws for the context.
+ * `runtimeHash`, `CAPABILITY_ARGUMENT` for an `instructionsHash` that is none, and what `normalizeInvocationContextForHash` throws for the context.
  */
 export function createCapabilityLink(options: CapabilityLinkOptions): CapabilityLink {
   const { agent, toolRefs, instructionsHash, invocationContext, invocationContextAllowlist } = options;
   const { profile, schemaSource } = agent.hashing;
   const runtimeHash = checkToolRefs(toolRefs, options.runtimeHash, profile);
+  if (instructionsHash !== undefined && !isHash(instructionsHash)) {
+    const why = 'The hash of the instructions is 64 lower-case hex digits.';
+    throw new BullaError('CAPABILITY_ARGUMENT', why, { path: '/instructionsHash' });
+  }
   const { tools } = runtimeCapabilityCanonicalPayload(toolRefs, { profile });
   const invocationHash =
     invocationContext === undefined
@@ -69,7 +73,9 @@ export function checkToolRefs(
   profile: CapabilityProfile,
 ): string {
   const names = new Set<string>();
-  for (const [place, { toolKey, toolHash }] of toolRefs.entries()) {
+  if (!Array.isArray(toolRefs)) wrong('The tool refs are a list.', ['toolRefs']);
+  for (const [place, ref] of toolRefs.entries()) {
+    const { toolKey, toolHash } = (ref ?? {}) as Partial<ToolRef>;
     if (typeof toolKey !== 'string' || toolKey === '' || !isHash(toolHash))
       wrong('A tool ref has a name and a hash of 64 lower-case hex digits.', ['toolRefs', place]);
     if (names.has(toolKey))

@@ -91,7 +91,7 @@ export async function decide<Env>(
 /** What was said under each id. Where several policies share one, all of them must have allowed. */
 export function resultsById(resolved: ReadonlyMap<SharedPolicy, boolean>): Map<string, boolean> {
   const results = new Map<string, boolean>();
-  for (const [{ id }, ok] of resolved) results.set(id, ok && results.get(id) !== false);
+  for (const [{ id }, ok] of resolved) results.set(id, ok === true && results.get(id) !== false);
   return results;
 }
 

@@ -1,0 +1,36 @@
+/**
+ * What agents could do, kept: registered agents, capability links, envelopes, and sessions whose every turn is bound
+ * to the link of what the agent could do in it. Errors are `BullaError` with a code that starts with `REGISTRY_` or
+ * `SESSION_`; what core and the store throw keeps its own.
+ */
+export { SessionOutcomeLostError, type TurnTool } from './call.ts';
+export type { ContextSource } from './context.ts';
+export type { Transition, TurnRecord } from './history.ts';
+export type {
+  ContextEvent,
+  ErrorEvent,
+  OnHookError,
+  RanEvent,
+  RunEvent,
+  SessionHookFailure,
+  SessionHooks,
+  TurnEvent,
+} from './hooks.ts';
+export {
+  createSessionHost,
+  type Session,
+  type SessionHost,
+  type SessionHostOptions,
+  type SessionOptions,
+} from './host.ts';
+export type { Loss } from './record.ts';
+export {
+  createRegistry,
+  type Registry,
+  type RegistryOptions,
+  type StoredEnvelope,
+  type StoredLink,
+} from './registry.ts';
+export type { AgentRecord } from './rows.ts';
+export type { SessionRecord } from './sessions.ts';
+export type { Turn, TurnOptions } from './turn.ts';

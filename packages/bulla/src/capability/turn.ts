@@ -1,0 +1,264 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type Affordances,
+  AGENT_SNAPSHOT_ENVELOPE_VERSION,
+  type AgentSnapshotEnvelope,
+  type CapabilityLink,
+  captureAgentRuntimeSnapshot,
+  computeFullCapabilityLink,
+  type Disabled,
+  explainCapabilityLinkRelationship,
+  type RegisteredAgent,
+  type RuntimeToolAugments,
+  type ToolkitContext,
+  type ToolPipelineHooks,
+} from '@bulla/core/capability';
+import type { SealedCapsule } from '@bulla/core/capsule';
+import { BullaError } from '@bulla/core/error';
+import type { Store } from '../store/index.ts';
+import { isAbort, throwIfAborted, untilAborted } from './abort.ts';
+import { Calls, isStream, SessionOutcomeLostError, type TurnTool } from './call.ts';
+import { type ContextSource, mergeContexts } from './context.ts';
+import { type OnHookError, type RunEvent, runSessionHooks, type SessionHooks } from './hooks.ts';
+import { type Kept, keepEnvelope, keepLink } from './kept.ts';
+import { failed, type Loss, type Stage, TurnRecorder, turnEvidence } from './record.ts';
+import type { AgentRecord } from './rows.ts';
+import { type Begun, beginTurn, type SessionRecord } from './sessions.ts';
+
+export interface TurnOptions {
+  /** Wins over the contexts of the agent, the host and the session. */
+  readonly context?: ContextSource;
+  /** What this turn is bound to; it becomes the invocation hash. */
+  readonly invocationContext?: unknown;
+  readonly runtimeToolAugments?: RuntimeToolAugments;
+  readonly hooks?: SessionHooks;
+  readonly signal?: AbortSignal;
+  /** A W3C trace id, or the request's id. */
+  readonly correlationId?: string;
+}
+
+/** One turn, in which tools can be called. */
+export interface Turn<Env> {
+  readonly sessionId: string;
+  /** Counted from 1 in the session, whoever runs its turns. */
+  readonly number: number;
+  /** The capsule with which the turn began; it is durable. */
+  readonly capsule: SealedCapsule;
+  readonly link: CapabilityLink;
+  readonly linkHash: string;
+  /** How the link stands to that of the turn before; null in the first turn. */
+  readonly relation: string | null;
+  /** The text for the model. */
+  readonly instructions: string;
+  readonly tools: readonly TurnTool[];
+  readonly disabled: readonly Disabled[];
+  readonly context: Env;
+  readonly signal: AbortSignal | undefined;
+  /**
+   * Calls a tool. Its policies are asked, the intent is durable before it runs, and the outcome before this resolves.
+   * The arguments are JSON. A tool that streams gives its stream.
+   *
+   * Rejects, before anything was done, with `SESSION_TOOL_UNKNOWN`, `SESSION_TOOL_DISABLED`, `SESSION_TURN_OVER`,
+   * `CAPABILITY_POLICY_DENIED`, `KILLED`, with `VALUE_…` for arguments that are not JSON, and with whatever keeps the
+   * intent from being stored; with what the tool throws, unchanged; and with `SESSION_OUTCOME_LOST`, whose `result` is
+   * what the tool gave.
+   */
+  call(name: string, input?: unknown, options?: unknown): Promise<unknown>;
+  /** The same for a tool that streams: it starts when it is first read. Another gives its output as the end of none. */
+  stream(name: string, input?: unknown, options?: unknown): AsyncGenerator<unknown, unknown>;
+}
+
+/** What the turns of a session share. */
+export interface TurnSetting<Env> {
+  readonly store: Store;
+  readonly agent: RegisteredAgent<Env>;
+  readonly record: AgentRecord;
+  readonly session: SessionRecord;
+  /** Those of the agent, the host and the session. */
+  readonly contexts: readonly (ContextSource | undefined)[];
+  readonly layers: readonly (SessionHooks | undefined)[];
+  readonly pipelineHooks: ToolPipelineHooks | undefined;
+  readonly allowlist: readonly string[] | undefined;
+  readonly keepEnvelopes: boolean;
+  readonly recordPayloads: boolean;
+  readonly signal: AbortSignal | undefined;
+  readonly onHookError: OnHookError;
+  readonly onLoss: (loss: Loss) => void;
+}
+
+/** A turn that has begun. */
+interface Started<Env> {
+  readonly turn: Turn<Env>;
+  readonly calls: Calls<Env>;
+  readonly event: RunEvent;
+}
+
+/** Runs one turn; see `Session.turn`. */
+export async function runTurn<Env, T>(
+  setting: TurnSetting<Env>,
+  options: TurnOptions,
+  run: (turn: Turn<Env>) => T | Promise<T>,
+): Promise<T> {
+  const { store, session, agent, record } = setting;
+  const signal = anyOf(setting.signal, options.signal);
+  const layers = [...setting.layers, options.hooks];
+  const about = { sessionId: session.id, agentId: session.agentId };
+  const tell = <Name extends keyof SessionHooks>(
+    hook: Name,
+    event: Parameters<NonNullable<SessionHooks[Name]>>[0],
+    until?: AbortSignal,
+  ) => runSessionHooks(layers, hook, event, setting.onHookError, until);
+  const recorder = new TurnRecorder(
+    {
+      chain: store.chain(session.chain),
+      ...about,
+      correlationId: options.correlationId ?? null,
+      recordPayloads: setting.recordPayloads,
+      onLoss: setting.onLoss,
+    },
+    record.id,
+    agent.staticHash,
+  );
+
+  const begin = async (): Promise<Started<Env>> => {
+    let stage: Stage = 'turn';
+    try {
+      throwIfAborted(signal);
+      await tell('onStart', about, signal);
+      await tell('onBeforeContext', about, signal);
+      const context = await untilAborted(signal, mergeContexts([...setting.contexts, options.context]));
+      await tell('onAfterContext', { ...about, context }, signal);
+      stage = 'kill';
+      await store.assertMayAct(session.agentId);
+      stage = 'evaluate';
+      const ctx = contextOf(setting, context as Env, signal);
+      const evaluated = await evaluate(setting, ctx, options);
+      stage = 'turn';
+      return await start(setting, recorder, ctx, evaluated);
+    } catch (error) {
+      // A store that failed may have written the intent all the same: nothing more is said of it.
+      const silent = isAbort(error, signal) || (error instanceof BullaError && /^STORE_/.test(error.code));
+      if (!silent) await recorder.refuse(stage, error);
+      throw error;
+    }
+  };
+
+  try {
+    const { turn, calls, event } = await begin();
+    const started = performance.now();
+    const end = (status: 'success' | 'failure', error: string | null) => {
+      calls.close();
+      const durationMs = Math.round(performance.now() - started);
+      return recorder.end({ status, error, durationMs, metrics: calls.counts });
+    };
+    let result: T;
+    try {
+      await tell('onBeforeRun', event, signal);
+      throwIfAborted(signal);
+      result = await untilAborted(signal, (async () => run(turn))());
+    } catch (error) {
+      await end('failure', failed(error)).catch((lost: unknown) => recorder.lost(lost, turn.capsule));
+      throw error;
+    }
+    try {
+      await end('success', null);
+    } catch (error) {
+      recorder.lost(error, turn.capsule);
+      throw new SessionOutcomeLostError(result, error);
+    }
+    await tell('onAfterRun', { ...event, result });
+    return result;
+  } catch (error) {
+    await tell('onError', { ...about, error });
+    throw error;
+  }
+}
+
+/** What the agent can do in this turn, and the link that says so. */
+interface Evaluated<Env> {
+  readonly found: Affordances<Env>;
+  readonly link: Kept<CapabilityLink>;
+  readonly envelope: Kept<AgentSnapshotEnvelope> | null;
+}
+
+async function evaluate<Env>(
+  setting: TurnSetting<Env>,
+  ctx: ToolkitContext<Env>,
+  { invocationContext, runtimeToolAugments }: TurnOptions,
+): Promise<Evaluated<Env>> {
+  const { agent, allowlist, record } = setting;
+  const options = {
+    agent,
+    ctx,
+    invocationContext,
+    invocationContextAllowlist: allowlist,
+    runtimeToolAugments,
+  };
+  if (!setting.keepEnvelopes) {
+    const found = await computeFullCapabilityLink(options);
+    return { found, link: keepLink(found.link), envelope: null };
+  }
+  // The context of an invocation is a payload: its hash is kept, and it is shown only so that it can be checked.
+  const found = await captureAgentRuntimeSnapshot({ ...options, omitInvocationContext: true });
+  const envelope: AgentSnapshotEnvelope = {
+    schemaVersion: AGENT_SNAPSHOT_ENVELOPE_VERSION,
+    static: record.definition,
+    runtime: found.runtime,
+  };
+  return {
+    found,
+    link: keepLink(found.link),
+    envelope: keepEnvelope(envelope, { invocationContext, allowlist }),
+  };
+}
+
+function contextOf<Env>(
+  { agent, pipelineHooks, onHookError }: TurnSetting<Env>,
+  env: Env,
+  signal: AbortSignal | undefined,
+): ToolkitContext<Env> {
+  const { agentId, name } = agent;
+  return { env, agentId, agentName: name, abortSignal: signal, pipelineHooks, onHookError };
+}
+
+/** The turn gets its number and its capsule. Rejects as `Chain.append` and `beginTurn` do. */
+async function start<Env>(
+  { store, record, session }: TurnSetting<Env>,
+  recorder: TurnRecorder,
+  ctx: ToolkitContext<Env>,
+  { found, link, envelope }: Evaluated<Env>,
+): Promise<Started<Env>> {
+  const capsuleId = randomUUID();
+  const envelopeHash = envelope?.hash ?? null;
+  const evidence = turnEvidence({ agent: record.id, linkHash: link.hash, link: link.value, envelopeHash });
+  let place: Begun | undefined;
+  const effect = beginTurn({ session, agent: record.id, link, envelope, capsuleId }, (begun) => {
+    place = begun;
+  });
+  const capsule = await recorder.begin(capsuleId, evidence, effect);
+  const { number, before } = place!;
+  const relation = before === null ? null : explainCapabilityLinkRelationship(before.value, link.value);
+  const { instructions, disabled, resolvedPolicies } = found;
+  const runtime = { ...ctx, resolvedPolicies, now: () => performance.now() };
+  const calls = new Calls({ store, recorder, found, link: link.value, runtime });
+  const turn: Turn<Env> = {
+    ...{ sessionId: session.id, number, capsule, link: link.value, linkHash: link.hash, relation },
+    ...{ instructions, disabled, tools: calls.tools, context: ctx.env, signal: ctx.abortSignal },
+    call: (name, input, options) => calls.call(name, input, options),
+    async *stream(name, input, options) {
+      const output = await calls.call(name, input, options);
+      return isStream(output) ? yield* output : output;
+    },
+  };
+  const event: RunEvent = {
+    ...{ sessionId: session.id, agentId: session.agentId, turn: number, capsuleId },
+    ...{ linkHash: link.hash, link: link.value, relation },
+    context: ctx.env as RunEvent['context'],
+  };
+  return { turn, calls, event };
+}
+
+function anyOf(...signals: readonly (AbortSignal | undefined)[]): AbortSignal | undefined {
+  const given = signals.filter((signal) => signal !== undefined);
+  return given.length > 1 ? AbortSignal.any(given) : given[0];
+}
