@@ -592,7 +592,7 @@ describe('hostile schemas', () => {
 
   test('more alternatives than can be told one by one', () => {
     const many = (shift: number) => ({
-      anyOf: Array.from({ length: 12_000 }, (_, i) => ({ const: i + shift })),
+      anyOf: Array.from({ length: 12_000 }, (_, i) => ({ const: 2 * i + shift })),
     });
     const { relation, changes } = compare(many(0), many(1));
     expect(relation).toBe('unknown');

@@ -1,9 +1,11 @@
-import type { JsonValue } from '../json/index.ts';
+import { type JsonNumber, type JsonValue, sameValue } from '../json/index.ts';
 import { schemaChanges } from './changes.ts';
-import { type Formats, remoteReferences, SchemaDocument } from './document.ts';
+import { cutDown } from './cut-down.ts';
+import { numberKey } from './decimal.ts';
+import { type Formats, SchemaDocument } from './document.ts';
 import { Prover } from './prover.ts';
 import type { ChangeKind, SchemaChange } from './sentence.ts';
-import { valueKey } from './value.ts';
+import { Budget } from './steps.ts';
 import { witness } from './witness.ts';
 
 /**
@@ -48,18 +50,30 @@ export function compareSchemas(
   after: JsonValue,
   options: CompareOptions = {},
 ): SchemaComparison {
-  const remote = [...remoteReferences(before), ...remoteReferences(after)].length > 0;
-  if (!remote && valueKey(before) === valueKey(after)) return { relation: 'same', changes: [] };
-  const old = new SchemaDocument('b', before, options.formats).root;
-  const now = new SchemaDocument('a', after, options.formats).root;
+  const documents = [
+    new SchemaDocument('b', before, options.formats),
+    new SchemaDocument('a', after, options.formats),
+  ] as const;
+  const remote = documents.some((document) => document.remote.length > 0);
+  if (!remote && sameValue(before, after, sameNumber)) return { relation: 'same', changes: [] };
+  const refers = documents.some((document) => document.references.size > 0);
+  const [was, is] = cutDown(before, after, refers);
+  const old = was === before ? documents[0].root : new SchemaDocument('b', was, options.formats).root;
+  const now = is === after ? documents[1].root : new SchemaDocument('a', is, options.formats).root;
   const steps = options.maxSteps ?? 50_000;
   const changes = schemaChanges(old, now, steps);
   const doubtful: readonly ChangeKind[] = ['unknown-keyword-changed', 'too-many'];
   if (changes.some(({ kind }) => doubtful.includes(kind))) return { relation: 'unknown', changes };
-  const keeps = new Prover(steps).proves([old], [now]);
-  const adds = !new Prover(steps).proves([now], [old]);
-  const refused = keeps ? undefined : witness(new Prover(steps / 4), [old], [now]);
-  const admitted = adds ? witness(new Prover(steps / 4), [now], [old]) : undefined;
+  // One prover, which knows what it has proven; but each question has steps of its own.
+  const prover = new Prover(steps);
+  const asked = (share: number) => {
+    prover.budget = new Budget(steps / share);
+    return prover;
+  };
+  const keeps = asked(1).proves([old], [now]);
+  const adds = !asked(1).proves([now], [old]);
+  const refused = keeps ? undefined : witness(asked(4), [old], [now]);
+  const admitted = adds ? witness(asked(4), [now], [old]) : undefined;
   return {
     relation: relationOf(keeps, adds, refused, admitted),
     changes,
@@ -77,4 +91,8 @@ function relationOf(
   if (keeps) return adds ? 'accepts-more' : 'same';
   if (!adds) return 'accepts-less';
   return refused !== undefined && admitted !== undefined ? 'both' : 'unknown';
+}
+
+function sameNumber(a: JsonNumber, b: JsonNumber): boolean {
+  return numberKey(a.lexeme) === numberKey(b.lexeme);
 }

@@ -53,6 +53,9 @@ export class SchemaDocument {
   readonly #parts = new Map<JsonValue, Part>();
   readonly #types = new Map<string, Part>();
   readonly #negations = new Map<Part, Part>();
+  /** The references in it, each once, and those of them that lead out of it. */
+  readonly references: ReadonlySet<string>;
+  readonly remote: readonly string[];
   readonly #anchors: ReadonlyMap<string, JsonValue | undefined>;
   readonly #embedded: boolean;
   readonly #id: string | undefined;
@@ -61,7 +64,9 @@ export class SchemaDocument {
     this.name = name;
     this.formats = formats;
     this.dialect = dialectOf(schema);
-    const { anchors, ids } = landmarks(schema);
+    const { anchors, ids, references } = landmarks(schema);
+    this.references = references;
+    this.remote = remoteOnes(ids, references);
     this.#anchors = anchors;
     const id = schema instanceof JsonObject ? schema.get('$id') : undefined;
     this.#id = typeof id === 'string' && !id.startsWith('#') ? withoutFragment(id) : undefined;
@@ -171,22 +176,27 @@ export function* schemaObjects(schema: JsonValue): Generator<JsonObject> {
   }
 }
 
-/** The names that references can aim at; one that stands twice leads nowhere. */
+/** The references, and the names that they can aim at; one that stands twice leads nowhere. */
 function landmarks(schema: JsonValue) {
   const anchors = new Map<string, JsonValue | undefined>();
   const ids: string[] = [];
+  const references = new Set<string>();
   const mark = (name: string, node: JsonObject) => anchors.set(name, anchors.has(name) ? undefined : node);
   for (const node of schemaObjects(schema)) {
-    for (const keyword of ['$anchor', '$dynamicAnchor']) {
-      const name = node.get(keyword);
-      if (typeof name === 'string') mark(name, node);
+    for (let i = 0; i < node.keys.length; i++) {
+      const keyword = node.keys[i]!;
+      const value = node.values[i]!;
+      if (keyword.charCodeAt(0) !== DOLLAR || typeof value !== 'string') continue;
+      if (keyword === '$anchor' || keyword === '$dynamicAnchor') mark(value, node);
+      else if (keyword === '$ref' || keyword === '$dynamicRef' || keyword === '$recursiveRef')
+        references.add(value);
+      else if (keyword === '$id' && value.startsWith('#')) mark(value.slice(1), node);
+      else if (keyword === '$id') ids.push(value);
     }
-    const id = node.get('$id');
-    if (typeof id === 'string' && id.startsWith('#')) mark(id.slice(1), node);
-    else if (typeof id === 'string') ids.push(id);
   }
-  return { anchors, ids };
+  return { anchors, ids, references };
 }
+const DOLLAR = 36;
 
 /**
  * The references of a schema that lead out of it, sorted, each once: to the network, to a file, to anything that is
@@ -194,14 +204,13 @@ function landmarks(schema: JsonValue) {
  * that moment; nothing here ever fetches it.
  */
 export function remoteReferences(schema: JsonValue): string[] {
-  const ids = new Set(landmarks(schema).ids.map(withoutFragment));
-  const remote = new Set<string>();
-  for (const node of schemaObjects(schema)) {
-    for (const keyword of ['$ref', '$dynamicRef', '$recursiveRef']) {
-      const reference = node.get(keyword);
-      if (typeof reference !== 'string' || reference === '' || reference.startsWith('#')) continue;
-      if (!ids.has(withoutFragment(reference))) remote.add(reference);
-    }
-  }
-  return [...remote].sort();
+  const { ids, references } = landmarks(schema);
+  return remoteOnes(ids, references);
+}
+
+function remoteOnes(ids: readonly string[], references: ReadonlySet<string>): string[] {
+  const known = new Set(ids.map(withoutFragment));
+  return [...references]
+    .filter((text) => text !== '' && !text.startsWith('#') && !known.has(withoutFragment(text)))
+    .sort();
 }

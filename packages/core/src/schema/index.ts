@@ -6,4 +6,12 @@ export {
   type SchemaRelation,
 } from './compare.ts';
 export { remoteReferences } from './document.ts';
+export {
+  DIALECT_2020_12,
+  PatternBudget,
+  type SchemaFault,
+  type SchemaFaultKind,
+  schemaFaults,
+} from './faults.ts';
+export { KEYWORD_FORMS, type KeywordForm } from './keyword-forms.ts';
 export type { ChangeKind, Direction, SchemaChange } from './sentence.ts';

@@ -1,4 +1,4 @@
-import { JsonObject, type JsonValue } from '../json/index.ts';
+import { JsonObject, type JsonValue, sameValue } from '../json/index.ts';
 import type { Part } from './document.ts';
 import { atName, type Place, ROOT } from './place.ts';
 import type { Parts } from './prover.ts';
@@ -211,6 +211,7 @@ export class Walk {
   }
 
   descend(before: Part, after: Part, place: Place, effect: Effect = 'plain', annotations = true): void {
+    if (isSameHere(before, after)) return;
     this.#inner.push({ before, after, place, effect, annotations });
   }
 
@@ -249,6 +250,14 @@ export class Walk {
   named(keyword: string, name: string): Place {
     return atName(this.pair.place, keyword, name);
   }
+}
+
+/** Whether there is nothing to tell of a pair: the same words, in the same dialect, that refer to nothing elsewhere. */
+function isSameHere(before: Part, after: Part): boolean {
+  const [old, now] = [before.document, after.document];
+  if (old.dialect !== now.dialect || old.references.size + now.references.size > 0) return false;
+  // Not further than this, or a deep schema would be read again at each of its levels.
+  return sameValue(before.node, after.node, undefined, 100);
 }
 
 /** Where a pair was met before. Schemas that are just true or false have no identity, so their place counts. */

@@ -19,8 +19,10 @@ const MAX_ITEMS = 12;
 export function witness(prover: Prover, left: Parts, right: Parts): JsonValue | undefined {
   const search: Search = { prover, made: new Map() };
   for (const depth of DEPTHS) {
-    for (const value of [...candidates(search, left, depth), ...candidates(search, right, depth)]) {
-      if (prover.accepts(right, value) === false && prover.accepts(left, value) === true) return value;
+    for (const parts of [left, right]) {
+      for (const value of candidates(search, parts, depth)) {
+        if (prover.accepts(right, value) === false && prover.accepts(left, value) === true) return value;
+      }
     }
   }
   return undefined;

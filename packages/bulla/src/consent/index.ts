@@ -1,0 +1,18 @@
+/**
+ * Consent over a store: what people allow agents to do, decided by `@bulla/core/consent`, kept in rows that every
+ * process of the store sees, and sealed into a chain.
+ */
+export type { About } from './capsules.ts';
+export {
+  type Call,
+  type Consent,
+  type ConsentOptions,
+  createConsent,
+  type ListedGrant,
+  type Request,
+  type Said,
+  type Shown,
+} from './consent.ts';
+export { installationId, type Operator, readOperator } from './operator.ts';
+export type { Pair } from './rows.ts';
+export type { Decided } from './runner.ts';

@@ -1,0 +1,169 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import {
+  AGENT,
+  CHAIN,
+  calling,
+  consentOn,
+  grant,
+  manifestText,
+  PAIR,
+  passkey,
+  push,
+  USER,
+} from '../../test/consent.ts';
+import { consentSuite } from '../../test/consent-suite.ts';
+import { manifestSuite } from '../../test/manifest-suite.ts';
+import { hasPostgres, type Postgres, startPostgres } from '../../test/postgres.ts';
+import { type Started, startWorker } from '../../test/processes.ts';
+import { sealer, verifiedLength } from '../../test/store-suite.ts';
+import { createManifests } from '../manifest/index.ts';
+import { openStore, type Store } from '../store/index.ts';
+
+const PROCESSES = 5;
+const PATCHES = 100;
+
+function processes(urlOf: (name: string, folder: string) => string): void {
+  let folder = '';
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'bulla-consent-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const prepared = async (name: string) => {
+    const url = urlOf(name, folder);
+    const store = await openStore({ url, create: true, sealer });
+    await push(store);
+    await grant(consentOn(store));
+    return { url, store, file: join(folder, `${name}.go`) };
+  };
+  const ready = async (workers: readonly Started[]) => {
+    while (workers.some((worker) => worker.output().length === 0 && worker.exitCode === null))
+      await new Promise((resolve) => setTimeout(resolve, 10));
+  };
+  /** Starts workers, gives them the file when all are ready, and gives what each of them said. */
+  const together = async (args: readonly string[], file: string, text: string, count = PROCESSES) => {
+    const workers = Array.from({ length: count }, () => startWorker('consent-worker.ts', args));
+    await ready(workers);
+    writeFileSync(file, text);
+    expect(await Promise.all(workers.map((worker) => worker.done))).toEqual(new Array(count).fill(0));
+    return workers.flatMap((worker) => worker.output().slice(1));
+  };
+
+  test('100 manifests at once from 5 processes are 100 versions in a row, none lost', async () => {
+    const { url, store, file } = await prepared('push');
+    const said = await together([url, file, 'push', `${PATCHES / PROCESSES}`], file, '');
+    const numbers = said.map(Number).toSorted((a, b) => a - b);
+    expect(numbers).toEqual(Array.from({ length: PATCHES }, (_, i) => i + 2));
+    const versions = await createManifests(store).versions(AGENT);
+    expect(versions.map(({ version }) => version)).toEqual([1, ...numbers]);
+    // Each content was sent once by each process, and none took the place of another.
+    const counts = Map.groupBy(versions.slice(1), ({ hash }) => hash);
+    expect([...counts.values()].map((list) => list.length)).toEqual(
+      new Array(PATCHES / PROCESSES).fill(PROCESSES),
+    );
+    expect((await createManifests(store).current(AGENT))!.version).toBe(PATCHES + 1);
+    await verifiedLength(store, CHAIN);
+    await store.close();
+  });
+
+  test('5 processes answer one question, and start one call: one of them each', async () => {
+    const { url, store, file } = await prepared('answer');
+    const consent = consentOn(store);
+    const prompt = (await consent.call(calling('read_file'))).prompt!;
+    const waiting = consent.waitFor(prompt.id);
+    const answers = await together([url, file, 'answer'], file, JSON.stringify(prompt));
+    expect(answers.toSorted()).toEqual([...new Array(PROCESSES - 1).fill('CONSENT_ANSWERED'), 'allowed']);
+    const decision = await waiting;
+    expect(decision.by).toBe('medium-allowed-once');
+    const go = `${file}.start`;
+    const starts = await together([url, go, 'start'], go, JSON.stringify(decision));
+    expect(starts.toSorted()).toEqual([...new Array(PROCESSES - 1).fill('CONSENT_SPENT'), 'running']);
+    await store.close();
+  });
+
+  test('a revocation stops processes that call all the time, at once', async () => {
+    const { url, store } = await prepared('revoke');
+    const workers = [0, 1].map(() => startWorker('consent-worker.ts', [url, '', 'calls'], 'ignore'));
+    await ready(workers);
+    while (workers.some((worker) => worker.output().length < 3 && worker.exitCode === null))
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    const consent = consentOn(store);
+    await consent.revoke(PAIR, ['notification:send'], { who: USER, channel: passkey });
+    const sealedAt = (await store.chain(CHAIN).head()).length;
+    expect(await Promise.all(workers.map((worker) => worker.done))).toEqual([0, 0]);
+    const later: {
+      outcome: { status: string };
+      context: { environment: { bulla: { consent: { stage: string } } } };
+    }[] = [];
+    for await (const { data } of store.chain(CHAIN).records(sealedAt)) later.push(JSON.parse(data));
+    const stages = later.map(({ context }) => context.environment.bulla.consent.stage);
+    expect(stages.filter((stage) => stage === 'allowed' || stage === 'running')).toEqual([]);
+    await verifiedLength(store, CHAIN);
+    await store.close();
+  });
+
+  test('processes that are killed at any moment leave no call allowed without its capsule', async () => {
+    const { url, store } = await prepared('killed');
+    for (let round = 0; round < 3 * inject('soak'); round++) {
+      const workers = [0, 1].map(() => startWorker('consent-worker.ts', [url, '', 'calls']));
+      await ready(workers);
+      await new Promise((resolve) => setTimeout(resolve, 50 + Math.random() * 150));
+      for (const worker of workers) worker.kill('SIGKILL');
+      await Promise.all(workers.map((worker) => worker.done));
+      await expectSealed(
+        store,
+        workers.flatMap((worker) => worker.output().slice(1)),
+      );
+    }
+    await verifiedLength(store, CHAIN);
+    await store.close();
+  });
+}
+
+/** Every decision has the capsule that tells of it as it is, and every call that was begun is among them. */
+async function expectSealed(store: Store, begun: readonly string[]): Promise<void> {
+  const capsules = new Map<string, string>();
+  for await (const { data } of store.chain(CHAIN).records()) {
+    const { id, context } = JSON.parse(data);
+    capsules.set(id, context.environment.bulla.consent?.stage);
+  }
+  const rows = await store.reading.all<{ id: string; data: string; capsule_id: string }>(
+    'SELECT id, data, capsule_id FROM consent_matter',
+  );
+  for (const { data, capsule_id } of rows) expect(capsules.get(capsule_id)).toBe(JSON.parse(data).stage);
+  const ids = new Set(rows.map(({ id }) => id));
+  expect(begun.filter((id) => !ids.has(id))).toEqual([]);
+}
+
+describe('SQLite', () => {
+  processes((name, folder) => join(folder, `${name}.db`));
+});
+
+describe.skipIf(!hasPostgres)('PostgreSQL', () => {
+  let server: Postgres;
+  let suite = '';
+  beforeAll(async () => {
+    server = await startPostgres();
+    suite = server.database('suite');
+  }, 60_000);
+  afterAll(() => server.stop());
+
+  manifestSuite((options) => openStore({ url: suite, create: true, ...options }));
+  consentSuite((options) => openStore({ url: suite, create: true, ...options }));
+  processes((name) => server.database(name));
+
+  test('100 manifests at once over 16 connections and 4 chains are 100 versions in a row', async () => {
+    const store = await openStore({ url: server.database('chains'), create: true, sealer });
+    const pushed = await Promise.all(
+      Array.from({ length: PATCHES }, (_, i) =>
+        createManifests(store).push(AGENT, manifestText(), { by: 'operator', chain: `chain-${i % 4}` }),
+      ),
+    );
+    expect(pushed.map(({ version }) => version).toSorted((a, b) => a - b)).toEqual(
+      Array.from({ length: PATCHES }, (_, i) => i + 1),
+    );
+    await store.close();
+  });
+});

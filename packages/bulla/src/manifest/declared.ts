@@ -1,0 +1,33 @@
+import { digest } from '@bulla/core/canon';
+import type { DeclaredScope, Tool } from '@bulla/core/consent';
+import type { JsonObject } from '@bulla/core/json';
+import type { Manifest, Sensitivity } from '@bulla/core/manifest';
+
+/**
+ * The digest of a tool's definition: `sha256:` and SHA-256 of its RFC 8785 form, of the whole object as the manifest
+ * has it. Whoever calls a tool names it, so that no call runs under another definition than the one a person saw.
+ */
+export function toolDigest(definition: JsonObject): string {
+  return `sha256:${digest(definition, 'jcs')}`;
+}
+
+/** What a manifest declares, as consent needs it. */
+export function declaredOf({ document, tools, permission_scopes }: Manifest): {
+  readonly scopes: readonly DeclaredScope[];
+  readonly tools: readonly Tool[];
+} {
+  const definitions = document.get('tools') as readonly JsonObject[];
+  const levels = new Map<string, Sensitivity>(
+    permission_scopes.map(({ id, sensitivity }) => [id, sensitivity]),
+  );
+  return {
+    scopes: permission_scopes.map(({ id, sensitivity }) => ({ id, sensitivity })),
+    tools: tools.map(({ name, permission_scope, timeout_ms }, i) => ({
+      name,
+      permission_scope,
+      sensitivity: levels.get(permission_scope)!,
+      digest: toolDigest(definitions[i]!),
+      timeout_ms,
+    })),
+  };
+}

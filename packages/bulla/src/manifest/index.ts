@@ -1,0 +1,14 @@
+/**
+ * The manifests of agents in a store: every accepted version is kept, found by its number or its hash, and sealed.
+ * The pure parts are in `@bulla/core/manifest`.
+ */
+export { declaredOf, toolDigest } from './declared.ts';
+export {
+  type CurrentManifest,
+  createManifests,
+  type Manifests,
+  type ManifestsOptions,
+  type Pushed,
+  type PushOptions,
+} from './manifests.ts';
+export { declaredRow, type StoredVersion } from './rows.ts';

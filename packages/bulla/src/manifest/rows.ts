@@ -1,0 +1,173 @@
+import type { Declared } from '@bulla/core/consent';
+import { BullaError } from '@bulla/core/error';
+import { type Manifest, readManifest } from '@bulla/core/manifest';
+import type { Effect, Statements } from '../store/index.ts';
+
+// The statements about agents and the versions of their manifests.
+
+export type Reading = Pick<Statements, 'tenant' | 'all'>;
+
+/** One accepted version of an agent's manifest. */
+export interface StoredVersion {
+  readonly agent: string;
+  readonly version: number;
+  readonly hash: string;
+  /** The length of the canonical form; from `LARGE_MANIFEST_BYTES` on it is a large one. */
+  readonly bytes: number;
+  /** Whether it broke with the version before it. */
+  readonly breaking: boolean;
+  readonly by: string;
+  /** Unix time in milliseconds. */
+  readonly at: number;
+  /** The capsule that tells of it. */
+  readonly capsuleId: string;
+}
+
+const VERSION = `SELECT agent_id AS agent, version, hash, bytes, breaking, pushed_by AS "by", pushed_at AS at,
+  capsule_id AS "capsuleId" FROM manifest_version WHERE coalesce(tenant, '') = ? AND agent_id = ?`;
+
+const versionOf = (row: Omit<StoredVersion, 'breaking'> & { readonly breaking: number }): StoredVersion => ({
+  ...row,
+  breaking: row.breaking === 1,
+});
+
+export async function allVersions({ tenant, all }: Reading, agent: string): Promise<StoredVersion[]> {
+  const rows = await all<Parameters<typeof versionOf>[0]>(`${VERSION} ORDER BY version`, tenant ?? '', agent);
+  return rows.map(versionOf);
+}
+
+export async function oneVersion(
+  { tenant, all }: Reading,
+  agent: string,
+  version: number,
+): Promise<StoredVersion | null> {
+  const sql = `${VERSION} AND version = ?`;
+  const [row] = await all<Parameters<typeof versionOf>[0]>(sql, tenant ?? '', agent, version);
+  return row === undefined ? null : versionOf(row);
+}
+
+export async function agentNames({ tenant, all }: Reading): Promise<string[]> {
+  const sql = "SELECT agent_id AS agent FROM agent WHERE coalesce(tenant, '') = ?";
+  return (await all<{ agent: string }>(sql, tenant ?? '')).map(({ agent }) => agent).toSorted();
+}
+
+/** What the agent declares now; null before it declared anything. */
+export async function declaredRow({ tenant, all }: Reading, agent: string): Promise<Declared | null> {
+  const sql = "SELECT declared FROM agent WHERE coalesce(tenant, '') = ? AND agent_id = ?";
+  const [row] = await all<{ declared: string }>(sql, tenant ?? '', agent);
+  return row === undefined ? null : (JSON.parse(row.declared) as Declared);
+}
+
+/** The manifest with this hash. Throws `MANIFEST_STORED` when the store has another text under it, or none. */
+export async function readContent({ tenant, all }: Reading, hash: string): Promise<Manifest> {
+  const sql = "SELECT canonical FROM manifest_content WHERE coalesce(tenant, '') = ? AND hash = ?";
+  const [row] = await all<{ canonical: string }>(sql, tenant ?? '', hash);
+  const wrong = (cause?: unknown) =>
+    new BullaError('MANIFEST_STORED', `The store does not hold the manifest ${hash} as it was accepted.`, {
+      cause,
+    });
+  if (row === undefined) throw wrong();
+  let manifest: Manifest;
+  try {
+    manifest = readManifest(row.canonical);
+  } catch (error) {
+    throw wrong(error);
+  }
+  if (manifest.hash !== hash) throw wrong();
+  return manifest;
+}
+
+/** Which content came with an idempotency key, and what version it became; null if the key is new. */
+export async function keyed(
+  { tenant, all }: Reading,
+  agent: string,
+  key: string,
+): Promise<{ readonly hash: string; readonly version: number } | null> {
+  const [row] = await all<{ hash: string; version: number }>(
+    `SELECT hash, version FROM manifest_key
+     WHERE coalesce(tenant, '') = ? AND agent_id = ? AND idempotency_key = ?`,
+    tenant ?? '',
+    agent,
+    key,
+  );
+  return row ?? null;
+}
+
+/** A version that is about to be stored. */
+export interface NewVersion {
+  /** What the agent declares from now on. */
+  readonly declared: Declared;
+  /** The revision of what it declared before; null if nothing. */
+  readonly before: number | null;
+  readonly manifest: Manifest;
+  readonly version: StoredVersion;
+  readonly idempotencyKey: string | null;
+}
+
+/**
+ * Stores a version behind the one that it was compared with, and nowhere else. Refuses with `MANIFEST_CONFLICT` when
+ * another one came first.
+ */
+export function addVersion({ declared, before, manifest, version, idempotencyKey }: NewVersion): Effect {
+  const { agent, version: number, rev } = declared;
+  return async ({ tenant, run }) => {
+    const moved =
+      before === null
+        ? await run(
+            `INSERT INTO agent (tenant, agent_id, version, rev, declared) VALUES (?, ?, ?, ?, ?)
+             ON CONFLICT DO NOTHING`,
+            tenant,
+            agent,
+            number,
+            rev,
+            JSON.stringify(declared),
+          )
+        : await run(
+            `UPDATE agent SET version = ?, rev = ?, declared = ?
+             WHERE coalesce(tenant, '') = ? AND agent_id = ? AND rev = ? AND version = ?`,
+            number,
+            rev,
+            JSON.stringify(declared),
+            tenant ?? '',
+            agent,
+            before,
+            number - 1,
+          );
+    if (moved === 0) throw conflict();
+    await run(
+      `INSERT INTO manifest_content (tenant, hash, canonical) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`,
+      tenant,
+      manifest.hash,
+      manifest.canonical,
+    );
+    await run(
+      `INSERT INTO manifest_version
+         (tenant, agent_id, version, hash, bytes, breaking, pushed_by, pushed_at, capsule_id)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      tenant,
+      agent,
+      number,
+      manifest.hash,
+      manifest.bytes,
+      version.breaking ? 1 : 0,
+      version.by,
+      version.at,
+      version.capsuleId,
+    );
+    if (idempotencyKey === null) return;
+    const kept = await run(
+      `INSERT INTO manifest_key (tenant, agent_id, idempotency_key, hash, version) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT DO NOTHING`,
+      tenant,
+      agent,
+      idempotencyKey,
+      manifest.hash,
+      number,
+    );
+    if (kept === 0) throw conflict();
+  };
+}
+
+function conflict(): BullaError {
+  return new BullaError('MANIFEST_CONFLICT', 'Another version of the manifest came first.');
+}

@@ -1,0 +1,41 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BullaError } from '@bulla/core/error';
+
+/** Lets what concerns the same thing happen one after the other in this process. */
+export type Queue = <T>(name: string, work: () => Promise<T>) => Promise<T>;
+
+export function createQueue(): Queue {
+  const last = new Map<string, Promise<unknown>>();
+  return (name, work) => {
+    const run = (last.get(name) ?? Promise.resolve()).then(work);
+    const settled = run.then(
+      () => undefined,
+      () => undefined,
+    );
+    last.set(name, settled);
+    void settled.then(() => {
+      if (last.get(name) === settled) last.delete(name);
+    });
+    return run;
+  };
+}
+
+/** For so long what another process came before is tried again. */
+const PATIENCE_MS = 40_000;
+
+/**
+ * Does what reads first and writes only where nothing has changed since, again when it fails with this code. Each
+ * failure means that somebody else succeeded, so that all get their turn.
+ */
+export async function untilSettled<T>(code: string, attempt: () => Promise<T>): Promise<T> {
+  const started = performance.now();
+  for (let tried = 1; ; tried++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const again = error instanceof BullaError && error.code === code;
+      if (!again || performance.now() - started > PATIENCE_MS) throw error;
+      await sleep(Math.random() * Math.min(10 * tried, 100));
+    }
+  }
+}

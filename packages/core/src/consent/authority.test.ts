@@ -1,0 +1,231 @@
+import { describe, expect, test } from 'vitest';
+import {
+  AGENT,
+  added,
+  COMMITMENT,
+  channel,
+  LOCATE,
+  NOTIFY,
+  READ,
+  type Relation,
+  SALT,
+  START,
+  USER,
+} from '../../test/consent.ts';
+import { alice, envelopeWith, keys, policy, policyText } from '../../test/envelope.ts';
+import { commit } from '../canon/index.ts';
+import { createCapsule, lint } from '../capsule/index.ts';
+import {
+  authorize,
+  checkEnvelope,
+  type Envelope,
+  execHash,
+  readMapping,
+  toolCallEnvelope,
+} from '../envelope/index.ts';
+import { type JsonObject, parse } from '../json/index.ts';
+import { authorityOf, type ChannelKind, type Decision, mintAuthorization } from './index.ts';
+
+const AT = '2026-09-21T14:13:20+00:00';
+const LOCK = `sha256:${'cd'.repeat(32)}`;
+
+function allowed(relation: Relation, kind: ChannelKind): Decision {
+  return relation.answer(relation.call(READ).prompt!, 'allow-once', channel(kind)).decisions[0]!;
+}
+
+describe('the authority in a capsule', () => {
+  test.each(['passkey', 'pin', 'os-user'] as const)('is human_approved after an answer over %s', (kind) => {
+    const decision = allowed(added(), kind);
+    expect(authorityOf(decision)).toEqual({
+      type: 'human_approved',
+      approver: USER,
+      policy_reference: null,
+      chain: [
+        { step: 'consent', decision: 'medium-allowed-once', channel: kind, shown: decision.shown, at: AT },
+      ],
+      escalation_reason: null,
+    });
+  });
+
+  test.each(['device', 'terminal', 'host'] as const)('is only a report after an answer over %s', (kind) => {
+    expect(authorityOf(allowed(added(), kind))).toMatchObject({
+      type: 'policy',
+      approver: null,
+      policy_reference: `consent:${kind}-reported`,
+      chain: [{ channel: kind }],
+    });
+  });
+
+  test('is the grant where nobody was asked', () => {
+    const relation = added();
+    const low = relation.call(NOTIFY).decisions[0]!;
+    const grants = relation.state.rows.grants;
+    expect(authorityOf(low)).toMatchObject({
+      type: 'policy',
+      approver: null,
+      policy_reference: grants.get('notification:send')!.id,
+      chain: [
+        { decision: 'low-silent', channel: 'grant', shown: grants.get('notification:send')!.disclosure },
+      ],
+    });
+    const opening = relation.call(READ).prompt!;
+    relation.answer(opening, 'allow-session');
+    expect(authorityOf(relation.call(READ).decisions[0]!)).toMatchObject({
+      type: 'policy',
+      policy_reference: grants.get('filesystem:read')!.id,
+      chain: [{ decision: 'medium-window', channel: 'window', shown: opening.shown }],
+    });
+  });
+
+  test('is escalated where another was asked', () => {
+    const relation = added({ approvers: ['boss'] });
+    const { id } = relation.call(LOCATE).prompt!;
+    const { prompt } = relation.run({
+      type: 'escalate',
+      at: relation.at,
+      prompt: id,
+      to: 'boss',
+      why: 'abroad',
+    });
+    const step = relation.run({ ...relation.answering(prompt!, 'allow-once'), who: 'boss' });
+    expect(authorityOf(step.decisions[0]!)).toMatchObject({
+      type: 'escalated',
+      approver: 'boss',
+      policy_reference: null,
+      escalation_reason: 'abroad',
+    });
+  });
+
+  test('has no approver where it was denied, whoever denied it', () => {
+    const relation = added();
+    const rejected = relation.answer(relation.call(LOCATE).prompt!, 'never').decisions[0]!;
+    expect(authorityOf(rejected)).toMatchObject({
+      type: 'policy',
+      approver: null,
+      policy_reference: 'consent:user_rejected',
+      chain: [{ decision: 'user_rejected', channel: 'passkey', shown: rejected.shown }],
+    });
+    expect(authorityOf(relation.call(LOCATE).decisions[0]!)).toMatchObject({
+      policy_reference: 'consent:permission_revoked',
+      chain: [{ decision: 'permission_revoked', channel: 'none', shown: null }],
+    });
+  });
+
+  test('can be sealed as it is', () => {
+    const authority = authorityOf(allowed(added(), 'passkey'));
+    const id = '0190c3a0-0000-4000-8000-000000000001';
+    const capsule = createCapsule({ type: 'tool', authority }, { id, now: new Date(START) });
+    expect(lint(capsule)).toEqual([]);
+  });
+});
+
+describe('an authorization that a decision mints', () => {
+  const now = START / 1000;
+  const toolCall = (nonce = 1): Envelope =>
+    toolCallEnvelope({
+      lockDigest: LOCK,
+      toolDigest: READ.digest,
+      toolName: READ.name,
+      argsCommitment: COMMITMENT,
+      ttl: now + 600,
+      nonce,
+      replay_scope: 'caller',
+      intent_id: 'i',
+      execution_id: 'e',
+      tenant_id: 'acme',
+      actor: { caller: AGENT, role: null },
+      policy,
+      metadata: { created_at: now },
+    });
+  const options = {
+    iss: 'gateway.example',
+    aud: 'ledger.example',
+    jti: 'ao-1',
+    binding: { lockDigest: LOCK },
+  };
+
+  function started(envelope: Envelope, kind: ChannelKind = 'passkey', commitment = COMMITMENT): Decision {
+    const relation = added();
+    const { prompt } = relation.call(READ, { commitment });
+    const { id } = relation.answer(prompt!, 'allow-once', channel(kind)).decisions[0]!;
+    const exec_hash = execHash(envelope);
+    const start = {
+      type: 'start' as const,
+      at: relation.at,
+      id,
+      tool_digest: READ.digest,
+      commitment,
+      exec_hash,
+    };
+    return relation.run(start).decisions[0]!;
+  }
+
+  test('approves the one call, and the verifier permits it without another question', async () => {
+    const envelope = toolCall();
+    const decision = started(envelope);
+    const claims = mintAuthorization(decision, envelope, options);
+    expect(claims).toEqual({
+      iss: 'gateway.example',
+      sub: AGENT,
+      aud: 'ledger.example',
+      tenant_id: 'acme',
+      exec_hash: execHash(envelope),
+      nbf: now,
+      exp: now + 300,
+      jti: 'ao-1',
+      approvals: [{ who: USER, when: now, how: 'human', chain: authorityOf(decision).chain }],
+    });
+    const verdict = checkEnvelope({
+      envelope,
+      authorization: await authorize(claims, [alice]),
+      keys,
+      audience: 'ledger.example',
+      now,
+      replay: 'fresh',
+      policy: policyText,
+    });
+    const approvals = verdict.permit?.authorization.claims.approvals;
+    expect([verdict.code, approvals?.map(({ how }) => how)]).toEqual([null, ['human']]);
+  });
+
+  test('says how it was approved', () => {
+    const envelope = toolCall();
+    const [approval] = mintAuthorization(started(envelope, 'host'), envelope, options).approvals;
+    expect([approval!.how, approval!.who]).toEqual(['policy', 'consent:host-reported']);
+  });
+
+  test('is minted for no other envelope, no other call, and nothing that was not started', () => {
+    const envelope = toolCall();
+    const decision = started(envelope);
+    const refused = (code: string) => expect.objectContaining({ code });
+    const mint = (of: Decision, which = envelope, more: Partial<typeof options> = {}) => {
+      return () => mintAuthorization(of, which, { ...options, ...more });
+    };
+    expect(mint(decision, toolCall(2))).toThrow(refused('CONSENT_MINT'));
+    expect(mint(decision, envelope, { binding: { lockDigest: `sha256:${'00'.repeat(32)}` } })).toThrow(
+      refused('EE_TOOL_CALL'),
+    );
+    expect(mint(started(envelope, 'passkey', 'ef'.repeat(32)))).toThrow(refused('EE_TOOL_CALL'));
+    expect(mint(allowed(added(), 'passkey'))).toThrow(refused('CONSENT_MINT'));
+    expect(mint({ ...decision, agent: 'other' })).toThrow(refused('CONSENT_MINT'));
+    expect(mint({ ...decision, stage: 'ok' })).toThrow(refused('CONSENT_MINT'));
+    expect(mint({ ...decision, start_before: decision.decided_at })).toThrow(refused('CONSENT_MINT'));
+    const relation = added();
+    const denied = relation.answer(relation.call(LOCATE).prompt!, 'deny-once').decisions[0]!;
+    expect(mint(denied)).toThrow(refused('CONSENT_MINT'));
+  });
+
+  test('binds an action whose fields are arguments of the tool', () => {
+    const envelope = envelopeWith({ actor: { caller: AGENT } });
+    const mapping = readMapping(parse('{"bind":{"/to":"/target/to","/amount":"/target/amount"}}'));
+    const mint = (args: JsonObject, committed = args) => {
+      const decision = started(envelope, 'passkey', commit('args', committed, SALT));
+      return mintAuthorization(decision, envelope, { ...options, binding: { mapping, args, salt: SALT } });
+    };
+    const args = (to: string) => parse(`{"to":"${to}","amount":1000000}`) as JsonObject;
+    const right = args('0x2222222222222222222222222222222222222222');
+    expect(mint(right).exec_hash).toBe(execHash(envelope));
+    expect(() => mint(right, args('mallory'))).toThrow(expect.objectContaining({ code: 'CONSENT_MINT' }));
+    expect(() => mint(args('mallory'))).toThrow(expect.objectContaining({ code: 'EE_ARGS_MISMATCH' }));
+  });
+});

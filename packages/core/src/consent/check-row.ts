@@ -1,0 +1,179 @@
+import { BullaError, pointer } from '../error.ts';
+import { CHANNELS } from './channel.ts';
+import { ALLOWED_BY, CHOICES, DETAILS, GRANT_STATUSES, STAGES, type Table, type Tables } from './rows.ts';
+import { SENSITIVITIES } from './sensitivity.ts';
+
+// Rows come from a store, and stored files are not trusted: what is not exactly a row is refused, never guessed.
+
+type Check = (value: unknown, at: readonly (string | number)[]) => void;
+type Fields<Row> = { readonly [Name in keyof Required<Row>]: Check };
+
+const fail = (sentence: string, at: readonly (string | number)[]): never => {
+  throw new BullaError('CONSENT_STATE', sentence, { path: pointer(at) });
+};
+
+const text: Check = (value, at) => {
+  if (typeof value !== 'string' || value === '' || !value.isWellFormed())
+    fail('This must be a string of Unicode.', at);
+};
+const natural: Check = (value, at) => {
+  if (!(Number.isSafeInteger(value) && (value as number) >= 0))
+    fail('This must be a whole number from 0.', at);
+};
+const word =
+  (words: readonly string[]): Check =>
+  (value, at) => {
+    if (!words.includes(value as string)) fail(`This must be one of ${words.join(', ')}.`, at);
+  };
+const orNull =
+  (inner: Check): Check =>
+  (value, at) => {
+    if (value !== null) inner(value, at);
+  };
+const list =
+  (inner: Check): Check =>
+  (value, at) => {
+    if (!Array.isArray(value)) return fail('This must be a list.', at);
+    for (const [i, element] of value.entries()) inner(element, [...at, i]);
+  };
+const record =
+  <Row>(fields: Fields<Row>): Check =>
+  (value, at) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      return fail('This must be an object.', at);
+    for (const key of Object.keys(value))
+      if (!Object.hasOwn(fields, key)) fail('There is no such column.', [...at, key]);
+    for (const [key, check] of Object.entries<Check>(fields)) {
+      if (!Object.hasOwn(value, key)) fail('The column is missing.', [...at, key]);
+      check((value as Record<string, unknown>)[key], [...at, key]);
+    }
+  };
+
+const level = word(SENSITIVITIES);
+const channel = word(Object.keys(CHANNELS));
+const rev = natural;
+const previous = { decision: text, tool_digest: text, commitment: text, at: natural };
+const subject = {
+  id: text,
+  kind: word(['call', 'grant']),
+  user: text,
+  agent: text,
+  scope: orNull(text),
+  sensitivity: orNull(level),
+  tool: orNull(text),
+  tool_digest: orNull(text),
+  commitment: orNull(text),
+  timeout_ms: orNull(natural),
+  manifest: orNull(text),
+  grant: orNull(text),
+  device: orNull(text),
+  session: orNull(text),
+  holder: orNull(text),
+};
+
+const TABLES: { readonly [T in Table]: Fields<Tables[T]> } = {
+  manifests: {
+    agent: text,
+    version: natural,
+    hash: text,
+    breaking: natural,
+    scopes: list(record({ id: text, sensitivity: level })),
+    tools: list(
+      record({
+        name: text,
+        permission_scope: text,
+        sensitivity: level,
+        digest: text,
+        timeout_ms: natural,
+        since: natural,
+      }),
+    ),
+    rev,
+  },
+  disclosures: { digest: text, manifest: text, locale: text, who: text, channel, at: natural, rev },
+  grants: {
+    id: text,
+    scope: text,
+    status: word(GRANT_STATUSES),
+    sensitivity: level,
+    version: natural,
+    disclosure: orNull(text),
+    who: text,
+    channel,
+    at: natural,
+    rev,
+  },
+  silences: {
+    scope: text,
+    device: text,
+    session: text,
+    grant: text,
+    decision: text,
+    shown: text,
+    version: natural,
+    used_at: natural,
+    until: natural,
+    rev,
+  },
+  prompts: {
+    ...subject,
+    scope: text,
+    sensitivity: level,
+    manifest: text,
+    raised: list(word(['annotations', 'risk', 'policy'])),
+    asked: text,
+    escalation: orNull(text),
+    choices: list(word(CHOICES)),
+    devices: orNull(list(text)),
+    previous: orNull(record(previous)),
+    shown: text,
+    opened_at: natural,
+    expires_at: orNull(natural),
+    rev,
+  },
+  decisions: {
+    ...subject,
+    stage: word(STAGES),
+    by: orNull(word(ALLOWED_BY)),
+    reason: orNull(text),
+    detail: orNull(word(DETAILS)),
+    answer: orNull(
+      record({
+        who: text,
+        choice: word(CHOICES),
+        channel,
+        device: orNull(text),
+        session: orNull(text),
+        at: natural,
+        escalation: orNull(text),
+      }),
+    ),
+    shown: orNull(text),
+    rests_on: orNull(text),
+    decided_at: natural,
+    start_before: orNull(natural),
+    exec_hash: orNull(text),
+    started_at: orNull(natural),
+    ended_at: orNull(natural),
+    rev,
+  },
+  approvals: { tool: text, ...previous, rev },
+};
+
+const checks = Object.fromEntries(
+  Object.entries(TABLES).map(([table, fields]) => [table, record(fields as Fields<object>)]),
+) as Record<Table, Check>;
+
+/** Throws `CONSENT_STATE` with the path below `at` unless the value is a row of the table. */
+export function checkRow(table: Table, row: unknown, at: string): void {
+  checks[table](row, at.slice(1).split('/'));
+}
+
+export function isRow(table: Table, row: unknown): boolean {
+  try {
+    checkRow(table, row, '');
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,126 @@
+import { canonicalize, opens } from '../canon/index.ts';
+import { sha256Hex } from '../crypto/index.ts';
+import { BullaError } from '../error.ts';
+import { type DiffPart, inspectText, type TextFinding, visible, wordDiff } from '../text/index.ts';
+import type { Choice, Previous, Prompt } from './rows.ts';
+import type { Raise, Sensitivity } from './sensitivity.ts';
+
+// What a person sees when asked about a call. Its digest covers everything that is shown: the arguments through their
+// salted commitment and not through their text, because no unsalted digest of arguments may exist.
+
+/** The fields of a prompt that its digest covers. Whoever is asked, and where, is not shown. */
+type Claims = Omit<Prompt, 'shown' | 'rev' | 'asked' | 'devices' | 'holder'>;
+
+/** The digest of what a prompt shows. */
+export function shownDigest(prompt: Claims): string {
+  const claims = {
+    v: 1,
+    id: prompt.id,
+    kind: prompt.kind,
+    user: prompt.user,
+    agent: prompt.agent,
+    manifest: prompt.manifest,
+    scope: prompt.scope,
+    sensitivity: prompt.sensitivity,
+    raised: prompt.raised,
+    tool: prompt.tool,
+    tool_digest: prompt.tool_digest,
+    commitment: prompt.commitment,
+    timeout_ms: prompt.timeout_ms,
+    device: prompt.device,
+    session: prompt.session,
+    escalation: prompt.escalation,
+    choices: prompt.choices,
+    previous: prompt.previous,
+    opened_at: prompt.opened_at,
+    expires_at: prompt.expires_at,
+  };
+  return sha256Hex(`bulla:shown:v1\u0000${canonicalize(claims, 'jcs')}`);
+}
+
+/** Arguments, and the salt of the commitment to them. */
+export interface Opening {
+  readonly args: unknown;
+  readonly salt: Uint8Array;
+}
+
+export interface Showing {
+  readonly prompt: string;
+  /** To be named by the answer. */
+  readonly digest: string;
+  readonly user: string;
+  readonly agent: string;
+  readonly tool: string;
+  readonly tool_digest: string;
+  readonly scope: string;
+  readonly sensitivity: Sensitivity;
+  /** Why it is higher than the scope's, if it is. */
+  readonly raised: readonly Raise['why'][];
+  readonly escalation: string | null;
+  /** The canonical arguments with every hidden character made visible. */
+  readonly arguments: string;
+  /** Where the arguments hold what a person would not see. */
+  readonly hidden: readonly TextFinding[];
+  readonly commitment: string;
+  /** The last time that this tool was allowed; null if it never was. */
+  readonly previous: Previous | null;
+  /** What changed in the arguments since; null where there is no last time, or its arguments were erased. */
+  readonly changed: readonly DiffPart[] | null;
+  /** Whether the tool's definition changed since. */
+  readonly redefined: boolean;
+  readonly choices: readonly Choice[];
+  /** What `allow-session` would let run as well. */
+  readonly session_covers: readonly string[];
+  readonly opened_at: number;
+  readonly expires_at: number | null;
+}
+
+export interface ShowOptions {
+  /** The arguments of the last approval, where they were kept. */
+  readonly previous?: Opening;
+  /** The names of the tools of the scope: `covered(state, scope)`. */
+  readonly covers?: readonly string[];
+}
+
+/**
+ * What to show for a prompt about a call. Throws `CONSENT_SHOWING` when the prompt is about a grant, or when the
+ * arguments, or those of the last approval, are not the ones that were committed to: what was shown is what runs.
+ * Throws as `opens` does for arguments that have no canonical form.
+ */
+export function showing(prompt: Prompt, call: Opening, { previous, covers = [] }: ShowOptions = {}): Showing {
+  const { tool, tool_digest, commitment } = prompt;
+  if (tool === null || tool_digest === null || commitment === null)
+    throw new BullaError('CONSENT_SHOWING', 'The question is not about a call.');
+  if (!opens(commitment, 'args', call.args, call.salt))
+    throw new BullaError('CONSENT_SHOWING', 'These are not the arguments that were committed to.');
+  if (previous !== undefined && !isOpening(prompt.previous, previous))
+    throw new BullaError('CONSENT_SHOWING', 'These are not the arguments of the last approval.');
+  const text = canonicalize(call.args, 'jcs');
+  return {
+    prompt: prompt.id,
+    digest: prompt.shown,
+    user: prompt.user,
+    agent: prompt.agent,
+    tool: visible(tool),
+    tool_digest,
+    scope: visible(prompt.scope),
+    sensitivity: prompt.sensitivity,
+    raised: prompt.raised,
+    escalation: prompt.escalation,
+    arguments: visible(text),
+    hidden: inspectText(text),
+    commitment,
+    previous: prompt.previous,
+    changed:
+      previous === undefined ? null : wordDiff(visible(canonicalize(previous.args, 'jcs')), visible(text)),
+    redefined: prompt.previous !== null && prompt.previous.tool_digest !== tool_digest,
+    choices: prompt.choices,
+    session_covers: prompt.choices.includes('allow-session') ? covers.map((name) => visible(name)) : [],
+    opened_at: prompt.opened_at,
+    expires_at: prompt.expires_at,
+  };
+}
+
+function isOpening(approved: Previous | null, { args, salt }: Opening): boolean {
+  return approved !== null && opens(approved.commitment, 'args', args, salt);
+}

@@ -1,0 +1,39 @@
+import type { ManifestDiff } from './diff-types.ts';
+import {
+  type ChangeGroup,
+  evidence,
+  groupsOf,
+  MARKED,
+  type ReportPaint,
+  sentenceOf,
+  subjectWords,
+  verdictSentence,
+} from './report.ts';
+
+export interface ManifestTextOptions {
+  /** Gives a piece of text its colour. Without it words that came and went are marked `{+so+}` and `[-so-]`. */
+  readonly color?: ReportPaint;
+}
+
+/**
+ * A diff for people at a terminal: the verdict, then what is breaking, then the rest, thing by thing, each with what
+ * it was and is, what it means and who has to do what. What the manifests say is shown with each character visible.
+ */
+export function diffText(diff: ManifestDiff, { color = MARKED }: ManifestTextOptions = {}): string {
+  const { breaking, non_breaking } = diff;
+  const lines = [color(breaking.length === 0 ? 'good' : 'breaking', verdictSentence(diff))];
+  for (const group of groupsOf(breaking))
+    lines.push('', ...groupLines(group, color('breaking', 'BREAKING'), color));
+  for (const group of groupsOf(non_breaking))
+    lines.push('', ...groupLines(group, color('dim', 'other'), color));
+  return `${lines.join('\n')}\n`;
+}
+
+function groupLines(group: ChangeGroup, mark: string, paint: ReportPaint): string[] {
+  const lines = [`${mark}  ${paint('name', subjectWords(group))}`];
+  for (const change of group.changes) {
+    lines.push(`  ${sentenceOf(change)} ${paint('dim', `[${change.code}]`)}`);
+    lines.push(...evidence(change, paint).map((line) => `    ${line}`));
+  }
+  return lines;
+}
