@@ -7,6 +7,7 @@ import { hasVectors, listFiles, readBytes } from './packages/core/test/files-nod
 
 const chromium = process.env.BULLA_CHROMIUM ?? '/usr/bin/chromium';
 const BROWSER_PACKAGES = [
+  '@marcbachmann/cel-js',
   '@noble/curves/ed25519.js',
   '@noble/hashes/hmac.js',
   '@noble/hashes/sha2.js',
@@ -18,6 +19,7 @@ const BROWSER_PACKAGES = [
   'fflate/browser',
   'lossless-json',
   'valibot',
+  'yaml',
   'zod',
   'zod/mini',
 ];
@@ -50,11 +52,29 @@ export default defineConfig({
         test: {
           name: 'node',
           provide,
-          include: ['packages/*/src/**/*.test.ts', 'vectors/**/*.test.ts', 'scripts/**/*.test.ts'],
+          include: [
+            'packages/core/src/**/*.node.test.ts',
+            'packages/{bulla,console}/src/**/*.test.ts',
+            'vectors/**/*.test.ts',
+            'scripts/**/*.test.ts',
+          ],
           testTimeout: 120_000,
           hookTimeout: 120_000,
           // No test may touch the data of whoever runs it.
           env: { BULLA_HOME: home },
+        },
+      },
+      {
+        resolve: { conditions: nodeConditions },
+        ssr: { resolve: { conditions: nodeConditions, externalConditions: nodeConditions } },
+        test: {
+          name: 'core',
+          provide,
+          include: ['packages/core/src/**/*.test.ts'],
+          exclude: ['**/*.node.test.ts'],
+          testTimeout: 120_000,
+          // The core is pure: no test of it leaves anything behind, so that they can share a process.
+          isolate: false,
         },
       },
       ...(existsSync(chromium)

@@ -2,9 +2,14 @@
 const BENCHES = {
   canon: async () => (await import('./canon.ts')).canon(),
   crypto: async () => (await import('./crypto.ts')).crypto(),
+  consent: async () => (await import('./consent.ts')).consent(),
+  capability: async () => (await import('./capability.ts')).capability(),
   capsule: async () => (await import('./capsule.ts')).capsule(),
+  envelope: async () => (await import('./envelope.ts')).envelope(),
   lock: async () => (await import('./lock.ts')).lock(),
   log: async () => (await import('./log.ts')).log(),
+  manifest: async () => (await import('./manifest.ts')).manifest(),
+  policy: async () => (await import('./policy.ts')).policy(),
   memory: async () => (await import('./memory.ts')).memory(),
   store: async () => (await import('./store.ts')).store(),
 };

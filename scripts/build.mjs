@@ -36,9 +36,31 @@ await build({
   entryPoints: [
     { in: join(bulla, 'src/cli/cli.ts'), out: 'cli' },
     { in: join(bulla, 'src/chain/worker.ts'), out: 'chain-worker' },
-    ...['audit', 'keys', 'store', 'chain'].map((name) => ({
+    { in: join(bulla, 'src/cli/capability-runner.ts'), out: 'capability-runner' },
+  ],
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  target: 'node24',
+  chunkNames: 'chunks/[name]-[hash]',
+  external: ['pkcs11js', 'better-sqlite3', 'pg', 'sodium-native', 'jsonc-parser'],
+  // Bundled CommonJS packages ask for Node's own modules.
+  banner: {
+    js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
+  },
+});
+// A library must know what its user made with core, and its errors must be those of core, so it brings no core of its
+// own.
+await build({
+  ...common,
+  entryPoints: [
+    ...['audit', 'capability', 'consent', 'envelope', 'keys', 'manifest', 'store', 'chain'].map((name) => ({
       in: join(bulla, `src/${name}/index.ts`),
       out: name,
+    })),
+    ...['ai-sdk', 'otel', 'mcp'].map((name) => ({
+      in: join(bulla, `src/adapters/${name}.ts`),
+      out: `adapters/${name}`,
     })),
   ],
   bundle: true,
@@ -46,11 +68,7 @@ await build({
   format: 'esm',
   target: 'node24',
   chunkNames: 'chunks/[name]-[hash]',
-  external: ['pkcs11js', 'better-sqlite3', 'pg', 'sodium-native'],
-  // Bundled CommonJS packages ask for Node's own modules.
-  banner: {
-    js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
-  },
+  packages: 'external',
 });
 // The entry says which Node is needed, so it must run on one that is too old.
 await build({

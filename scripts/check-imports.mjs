@@ -12,10 +12,13 @@ const CORE = {
   canon: ['json', 'crypto'],
   schema: ['json', 'canon'],
   capsule: ['json', 'crypto', 'canon'],
-  envelope: ['json', 'crypto', 'canon'],
+  envelope: ['json', 'crypto', 'canon', 'policy'],
   log: ['json', 'crypto', 'canon', 'capsule'],
   lock: ['json', 'crypto', 'canon', 'text', 'schema'],
   capability: ['json', 'crypto', 'canon', 'text', 'schema'],
+  policy: ['json', 'crypto', 'text', 'lock'],
+  consent: ['json', 'crypto', 'canon', 'text', 'envelope', 'capsule'],
+  manifest: ['json', 'crypto', 'canon', 'text', 'schema', 'lock'],
 };
 const PACKAGES = { core: [], bulla: ['@bulla/core'], console: ['@bulla/core'] };
 

@@ -34,8 +34,8 @@ describe('README.md', () => {
     },
   );
 
-  const [, start, locks, chain] = blocks('sh') as [string, string, string, string];
-  test.each(start.trimEnd().split('\n'))('$ %s', (line) => {
+  const [, start, locks, payment, chain, environments] = blocks('sh') as string[];
+  test.each(start!.trimEnd().split('\n'))('$ %s', (line) => {
     const [command, expected] = line.split(/\s+# /) as [string, string | undefined];
     const { status, stdout } = spawnSync('sh', ['-c', command], { cwd: root, encoding: 'utf8', env });
     expect(status).toBe(0);
@@ -43,7 +43,7 @@ describe('README.md', () => {
   });
 
   test('the five minutes with a tool server end as they say', () => {
-    const { status, stdout } = spawnSync('sh', ['-e', '-c', locks], { cwd: root, encoding: 'utf8', env });
+    const { status, stdout } = spawnSync('sh', ['-e', '-c', locks!], { cwd: root, encoding: 'utf8', env });
     expect(status).toBe(0);
     expect(stdout).toContain('19 tools');
     expect(stdout).toContain('No drift: what was compared is as it was locked.');
@@ -51,8 +51,26 @@ describe('README.md', () => {
     expect(stdout).toContain('CRITICAL  identity');
   });
 
+  test('the five minutes with a payment end as they say', () => {
+    const { status, stdout } = spawnSync('sh', ['-e', '-c', payment!], { cwd: root, encoding: 'utf8', env });
+    expect(status).toBe(0);
+    const said = [...payment!.matchAll(/^(?:pay|cat) .*# (.*)$/gm)].map((match) => match[1]!);
+    expect(said).toHaveLength(4);
+    const lines = stdout.trimEnd().split('\n').slice(-said.length);
+    for (const [i, line] of lines.entries()) expect(line.startsWith(said[i]!)).toBe(true);
+  });
+
+  test('one agent in two environments: which hash differs, and why', () => {
+    const { status, stdout } = spawnSync('sh', ['-c', environments!], { cwd: root, encoding: 'utf8', env });
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/static hash +same/);
+    expect(stdout).toMatch(/runtime hash +differs/);
+    for (const part of ['tier-pro: denied → allowed', '+ export_report', 'exit 1'])
+      expect(stdout).toContain(part);
+  });
+
   test('the five minutes with a chain end as they say', () => {
-    const { status, stdout } = spawnSync('sh', ['-e', '-c', chain], { cwd: root, encoding: 'utf8', env });
+    const { status, stdout } = spawnSync('sh', ['-e', '-c', chain!], { cwd: root, encoding: 'utf8', env });
     expect(status).toBe(0);
     expect(stdout.match(/good {2}2 records, unbroken from the first to the last/g)?.length).toBe(2);
     expect(stdout).toContain('record 0 (sequence 0): Content hash mismatch at sequence 0 [hash_mismatch]');
@@ -88,6 +106,18 @@ test('docs/errors.md lists every error code, and no other', () => {
     'PROMPT_ARGS_CHANGED',
     'PROMPT_DESC_CHANGED',
     'TOOL_CALL',
+    'XDG_CONFIG_HOME',
+    'QUOTE_SINGLE',
+    'QUOTE_DOUBLE',
+    'MULTIPLE_DOCS',
+    'MODULE_NOT_FOUND',
+    'ERR_MODULE_NOT_FOUND',
+    'ERR_BUFFER_TOO_LARGE',
+    'COPILOT_HOME',
+    'CODEX_HOME',
+    'CLAUDE_CONFIG_DIR',
+    'BLOCK_LITERAL',
+    'BLOCK_FOLDED',
   ];
   for (const name of NOT_ERRORS) inCode.delete(name);
   const documented = [

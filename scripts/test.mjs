@@ -35,5 +35,5 @@ run(
   'tests',
   'node_modules/vitest/vitest.mjs',
   'run',
-  ...(fast ? ['--project', 'node', '--exclude', '**/*.slow.test.ts'] : []),
+  ...(fast ? ['--project', 'node', '--project', 'core', '--exclude', '**/*.slow.test.ts'] : []),
 );

@@ -1,9 +1,12 @@
 import type { NoteVerifier } from '@bulla/core/crypto';
 import type { Policy } from '@bulla/core/log';
 import { bundle } from './artifact-bundle.ts';
+import { capability } from './artifact-capability.ts';
 import { chain } from './artifact-chain.ts';
 import { checkpoint } from './artifact-checkpoint.ts';
+import { authorization, envelope } from './artifact-envelope.ts';
 import { lockfile } from './artifact-lock.ts';
+import { manifest } from './artifact-manifest.ts';
 import { signedNote } from './artifact-note.ts';
 import { proof } from './artifact-proof.ts';
 import type { Trust as KeyTrust } from './trust.ts';
@@ -40,4 +43,15 @@ export interface Artifact {
 }
 
 /** Every kind, in the order in which they are tried. Each module adds its own. */
-export const artifacts: readonly Artifact[] = [proof, checkpoint, signedNote, bundle, lockfile, chain];
+export const artifacts: readonly Artifact[] = [
+  proof,
+  checkpoint,
+  signedNote,
+  bundle,
+  lockfile,
+  envelope,
+  authorization,
+  capability,
+  manifest,
+  chain,
+];

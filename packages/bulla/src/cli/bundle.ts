@@ -3,7 +3,7 @@ import { verifyBundle, writeBundle } from '@bulla/core/lock';
 import type { Command } from 'commander';
 import { readLimited, readWhole, replaceFile } from '../lockfile/index.ts';
 import { BUNDLE_NOT_PROVEN, bundleDetails, bundleText } from './artifact-bundle.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { COMPAT } from './compat.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from './io.ts';
 import { type KeyOptions, keyOptions, keysFrom } from './lock-keys.ts';

@@ -4,7 +4,7 @@ import { BullaError } from '@bulla/core/error';
 import { parse } from '@bulla/core/json';
 import type { Command } from 'commander';
 import { lines } from '../lines/index.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { canonOptions, type DocumentOptions, parseOptions, parsingOptions, profileOption } from './input.ts';
 import { EXIT, errorDocument, print, readInput } from './io.ts';
 

@@ -12,7 +12,7 @@ import type { Command } from 'commander';
 import { judged, openSource, type SourceRecord, verifyChain } from '../chain/index.ts';
 import type { Row } from '../store/index.ts';
 import { capsuleText } from './capsule-text.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { colors, EXIT, type Exit, print, type ReportOptions, readInput, report } from './io.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';

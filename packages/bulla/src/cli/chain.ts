@@ -13,7 +13,7 @@ import {
 } from '../chain/index.ts';
 import { type AnchorOptions, anchorOptions, findAnchors } from './anchors.ts';
 import { nonNegative } from './capsule.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from './io.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { progressBar } from './progress.ts';

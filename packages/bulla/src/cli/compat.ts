@@ -14,7 +14,14 @@ export function checkCompat(): void {
   throw new BullaError('COMPAT_UNKNOWN', 'BULLA_COMPAT can only be "mcptrust".');
 }
 
+let isKept = false;
+
+/** From here on an exit code is that of a program that was run, and stays what it is. */
+export function keepExit(): void {
+  isKept = true;
+}
+
 /** The exit code that the process ends with. */
 export function compatExit(exit: Exit): Exit {
-  return COMPAT && exit !== EXIT.good ? EXIT.bad : exit;
+  return COMPAT && !isKept && exit !== EXIT.good ? EXIT.bad : exit;
 }

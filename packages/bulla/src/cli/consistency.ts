@@ -5,7 +5,7 @@ import { readAnchor, verifyConsistency } from '@bulla/core/log';
 import type { Command } from 'commander';
 import { openPublished, proveConsistency, rootAt, type TileSource } from '../log/index.ts';
 import { readCheckpoints, readPolicy } from './anchors.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from './io.ts';
 import { openToRead, type PlaceOptions, placeOptions } from './place.ts';
 import { anchorTrust, type TrustOptions, trusted, trustOptions } from './trust.ts';

@@ -15,7 +15,7 @@ import { identityOf } from '../lockfile/index.ts';
 import { proveInclusion } from '../log/index.ts';
 import { type StdioTarget, scan } from '../mcp/index.ts';
 import { openStore } from '../store/index.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { colors, EXIT, type Exit, print } from './io.ts';
 import { VERSION } from './version.ts';
 

@@ -1,7 +1,7 @@
 import { digest } from '@bulla/core/canon';
 import { parse } from '@bulla/core/json';
 import type { Command } from 'commander';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { canonOptions, type DocumentOptions, parseOptions, parsingOptions, profileOption } from './input.ts';
 import { EXIT, type ReportOptions, readInput, report } from './io.ts';
 

@@ -16,6 +16,7 @@ export type Exit = (typeof EXIT)[keyof typeof EXIT];
 
 /** Errors that are no fault of the call or its input: it could not be decided, or what was checked is bad. */
 const EXIT_OF: Readonly<Record<string, Exit>> = {
+  CAPABILITY_MODULE_TIMEOUT: EXIT.undecided,
   STORE_MISSING: EXIT.undecided,
   STORE_UNREADABLE: EXIT.undecided,
   STORE_BUSY: EXIT.undecided,
@@ -49,6 +50,31 @@ const EXIT_OF: Readonly<Record<string, Exit>> = {
   LOCK_OTHER: EXIT.bad,
   LOCK_INCONSISTENT: EXIT.bad,
   LOCK_DRIFT: EXIT.bad,
+  POLICY_NOTHING_ASKED: EXIT.undecided,
+  PIN_NPM_MISSING: EXIT.undecided,
+  PIN_NPM_FAILED: EXIT.undecided,
+  PIN_REGISTRY_ANSWER: EXIT.undecided,
+  PIN_OCI_UNRESOLVED: EXIT.undecided,
+  PIN_CACHE_UNREADABLE: EXIT.undecided,
+  PIN_INSTALL_FAILED: EXIT.undecided,
+  PIN_START_FAILED: EXIT.undecided,
+  PIN_REGISTRY_DIFFERS: EXIT.bad,
+  PIN_INTEGRITY: EXIT.bad,
+  PIN_CACHE_TAMPERED: EXIT.bad,
+  PIN_TREE_FORM: EXIT.bad,
+  PIN_TREE_SOURCE: EXIT.bad,
+  PIN_TREE_INTEGRITY: EXIT.bad,
+  PIN_TREE_MISSING: EXIT.bad,
+  PIN_TARBALL_FORM: EXIT.bad,
+  PIN_TARBALL_ENTRY: EXIT.bad,
+  PIN_TARBALL_COLLISION: EXIT.bad,
+  PIN_TARBALL_LIMIT: EXIT.bad,
+  PIN_PACKAGE_FORM: EXIT.bad,
+  PIN_PACKAGE_OTHER: EXIT.bad,
+  PIN_OCI_DIGEST: EXIT.bad,
+  PROVENANCE_INVALID: EXIT.bad,
+  PROVENANCE_SIGNER: EXIT.bad,
+  PROVENANCE_SUBJECT: EXIT.bad,
   DSSE_UNVERIFIED: EXIT.bad,
   BUNDLE_MISMATCH: EXIT.bad,
   BUNDLE_KEY: EXIT.bad,
@@ -77,6 +103,7 @@ export function exitOf(error: unknown): Exit {
   if (!(error instanceof BullaError)) return EXIT.undecided;
   if (error instanceof Refusal) return EXIT.bad;
   if (error.code.startsWith('MCP_')) return MCP_USAGE.test(error.code) ? EXIT.usage : EXIT.undecided;
+  if (error.code.startsWith('DOWNLOAD_')) return EXIT.undecided;
   return EXIT_OF[error.code] ?? EXIT.usage;
 }
 

@@ -4,7 +4,7 @@ import { keyId, privateKey, writePrivateKey, writePublicKey } from '@bulla/core/
 import { BullaError } from '@bulla/core/error';
 import type { Command } from 'commander';
 import { writeKeyFile } from '../keys/index.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from './io.ts';
 
 interface KeygenOptions extends ReportOptions {

@@ -14,7 +14,7 @@ import {
   rotateKeys,
   type TokenKey,
 } from '../keys/index.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { colors, EXIT, print, type ReportOptions, readInput, report } from './io.ts';
 import { describe, epochDocument, remarks, state } from './keys-epoch.ts';
 

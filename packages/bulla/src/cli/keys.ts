@@ -19,7 +19,7 @@ import {
 import { BullaError } from '@bulla/core/error';
 import { type Command, Option } from 'commander';
 import { writeKeyFile } from '../keys/index.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { colors, EXIT, print, type ReportOptions, readInput, report } from './io.ts';
 import { defineKeyring } from './keys-keyring.ts';
 

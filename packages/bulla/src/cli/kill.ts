@@ -3,7 +3,7 @@ import { userInfo } from 'node:os';
 import { BullaError } from '@bulla/core/error';
 import type { Command } from 'commander';
 import { liftKill, setKill } from '../store/index.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from './io.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 

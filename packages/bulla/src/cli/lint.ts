@@ -1,7 +1,7 @@
 import { type Finding, families, lint } from '@bulla/core/canon';
 import { parse } from '@bulla/core/json';
 import { type Command, Option } from 'commander';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { type DocumentOptions, parseOptions, parsingOptions } from './input.ts';
 import { colors, EXIT, type ReportOptions, readInput, report } from './io.ts';
 

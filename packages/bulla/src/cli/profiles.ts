@@ -1,6 +1,6 @@
 import { type Profile, profiles } from '@bulla/core/canon';
 import type { Command } from 'commander';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { colors, EXIT, type ReportOptions, report } from './io.ts';
 
 export function define(command: Command, run: Run): void {

@@ -15,7 +15,7 @@ import type { Command } from 'commander';
 import { openPublished, proveInclusion, type TileSource } from '../log/index.ts';
 import type { Chain, Query, Store } from '../store/index.ts';
 import { readPolicy } from './anchors.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { EXIT, type Exit, print, type ReportOptions, readInput } from './io.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { anchorTrust, trusted } from './trust.ts';

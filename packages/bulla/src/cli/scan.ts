@@ -5,7 +5,7 @@ import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { describeTarget } from '../lockfile/index.ts';
 import type { Surface, Target } from '../mcp/index.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { escaped, indented } from './indented.ts';
 import { colors, EXIT, type Exit, exitOf, print, type ReportOptions } from './io.ts';
 import { failureDocument, scanDocument } from './scan-document.ts';

@@ -9,7 +9,7 @@ import {
   SIGNATURE_KINDS,
   type SignatureKind,
 } from '../lockfile/index.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { COMPAT } from './compat.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from './io.ts';
 

@@ -3,7 +3,7 @@ import { leafData } from '@bulla/core/log';
 import type { Command } from 'commander';
 import { exportTiles } from '../log/index.ts';
 import type { Chain } from '../store/index.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { EXIT, type Exit, type ReportOptions, report } from './io.ts';
 import { openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { progressBar } from './progress.ts';

@@ -5,7 +5,7 @@ import { loadKeys, readWhole } from '../lockfile/index.ts';
 import { readPolicy } from './anchors.ts';
 import { verifyLock } from './artifact-lock.ts';
 import { artifacts, type Trust, type Verdict } from './artifacts.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { COMPAT } from './compat.ts';
 import {
   colors,

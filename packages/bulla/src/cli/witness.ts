@@ -15,7 +15,7 @@ import {
   readLogs,
   serveWitness,
 } from '../witness/index.ts';
-import type { Run } from './cli.ts';
+import type { Run } from './commands.ts';
 import { colors, complain, EXIT, type Exit, type ReportOptions, report } from './io.ts';
 import { home, openToRead, type PlaceOptions, placeOptions } from './place.ts';
 
