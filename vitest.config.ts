@@ -41,40 +41,57 @@ declare module 'vitest' {
   }
 }
 
+/** What takes long is left out of the fast run. */
+const LEFT_OUT = process.env.BULLA_FAST === '1' ? ['**/*.slow.test.ts'] : [];
+/** Slow tests of core are as pure as the others. */
+const PURE_AND_SLOW = ['packages/core/**/*.slow.test.ts'];
+const CHANGE_PROCESS = [
+  'packages/bulla/src/store/checkpoints.test.ts',
+  'packages/bulla/src/artifact/install.test.ts',
+  'packages/bulla/src/keys/{keyring-token,pkcs11}.test.ts',
+];
+/** No test may touch the data of whoever runs it. */
+const env = { BULLA_HOME: home };
+const onNode = {
+  resolve: { conditions: nodeConditions },
+  ssr: { resolve: { conditions: nodeConditions, externalConditions: nodeConditions } },
+};
+
 // Every project resolves workspace packages to their sources, so that a test never sees a stale build.
 export default defineConfig({
   test: {
     maxWorkers: availableParallelism(),
     projects: [
       {
-        resolve: { conditions: nodeConditions },
-        ssr: { resolve: { conditions: nodeConditions, externalConditions: nodeConditions } },
+        ...onNode,
         test: {
-          name: 'node',
+          name: 'apart',
           provide,
-          include: [
-            'packages/core/src/**/*.node.test.ts',
-            'packages/{bulla,console}/src/**/*.test.ts',
-            'vectors/**/*.test.ts',
-            'scripts/**/*.test.ts',
-          ],
+          // These start programs, replace modules or change the process that they run in.
+          include: ['packages/**/*.{slow,node}.test.ts', ...CHANGE_PROCESS, '{vectors,scripts}/**/*.test.ts'],
+          exclude: [...PURE_AND_SLOW, ...LEFT_OUT],
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          // No test may touch the data of whoever runs it.
-          env: { BULLA_HOME: home },
+          env,
         },
       },
       {
-        resolve: { conditions: nodeConditions },
-        ssr: { resolve: { conditions: nodeConditions, externalConditions: nodeConditions } },
+        ...onNode,
         test: {
-          name: 'core',
+          name: 'together',
           provide,
-          include: ['packages/core/src/**/*.test.ts'],
-          exclude: ['**/*.node.test.ts'],
+          include: ['packages/*/src/**/*.test.ts'],
+          exclude: [
+            'packages/**/*.node.test.ts',
+            'packages/bulla/**/*.slow.test.ts',
+            ...CHANGE_PROCESS,
+            ...LEFT_OUT,
+          ],
           testTimeout: 120_000,
-          // The core is pure: no test of it leaves anything behind, so that they can share a process.
+          hookTimeout: 120_000,
+          // They leave nothing behind, so that they can share a process; that halves their time.
           isolate: false,
+          env,
         },
       },
       ...(existsSync(chromium)

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const fast = process.argv.includes('--fast');
+if (fast) process.env.BULLA_FAST = '1';
 if (process.argv.includes('--soak')) process.env.BULLA_SOAK = '1';
 const chromium = process.env.BULLA_CHROMIUM ?? '/usr/bin/chromium';
 
@@ -35,5 +36,5 @@ run(
   'tests',
   'node_modules/vitest/vitest.mjs',
   'run',
-  ...(fast ? ['--project', 'node', '--project', 'core', '--exclude', '**/*.slow.test.ts'] : []),
+  ...(fast ? ['--project', 'apart', '--project', 'together'] : []),
 );

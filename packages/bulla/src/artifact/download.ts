@@ -1,10 +1,13 @@
 import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
-import { Agent, request as httpsRequest } from 'node:https';
+import type { IncomingMessage } from 'node:http';
 import type { LookupFunction } from 'node:net';
 import { BullaError } from '@bulla/core/error';
 import { isPublicAddress, isPublicHost } from './address.ts';
+
+// Not imported as modules: Node would load all of its HTTP client with them, at the start of every command.
+const { Agent: HttpAgent, request: httpRequest } = process.getBuiltinModule('node:http');
+const { Agent, request: httpsRequest } = process.getBuiltinModule('node:https');
 
 // Fetching what somebody else named: over https, from public addresses, at most so much and for so long. The address
 // that is checked is the one that is dialled, and each redirect begins anew.

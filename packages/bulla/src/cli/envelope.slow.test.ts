@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { repo, bulla as run, temporaryFolder } from '../../test/run.ts';
 
 let folder = '';
@@ -57,11 +58,17 @@ const pay = (name = 'envelope.json', ...flags: string[]) =>
   checked(name, 'verify', ...flags, '--', process.execPath, join(repo, 'examples/payment/pay.mjs'));
 const paid = () => (existsSync(path('home/paid.txt')) ? readFileSync(path('home/paid.txt'), 'utf8') : '');
 
-beforeEach(() => {
-  folder = temporaryFolder();
+let prepared = '';
+beforeAll(() => {
+  prepared = folder = mkdtempSync(join(tmpdir(), 'bulla-envelopes-'));
   good('keys', 'init', '--quiet');
   for (const who of ['alice', 'bob'])
     good('keygen', '--private', path(`${who}.key`), '--public', path(`${who}.pub`), '--quiet');
+});
+afterAll(() => rmSync(prepared, { recursive: true, force: true }));
+beforeEach(() => {
+  folder = temporaryFolder();
+  cpSync(prepared, folder, { recursive: true });
 });
 
 describe('a payment', () => {

@@ -15,7 +15,7 @@ import {
 } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { declaredRow } from '../manifest/index.ts';
-import type { Opening, Store } from '../store/index.ts';
+import { assertNotKilled, type Opening, type Store } from '../store/index.ts';
 import { createQueue, untilSettled } from '../turns/index.ts';
 import { type About, actCapsule, askedCapsule, decisionCapsule, isAct } from './capsules.ts';
 import { conflict, type Loaded, load, type Pair, write } from './rows.ts';
@@ -121,6 +121,8 @@ export function createRunner({ store, chain: name, now, rules }: RunnerOptions):
           // The count alone would not tell a write of ours from one of others.
           if (i > 0 && !written[i - 1]) throw conflict('relation');
           written[i] = false;
+          // Nothing begins beside a kill switch, however late it was thrown.
+          if (event.type === 'start') await assertNotKilled(transaction, pair.agent);
           await writePart(transaction);
           written[i] = true;
         },

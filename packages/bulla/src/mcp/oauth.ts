@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { BullaError } from '@bulla/core/error';
 import type {
@@ -10,6 +10,9 @@ import type {
 } from '@modelcontextprotocol/client';
 import type { Authorizer } from './call.ts';
 import { quote } from './transport.ts';
+
+/** Not imported as a module: Node would load all of its HTTP client with it, at the start of every command. */
+const { createServer } = process.getBuiltinModule('node:http');
 
 /** What may be kept until the next time. It holds secrets. */
 export interface OAuthMemory {

@@ -11,7 +11,7 @@ export type {
   Transaction,
   Value,
 } from './driver.ts';
-export { liftKill, type StandingKill, setKill } from './kills.ts';
+export { assertNotKilled, liftKill, type StandingKill, setKill } from './kills.ts';
 export {
   type Consumption,
   createLedger,

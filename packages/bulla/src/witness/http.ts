@@ -1,7 +1,10 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { BullaError } from '@bulla/core/error';
 import type { Answer, Witness } from './server.ts';
+
+/** Not imported as a module: Node would load all of its HTTP client with it, at the start of every command. */
+const { createServer } = process.getBuiltinModule('node:http');
 
 /** One request that was answered, for the operator's log. */
 export interface RequestLine {

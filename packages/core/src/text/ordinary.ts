@@ -58,7 +58,8 @@ const RULES: readonly string[] = [
   // The wide space of East Asian text.
   `\\u3000(?:${after(EAST_ASIAN)}|(?=${EAST_ASIAN}))`,
 ];
-const ORDINARY = new RegExp(RULES.join('|'), 'gv');
+/** Made when it is first needed: it takes longer to make than most commands take to run. */
+let ordinary: RegExp | undefined;
 /** Whether there is anything to look for: the expression above is slow. */
 const CANDIDATE = new RegExp(`[\\u180b-\\u180f\\u200c\\u200d\\u3000\\u{e0020}-\\u{e007f}]|${SELECTOR}`, 'v');
 
@@ -70,7 +71,8 @@ const CANDIDATE = new RegExp(`[\\u180b-\\u180f\\u200c\\u200d\\u3000\\u{e0020}-\\
 export function ordinaryOffsets(text: string): ReadonlySet<number> {
   const offsets = new Set<number>();
   if (!CANDIDATE.test(text)) return offsets;
-  for (const { 0: match, index } of text.matchAll(ORDINARY)) {
+  ordinary ??= new RegExp(RULES.join('|'), 'gv');
+  for (const { 0: match, index } of text.matchAll(ordinary)) {
     for (let at = index; at < index + match.length; at++) offsets.add(at);
   }
   return offsets;
