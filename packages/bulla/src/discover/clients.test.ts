@@ -3,8 +3,8 @@ import { CLIENTS } from './clients.ts';
 import type { Place } from './place.ts';
 
 const PLACES = {
-  linux: { platform: 'linux', home: '/home/me', project: '/work/p', env: {} },
-  darwin: { platform: 'darwin', home: '/Users/me', project: '/work/p', env: {} },
+  linux: { platform: 'linux', home: '/home/me', project: '/src/p', env: {} },
+  darwin: { platform: 'darwin', home: '/Users/me', project: '/src/p', env: {} },
   win32: { platform: 'win32', home: 'C:\\Users\\me', project: 'D:\\p', env: {} },
 } satisfies Record<string, Place>;
 
@@ -26,8 +26,8 @@ describe('where each client keeps its servers', () => {
     ],
     [
       'cursor',
-      ['/home/me/.cursor/mcp.json', '/work/p/.cursor/mcp.json'],
-      ['/Users/me/.cursor/mcp.json', '/work/p/.cursor/mcp.json'],
+      ['/home/me/.cursor/mcp.json', '/src/p/.cursor/mcp.json'],
+      ['/Users/me/.cursor/mcp.json', '/src/p/.cursor/mcp.json'],
       ['C:\\Users\\me\\.cursor\\mcp.json', 'D:\\p\\.cursor\\mcp.json'],
     ],
     [
@@ -36,13 +36,13 @@ describe('where each client keeps its servers', () => {
         '/home/me/.config/Code/User/mcp.json',
         '/home/me/.config/Code/User/profiles/*/mcp.json',
         '/home/me/.config/Code/User/settings.json',
-        '/work/p/.vscode/mcp.json',
+        '/src/p/.vscode/mcp.json',
       ],
       [
         `${Support}/Code/User/mcp.json`,
         `${Support}/Code/User/profiles/*/mcp.json`,
         `${Support}/Code/User/settings.json`,
-        '/work/p/.vscode/mcp.json',
+        '/src/p/.vscode/mcp.json',
       ],
       [
         `${Roaming}\\Code\\User\\mcp.json`,
@@ -53,8 +53,8 @@ describe('where each client keeps its servers', () => {
     ],
     [
       'zed',
-      ['/home/me/.config/zed/settings.json', '/work/p/.zed/settings.json'],
-      ['/Users/me/.config/zed/settings.json', '/work/p/.zed/settings.json'],
+      ['/home/me/.config/zed/settings.json', '/src/p/.zed/settings.json'],
+      ['/Users/me/.config/zed/settings.json', '/src/p/.zed/settings.json'],
       [`${Roaming}\\Zed\\settings.json`, 'D:\\p\\.zed\\settings.json'],
     ],
     [
@@ -71,8 +71,8 @@ describe('where each client keeps its servers', () => {
     ],
     [
       'codex',
-      ['/home/me/.codex/config.toml', '/work/p/.codex/config.toml'],
-      ['/Users/me/.codex/config.toml', '/work/p/.codex/config.toml'],
+      ['/home/me/.codex/config.toml', '/src/p/.codex/config.toml'],
+      ['/Users/me/.codex/config.toml', '/src/p/.codex/config.toml'],
       ['C:\\Users\\me\\.codex\\config.toml', 'D:\\p\\.codex\\config.toml'],
     ],
   ];
@@ -86,9 +86,9 @@ describe('where each client keeps its servers', () => {
     expect(paths('claude-code', PLACES.linux)).toEqual([
       '/home/me/.claude.json',
       '/home/me/.claude/settings.json',
-      '/work/p/.mcp.json',
-      '/work/p/.claude/settings.json',
-      '/work/p/.claude/settings.local.json',
+      '/src/p/.mcp.json',
+      '/src/p/.claude/settings.json',
+      '/src/p/.claude/settings.local.json',
     ]);
   });
 
