@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, sign as nodeSign, verify as nodeVerify } from 'node:crypto';
-import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createCapsule, sealSync } from '@bulla/core/capsule';
@@ -13,7 +13,7 @@ import {
 } from '@bulla/core/crypto';
 import { openSource, verifyChain } from '../packages/bulla/src/chain/index.ts';
 import { openStore } from '../packages/bulla/src/store/index.ts';
-import { compare, median, type Row, round3 } from './measure.ts';
+import { compare, fdatasyncRate, median, type Row, round3 } from './measure.ts';
 
 // A test key.
 const seed = new Uint8Array(32).fill(9);
@@ -76,21 +76,6 @@ function sealing(): Row[] {
       'node:crypto Ed25519 sign': () => nodeSign(null, message, bare),
     },
   );
-}
-
-/** Writes of 2 KB that each wait for the disk, a second. */
-function fdatasyncRate(folder: string): number {
-  const file = openSync(join(folder, 'fsync'), 'w');
-  const block = Buffer.alloc(2048, 1);
-  const started = performance.now();
-  let count = 0;
-  while (performance.now() - started < 400) {
-    writeSync(file, block);
-    fdatasyncSync(file);
-    count++;
-  }
-  closeSync(file);
-  return (count * 1000) / (performance.now() - started);
 }
 
 function sealRate(): number {

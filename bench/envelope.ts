@@ -1,4 +1,4 @@
-import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { canonicalize } from '@bulla/core/canon';
@@ -14,7 +14,7 @@ import {
 } from '../packages/bulla/src/envelope/index.ts';
 import { openStore, type Store } from '../packages/bulla/src/store/index.ts';
 import { appendRate } from './capsule.ts';
-import { compare, median, type Row, round3 } from './measure.ts';
+import { compare, fdatasyncRate, median, type Row, round3 } from './measure.ts';
 
 // Test keys.
 const signer = localSigner('Ed25519', new Uint8Array(32).fill(9));
@@ -103,21 +103,6 @@ async function executionRate(
     64,
     ms,
   );
-}
-
-/** Writes of 2 KB that each wait for the disk, a second. */
-function fdatasyncRate(folder: string): number {
-  const file = openSync(join(folder, 'fsync'), 'w');
-  const block = Buffer.alloc(2048, 1);
-  const started = performance.now();
-  let count = 0;
-  while (performance.now() - started < 400) {
-    writeSync(file, block);
-    fdatasyncSync(file);
-    count++;
-  }
-  closeSync(file);
-  return (count * 1000) / (performance.now() - started);
 }
 
 async function consuming(folder: string): Promise<Row[]> {

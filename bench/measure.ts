@@ -1,3 +1,6 @@
+import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+
 /** One line of a bench's output. `ratio` compares with a peer or limit that ran interleaved with it. */
 export interface Row {
   bench: string;
@@ -71,4 +74,19 @@ export function compare(
 
 export function round3(value: number): number {
   return Math.round(value * 1000) / 1000;
+}
+
+/** Writes of 2 KB that each wait for the disk, a second. */
+export function fdatasyncRate(folder: string): number {
+  const file = openSync(join(folder, 'fsync'), 'w');
+  const block = Buffer.alloc(2048, 1);
+  const started = performance.now();
+  let count = 0;
+  while (performance.now() - started < 400) {
+    writeSync(file, block);
+    fdatasyncSync(file);
+    count++;
+  }
+  closeSync(file);
+  return (count * 1000) / (performance.now() - started);
 }

@@ -1,3 +1,17 @@
+/** Who built an artifact, and from what. */
+const PROVENANCE = {
+  method: 'string',
+  predicate_type: 'string',
+  builder_id: 'string',
+  source_repo: 'string',
+  source_ref: 'string',
+  workflow_uri: 'string',
+  issuer: 'string',
+  identity: 'string',
+  verified: 'bool',
+  verified_at: 'string',
+} as const;
+
 /**
  * What a rule may speak of. `policy-check` and `check` are the released program's two inputs for rules about a whole
  * surface; `tool` and `call` are ours. A field with a question mark may be absent: a rule asks `has()` first.
@@ -89,29 +103,9 @@ export const RECORDS = {
     digest: 'string',
     'provenance?': 'Provenance',
   },
-  Provenance: {
-    method: 'string',
-    predicate_type: 'string',
-    builder_id: 'string',
-    source_repo: 'string',
-    source_ref: 'string',
-    workflow_uri: 'string',
-    issuer: 'string',
-    identity: 'string',
-    verified: 'bool',
-    verified_at: 'string',
-  },
+  Provenance: PROVENANCE,
   SourceProvenance: {
-    method: 'string',
-    predicate_type: 'string',
-    builder_id: 'string',
-    source_repo: 'string',
-    source_ref: 'string',
-    workflow_uri: 'string',
-    issuer: 'string',
-    identity: 'string',
-    verified: 'bool',
-    verified_at: 'string',
+    ...PROVENANCE,
     config_source_uri: 'string',
     config_source_entrypoint: 'string',
   },
