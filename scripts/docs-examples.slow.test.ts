@@ -5,13 +5,16 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const text = readFileSync(join(root, 'docs/consent.md'), 'utf8');
 
-test('the example of docs/consent.md ends as it says', () => {
+test.each([
+  ['docs/consent.md', 6],
+  ['docs/sessions.md', 7],
+])('the example of %s ends as it says', (file, lines) => {
+  const text = readFileSync(join(root, file), 'utf8');
   const blocks = [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1]!);
   expect(blocks.length).toBe(1);
   const shown = [...blocks[0]!.matchAll(/^# (.*)$/gm)].map((match) => match[1]!);
-  expect(shown.length).toBe(6);
+  expect(shown.length).toBe(lines);
   const { status, stdout, stderr } = spawnSync('sh', ['-c', `set -e\n${blocks[0]}rm -r "$BULLA_HOME"\n`], {
     cwd: root,
     encoding: 'utf8',
