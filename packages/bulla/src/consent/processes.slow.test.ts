@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
@@ -46,7 +46,9 @@ function processes(urlOf: (name: string, folder: string) => string): void {
   const together = async (args: readonly string[], file: string, text: string, count = PROCESSES) => {
     const workers = Array.from({ length: count }, () => startWorker('consent-worker.ts', args));
     await ready(workers);
-    writeFileSync(file, text);
+    // It is there only when it is whole.
+    writeFileSync(`${file}.draft`, text);
+    renameSync(`${file}.draft`, file);
     expect(await Promise.all(workers.map((worker) => worker.done))).toEqual(new Array(count).fill(0));
     return workers.flatMap((worker) => worker.output().slice(1));
   };
