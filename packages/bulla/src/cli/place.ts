@@ -1,7 +1,8 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { BullaError } from '@bulla/core/error';
 import type { Command } from 'commander';
-import { dataDirectory, openKeyring } from '../keys/index.ts';
+import { dataDirectory, ensureKeyring, type OpenKeyring, openKeyring } from '../keys/index.ts';
 import { openStore, type Store } from '../store/index.ts';
 import { createSubmit, loadPolicy, POLICY_FILE, type SubmitOutcome } from '../witness/index.ts';
 import { complain } from './io.ts';
@@ -39,15 +40,21 @@ export function openToRead(options: PlaceOptions): Promise<Store> {
   return openStore({ url: storeUrl(options), tenant: options.tenant ?? null });
 }
 
-/** Opens the store to write, sealing with the active key of the keyring and showing checkpoints to the witnesses. */
-export async function openToWrite(options: PlaceOptions, create = true): Promise<Store> {
-  const keyring = openKeyring(keysFolder(options), { now: () => new Date() });
+/**
+ * Opens the store to write, sealing with the active key of the keyring and showing checkpoints to the witnesses. Where
+ * the store may be created, so may the keyring: who seals for the first time has one made.
+ */
+export async function openToWrite(
+  options: PlaceOptions & { readonly quiet?: boolean },
+  create = true,
+): Promise<Store> {
+  let keyring = keyringFor(options, create);
   const policy = loadPolicy(join(home(), POLICY_FILE));
   const store = await openStore({
     url: storeUrl(options),
     tenant: options.tenant ?? null,
     create,
-    sealer: () => keyring.sealer(),
+    sealer: () => keyring!.sealer(),
     operator: process.env.BULLA_OPERATOR || undefined,
     submit:
       policy === null
@@ -58,7 +65,48 @@ export async function openToWrite(options: PlaceOptions, create = true): Promise
           }),
     onCheckpointError: (error) => complain(error),
   });
-  return store;
+  try {
+    keyring ??= await firstKeyring(store, options);
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** The keyring to seal with; null where there is none and one may be made. */
+function keyringFor(options: PlaceOptions, mayMake: boolean): OpenKeyring | null {
+  try {
+    return openKeyring(keysFolder(options), { now: () => new Date() });
+  } catch (error) {
+    if (mayMake && error instanceof BullaError && error.code === 'KEYRING_MISSING') return null;
+    throw error;
+  }
+}
+
+/**
+ * Makes the keyring of a store without records. Where there are records there was a keyring: that it is gone, or on a
+ * disk that is not there now, is not covered up with another.
+ */
+async function firstKeyring(
+  store: Store,
+  options: PlaceOptions & { readonly quiet?: boolean },
+): Promise<OpenKeyring> {
+  const folder = keysFolder(options);
+  const isFirst = (await store.chains()).every(({ head }) => head.length === 0);
+  // Another process may have made it meanwhile, and sealed with it.
+  const known = keyringFor(options, true);
+  if (known !== null) return known;
+  if (!isFirst) {
+    throw new BullaError(
+      'KEYRING_MISSING',
+      `There is no keyring in ${folder}, but the store has records. Name the keyring that sealed them, bring it back, or make another one with "bulla keys init".`,
+    );
+  }
+  const { keyring, made } = await ensureKeyring(folder);
+  if (made && !options.quiet)
+    process.stderr.write(`bulla: made a keyring in ${folder}; its key is ${keyring.active.fingerprint}\n`);
+  return openKeyring(folder, { now: () => new Date() });
 }
 
 /** A checkpoint that too few witnesses saw is one of the log alone; one that contradicts theirs is an alarm. */

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { script } from '../../test/mcp.ts';
@@ -93,10 +93,12 @@ test('a server that cannot be started is sealed, and a lock that pins no program
 });
 
 test('what cannot be recorded is not done', () => {
+  mkdirSync(path('broken/keys'), { recursive: true });
+  writeFileSync(path('broken/keys/keyring.json'), '{');
   const other = run(['lock', '--record', '-o', path('mcp-lock.json'), ...server()], '', {
-    BULLA_HOME: path('empty'),
+    BULLA_HOME: path('broken'),
   });
   expect(other.status).toBe(2);
-  expect(other.stderr).toContain('[KEYRING_MISSING]');
+  expect(other.stderr).toContain('[KEYRING_NOT_JSON]');
   expect(() => readFileSync(path('received'))).toThrow('ENOENT');
 });

@@ -1,5 +1,6 @@
 /** Key files, keys in tokens, and the keyring. */
 export { type Disk, realDisk, writeNewFile } from './disk.ts';
+export { ensureKeyring } from './ensure.ts';
 export type { Epoch, Keyring, TokenKey } from './epoch.ts';
 export { writeKeyFile } from './file.ts';
 export { createDirectory, dataDirectory, type Environment } from './home.ts';
