@@ -74,8 +74,7 @@ async function approved(count: number): Promise<[envelope: string, authorization
   const pairs: [string, string][] = [];
   for (let i = 0; i < count; i++) {
     const one = payment();
-    const approvals = [{ who: 'alice', how: 'human' as const }];
-    const authorization = await authorize(one, { iss: 'desk', aud: AUDIENCE, approvals }, [alice]);
+    const authorization = await authorize(one, { iss: 'desk', aud: AUDIENCE }, [{ signer: alice }]);
     pairs.push([writeEnvelope(one), authorization]);
   }
   return pairs;

@@ -1,15 +1,27 @@
-import { authorize, execHash, type Permit, parseEnvelope, parsePolicy } from '@bulla/core/envelope';
+import { keyId, publicKey, type Signer } from '@bulla/core/crypto';
+import {
+  type ApprovalHow,
+  authorize,
+  execHash,
+  type Permit,
+  parseEnvelope,
+  parsePolicy,
+  type Signatory,
+} from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ExecutionNotStarted, publishPolicy, settleExecution } from '../src/envelope/index.ts';
 import { createLedger, type Store, type StoreOptions, setKill } from '../src/store/index.ts';
 import {
   alice,
+  approval,
   bob,
+  by,
   CHAIN,
   claimsFor,
   envelope,
   envelopeWith,
+  mallory,
   NOW,
   payment,
   policyDocument,
@@ -27,7 +39,7 @@ interface Sealed {
   readonly type: string;
   readonly domain: string;
   readonly context: { environment: { bulla: Record<string, unknown> } };
-  readonly authority: { type: string; chain: unknown[] };
+  readonly authority: { type: string; approver: string | null; chain: unknown[] };
   readonly outcome: { status: string; error: string | null };
 }
 
@@ -142,7 +154,7 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
     test('under the later draft', async () => {
       const store = await opened();
       const claims = claimsFor(envelope, { exec_hash: execHash(envelope, 'envelope-v1-nul') });
-      const authorization = await authorize(claims, [alice, bob]);
+      const authorization = await authorize(claims, by(alice, bob));
       const verifier = verifierOn(store, { profile: 'envelope-v1-nul' });
       const decision = await verifier.verifyAndConsume(envelope, authorization, pay);
       expect([decision.status, decision.verdict.exec_hash!.slice(0, 2)]).toEqual(['success', '0x']);
@@ -251,7 +263,7 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       const attempt = async (nonce: number) => {
         const of = envelopeWith({ constraints: { nonce, ttl: time + 300 } });
         const claims = claimsFor(of, { jti: `w-${nonce}`, nbf: time - 1, exp: time + 200 });
-        const decision = await verifier.verifyAndConsume(of, await authorize(claims, [alice, bob]), pay);
+        const decision = await verifier.verifyAndConsume(of, await authorize(claims, by(alice, bob)), pay);
         return decision.verdict.code ?? decision.status;
       };
       for (let i = 0; i < 5; i++) expect(await attempt(i)).toBe('success');
@@ -414,14 +426,13 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
     test('because the chain of an approval cannot be sealed burns no nonce', async () => {
       const store = await opened();
       const verifier = verifierOn(store);
-      const approvals = [
-        { who: 'alice', when: NOW, how: 'human' as const, chain: [{ step: 'consent', share: 1e-7 }] },
-      ];
-      const authorization = await authorize(claimsFor(envelope, { approvals }), [alice, bob]);
+      const people = by(alice, bob);
+      people[0] = { ...people[0]!, chain: [{ step: 'consent', share: 1e-7 }] };
+      const authorization = await authorize(claimsFor(envelope), people);
       const decision = await verifier.verifyAndConsume(envelope, authorization, never);
       expect([decision.verdict.code, decision.verdict.path, decision.verdict.message]).toEqual([
         'EE_AO_INVALID',
-        '/payload/approvals',
+        '/signatures',
         'The chain of an approval cannot stand in a capsule.',
       ]);
       expect((await verifier.verifyAndConsume(...(await signedBy2(envelope, 'y')), pay)).status).toBe(
@@ -431,15 +442,15 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
   });
 
   describe('authority', () => {
-    const authorityOf = async (...hows: ('human' | 'policy' | 'escalated')[]) => {
+    const authorityOf = async (...people: Signatory[]) => {
       const store = await opened();
-      const approvals = hows.map((how, i) => ({
-        ...{ who: ['alice', 'bob', 'carol'][i]!, when: NOW, how },
-        chain: [{ step: 'consent', decision: 'approved', channel: 'passkey' }],
-      }));
-      const authorization = await authorize(claimsFor(envelope, { approvals }), [alice, bob]);
+      // Whoever issues it may call themselves anything.
+      const authorization = await authorize(claimsFor(envelope, { iss: 'ceo' }), people);
       const decision = await verifierOn(store).verifyAndConsume(envelope, authorization, pay);
-      expect(decision.status).toBe('success');
+      if (decision.status === 'blocked') {
+        const [blocked] = await records(store);
+        return { code: decision.verdict.code, ...blocked!.authority };
+      }
       const [intent, outcome] = await records(store);
       expect(outcome!.authority).toEqual(intent!.authority);
       const { createHash } = await import('node:crypto');
@@ -449,19 +460,36 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
         exec_hash: execHash(envelope),
         authorization: `sha256:${digest}`,
       });
-      expect(intent!.authority.chain.length).toBe(hows.length + 1);
-      return intent!.authority;
+      return { ...intent!.authority, chain: intent!.authority.chain.slice(0, -1) };
     };
+    const stating = (signer: Signer, how: ApprovalHow = 'human') => ({ signer, ...approval, how });
+    const idOf = (signer: Signer) => keyId(publicKey(signer.algorithm, signer.publicKey));
+    const steps = [{ step: 'consent', decision: 'approved', channel: 'passkey' }];
+    const step = (approver: string, signer: Signer, how = 'human') => ({
+      ...{ step: 'approval', approver, key_id: idOf(signer), how, when: NOW - 50, steps },
+    });
 
-    test('is what the verified authorization says', async () => {
+    test('names who approved by the verified keys alone, each with their own statement', async () => {
       const policy_reference = `policy:${envelope.policy_binding.policy_hash}`;
-      expect(await authorityOf('human', 'policy', 'human')).toMatchObject({
-        ...{ type: 'human_approved', approver: 'alice, carol', policy_reference },
+      const both = [step('alice', alice), step('bob', bob)];
+      expect(await authorityOf(stating(alice), stating(bob))).toMatchObject({
+        ...{ type: 'human_approved', approver: 'alice, bob', policy_reference, chain: both },
       });
-      expect(await authorityOf('policy')).toMatchObject({ type: 'policy', approver: null, policy_reference });
-      expect(await authorityOf('human', 'escalated')).toMatchObject({
+      expect(await authorityOf(stating(alice, 'policy'), stating(bob, 'policy'))).toMatchObject({
+        ...{ type: 'policy', approver: null, policy_reference },
+      });
+      expect(await authorityOf(stating(alice), stating(bob, 'escalated'))).toMatchObject({
         ...{ type: 'escalated', approver: 'bob' },
         escalation_reason: 'The authorization was escalated to bob.',
+        chain: [step('alice', alice), step('bob', bob, 'escalated')],
+      });
+    });
+
+    test('takes nothing from a key that nobody knows', async () => {
+      const people = [stating(mallory, 'escalated'), stating(alice), stating(bob)];
+      expect(await authorityOf(...people)).toMatchObject({
+        ...{ code: 'EE_AO_SIGNER_UNKNOWN', type: 'policy', approver: null, escalation_reason: null },
+        chain: [{ step: 'envelope' }],
       });
     });
   });

@@ -4,6 +4,7 @@ import {
   AUDIENCE,
   alice,
   bob,
+  by,
   claimsFor,
   envelopeWith,
   keys,
@@ -42,5 +43,5 @@ export async function payment(
 }
 
 export async function signedBy2(of: Envelope, jti: string): Promise<[string, string]> {
-  return [writeEnvelope(of), await authorize(claimsFor(of, { jti }), [alice, bob])];
+  return [writeEnvelope(of), await authorize(claimsFor(of, { jti }), by(alice, bob))];
 }

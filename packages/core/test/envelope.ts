@@ -1,12 +1,14 @@
 /** One transfer that a policy permits and two people may sign, for the tests of envelopes. */
-import { localSigner, publicKey } from '../src/crypto/index.ts';
+import { localSigner, publicKey, type Signer } from '../src/crypto/index.ts';
 import {
-  type AuthorizationClaims,
+  type ApprovalFields,
+  type Authorization,
   createEnvelope,
   type Envelope,
   type EnvelopeFields,
   execHash,
   parsePolicy,
+  type Signatory,
 } from '../src/envelope/index.ts';
 import { BullaError } from '../src/error.ts';
 
@@ -117,7 +119,7 @@ export const keys = [
   { key: publicKey('Ed25519', bob.publicKey), person: 'bob' },
 ];
 
-export function claimsFor(of: Envelope, changes: Partial<AuthorizationClaims> = {}): AuthorizationClaims {
+export function claimsFor(of: Envelope, changes: Partial<Authorization> = {}): Authorization {
   return {
     iss: 'gateway.example',
     sub: of.actor.caller,
@@ -127,16 +129,20 @@ export function claimsFor(of: Envelope, changes: Partial<AuthorizationClaims> = 
     nbf: NOW - 60,
     exp: NOW + 240,
     jti: 'ao-1',
-    approvals: [
-      {
-        who: 'alice',
-        when: NOW - 50,
-        how: 'human',
-        chain: [{ step: 'consent', decision: 'approved', channel: 'passkey' }],
-      },
-    ],
     ...changes,
   };
+}
+
+/** What each of the sample's signers states. */
+export const approval: ApprovalFields = {
+  when: NOW - 50,
+  how: 'human',
+  chain: [{ step: 'consent', decision: 'approved', channel: 'passkey' }],
+};
+
+/** These sign, each with that statement. */
+export function by(...signers: readonly Signer[]): Signatory[] {
+  return signers.map((signer) => ({ signer, ...approval }));
 }
 
 /** Code, path and message of what a call throws; 'nothing' if it does not throw. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readPrivateKey, signerOf, toUtf8 } from '@bulla/core/crypto';
+import { keyId, publicKey, readPrivateKey, type Signer, signerOf, toUtf8 } from '@bulla/core/crypto';
 import {
   type Authorization,
   addSignature,
@@ -8,23 +8,26 @@ import {
   type ExecProfile,
   execHash,
   parseEnvelope,
+  readApprovals,
   readAuthorization,
+  type Signatory,
   toAuthorizationDetails,
 } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
 import { stringify } from '@bulla/core/json';
+import { visible } from '@bulla/core/text';
 import { type Command, Option } from 'commander';
 import { unixTime } from '../envelope/index.ts';
 import { replaceFile } from '../lockfile/index.ts';
 import { askYes, isAnswered } from './ask.ts';
 import type { Run } from './commands.ts';
 import { duration, execProfileOption } from './envelope-options.ts';
-import { atTime, envelopeText } from './envelope-text.ts';
+import { approvalLines, atTime, envelopeText } from './envelope-text.ts';
 import { EXIT, type Exit, print, type ReportOptions, readInput } from './io.ts';
 
 interface AuthorizeOptions extends ReportOptions {
   key: string;
-  who: string;
+  who?: string;
   audience?: string;
   expires: number;
   notBefore: number;
@@ -42,7 +45,7 @@ export function defineAuthorize(command: Command, run: Run): void {
     .description('Read an envelope to the person who approves it, and sign exactly that.')
     .argument('<envelope>', 'the envelope; - is standard input')
     .requiredOption('--key <file>', 'the private key of the person who signs')
-    .requiredOption('--who <name>', 'the name of that person')
+    .option('--who <name>', 'the issuer of a new authorization; proves nobody (default: the id of the key)')
     .option('--audience <name>', 'the ledger that will use it up; no other may')
     .option('--expires <time>', 'how long the authorization holds', duration, 600)
     .option('--not-before <time>', 'from when on, counted from now', duration, 0)
@@ -56,15 +59,17 @@ export function defineAuthorize(command: Command, run: Run): void {
     .option('--details', 'sign nothing; describe it as one authorization_details object of RFC 9396')
     .addOption(execProfileOption())
     .option('--yes', 'sign without being asked')
-    .option('--quiet', 'do not tell what is signed')
+    .option('--quiet', 'with --yes: do not show what is signed')
     .addHelpText(
       'after',
       `
-What is signed is shown first; on a terminal it takes the word yes. Elsewhere --yes is needed.
+Everything that the signature covers is shown first, and what others state who signed before; on a terminal it takes
+the word yes. Elsewhere --yes is needed. Who approved is nothing that can be claimed here: a verifier goes by the key,
+and by the name under which it knows that key.
 
 Examples:
   $ bulla envelope authorize envelope.json --key alice.key --who alice --audience ledger-1 -o authorization.json
-  $ bulla envelope authorize envelope.json --key bob.key --who bob --add authorization.json -o authorization.json`,
+  $ bulla envelope authorize envelope.json --key bob.key --add authorization.json -o authorization.json`,
     )
     .action(run(authorizeEnvelope));
 }
@@ -72,31 +77,36 @@ Examples:
 async function authorizeEnvelope(file: string, options: AuthorizeOptions): Promise<Exit> {
   const envelope = parseEnvelope(readInput(file));
   const before = options.add === undefined ? null : readInput(options.add);
-  const claims = before === null ? newClaims(envelope, options) : claimsToSign(before, envelope, options);
+  const signer = signerOf(readPrivateKey(Buffer.from(readInput(options.key)).toString('utf8')));
+  const claims =
+    before === null ? newClaims(envelope, signer, options) : claimsToSign(before, envelope, options);
   if (options.details) {
     await print(`${stringify(toAuthorizationDetails(claims, envelope))}\n`);
     return EXIT.good;
   }
-  if (!options.quiet) process.stderr.write(`${shown(envelope, claims, options).join('\n')}\n`);
+  const signatory: Signatory = { signer, when: unixTime(), how: options.how, chain: [] };
+  // Who is asked is shown what; only --yes can do without.
+  if (!options.quiet || !options.yes)
+    process.stderr.write(`${shown(envelope, claims, signatory, before, options).join('\n')}\n`);
   if (!options.yes && !(isAnswered() && (await askYes('Sign this?')))) {
     if (!isAnswered())
       throw new BullaError('ENVELOPE_NOT_ASKED', 'Nobody is there to ask; --yes signs without asking.');
     process.stderr.write('Not signed.\n');
     return EXIT.bad;
   }
-  const signer = signerOf(readPrivateKey(Buffer.from(readInput(options.key)).toString('utf8')));
-  const signed = before === null ? await authorize(claims, [signer]) : await addSignature(before, signer);
+  const signed =
+    before === null ? await authorize(claims, [signatory]) : await addSignature(before, signatory);
   if (options.output === undefined) await print(`${signed}\n`);
   else replaceFile(options.output, toUtf8(`${signed}\n`));
   return EXIT.good;
 }
 
-function newClaims(envelope: Envelope, options: AuthorizeOptions): Authorization {
+function newClaims(envelope: Envelope, signer: Signer, options: AuthorizeOptions): Authorization {
   const now = unixTime();
   if (options.audience === undefined)
     throw new BullaError('ENVELOPE_AUDIENCE', 'Name the ledger that will use the authorization: --audience.');
   return {
-    iss: options.who,
+    iss: options.who ?? idOf(signer),
     sub: envelope.actor.caller,
     aud: options.audience,
     tenant_id: envelope.tenant_id,
@@ -104,24 +114,42 @@ function newClaims(envelope: Envelope, options: AuthorizeOptions): Authorization
     nbf: now + options.notBefore,
     exp: now + options.notBefore + options.expires,
     jti: randomUUID(),
-    approvals: [{ who: options.who, when: now, how: options.how, chain: [] }],
   };
 }
 
-/** Somebody else's authorization is signed only when it is for the envelope that is shown. */
+function idOf({ algorithm, publicKey: bytes }: Signer): string {
+  return keyId(publicKey(algorithm, bytes));
+}
+
+/** Somebody else's authorization is signed only when it is for the envelope that is shown, and for its caller. */
 function claimsToSign(before: Uint8Array, envelope: Envelope, options: AuthorizeOptions): Authorization {
   const claims = readAuthorization(before);
+  const refuse = (code: string, claim: string, sentence: string) => {
+    throw new BullaError(code, sentence, { path: `/payload/${claim}` });
+  };
   if (claims.exec_hash !== execHash(envelope, options.profile))
-    throw new BullaError('EE_HASH_MISMATCH', 'The authorization is for another envelope.', {
-      path: '/payload/exec_hash',
-    });
+    refuse('EE_HASH_MISMATCH', 'exec_hash', 'The authorization is for another envelope.');
+  if (claims.sub !== envelope.actor.caller)
+    refuse('EE_AO_SUBJECT_MISMATCH', 'sub', 'The authorization is for another caller.');
+  if (claims.tenant_id !== envelope.tenant_id)
+    refuse('EE_AO_TENANT_MISMATCH', 'tenant_id', 'The authorization is for another tenant.');
   return claims;
 }
 
-function shown(envelope: Envelope, claims: Authorization, { profile }: AuthorizeOptions): string[] {
+/** All that the signature covers, and what stands beside it. */
+function shown(
+  envelope: Envelope,
+  claims: Authorization,
+  { signer, when, how }: Signatory,
+  before: Uint8Array | null,
+  { profile }: AuthorizeOptions,
+): string[] {
   return [
     ...envelopeText(envelope, profile),
-    `ledger   ${claims.aud}`,
+    `ledger   ${visible(claims.aud)}`,
     `valid    from ${atTime(claims.nbf)} to ${atTime(claims.exp)}`,
+    `issued   by ${visible(claims.iss)} as ${visible(claims.jti)}`,
+    `you      ${how} at ${atTime(when)}, key ${idOf(signer)}`,
+    ...(before === null ? [] : readApprovals(before)).flatMap(approvalLines),
   ];
 }

@@ -1,4 +1,5 @@
-import { type Envelope, type ExecProfile, execHash } from '@bulla/core/envelope';
+import { type Envelope, type ExecProfile, execHash, type StatedApproval } from '@bulla/core/envelope';
+import { stringify } from '@bulla/core/json';
 import { visible } from '@bulla/core/text';
 
 /** An amount in whole units, exactly: 12500000 with 6 decimals is 12.5. */
@@ -36,5 +37,13 @@ export function envelopeText(envelope: Envelope, profile?: ExecProfile): string[
     `policy   ${show(policy.policy_id)} version ${policy.policy_version}, ${show(policy.policy_hash)}`,
     `intent   ${show(envelope.intent_id)}, execution ${show(envelope.execution_id)}`,
     `hash     ${execHash(envelope, profile)}`,
+  ];
+}
+
+/** What a signature that is there already states; its key may be anybody's. */
+export function approvalLines({ keyId, how, when, chain }: StatedApproval): string[] {
+  return [
+    `beside   ${how} at ${atTime(when)}, key ${keyId}, not verified here`,
+    ...chain.map((step) => `         step ${visible(stringify(step))}`),
   ];
 }

@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { keyId, readPublicKey } from '@bulla/core/crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { repo, bulla as run, temporaryFolder } from '../../test/run.ts';
 
@@ -62,7 +63,7 @@ let prepared = '';
 beforeAll(() => {
   prepared = folder = mkdtempSync(join(tmpdir(), 'bulla-envelopes-'));
   good('keys', 'init', '--quiet');
-  for (const who of ['alice', 'bob'])
+  for (const who of ['alice', 'bob', 'eve'])
     good('keygen', '--private', path(`${who}.key`), '--public', path(`${who}.pub`), '--quiet');
 });
 afterAll(() => rmSync(prepared, { recursive: true, force: true }));
@@ -254,6 +255,34 @@ describe('verify', () => {
 });
 
 describe('authorize', () => {
+  test('lets nobody claim who approved, and shows what is signed and what stands beside it', () => {
+    publish();
+    newEnvelope();
+    const sign = (who: string, ...more: string[]) =>
+      bulla(
+        ...['envelope', 'authorize', path('envelope.json'), '--key', path(`${who}.key`), '--yes'],
+        ...['-o', path('approved.json'), ...more],
+      );
+    sign('eve', '--who', 'ceo', '--how', 'escalated', '--audience', 'bank');
+    const { stderr } = sign('alice', '--add', path('approved.json'));
+    const keyOf = (who: string) => keyId(readPublicKey(readFileSync(path(`${who}.pub`), 'utf8')));
+    const lines = stderr.split('\n').map((line) => line.replace(/\d{4}-\S+Z/g, 'TIME'));
+    expect(lines.slice(-6)).toEqual([
+      'ledger   bank',
+      'valid    from TIME to TIME',
+      expect.stringMatching(/^issued {3}by ceo as [0-9a-f-]{36}$/),
+      `you      human at TIME, key ${keyOf('alice')}`,
+      `beside   escalated at TIME, key ${keyOf('eve')}, not verified here`,
+      '',
+    ]);
+    expect(pay().stdout).toContain('(EE_AO_SIGNER_UNKNOWN at /signatures)');
+    sign('alice', '--who', 'ceo', '--audience', 'bank');
+    expect(pay().status).toBe(0);
+    const found = good('capsule', 'export');
+    expect(found.match(/"approver":"[^"]*"/g)).toEqual(new Array(4).fill('"approver":"alice"'));
+    expect(found).not.toContain('ceo');
+  });
+
   test('signs nothing where nobody can be asked, unless told to', () => {
     publish();
     newEnvelope();

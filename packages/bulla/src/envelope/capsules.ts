@@ -1,6 +1,13 @@
 import type { CapsuleInput, DataObject } from '@bulla/core/capsule';
 import { sha256Hex } from '@bulla/core/crypto';
-import type { Approval, ApprovalHow, Envelope, ExecProfile, Permit, Verdict } from '@bulla/core/envelope';
+import type {
+  ApprovalHow,
+  Envelope,
+  ExecProfile,
+  Permit,
+  Verdict,
+  VerifiedApproval,
+} from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
 import type { Opening } from '../store/index.ts';
 
@@ -124,7 +131,7 @@ function requestOf({ envelope }: Attempt): string {
   return envelope === null ? 'execute' : `execute ${envelope.action_type}`;
 }
 
-/** The strongest claim first: who was asked beyond the usual, who approved, else the rule. */
+/** The strongest approval first: who was asked beyond the usual, who approved, else the rule. */
 const AUTHORITY: readonly (readonly [ApprovalHow, 'escalated' | 'human_approved' | 'policy'])[] = [
   ['escalated', 'escalated'],
   ['human', 'human_approved'],
@@ -132,7 +139,7 @@ const AUTHORITY: readonly (readonly [ApprovalHow, 'escalated' | 'human_approved'
 ];
 
 function authorityOf(attempt: Attempt, { exec_hash, envelope, authorization }: Permit) {
-  const { approvals } = authorization.claims;
+  const { approvals } = authorization;
   const has = (how: ApprovalHow) => approvals.some((approval) => approval.how === how);
   const [how, type] = AUTHORITY.find(([each]) => has(each))!;
   const who = namesOf(approvals.filter((approval) => approval.how === how));
@@ -141,12 +148,17 @@ function authorityOf(attempt: Attempt, { exec_hash, envelope, authorization }: P
     approver: type === 'policy' ? null : who,
     policy_reference: `policy:${envelope.policy_binding.policy_hash}`,
     escalation_reason: type === 'escalated' ? `The authorization was escalated to ${who}.` : null,
-    chain: [...approvals.flatMap(({ chain }) => chain), envelopeStep(attempt, exec_hash)],
+    chain: [...approvals.map(approvalStep), envelopeStep(attempt, exec_hash)],
   };
 }
 
-function namesOf(approvals: readonly Approval[]): string {
-  return [...new Set(approvals.map(({ who }) => who))].join(', ');
+function namesOf(approvals: readonly VerifiedApproval[]): string {
+  return [...new Set(approvals.map(({ person }) => person))].join(', ');
+}
+
+/** Who approved, by a verified key. The steps are that person's own statement, so they stand inside of theirs. */
+function approvalStep({ person, keyId, how, when, chain }: VerifiedApproval): DataObject {
+  return { step: 'approval', approver: person, key_id: keyId, how, when, steps: chain };
 }
 
 function envelopeStep({ authorization }: Attempt, exec_hash: string): DataObject {

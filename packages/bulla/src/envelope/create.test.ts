@@ -2,6 +2,7 @@ import {
   checkEnvelope,
   execHash,
   parseEnvelope,
+  readApprovals,
   readAuthorization,
   writeEnvelope,
 } from '@bulla/core/envelope';
@@ -65,14 +66,17 @@ test('an authorization is for exactly this envelope, from now until its time is 
     iss: 'desk',
     aud: AUDIENCE,
     now: NOW,
-    approvals: [{ who: 'alice', how: 'human' as const }],
   };
-  const authorization = await authorize(envelope, options, [alice, bob]);
+  const authorization = await authorize(envelope, options, [{ signer: alice }, { signer: bob }]);
   const claims = readAuthorization(authorization);
   expect(claims).toMatchObject({
     ...{ iss: 'desk', sub: 'agent-7', aud: AUDIENCE, tenant_id: 'acme', exec_hash: execHash(envelope) },
-    ...{ nbf: NOW, exp: NOW + 301, approvals: [{ who: 'alice', when: NOW, how: 'human', chain: [] }] },
+    ...{ nbf: NOW, exp: NOW + 301 },
   });
+  expect(readApprovals(authorization)).toMatchObject([
+    { when: NOW, how: 'human', chain: [] },
+    { when: NOW, how: 'human', chain: [] },
+  ]);
   expect(claims.jti).toMatch(UUID);
   const check = (now: number) =>
     checkEnvelope({
@@ -84,11 +88,13 @@ test('an authorization is for exactly this envelope, from now until its time is 
     null,
     'EE_TTL_EXPIRED',
   ]);
-  const draftHash = await authorize(envelope, { ...options, profile: 'envelope-v1-nul' }, [alice]);
+  const draftHash = await authorize(envelope, { ...options, profile: 'envelope-v1-nul' }, [
+    { signer: alice },
+  ]);
   expect(readAuthorization(draftHash).exec_hash).toBe(execHash(envelope, 'envelope-v1-nul'));
-  expect(await rejection(authorize(envelope, { ...options, approvals: [] }, [alice]))).toEqual([
+  expect(await rejection(authorize(envelope, options, []))).toEqual([
     'EE_AO_INVALID',
-    '/payload/approvals',
-    'This must be a list of 1 to 100 elements.',
+    '/signatures',
+    'An authorization has 1 to 100 signatures.',
   ]);
 });

@@ -1,8 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { Signer } from '@bulla/core/crypto';
 import {
   type Actor,
-  type AuthorizationClaims,
+  type Authorization,
   type Constraints,
   authorize as coreAuthorize,
   createEnvelope as coreCreateEnvelope,
@@ -12,6 +11,7 @@ import {
   execHash,
   type PolicyBinding,
   type Rail,
+  type Signatory,
   type Target,
 } from '@bulla/core/envelope';
 
@@ -88,28 +88,27 @@ function timeOrderedUuid(): string {
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/** Who authorizes an envelope, for whom, and how that came about. */
+/** Who issues the authorization of an envelope, and for which ledger. */
 export interface AuthorizeOptions
-  extends Pick<AuthorizationClaims, 'iss' | 'aud'>,
-    Partial<Pick<AuthorizationClaims, 'nbf' | 'exp' | 'jti'>>,
+  extends Pick<Authorization, 'iss' | 'aud'>,
+    Partial<Pick<Authorization, 'nbf' | 'exp' | 'jti'>>,
     Moment {
-  /** `when` is now where it is not given, and a `chain` empty. */
-  readonly approvals: readonly Optional<AuthorizationClaims['approvals'][number], 'when' | 'chain'>[];
   /** Default `envelope-v1`. */
   readonly profile?: ExecProfile;
 }
 
 /**
  * Signs an authorization of exactly this envelope, for its caller and its tenant, from now until its time is over, under
- * a fresh id. Rejects as `authorize` of `@bulla/core/envelope` does.
+ * a fresh id. Each of the people approves as a human, now and without further steps, unless they say otherwise.
+ * Rejects as `authorize` of `@bulla/core/envelope` does.
  */
 export function authorize(
   envelope: Envelope,
   options: AuthorizeOptions,
-  signers: readonly Signer[],
+  people: readonly Optional<Signatory, 'when' | 'how' | 'chain'>[],
 ): Promise<string> {
-  const { iss, aud, approvals, profile, now = unixTime() } = options;
-  const claims: AuthorizationClaims = {
+  const { iss, aud, profile, now = unixTime() } = options;
+  const claims: Authorization = {
     iss,
     sub: envelope.actor.caller,
     aud,
@@ -118,7 +117,9 @@ export function authorize(
     nbf: options.nbf ?? now,
     exp: options.exp ?? envelope.constraints.ttl + 1,
     jti: options.jti ?? timeOrderedUuid(),
-    approvals: approvals.map((approval) => ({ when: now, chain: [], ...approval })),
   };
-  return coreAuthorize(claims, signers);
+  return coreAuthorize(
+    claims,
+    people.map((each) => ({ when: now, how: 'human', chain: [], ...each })),
+  );
 }

@@ -7,6 +7,7 @@ import { brokenStore, type Driver } from '../../test/broken-store.ts';
 import {
   alice,
   bob,
+  by,
   CHAIN,
   claimsFor,
   envelopeWith,
@@ -153,7 +154,7 @@ async function sent({ nonce, amount, expired }: Attempt): Promise<[string, strin
     constraints: { nonce, ...(expired && { ttl: NOW - 1 }) },
     policy_binding: { policy_hash },
   });
-  return [writeEnvelope(of), await authorize(claimsFor(of, { jti: `s-${jti++}` }), [alice, bob])];
+  return [writeEnvelope(of), await authorize(claimsFor(of, { jti: `s-${jti++}` }), by(alice, bob))];
 }
 
 test('under any schedule of attempts, endings and faults a nonce is used once and a ceiling holds', async () => {

@@ -135,7 +135,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     } catch (error) {
       throw isChainOfApproval(error)
         ? new BullaError('EE_AO_INVALID', 'The chain of an approval cannot stand in a capsule.', {
-            path: '/payload/approvals',
+            path: '/signatures',
             cause: error,
           })
         : error;

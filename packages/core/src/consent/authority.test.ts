@@ -163,7 +163,7 @@ describe('an authorization that a decision mints', () => {
   test('approves the one call, and the verifier permits it without another question', async () => {
     const envelope = toolCall();
     const decision = started(envelope);
-    const claims = mintAuthorization(decision, envelope, options);
+    const { claims, approval } = mintAuthorization(decision, envelope, options);
     expect(claims).toEqual({
       iss: 'gateway.example',
       sub: AGENT,
@@ -173,25 +173,33 @@ describe('an authorization that a decision mints', () => {
       nbf: now,
       exp: now + 300,
       jti: 'ao-1',
-      approvals: [{ who: USER, when: now, how: 'human', chain: authorityOf(decision).chain }],
     });
+    const link = { ...authorityOf(decision).chain[0], approver: USER, policy_reference: null };
+    expect(approval).toEqual({ when: now, how: 'human', chain: [link] });
     const verdict = checkEnvelope({
       envelope,
-      authorization: await authorize(claims, [alice]),
+      authorization: await authorize(claims, [{ signer: alice, ...approval }]),
       keys,
       audience: 'ledger.example',
       now,
       replay: 'fresh',
       policy: policyText,
     });
-    const approvals = verdict.permit?.authorization.claims.approvals;
-    expect([verdict.code, approvals?.map(({ how }) => how)]).toEqual([null, ['human']]);
+    // The gateway's key vouches for the person's answer; who approved is whoever holds that key.
+    const approvals = verdict.permit?.authorization.approvals;
+    expect([verdict.code, approvals?.map(({ person, how }) => [person, how])]).toEqual([
+      null,
+      [['alice', 'human']],
+    ]);
   });
 
   test('says how it was approved', () => {
     const envelope = toolCall();
-    const [approval] = mintAuthorization(started(envelope, 'host'), envelope, options).approvals;
-    expect([approval!.how, approval!.who]).toEqual(['policy', 'consent:host-reported']);
+    const { how, chain } = mintAuthorization(started(envelope, 'host'), envelope, options).approval;
+    expect([how, chain]).toMatchObject([
+      'policy',
+      [{ approver: null, policy_reference: 'consent:host-reported' }],
+    ]);
   });
 
   test('is minted for no other envelope, no other call, and nothing that was not started', () => {
@@ -224,7 +232,7 @@ describe('an authorization that a decision mints', () => {
     };
     const args = (to: string) => parse(`{"to":"${to}","amount":1000000}`) as JsonObject;
     const right = args('0x2222222222222222222222222222222222222222');
-    expect(mint(right).exec_hash).toBe(execHash(envelope));
+    expect(mint(right).claims.exec_hash).toBe(execHash(envelope));
     expect(() => mint(right, args('mallory'))).toThrow(expect.objectContaining({ code: 'CONSENT_MINT' }));
     expect(() => mint(args('mallory'))).toThrow(expect.objectContaining({ code: 'EE_ARGS_MISMATCH' }));
   });

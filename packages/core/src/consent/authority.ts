@@ -1,9 +1,10 @@
 import { opens } from '../canon/index.ts';
 import { type Authority, type AuthorityType, isoTimestamp } from '../capsule/index.ts';
 import {
+  type ApprovalFields,
   type ApprovalHow,
   type ArgumentMapping,
-  type AuthorizationClaims,
+  type Authorization,
   bindArguments,
   bindToolCall,
   type Envelope,
@@ -83,9 +84,15 @@ export interface MintOptions {
   readonly profile?: ExecProfile;
 }
 
+/** What is signed: the claims, and what the key that signs states of the approval. */
+export interface Minted {
+  readonly claims: Authorization;
+  readonly approval: ApprovalFields;
+}
+
 /**
- * The claims of the authorization that a decision mints, to be signed with `authorize`: the call was approved once,
- * and nobody is asked again. The decision must have been started for exactly this envelope (`exec_hash` of the
+ * The authorization that a decision mints, to be signed with `authorize`: the call was approved once, and nobody is
+ * asked again. Its approver is whoever holds the key that signs; which person answered is that signer's statement. The decision must have been started for exactly this envelope (`exec_hash` of the
  * event `start`), so that no second envelope can rest on it, and it holds no longer than the decision. Throws
  * `CONSENT_MINT` for any other decision or envelope, and `EE_TOOL_CALL` or `EE_ARGS_…` with the path when the
  * envelope is of another call.
@@ -94,7 +101,7 @@ export function mintAuthorization(
   decision: Decision,
   envelope: Envelope,
   { iss, aud, jti, binding, profile = 'envelope-v1' }: MintOptions,
-): AuthorizationClaims {
+): Minted {
   const { by, stage, tool, tool_digest, commitment, agent, start_before, decided_at } = decision;
   if (stage !== 'running' || by === null || start_before === null)
     throw refusal('Only a call that was allowed and started has an authorization.');
@@ -117,16 +124,14 @@ export function mintAuthorization(
   const exp = Math.floor(start_before / 1000);
   if (nbf >= exp) throw refusal('The decision holds for no time at all.');
   const { type, approver, policy_reference, chain } = authorityOf(decision);
+  const { tenant_id } = envelope;
   return {
-    iss,
-    sub: envelope.actor.caller,
-    aud,
-    tenant_id: envelope.tenant_id,
-    exec_hash,
-    nbf,
-    exp,
-    jti,
-    approvals: [{ who: approver ?? policy_reference!, when: nbf, how: HOW[type], chain }],
+    claims: { iss, sub: envelope.actor.caller, aud, tenant_id, exec_hash, nbf, exp, jti },
+    approval: {
+      when: nbf,
+      how: HOW[type],
+      chain: chain.map((link) => ({ ...link, approver, policy_reference })),
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 import { FlattenedSign, GeneralSign, generalVerify, importJWK } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { alice, alicesToken, bob, claimsFor, envelope, keys } from '../../test/envelope.ts';
+import { alice, alicesToken, approval, bob, by, claimsFor, envelope, keys } from '../../test/envelope.ts';
 import { fromUtf8, keyId, type LocalSigner, toBase64url, toUtf8 } from '../crypto/index.ts';
 import { AUTHORIZATION_TYPE, authorize, openAuthorization, readAuthorization } from './index.ts';
 
@@ -10,6 +10,7 @@ const claims = claimsFor(envelope);
 const holder = (index: number) => keys[index]!.key;
 const header = (index: number) => ({
   alg: holder(index).algorithm,
+  approval,
   kid: keyId(holder(index)),
   typ: AUTHORIZATION_TYPE,
 });
@@ -33,14 +34,14 @@ describe('jose', () => {
     ['Ed25519', alice],
     ['ML-DSA-65', alicesToken],
   ])('verifies each signature of ours: %s', async (alg, signer) => {
-    const jws = JSON.parse(await authorize(claims, [bob, signer])) as Parameters<typeof generalVerify>[0];
+    const jws = JSON.parse(await authorize(claims, by(bob, signer))) as Parameters<typeof generalVerify>[0];
     const { payload, protectedHeader } = await generalVerify(jws, await jwk(signer));
     expect(JSON.parse(fromUtf8(payload))).toEqual(claims);
     expect(protectedHeader?.alg).toBe(alg);
   });
 
   test('refuses ours when a claim is changed, as we do', async () => {
-    const jws = JSON.parse(await authorize(claims, [alice])) as Parameters<typeof generalVerify>[0];
+    const jws = JSON.parse(await authorize(claims, by(alice))) as Parameters<typeof generalVerify>[0];
     const changed = { ...jws, payload: toBase64url(toUtf8(JSON.stringify({ ...claims, jti: 'other' }))) };
     await expect(generalVerify(changed, await jwk(alice))).rejects.toMatchObject({
       code: 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED',
@@ -70,7 +71,7 @@ describe('jose', () => {
       .addSignature(await jwk(alice, 1))
       .setProtectedHeader(header(0))
       .sign();
-    expect(JSON.parse(await authorize(claims, [alice]))).toEqual(jws);
+    expect(JSON.parse(await authorize(claims, by(alice)))).toEqual(jws);
   });
 
   test('signs in forms that it takes and we refuse', async () => {

@@ -4,7 +4,9 @@ import {
   AUDIENCE,
   alice,
   alicesToken,
+  approval,
   bob,
+  by,
   claimsFor,
   envelope,
   envelopeWith,
@@ -26,12 +28,13 @@ import {
 } from '../crypto/index.ts';
 import { JsonNumber, type JsonObject, parse, stringify } from '../json/index.ts';
 import {
-  type AuthorizationClaims,
+  type Authorization,
   addSignature,
   authorize,
   execHash,
   fromAuthorizationDetails,
   openAuthorization,
+  readApprovals,
   readAuthorization,
   toAuthorizationDetails,
 } from './index.ts';
@@ -43,7 +46,7 @@ interface General {
 }
 
 const claims = claimsFor(envelope);
-const signed = await authorize(claims, [alice, bob]);
+const signed = await authorize(claims, by(alice, bob));
 const general = (): General => JSON.parse(signed) as General;
 const idOf = (signer: Signer) => keyId(publicKey(signer.algorithm, signer.publicKey));
 const open = (value: General | string, known = keys) =>
@@ -53,6 +56,7 @@ const encode = (value: unknown) =>
   toBase64url(toUtf8(typeof value === 'string' ? value : JSON.stringify(value)));
 const header = (change: Record<string, unknown> = {}) => ({
   alg: 'Ed25519',
+  approval,
   kid: idOf(alice),
   typ: 'bulla-authorization-v1',
   ...change,
@@ -71,7 +75,11 @@ describe('an authorization', () => {
     expect(rest).toEqual({});
     expect(JSON.parse(fromUtf8(fromBase64url(payload)))).toEqual(claims);
     expect(signatures.map((each) => fromUtf8(fromBase64url(each.protected)))).toEqual(
-      [alice, bob].map((each) => `{"alg":"Ed25519","kid":"${idOf(each)}","typ":"bulla-authorization-v1"}`),
+      [alice, bob].map(
+        (each) =>
+          `{"alg":"Ed25519","approval":{"when":${NOW - 50},"how":"human","chain":[{"step":"consent",` +
+          `"decision":"approved","channel":"passkey"}]},"kid":"${idOf(each)}","typ":"bulla-authorization-v1"}`,
+      ),
     );
     const first = signatures[0]!;
     expect(first.signature).toBe(toBase64url(alice.sign(toUtf8(`${first.protected}.${payload}`))));
@@ -83,9 +91,12 @@ describe('an authorization', () => {
     expect(opened.people).toEqual(['alice', 'bob']);
     expect(opened.keyIds).toEqual([idOf(alice), idOf(bob)]);
     expect(opened.unknown).toEqual([]);
-    const { approvals, ...rest } = opened.claims;
-    expect({ ...rest, approvals: claims.approvals }).toEqual(claims);
-    expect(approvals.map(({ who, when, how }) => [who, when, how])).toEqual([['alice', NOW - 50, 'human']]);
+    const { approvals } = opened;
+    expect(opened.claims).toEqual(claims);
+    expect(approvals.map(({ person, keyId, when, how }) => [person, keyId, when, how])).toEqual([
+      ['alice', idOf(alice), NOW - 50, 'human'],
+      ['bob', idOf(bob), NOW - 50, 'human'],
+    ]);
     expect(stringify(approvals[0]!.chain)).toBe(
       '[{"step":"consent","decision":"approved","channel":"passkey"}]',
     );
@@ -93,25 +104,45 @@ describe('an authorization', () => {
   });
 
   test('two keys of one person count as one person', async () => {
-    const twice = await authorize(claims, [alice, alicesToken]);
+    const twice = await authorize(claims, by(alice, alicesToken));
     expect(open(twice).people).toEqual(['alice']);
     expect(open(twice).keyIds.length).toBe(2);
-    const all = await authorize(claims, [alicesToken, bob, alice]);
+    const all = await authorize(claims, by(alicesToken, bob, alice));
     expect(open(all).people).toEqual(['alice', 'bob']);
   });
 
   test('signatures of unknown keys are set aside, unchecked', async () => {
-    const value = JSON.parse(await authorize(claims, [mallory, bob])) as General;
+    const value = JSON.parse(await authorize(claims, by(mallory, bob))) as General;
     value.signatures[0]!.signature = value.signatures[1]!.signature;
     expect(open(value).people).toEqual(['bob']);
     expect(open(value).unknown).toEqual([idOf(mallory)]);
+    expect(open(value).approvals.map(({ person }) => person)).toEqual(['bob']);
+  });
+
+  test('nobody states an approval but their own, under the name by which the verifier knows them', async () => {
+    const escalated = { ...approval, how: 'escalated' as const, chain: [{ step: 'passkey' }] };
+    const begun = await authorize(claims, [{ signer: mallory, ...escalated }]);
+    const added = await addSignature(begun, { signer: alice, ...approval, chain: [] });
+    expect(open(added).approvals).toEqual([
+      { person: 'alice', keyId: idOf(alice), when: NOW - 50, how: 'human', chain: [] },
+    ]);
+    expect(readApprovals(added).map(({ keyId, how }) => [keyId, how])).toEqual([
+      [idOf(mallory), 'escalated'],
+      [idOf(alice), 'human'],
+    ]);
+    // The header of one signature cannot be moved to another.
+    const value = JSON.parse(added) as General;
+    const [stated] = value.signatures;
+    const header = JSON.parse(fromUtf8(fromBase64url(stated!.protected))) as Record<string, unknown>;
+    value.signatures[1]!.protected = encode({ ...header, kid: idOf(alice) });
+    expect(refused(value)[0]).toBe('EE_AO_SIGNATURE_INVALID');
   });
 
   test('is signed by one after the other', async () => {
-    const one = await authorize(claims, [alice]);
-    const two = await addSignature(one, bob);
+    const one = await authorize(claims, by(alice));
+    const two = await addSignature(one, by(bob)[0]!);
     expect(two).toBe(signed);
-    expect(await rejection(addSignature(two, bob))).toEqual([
+    expect(await rejection(addSignature(two, by(bob)[0]!))).toEqual([
       'EE_AO_DUPLICATE_SIGNATURE',
       '/signatures/2',
       'One key signed the authorization twice.',
@@ -125,23 +156,22 @@ describe('an authorization', () => {
   });
 
   test('keeps the steps of a chain to the digit', async () => {
-    const [first] = claims.approvals;
     const chain = [parse('{"n":12345678901234567890.10,"deep":{"__proto__":1}}') as JsonObject];
-    const text = await authorize({ ...claims, approvals: [{ ...first!, chain }] }, [alice]);
-    expect(stringify(open(text).claims.approvals[0]!.chain)).toBe(
+    const text = await authorize(claims, [{ signer: alice, ...approval, chain }]);
+    expect(stringify(open(text).approvals[0]!.chain)).toBe(
       '[{"n":12345678901234567890.10,"deep":{"__proto__":1}}]',
     );
   });
 
   test('may be for a hash of the later draft', async () => {
     const exec_hash = execHash(envelope, 'envelope-v1-nul');
-    expect(open(await authorize({ ...claims, exec_hash }, [alice])).claims.exec_hash).toBe(exec_hash);
+    expect(open(await authorize({ ...claims, exec_hash }, by(alice))).claims.exec_hash).toBe(exec_hash);
   });
 });
 
 describe('what cannot be signed', () => {
-  const rejected = (change: Partial<AuthorizationClaims>) =>
-    rejection(authorize({ ...claims, ...change }, [alice]));
+  const rejected = (change: Partial<Authorization>) =>
+    rejection(authorize({ ...claims, ...change }, by(alice)));
 
   test('claims that would not open', async () => {
     expect(await rejected({ exp: claims.nbf })).toEqual([
@@ -149,10 +179,16 @@ describe('what cannot be signed', () => {
       '/payload/exp',
       'An authorization must begin before it expires.',
     ]);
-    expect(await rejected({ approvals: [] })).toEqual([
+    expect(await rejected({ approvals: [{ who: 'ceo', how: 'human' }] } as never)).toEqual([
       'EE_AO_INVALID',
       '/payload/approvals',
-      'This must be a list of 1 to 100 elements.',
+      'There is no field "approvals" here.',
+    ]);
+    const unread = { signer: alice, ...approval, how: 'host' as never };
+    expect(await rejection(authorize(claims, [unread]))).toEqual([
+      'EE_AO_HEADER',
+      '/signatures/approval/how',
+      'This must be one of human, policy, escalated.',
     ]);
     expect(await rejected({ exec_hash: 'abc' })).toEqual([
       'EE_AO_INVALID',
@@ -182,7 +218,7 @@ describe('what cannot be signed', () => {
       '/signatures',
       'An authorization has 1 to 100 signatures.',
     ]);
-    expect(await rejection(authorize(claims, [alice, alice]))).toEqual([
+    expect(await rejection(authorize(claims, by(alice, alice)))).toEqual([
       'EE_AO_DUPLICATE_SIGNATURE',
       '/signatures/1',
       'One key signed the authorization twice.',
@@ -191,21 +227,21 @@ describe('what cannot be signed', () => {
 
   test('with another algorithm, a weak key, or a signer that signs something else', async () => {
     const other = localSigner('ML-DSA-44', new Uint8Array(32).fill(9));
-    expect(await rejection(authorize(claims, [other]))).toEqual([
+    expect(await rejection(authorize(claims, by(other)))).toEqual([
       'EE_AO_ALG',
       undefined,
       'An authorization is signed with Ed25519 or ML-DSA-65.',
     ]);
     const weak: Signer = { ...alice, publicKey: Uint8Array.of(1, ...new Uint8Array(31)) };
-    expect((await rejection(authorize(claims, [weak])))[0]).toBe('KEY_SMALL_ORDER');
+    expect((await rejection(authorize(claims, by(weak))))[0]).toBe('KEY_SMALL_ORDER');
     const broken: Signer = { ...alice, sign: () => alice.sign(toUtf8('something else')) };
-    expect(await rejection(authorize(claims, [broken]))).toEqual([
+    expect(await rejection(authorize(claims, by(broken)))).toEqual([
       'EE_AO_SIGNATURE_INVALID',
       undefined,
       'The signer returned a signature that does not verify.',
     ]);
     const failing: Signer = { ...alice, sign: () => Promise.reject(new Error('token gone')) };
-    await expect(authorize(claims, [failing])).rejects.toThrow('token gone');
+    await expect(authorize(claims, by(failing))).rejects.toThrow('token gone');
   });
 });
 
@@ -233,7 +269,7 @@ describe('EE_AO_SIGNATURE_INVALID', () => {
 
   test('when no known key signed', async () => {
     const told = ['EE_AO_SIGNATURE_INVALID', '/signatures', 'No known key signed the authorization.'];
-    expect(refused(await authorize(claims, [mallory]))).toEqual(told);
+    expect(refused(await authorize(claims, by(mallory)))).toEqual(told);
     expect(refused(signed, [])).toEqual(told);
   });
 
@@ -292,7 +328,7 @@ describe('EE_AO_ALG', () => {
 });
 
 describe('EE_AO_HEADER', () => {
-  const ONLY = 'A protected header has alg, kid and typ, and nothing else.';
+  const ONLY = 'A protected header has alg, approval, kid and typ, and nothing else.';
   test.each<[string, unknown, string, string]>([
     ['crit', header({ crit: ['exp'], exp: 1 }), '/crit', 'Extensions of JWS (crit) are not understood.'],
     ['b64', header({ b64: false }), '/b64', 'A payload that is not encoded (b64) is not understood.'],
@@ -300,6 +336,30 @@ describe('EE_AO_HEADER', () => {
     ['jku', header({ jku: 'https://example.com' }), '/jku', ONLY],
     ['x5c', header({ x5c: [] }), '/x5c', ONLY],
     ['cty', header({ cty: 'JWT' }), '/cty', ONLY],
+    [
+      'no approval',
+      header({ approval: undefined }),
+      '/approval',
+      'A protected header states the approval of the signer.',
+    ],
+    [
+      'another way to approve',
+      header({ approval: { ...approval, how: 'host' } }),
+      '/approval/how',
+      'This must be one of human, policy, escalated.',
+    ],
+    [
+      'a chain of texts',
+      header({ approval: { ...approval, chain: ['x'] } }),
+      '/approval/chain/0',
+      'This must be an object.',
+    ],
+    [
+      'a name',
+      header({ approval: { ...approval, who: 'ceo' } }),
+      '/approval/who',
+      'There is no field "who" here.',
+    ],
     ['another typ', header({ typ: 'JWT' }), '/typ', 'The header typ must be bulla-authorization-v1.'],
     [
       'a short kid',
@@ -410,18 +470,6 @@ describe('EE_AO_INVALID', () => {
       '/threshold',
       'There is no field "threshold" here.',
     ],
-    [
-      'another way to approve',
-      { ...claims, approvals: [{ ...claims.approvals[0], how: 'host' }] },
-      '/approvals/0/how',
-      'This must be one of human, policy, escalated.',
-    ],
-    [
-      'a chain of texts',
-      { ...claims, approvals: [{ ...claims.approvals[0], chain: ['x'] }] },
-      '/approvals/0/chain/0',
-      'This must be an object.',
-    ],
   ])('claims: %s', (_, value, at, message) => {
     expect(refused(signedBy(alice, header(), value))).toEqual(['EE_AO_INVALID', `/payload${at}`, message]);
   });
@@ -480,7 +528,6 @@ describe('authorization_details', () => {
       exec_hash: execHash(envelope),
       nbf: claims.nbf,
       exp: claims.exp,
-      approvals: claims.approvals,
     });
     expect(fromAuthorizationDetails(parse(stringify(details)))).toEqual({
       claims: read,

@@ -1,26 +1,14 @@
-import { keyId, type PublicKey, type Signer, toBase64url, toUtf8, verify } from '../crypto/index.ts';
+import { keyId, type PublicKey, toBase64url, toUtf8, verify } from '../crypto/index.ts';
 import { BullaError, pointer } from '../error.ts';
 import { JsonNumber, type JsonObject, type JsonValue, parse, stringify } from '../json/index.ts';
-import { anyObject, type Check, integer, list, record, text, word } from './checks.ts';
+import type { Approval } from './approval.ts';
+import { type Check, integer, record, text } from './checks.ts';
 import { identifier } from './envelope.ts';
-import { invalid, type Jws, parseJws, signingInput, signPayload, writeJws } from './jws.ts';
+import { invalid, type Jws, parseJws, type Signatory, signingInput, signPayload, writeJws } from './jws.ts';
 import { type Limits, parseStrictly } from './strict.ts';
 
 // The Authorization Object, which the specification leaves open: claims with the names of RFC 7519, and two of the
 // envelope's, signed as a JWS by one or several keys.
-
-/** How an approval came about; capsules call the first one `human_approved`. */
-export type ApprovalHow = 'human' | 'policy' | 'escalated';
-
-/** Who approved. It is as good as the signatures over it, and counts for nothing by itself. */
-export interface Approval {
-  readonly who: string;
-  /** Unix time in seconds. */
-  readonly when: number;
-  readonly how: ApprovalHow;
-  /** The steps of the capsule's `authority.chain`, as they stand there. */
-  readonly chain: readonly JsonObject[];
-}
 
 /** What an authorization says. */
 export interface Authorization {
@@ -38,14 +26,12 @@ export interface Authorization {
   readonly exp: number;
   /** The id of this authorization. */
   readonly jti: string;
-  readonly approvals: readonly Approval[];
 }
 
-/** The same before it is written; the steps of a chain may be plain objects. */
-export interface AuthorizationClaims extends Omit<Authorization, 'approvals'> {
-  readonly approvals: readonly (Omit<Approval, 'chain'> & {
-    readonly chain: readonly (JsonObject | { readonly [name: string]: unknown })[];
-  })[];
+/** An approval as a signature states it, before anything is verified. */
+export interface StatedApproval extends Approval {
+  /** The full id of the key that is said to have signed it. */
+  readonly keyId: string;
 }
 
 /** A key that may sign authorizations, and the person who holds it. */
@@ -57,9 +43,17 @@ export interface ApproverKey {
 
 declare const proof: unique symbol;
 
+/** An approval that a known key signed. */
+export interface VerifiedApproval extends StatedApproval {
+  /** The name under which the verifier knows the key. */
+  readonly person: string;
+}
+
 /** An authorization of which every signature by a known key verified; only `openAuthorization` makes one. */
 export interface VerifiedAuthorization {
   readonly claims: Authorization;
+  /** What the known keys signed, in the order of the signatures. There are no other approvals. */
+  readonly approvals: readonly VerifiedApproval[];
   /** The distinct people who signed, in the order of their first signature. How many are needed, a policy says. */
   readonly people: readonly string[];
   /** The full ids of the keys that signed. */
@@ -76,12 +70,6 @@ const HASH = {
   pattern: /^(?:[0-9a-f]{64}|0x[0-9a-f]{64})$/,
   what: 'hex digits, in the later draft after 0x',
 };
-const approval = record({
-  who: identifier,
-  when: integer(0),
-  how: word('human', 'policy', 'escalated'),
-  chain: list(anyObject, 0, 100),
-});
 
 /** The claims, all of which must be there. */
 export const claimFields: Readonly<Record<keyof Authorization, Check>> = {
@@ -93,7 +81,6 @@ export const claimFields: Readonly<Record<keyof Authorization, Check>> = {
   nbf: integer(0),
   exp: integer(0),
   jti: identifier,
-  approvals: list(approval, 1, 100),
 };
 const claimsSchema = record(claimFields);
 
@@ -102,14 +89,10 @@ export function readClaims(value: JsonValue, at: readonly string[]): Authorizati
   claimsSchema.run(value, at, (_, where, sentence) => {
     throw new BullaError('EE_AO_INVALID', sentence, { path: pointer(where) });
   });
-  const root = value as JsonObject;
-  const approvals = (root.get('approvals') as JsonObject[]).map((each) =>
-    Object.freeze({ ...fieldsOf(each), chain: each.get('chain') }),
-  );
-  const claims = Object.freeze({ ...fieldsOf(root), approvals: Object.freeze(approvals) });
-  const { nbf, exp } = claims as unknown as Authorization;
-  if (nbf >= exp) throw invalid('An authorization must begin before it expires.', [...at, 'exp']);
-  return claims as unknown as Authorization;
+  const claims = Object.freeze(fieldsOf(value as JsonObject)) as unknown as Authorization;
+  if (claims.nbf >= claims.exp)
+    throw invalid('An authorization must begin before it expires.', [...at, 'exp']);
+  return claims;
 }
 
 /** Members by name; the integers were checked to be safe. */
@@ -120,35 +103,45 @@ function fieldsOf(object: JsonObject): Record<string, JsonValue | number> {
 }
 
 /**
- * Writes an authorization that each of the signers signs. Rejects with `EE_AO_INVALID` for claims that
- * `openAuthorization` would refuse and without signers, with `EE_AO_DUPLICATE_SIGNATURE` for two signers of one
- * key, with the codes of signing (`EE_AO_ALG`, `EE_AO_SIGNATURE_INVALID`, `KEY_…`), with `VALUE_…` for what JSON
- * cannot hold, and with whatever a signer fails with.
+ * Writes an authorization that each of the signatories signs, each with the statement of its own approval. Rejects
+ * with `EE_AO_INVALID` for claims that `openAuthorization` would refuse and without signers, with `EE_AO_HEADER` for
+ * such an approval, with `EE_AO_DUPLICATE_SIGNATURE` for two signers of one key, with the codes of signing
+ * (`EE_AO_ALG`, `EE_AO_SIGNATURE_INVALID`, `KEY_…`), with `VALUE_…` for what JSON cannot hold, and with whatever a
+ * signer fails with.
  */
-export async function authorize(claims: AuthorizationClaims, signers: readonly Signer[]): Promise<string> {
-  // Not the canonical form: it would round long numbers in a chain. The bytes that are signed travel along.
+export async function authorize(claims: Authorization, signatories: readonly Signatory[]): Promise<string> {
   const written = stringify(claims);
   readClaims(parse(written), ['payload']);
   const payload = toBase64url(toUtf8(written));
   const signatures = [];
-  for (const signer of signers) signatures.push(await signPayload(payload, AUTHORIZATION_TYPE, signer));
+  for (const each of signatories) signatures.push(await signPayload(payload, AUTHORIZATION_TYPE, each));
   return writeJws(payload, signatures, AUTHORIZATION_TYPE);
 }
 
 /**
- * Adds a signature to an authorization, whose other signatures are kept unverified. Who signs reads the claims
- * with `readAuthorization` first. Rejects as `readAuthorization` and `authorize` do.
+ * Adds a signature to an authorization, whose other signatures are kept unverified. It covers the claims and the
+ * signatory's own approval; who signs reads the claims with `readAuthorization` first. Rejects as
+ * `readAuthorization` and `authorize` do.
  */
-export async function addSignature(authorization: string | Uint8Array, signer: Signer): Promise<string> {
+export async function addSignature(
+  authorization: string | Uint8Array,
+  signatory: Signatory,
+): Promise<string> {
   const { payload, signatures, bytes } = parseJws(authorization, AUTHORIZATION_TYPE);
   claimsOf(bytes);
-  const added = await signPayload(payload, AUTHORIZATION_TYPE, signer);
+  const added = await signPayload(payload, AUTHORIZATION_TYPE, signatory);
   return writeJws(payload, [...signatures, added], AUTHORIZATION_TYPE);
 }
 
 /** What an authorization claims, with nothing verified: for showing it. Throws as `openAuthorization` does of its form. */
 export function readAuthorization(authorization: string | Uint8Array, limits: Limits = {}): Authorization {
   return claimsOf(parseJws(authorization, AUTHORIZATION_TYPE, limits).bytes);
+}
+
+/** What the signatures state, with nothing verified: for showing it. Throws as `readAuthorization` does. */
+export function readApprovals(authorization: string | Uint8Array, limits: Limits = {}): StatedApproval[] {
+  const { signatures } = parseJws(authorization, AUTHORIZATION_TYPE, limits);
+  return signatures.map(({ kid, approval }) => ({ keyId: kid, ...approval }));
 }
 
 function claimsOf(payload: Uint8Array): Authorization {
@@ -179,25 +172,25 @@ export function openAuthorization(
 ): VerifiedAuthorization {
   const known = holders(keys);
   const jws = parseJws(authorization, AUTHORIZATION_TYPE, limits);
-  const people = new Set<string>();
-  const keyIds: string[] = [];
+  const approvals: VerifiedApproval[] = [];
   const unknown: string[] = [];
-  for (const [i, { kid }] of jws.signatures.entries()) {
+  for (const [i, { kid, approval }] of jws.signatures.entries()) {
     const holder = known.get(kid);
     if (holder === undefined) {
       unknown.push(kid);
       continue;
     }
     checkSignature(jws, i, holder.key);
-    people.add(holder.person);
-    keyIds.push(kid);
+    approvals.push(Object.freeze({ person: holder.person, keyId: kid, ...approval }));
   }
-  if (keyIds.length === 0)
+  if (approvals.length === 0)
     throw new BullaError('EE_AO_SIGNATURE_INVALID', 'No known key signed the authorization.', {
       path: '/signatures',
     });
   const claims = claimsOf(jws.bytes);
-  const opened = { claims, people: [...people], keyIds, unknown };
+  const people = [...new Set(approvals.map(({ person }) => person))];
+  const keyIds = approvals.map(({ keyId }) => keyId);
+  const opened = { claims, approvals: Object.freeze(approvals), people, keyIds, unknown };
   return Object.freeze(opened) as unknown as VerifiedAuthorization;
 }
 

@@ -4,23 +4,25 @@
  * and the sums of a ledger are passed in. Errors are `BullaError` with a code that starts with `EE_`, or one of the
  * modules below.
  */
+
+export type { Approval, ApprovalFields, ApprovalHow } from './approval.ts';
 export {
   type ArgumentMapping,
   bindArguments,
   readMapping,
 } from './arguments.ts';
 export {
-  type Approval,
-  type ApprovalHow,
   type ApproverKey,
   AUTHORIZATION_TYPE,
   type Authorization,
-  type AuthorizationClaims,
   addSignature,
   authorize,
   type OpenOptions,
   openAuthorization,
+  readApprovals,
   readAuthorization,
+  type StatedApproval,
+  type VerifiedApproval,
   type VerifiedAuthorization,
 } from './authorization.ts';
 export {
@@ -52,6 +54,7 @@ export {
 } from './envelope.ts';
 export { explain, NOT_PROVEN } from './explain.ts';
 export { type ExecProfile, execHash, policyHash } from './hash.ts';
+export type { Signatory } from './jws.ts';
 export { type NonceKey, nonceKey, nonceReplayed, nonceStoreFailed } from './nonce.ts';
 export {
   type ActionRule,

@@ -10,18 +10,19 @@ import {
   verify,
 } from '../crypto/index.ts';
 import { BullaError, pointer } from '../error.ts';
-import { JsonObject, type JsonValue } from '../json/index.ts';
+import { JsonObject, type JsonValue, stringify } from '../json/index.ts';
+import { type Approval, type ApprovalFields, readApproval } from './approval.ts';
 import type { Path } from './checks.ts';
 import { type Limits, parseStrictly } from './strict.ts';
 
 // JSON Web Signature in general JSON form (RFC 7515 §7.2.1), the part of it that has one meaning: fully specified
-// algorithms (RFC 9864), protected headers with exactly `alg`, `kid` and `typ`, canonical base64url. Written by hand
+// algorithms (RFC 9864), protected headers with exactly `alg`, `approval`, `kid` and `typ`, canonical base64url. Written by hand
 // because signatures must come from our `Signer`, whose key may live in a token, and verification from our `verify`,
 // which refuses weak keys; a JOSE library takes neither.
 
 /** The algorithms of an authorization, by their JOSE names, which are also ours. */
 const ALGORITHMS: readonly string[] = ['Ed25519', 'ML-DSA-65'] satisfies AlgorithmName[];
-const HEADERS = ['alg', 'kid', 'typ'];
+const HEADERS = ['alg', 'approval', 'kid', 'typ'];
 const KEY_ID = /^[0-9a-f]{64}$/;
 const MAX_SIGNATURES = 100;
 
@@ -30,6 +31,8 @@ export interface JwsSignature {
   readonly alg: AlgorithmName;
   /** The full id of the key, by which it is found. */
   readonly kid: string;
+  /** What the signer states of its own approval. */
+  readonly approval: Approval;
   /** The header as it was signed. */
   readonly protected: string;
   readonly signature: Uint8Array;
@@ -46,8 +49,8 @@ export interface Jws {
 /**
  * Takes a JWS apart without verifying anything. Throws with the path, where an encoded part counts as if it stood
  * there decoded: `EE_AO_INVALID` for another form, for base64url that is not canonical and for more than 100
- * signatures; `EE_AO_HEADER` for an unprotected header, `crit`, `b64`, and any other header than `alg`, `kid` and
- * `typ`; `EE_AO_ALG` for an algorithm that is not one of ours, above all `none`; `EE_AO_DUPLICATE_SIGNATURE` when
+ * signatures; `EE_AO_HEADER` for an unprotected header, `crit`, `b64`, and any other header than `alg`,
+ * `approval`, `kid` and `typ`; `EE_AO_ALG` for an algorithm that is not one of ours, above all `none`; `EE_AO_DUPLICATE_SIGNATURE` when
  * one key signed twice.
  */
 export function parseJws(input: string | Uint8Array, typ: string, limits: Limits = {}): Jws {
@@ -73,13 +76,17 @@ function readSignature(entry: JsonValue, at: Path, typ: string): JwsSignature {
     throw header('Nothing signs an unprotected header, so there must be none.', [...at, 'header']);
   const [encoded, signature] = members(entry, ['protected', 'signature'], at);
   const where = [...at, 'protected'];
-  const { alg, kid } = readHeader(encoded!, where, typ);
+  const { alg, kid, approval } = readHeader(encoded!, where, typ);
   if (typeof signature !== 'string') throw invalid('A signature is a string.', [...at, 'signature']);
   const bytes = base64url(signature, [...at, 'signature']);
-  return { alg, kid, protected: encoded as string, signature: bytes };
+  return { alg, kid, approval, protected: encoded as string, signature: bytes };
 }
 
-function readHeader(encoded: JsonValue, at: Path, typ: string): Pick<JwsSignature, 'alg' | 'kid'> {
+function readHeader(
+  encoded: JsonValue,
+  at: Path,
+  typ: string,
+): Pick<JwsSignature, 'alg' | 'kid' | 'approval'> {
   if (typeof encoded !== 'string') throw invalid('A protected header is a string.', at);
   const bytes = base64url(encoded, at);
   let value: JsonValue;
@@ -91,7 +98,8 @@ function readHeader(encoded: JsonValue, at: Path, typ: string): Pick<JwsSignatur
   if (!(value instanceof JsonObject)) throw header('A protected header is an object.', at);
   for (const name of value.keys) {
     if (HEADERS.includes(name)) continue;
-    const sentence = REFUSED.get(name) ?? 'A protected header has alg, kid and typ, and nothing else.';
+    const sentence =
+      REFUSED.get(name) ?? 'A protected header has alg, approval, kid and typ, and nothing else.';
     throw header(sentence, [...at, name]);
   }
   const alg = value.get('alg');
@@ -104,7 +112,8 @@ function readHeader(encoded: JsonValue, at: Path, typ: string): Pick<JwsSignatur
   const kid = value.get('kid');
   if (typeof kid !== 'string' || !KEY_ID.test(kid))
     throw header('The header kid is the full id of a key, 64 hex digits.', [...at, 'kid']);
-  return { alg: alg as AlgorithmName, kid };
+  const approval = readApproval(value.get('approval'), [...at, 'approval']);
+  return { alg: alg as AlgorithmName, kid, approval };
 }
 
 const REFUSED = new Map([
@@ -141,23 +150,35 @@ export function signingInput(encodedHeader: string, encodedPayload: string): Uin
   return toUtf8(`${encodedHeader}.${encodedPayload}`);
 }
 
+/** Who signs, and what they state of their own approval. */
+export interface Signatory extends ApprovalFields {
+  readonly signer: Signer;
+}
+
 /**
- * Signs an encoded payload. Rejects with `EE_AO_ALG` for a key of another algorithm, with
+ * Signs an encoded payload. Rejects with `EE_AO_ALG` for a key of another algorithm, `EE_AO_HEADER` for an approval
+ * that would not be read again, with
  * `EE_AO_SIGNATURE_INVALID` when what the signer returned does not verify, with the codes of loading its public
  * key, and with whatever the signer fails with.
  */
-export async function signPayload(payload: string, typ: string, signer: Signer): Promise<JwsSignature> {
+export async function signPayload(
+  payload: string,
+  typ: string,
+  { signer, when, how, chain }: Signatory,
+): Promise<JwsSignature> {
   const key = publicKey(signer.algorithm, signer.publicKey);
   const { algorithm: alg } = key;
   if (!ALGORITHMS.includes(alg))
     throw new BullaError('EE_AO_ALG', `An authorization is signed with ${ALGORITHMS.join(' or ')}.`);
   const kid = keyId(key);
-  const encoded = toBase64url(toUtf8(canonicalize({ alg, kid, typ }, 'jcs')));
+  // Not the canonical form: it would round long numbers in a chain. The bytes that are signed travel along.
+  const encoded = toBase64url(toUtf8(stringify({ alg, approval: { when, how, chain }, kid, typ })));
+  const { approval } = readHeader(encoded, ['signatures'], typ);
   const message = signingInput(encoded, payload);
   const signature = await signer.sign(message);
   if (!verify(key, message, signature))
     throw new BullaError('EE_AO_SIGNATURE_INVALID', 'The signer returned a signature that does not verify.');
-  return { alg, kid, protected: encoded, signature };
+  return { alg, kid, approval, protected: encoded, signature };
 }
 
 /** The text of a JWS, with a newline at its end. Throws as `parseJws` does, so that nothing unreadable is written. */

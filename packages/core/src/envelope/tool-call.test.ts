@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { AUDIENCE, alice, claimsFor, envelope, keys, NOW, policy, refusal } from '../../test/envelope.ts';
+import { AUDIENCE, alice, by, claimsFor, envelope, keys, NOW, policy, refusal } from '../../test/envelope.ts';
 import { commit } from '../canon/index.ts';
 import { authorize, bindToolCall, checkEnvelope, createEnvelope, toolCallEnvelope } from './index.ts';
 
@@ -53,7 +53,7 @@ describe('a tool call', () => {
   test('passes the checklist under a policy that permits tool calls', async () => {
     const verdict = checkEnvelope({
       envelope: made,
-      authorization: await authorize(claimsFor(made), [alice]),
+      authorization: await authorize(claimsFor(made), by(alice)),
       keys,
       audience: AUDIENCE,
       now: NOW,

@@ -5,6 +5,7 @@ import {
   alice,
   alicesToken,
   bob,
+  by,
   claimsFor,
   envelope,
   envelopeJson,
@@ -22,7 +23,7 @@ import {
 import { BullaError } from '../error.ts';
 import {
   type Assess,
-  type AuthorizationClaims,
+  type Authorization,
   authorize,
   type CheckInput,
   checkAndConsume,
@@ -41,7 +42,7 @@ import {
   writeEnvelope,
 } from './index.ts';
 
-const authorization = await authorize(claimsFor(envelope), [alice, bob]);
+const authorization = await authorize(claimsFor(envelope), by(alice, bob));
 const good: CheckInput = {
   envelope: writeEnvelope(envelope),
   authorization,
@@ -51,8 +52,8 @@ const good: CheckInput = {
   replay: 'fresh',
   policy: policyText,
 };
-const signed = (change: Partial<AuthorizationClaims>, signers = [alice, bob]) =>
-  authorize(claimsFor(envelope, change), signers);
+const signed = (change: Partial<Authorization>, signers = [alice, bob]) =>
+  authorize(claimsFor(envelope, change), by(...signers));
 
 /** The step that failed, with code, path and message; all before it must have passed, all behind it not be reached. */
 function failure(
@@ -256,6 +257,12 @@ describe('step 4, authorization', () => {
       '',
       'This must be an object of payload and signatures, as in general JSON form.',
     ]);
+    expect(failure({ authorization: await signed({}, [alice, bob, mallory]) })).toEqual([
+      4,
+      'EE_AO_SIGNER_UNKNOWN',
+      '/signatures',
+      'A key that is not known here signed too.',
+    ]);
     expect(failure({ authorization: await signed({}, [mallory]) })).toEqual([
       4,
       'EE_AO_SIGNATURE_INVALID',
@@ -264,7 +271,7 @@ describe('step 4, authorization', () => {
     ]);
   });
 
-  test.each<[string, Partial<AuthorizationClaims>, string, string]>([
+  test.each<[string, Partial<Authorization>, string, string]>([
     ['EE_AO_SUBJECT_MISMATCH', { sub: 'agent-8' }, 'sub', 'The authorization is for another caller.'],
     ['EE_AO_TENANT_MISMATCH', { tenant_id: 'evil' }, 'tenant_id', 'The authorization is for another tenant.'],
     ['EE_AO_AUDIENCE_MISMATCH', { aud: 'other' }, 'aud', 'The authorization is for another ledger.'],
@@ -348,14 +355,14 @@ describe('step 5, policy', () => {
     const shouting = envelopeWith({
       policy_binding: { policy_hash: policy_binding.policy_hash.toUpperCase().replace('0X', '0x') },
     });
-    const authorization = await authorize(claimsFor(shouting), [alice, bob]);
+    const authorization = await authorize(claimsFor(shouting), by(alice, bob));
     expect(failure({ envelope: shouting, authorization })[1]).toBe('EE_POLICY_DRIFT');
   });
 });
 
 describe('step 6, constraints', () => {
   const check = async (of: Envelope, input: Partial<CheckInput> = {}) =>
-    failure({ envelope: of, authorization: await authorize(claimsFor(of), [alice, bob]), ...input });
+    failure({ envelope: of, authorization: await authorize(claimsFor(of), by(alice, bob)), ...input });
 
   test('EE_CONSTRAINT_VIOLATION, the first of all', async () => {
     const of = envelopeWith({ rail: { chain_id: null }, target: { amount: '3000000' } });
@@ -365,7 +372,7 @@ describe('step 6, constraints', () => {
       '/rail/chain_id',
       'An EVM rail needs the chain id.',
     ]);
-    const authorization = await authorize(claimsFor(of), [alice, bob]);
+    const authorization = await authorize(claimsFor(of), by(alice, bob));
     const { violations } = checkEnvelope({ ...good, envelope: of, authorization });
     expect(violations.map(({ path }) => path)).toEqual(['/rail/chain_id', '/rail', '/target/amount']);
   });

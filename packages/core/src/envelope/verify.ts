@@ -186,9 +186,12 @@ function ask(question: () => Replay): Replay {
   }
 }
 
-/** Step 4 behind the signatures, in the order of the specification: subject, tenant, audience, time, exec_hash. */
+/**
+ * Step 4 behind the signatures: no approval is left unverified; then, in the order of the specification, subject,
+ * tenant, audience, time, exec_hash.
+ */
 function checkClaims(
-  { claims }: VerifiedAuthorization,
+  { claims, unknown }: VerifiedAuthorization,
   { audience, now, skew = 0 }: CheckInput,
   envelope: Envelope,
   hash: string,
@@ -196,6 +199,10 @@ function checkClaims(
   const refuse = (code: string, claim: string, message: string) => {
     throw new BullaError(code, message, { path: `/payload/${claim}` });
   };
+  if (unknown.length > 0)
+    throw new BullaError('EE_AO_SIGNER_UNKNOWN', 'A key that is not known here signed too.', {
+      path: '/signatures',
+    });
   if (claims.sub !== envelope.actor.caller)
     refuse('EE_AO_SUBJECT_MISMATCH', 'sub', 'The authorization is for another caller.');
   if (claims.tenant_id !== envelope.tenant_id)
