@@ -3,16 +3,22 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import {
   type AlgorithmName,
+  formatVkey,
   fromUtf8,
+  noteVerifier,
   type PrivateKey,
+  parseVkey,
   privateKey,
+  publicKey,
   readPrivateKey,
   type Signer,
   signerOf,
+  toUtf8,
   writePrivateKey,
 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { createDirectory, realDisk, writeKeyFile } from '../keys/index.ts';
+import { createDirectory, type Disk, realDisk, writeNewFile } from '../keys/index.ts';
+import { lost } from './mark.ts';
 
 /** A key with which a witness cosigns, under its name. */
 export interface Cosigner {
@@ -29,19 +35,106 @@ export interface KeyOptions {
   readonly file: string;
   /** The file of the ML-DSA-44 key; without it there is none. */
   readonly mlDsaFile?: string;
+  readonly disk?: Disk;
+}
+
+/** The files of the keys that are asked for, each with what it must hold. */
+function filesOf({
+  file,
+  mlDsaFile,
+}: KeyOptions): { file: string; algorithm: AlgorithmName; type: number }[] {
+  return [
+    { file, algorithm: 'Ed25519', type: 0x04 },
+    ...(mlDsaFile === undefined ? [] : [{ file: mlDsaFile, algorithm: 'ML-DSA-44' as const, type: 0x06 }]),
+  ];
 }
 
 /**
- * Reads the keys of a witness, and makes those that are not there. Throws `WITNESS_NAME` for a name that no witness
- * can have, `WITNESS_KEY_EXPOSED` for a file that others can reach, `WITNESS_KEY` for one that does not hold such a
- * key, and `FILE_UNWRITABLE` or `HOME_UNWRITABLE`.
+ * Reads the keys of a witness. Throws `WITNESS_NAME` for a name that no witness can have, `WITNESS_KEY_EXPOSED` for a
+ * file that others can reach, and `WITNESS_KEY` for one that does not hold such a key.
  */
-export function openKeys({ name, file, mlDsaFile }: KeyOptions): Cosigner[] {
+export function openKeys(options: KeyOptions): Cosigner[] {
+  const { name } = options;
   checkName(name);
-  return [
-    { name, signer: openKey(file, 'Ed25519'), type: 0x04 },
-    ...(mlDsaFile === undefined ? [] : [{ name, signer: openKey(mlDsaFile, 'ML-DSA-44'), type: 0x06 }]),
-  ];
+  return filesOf(options).map(({ file, algorithm, type }) => ({
+    name,
+    signer: openKey(file, algorithm),
+    type,
+  }));
+}
+
+/**
+ * Compares the keys with those that a state names, and makes the missing ones; gives the verifier keys that the state
+ * is to name from now on. A key is made as a draft, which gets its name by {@link finishKeys} when the state that
+ * names it is durable: so no key is ever there without its state, however the first start ends. Throws
+ * `WITNESS_STATE_LOST` for a key of a new state, `WITNESS_STATE_OTHER_KEY` for a key that the state does not name or
+ * whose file is gone, `FILE_UNWRITABLE`, `HOME_UNWRITABLE`, and as {@link openKeys} does.
+ */
+export function bindKeys(state: string, options: KeyOptions, known: readonly string[]): string[] {
+  const added: string[] = [];
+  for (const { file, algorithm, type } of filesOf(options)) {
+    const named = known.find((vkey) => parseVkey(vkey).type === type);
+    if (named !== undefined) finishKey(file, options);
+    const found = existsSync(file) ? vkeyOf(options.name, openKey(file, algorithm), type) : undefined;
+    if (named === undefined && found === undefined) {
+      added.push(vkeyOf(options.name, draftKey(file, algorithm, options), type));
+    } else if (named === undefined && known.length === 0) {
+      throw lost(`There is the key ${file}, but ${state}, which says what it cosigned, is empty.`);
+    } else if (named !== found) {
+      throw new BullaError(
+        'WITNESS_STATE_OTHER_KEY',
+        found === undefined
+          ? `${state} is the state of the key ${named}, but ${file} is missing: put that key back, or begin as another witness, with another name and a --state in an empty folder.`
+          : `${state} is not the state of the key in ${file}${named === undefined ? '' : ` but of ${named}`}: put the right one of both back, or begin as another witness, with another name and a --state in an empty folder.`,
+      );
+    }
+  }
+  return added;
+}
+
+/** Gives the drafts of {@link bindKeys} their names. */
+export function finishKeys(options: KeyOptions): void {
+  for (const { file } of filesOf(options)) finishKey(file, options);
+}
+
+function finishKey(file: string, { disk = realDisk }: KeyOptions): void {
+  if (existsSync(file)) return;
+  try {
+    disk.rename(draftOf(file), file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return; // another process was faster, or the key is gone
+    throw unwritable(file, error);
+  }
+  disk.syncDirectory(dirname(file));
+}
+
+const draftOf = (file: string): string => `${file}.new`;
+
+/** The draft that an earlier start left, or a new one. It has signed nothing, because no state named it. */
+function draftKey(file: string, algorithm: AlgorithmName, { disk = realDisk }: KeyOptions): Signer {
+  const draft = draftOf(file);
+  try {
+    if (existsSync(draft)) return openKey(draft, algorithm);
+  } catch {} // that start was cut short while it wrote
+  createDirectory(dirname(file));
+  try {
+    disk.remove(draft);
+    const key = privateKey(algorithm, new Uint8Array(randomBytes(32)));
+    writeNewFile(disk, draft, toUtf8(writePrivateKey(key, 'pem')));
+    disk.syncDirectory(dirname(file));
+  } catch (error) {
+    throw unwritable(draft, error);
+  }
+  return openKey(draft, algorithm);
+}
+
+function unwritable(file: string, cause: unknown): BullaError {
+  const { code } = cause as NodeJS.ErrnoException;
+  return new BullaError('FILE_UNWRITABLE', `${file} cannot be written (${code}).`, { cause });
+}
+
+function vkeyOf(name: string, { algorithm, publicKey: bytes }: Signer, type: number): string {
+  return formatVkey(noteVerifier(name, publicKey(algorithm, bytes), type));
 }
 
 /** A name that every type of cosignature can hold. Throws `WITNESS_NAME`. */
@@ -55,30 +148,15 @@ export function checkName(name: string): void {
 }
 
 function openKey(file: string, algorithm: AlgorithmName): Signer {
-  if (!existsSync(file)) createKey(file, privateKey(algorithm, new Uint8Array(randomBytes(32))));
-  refuseExposed(file);
   let key: PrivateKey;
   try {
+    refuseExposed(file);
     key = readPrivateKey(fromUtf8(readFileSync(file)), algorithm);
   } catch (cause) {
+    if (cause instanceof BullaError && cause.code === 'WITNESS_KEY_EXPOSED') throw cause;
     throw new BullaError('WITNESS_KEY', `${file} does not hold a private key of ${algorithm}.`, { cause });
   }
   return signerOf(key);
-}
-
-/** Makes the file appear with all it holds, or not at all; if another process was faster, its key stays. */
-function createKey(file: string, key: PrivateKey): void {
-  createDirectory(dirname(file));
-  const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
-  try {
-    writeKeyFile(draft, writePrivateKey(key, 'pem'), 'private');
-    realDisk.link(draft, file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  } finally {
-    realDisk.remove(draft);
-  }
-  realDisk.syncDirectory(dirname(file));
 }
 
 function refuseExposed(file: string): void {

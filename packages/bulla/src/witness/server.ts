@@ -103,6 +103,11 @@ export function createWitness(options: WitnessOptions): Witness {
   );
   const vkeys = verifiers.map(formatVkey);
   const ownKeys = new Set(verifiers.map(({ publicKey: { bytes } }) => toHex(bytes)));
+  const failed = (error: unknown): Answer => {
+    options.onError?.(error);
+    const busy = error instanceof BullaError && RETRY.includes(error.code);
+    return plain(busy ? 503 : 500, 'The witness cannot answer now.');
+  };
 
   return {
     name,
@@ -123,10 +128,7 @@ export function createWitness(options: WitnessOptions): Witness {
           return plain(400, 'With ML-DSA-44 this witness cannot cosign extension lines.', submission);
         return await state.update(submission.origin, (latest) => judge(submission, opened, latest, options));
       } catch (error) {
-        if (error instanceof Refusal) return error.answer;
-        options.onError?.(error);
-        const busy = error instanceof BullaError && RETRY.includes(error.code);
-        return plain(busy ? 503 : 500, 'The witness cannot answer now.');
+        return error instanceof Refusal ? error.answer : failed(error);
       }
     },
     checkpoint(originHash) {
@@ -136,8 +138,7 @@ export function createWitness(options: WitnessOptions): Witness {
         if (latest === null) return plain(404, 'Nothing was cosigned of this log.');
         return { ...plain(200, ''), body: latest.note, origin: latest.origin, size: latest.size };
       } catch (error) {
-        options.onError?.(error);
-        return plain(500, 'The witness cannot answer now.');
+        return failed(error);
       }
     },
     status: () => ({

@@ -1,9 +1,9 @@
-import { chmodSync, existsSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BullaError } from '@bulla/core/error';
-import Database from 'better-sqlite3';
-import { createDirectory } from '../keys/index.ts';
+import type Database from 'better-sqlite3';
+import { type Disk, realDisk } from '../keys/index.ts';
+import { lost, markFile, writeMark } from './mark.ts';
+import { BUSY_MS, guarded, newStamp, openDatabase, readHead, type StateOptions } from './state-file.ts';
 
 /** The checkpoint of a log that the witness cosigned last. */
 export interface Cosigned {
@@ -66,106 +66,34 @@ export interface WitnessState {
 /** How much evidence of one kind is kept against one log; it alone can sign so much. */
 export const MAX_EVIDENCE = 1000;
 
-/** How long to wait for another process that writes: at once, which stops this one, and in all. */
+/** How long a wait for another process that writes may stop this one. */
 const BLOCKED_MS = 50;
-const BUSY_MS = 10_000;
-
-/** "BWit", so that no other database is taken for the state of a witness. */
-const APPLICATION_ID = 0x42576974;
-
-/** One entry for each version. The triggers hold what matters most even against a defect in this program. */
-const SCHEMA: readonly string[] = [
-  `CREATE TABLE witness (name TEXT NOT NULL) STRICT;
-   CREATE TABLE log (
-     origin TEXT PRIMARY KEY, size INTEGER NOT NULL, root BLOB NOT NULL, time INTEGER NOT NULL, note TEXT NOT NULL
-   ) STRICT, WITHOUT ROWID;
-   CREATE TRIGGER log_never_back BEFORE UPDATE ON log
-     WHEN NEW.origin <> OLD.origin OR NEW.size < OLD.size OR NEW.time < OLD.time
-       OR (NEW.size = OLD.size AND NEW.root <> OLD.root)
-     BEGIN SELECT RAISE(ABORT, 'a witness never goes back'); END;
-   CREATE TRIGGER log_never_forgotten BEFORE DELETE ON log
-     BEGIN SELECT RAISE(ABORT, 'a witness never forgets'); END;
-   CREATE TABLE evidence (
-     evidence_key INTEGER PRIMARY KEY, kind TEXT NOT NULL, origin TEXT NOT NULL, size INTEGER NOT NULL,
-     root BLOB NOT NULL, note TEXT NOT NULL, against TEXT NOT NULL, time INTEGER NOT NULL,
-     UNIQUE (origin, kind, size, root)
-   ) STRICT;`,
-];
 
 /**
  * Opens the state of a witness. Throws `WITNESS_STATE_MISSING` unless it is there or `create` is set,
- * `WITNESS_STATE_OTHER_NAME` for that of another witness, `WITNESS_STATE_FOREIGN` for a file that is no state,
- * `WITNESS_STATE_NEWER`, `WITNESS_STATE_NOT_DURABLE`, `WITNESS_STATE_BUSY` and `WITNESS_STATE_FAILED`.
+ * `WITNESS_STATE_LOST` for one that was emptied, put back to an older copy or damaged, `WITNESS_STATE_OTHER_NAME` for
+ * that of another witness, `WITNESS_STATE_FOREIGN` for a file that is no state, `WITNESS_STATE_NEWER`,
+ * `WITNESS_STATE_NOT_DURABLE`, `WITNESS_STATE_BUSY` and `WITNESS_STATE_FAILED`.
  */
-export function openState(file: string, { name, create }: { name: string; create: boolean }): WitnessState {
-  const isNew = !existsSync(file);
-  if (isNew) {
-    if (!create) {
-      throw new BullaError('WITNESS_STATE_MISSING', `There is no state of a witness at ${file}.`);
-    }
-    createDirectory(dirname(file));
-  }
-  return guarded(() => {
-    const db = new Database(file, { timeout: BUSY_MS });
-    try {
-      if (isNew) chmodSync(file, 0o600);
-      prepare(db, file, name);
-      db.pragma(`busy_timeout = ${BLOCKED_MS}`);
-      return stateOf(db);
-    } catch (error) {
-      db.close();
-      throw error;
-    }
-  });
-}
-
-function prepare(db: Database.Database, file: string, name: string): void {
-  if (db.pragma('journal_mode = WAL', { simple: true }) !== 'wal') throw notDurable(file);
-  // In WAL mode the default loses commits in a power cut, and with them what was cosigned.
-  db.pragma('synchronous = FULL');
-  if (db.pragma('synchronous', { simple: true }) !== 2) throw notDurable(file);
-  db.transaction(() => {
-    const version = db.pragma('user_version', { simple: true }) as number;
-    const empty = (db.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number }).n === 0;
-    if (!empty && db.pragma('application_id', { simple: true }) !== APPLICATION_ID) {
-      throw new BullaError('WITNESS_STATE_FOREIGN', `${file} is a database, but not the state of a witness.`);
-    }
-    if (version > SCHEMA.length) {
-      throw new BullaError(
-        'WITNESS_STATE_NEWER',
-        `${file} is of version ${version}; this program knows ${SCHEMA.length}.`,
-      );
-    }
-    for (const step of SCHEMA.slice(version)) db.exec(step);
-    if (empty) {
-      db.pragma(`application_id = ${APPLICATION_ID}`);
-      db.prepare('INSERT INTO witness (name) VALUES (?)').run(name);
-    }
-    db.pragma(`user_version = ${SCHEMA.length}`);
-    const { name: known } = db.prepare('SELECT name FROM witness').get() as { name: string };
-    if (known === name) return;
-    throw new BullaError(
-      'WITNESS_STATE_OTHER_NAME',
-      `${file} is the state of the witness ${known}, not of ${name}.`,
-    );
-  }).immediate();
-}
-
-function notDurable(file: string): BullaError {
-  return new BullaError('WITNESS_STATE_NOT_DURABLE', `${file} cannot be opened so that a commit is durable.`);
+export function openState(file: string, options: StateOptions): WitnessState {
+  const { disk = realDisk } = options;
+  const db = openDatabase(file, { ...options, disk });
+  db.pragma(`busy_timeout = ${BLOCKED_MS}`);
+  return stateOf(db, file, disk);
 }
 
 type CosignedRow = Omit<Cosigned, 'root'> & { root: Buffer };
 
-function stateOf(db: Database.Database): WitnessState {
+function stateOf(db: Database.Database, file: string, disk: Disk): WitnessState {
   const find = db.prepare('SELECT origin, size, root, time, note FROM log WHERE origin = ?');
   const put = db.prepare(
-    `INSERT INTO log (origin, size, root, time, note) VALUES (?, ?, ?, ?, ?)
+    `INSERT INTO log (origin, size, root, time, note, serial) VALUES (?, ?, ?, ?, ?, ?)
      ON CONFLICT (origin) DO UPDATE SET
-       size = excluded.size, root = excluded.root, time = excluded.time, note = excluded.note`,
+       size = excluded.size, root = excluded.root, time = excluded.time, note = excluded.note,
+       serial = excluded.serial`,
   );
   const addEvidence = db.prepare(
-    `INSERT INTO evidence (kind, origin, size, root, note, against, time) SELECT ?, ?, ?, ?, ?, ?, ?
+    `INSERT INTO evidence (kind, origin, size, root, note, against, time, serial) SELECT ?, ?, ?, ?, ?, ?, ?, ?
      WHERE (SELECT count(*) FROM evidence WHERE origin = ? AND kind = ?) < ${MAX_EVIDENCE}
      ON CONFLICT DO NOTHING`,
   );
@@ -173,14 +101,40 @@ function stateOf(db: Database.Database): WitnessState {
     const row = find.get(origin) as CosignedRow | undefined;
     return row === undefined ? null : { ...row, root: new Uint8Array(row.root) };
   };
-  const store = ({ cosigned, evidence }: Decision<unknown>): void => {
+  const advance = db.prepare('UPDATE witness SET serial = ?, stamp = ?');
+  let seen = readHead(db).serial;
+  /** The serial of the next change. The file may have been put back to an older copy under our hands. */
+  const next = (): number => {
+    const { serial } = readHead(db);
+    if (serial < seen) throw lost(`${file} holds ${serial} changes, but it held ${seen}.`);
+    seen = serial;
+    return serial + 1;
+  };
+  /** Stores what was decided, and tells whether that changed anything. */
+  const store = ({ cosigned, evidence }: Decision<unknown>, serial: number): boolean => {
+    let changes = 0;
     if (cosigned !== null) {
       const { origin, size, root, time, note } = cosigned;
-      put.run(origin, size, root, time, note);
+      changes += put.run(origin, size, root, time, note, serial).changes;
     }
     if (evidence !== null) {
       const { kind, origin, size, root, note, against, time } = evidence;
-      addEvidence.run(kind, origin, size, root, note, against, time, origin, kind);
+      changes += addEvidence.run(
+        ...[kind, origin, size, root, note, against, time, serial, origin, kind],
+      ).changes;
+    }
+    if (changes > 0) advance.run(serial, newStamp());
+    return changes > 0;
+  };
+  /** Under the lock once more: another process may have stored a later change, whose mark must not be set back. */
+  const setMark = async (): Promise<void> => {
+    await begin(db, file);
+    try {
+      const head = guarded(file, () => readHead(db));
+      writeMark(disk, markFile(file), head);
+      seen = head.serial;
+    } finally {
+      db.exec('ROLLBACK');
     }
   };
 
@@ -192,30 +146,32 @@ function stateOf(db: Database.Database): WitnessState {
     return done;
   };
   return {
-    update: (origin, decide) =>
+    update: <T>(origin: string, decide: (latest: Cosigned | null) => Promise<Decision<T>>) =>
       exclusive(async () => {
-        await begin(db);
+        await begin(db, file);
+        let decision: Decision<T>;
+        let changed: boolean;
         try {
-          const decision = await decide(guarded(() => latest(origin)));
-          guarded(() => {
-            store(decision);
-            db.exec('COMMIT');
-          });
-          return decision.result;
+          const serial = guarded(file, next);
+          decision = await decide(guarded(file, () => latest(origin)));
+          changed = guarded(file, () => store(decision, serial));
+          guarded(file, () => db.exec('COMMIT'));
         } catch (error) {
           if (db.inTransaction) db.exec('ROLLBACK');
           throw error;
         }
+        if (changed) await setMark();
+        return decision.result;
       }),
-    latest: (origin) => guarded(() => latest(origin)),
+    latest: (origin) => guarded(file, () => latest(origin)),
     origins: () =>
-      guarded(() =>
+      guarded(file, () =>
         (db.prepare('SELECT origin FROM log ORDER BY origin').all() as { origin: string }[]).map(
           ({ origin }) => origin,
         ),
       ),
     evidence: () =>
-      guarded(() =>
+      guarded(file, () =>
         (
           db
             .prepare(
@@ -229,31 +185,15 @@ function stateOf(db: Database.Database): WitnessState {
 }
 
 /** Takes the lock for writing, and waits while another process has it. */
-async function begin(db: Database.Database): Promise<void> {
+async function begin(db: Database.Database, file: string): Promise<void> {
   const end = performance.now() + BUSY_MS;
   for (;;) {
     try {
-      return guarded(() => void db.exec('BEGIN IMMEDIATE'));
+      return guarded(file, () => void db.exec('BEGIN IMMEDIATE'));
     } catch (error) {
       if (!(error instanceof BullaError) || error.code !== 'WITNESS_STATE_BUSY') throw error;
       if (performance.now() >= end) throw error;
       await sleep(1 + 5 * Math.random());
     }
-  }
-}
-
-function guarded<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (cause) {
-    if (!(cause instanceof Database.SqliteError)) throw cause;
-    if (/^SQLITE_(BUSY|LOCKED)/.test(cause.code)) {
-      throw new BullaError('WITNESS_STATE_BUSY', 'Another process kept the state locked for too long.', {
-        cause,
-      });
-    }
-    throw new BullaError('WITNESS_STATE_FAILED', `The state failed (${cause.code}: ${cause.message}).`, {
-      cause,
-    });
   }
 }
