@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BullaError } from '@bulla/core/error';
 import { JsonNumber, JsonObject, parse } from '@bulla/core/json';
 import { lines } from '../lines/index.ts';
-import { DEFAULT_MAX_FRAME_BYTES, type Frame, type Id, parseFrame } from '../mcp/index.ts';
+import { asLine, DEFAULT_MAX_FRAME_BYTES, type Frame, type Id, parseFrame } from '../mcp/index.ts';
 
 /** The two ends of the pipe to the host, as a server has them: standard input and output. */
 export interface HostStreams {
@@ -16,8 +16,6 @@ export interface HostReceiver {
   frame(frame: Frame): void | Promise<void>;
   refused(error: BullaError, bytes: Uint8Array): void | Promise<void>;
 }
-
-const LF = new Uint8Array([0x0a]);
 
 /** Reads the host's messages, one a line, until it closes its side. Never rejects: a broken pipe is as good as its end. */
 export async function readHost(
@@ -74,7 +72,7 @@ export class HostWriter {
   /** A promise where the pipe is full, so that whoever writes may wait. What a host that went away misses is lost. */
   write(bytes: Uint8Array): void | Promise<void> {
     if (this.#gone.signal.aborted) return;
-    if (!this.#output.write(Buffer.concat([bytes, LF]))) return this.#until('drain');
+    if (!this.#output.write(asLine(bytes))) return this.#until('drain');
   }
 
   /** Waits no longer than this for a host that does not read; then it counts as gone. */

@@ -7,6 +7,7 @@ import {
   type FrameOptions,
   parseFrame,
 } from './frame.ts';
+import { unbroken } from './line.ts';
 import { HttpStatusError, quote, type Receiver } from './transport.ts';
 
 /** Gives the credentials for a server. */
@@ -64,7 +65,8 @@ export function createCall(url: URL, options: HttpOptions): Call {
         headers: all,
         signal,
         redirect: 'manual',
-        ...(body && { body: body as Uint8Array<ArrayBuffer> }),
+        // A bridge behind the server may frame messages by lines.
+        ...(body && { body: unbroken(body) as Uint8Array<ArrayBuffer> }),
       });
     } catch (cause) {
       signal.throwIfAborted();

@@ -2,6 +2,7 @@ import { BullaError } from '@bulla/core/error';
 import { type Child, startChild, stopChild, within } from './child.ts';
 import { DEFAULT_MAX_FRAME_BYTES, type Frame, type FrameOptions, parseFrame, tooLarge } from './frame.ts';
 import { Gatherer } from './gather.ts';
+import { asLine } from './line.ts';
 import type { Receiver, Transport } from './transport.ts';
 
 export interface StdioOptions {
@@ -59,18 +60,9 @@ export async function connectStdio(
   };
 }
 
-/** Lines frame messages, so a line end inside one, which can only be space between tokens, is sent as a space. */
-function line(bytes: Uint8Array): Uint8Array {
-  const out = new Uint8Array(bytes.length + 1);
-  out.set(bytes);
-  for (let i = out.indexOf(LF); i >= 0; i = out.indexOf(LF, i + 1)) out[i] = SPACE;
-  out[bytes.length] = LF;
-  return out;
-}
-
 async function write(child: Child, frame: Frame): Promise<void> {
   const error = await new Promise<Error | null | undefined>((resolve) => {
-    child.stdin.write(line(frame.bytes), resolve);
+    child.stdin.write(asLine(frame.bytes), resolve);
   });
   if (error) throw await ended(child, 'closed its standard input');
 }

@@ -1,0 +1,44 @@
+import { fromUtf8, toUtf8 } from '@bulla/core/crypto';
+import { parse } from '@bulla/core/json';
+import { expect, test } from 'vitest';
+import { asLine, unbroken } from './line.ts';
+
+const line = (text: string): string => fromUtf8(asLine(toUtf8(text)));
+
+test.each([
+  ['{"a":1}', '{"a":1}\n'],
+  ['\r{\r"a"\r:\n[\r\n1\r]\r}\r', ' { "a" : [  1 ] } \n'],
+  ['{"a\u0085":"\u2028x\u2029"}', '{"a\\u0085":"\\u2028x\\u2029"}\n'],
+  ['"\\\\\u2028\u2028"', '"\\\\\\u2028\\u2028"\n'],
+  // Other characters that share their bytes.
+  [
+    '"\u00c2 \u0385 \u2027 \u202a \u20a8 \ue028 \\u2028 \\r"',
+    '"\u00c2 \u0385 \u2027 \u202a \u20a8 \ue028 \\u2028 \\r"\n',
+  ],
+])('%j is written as one line for every reader', (text, expected) => {
+  expect(line(text)).toBe(expected);
+  expect(parse(line(text))).toEqual(parse(text));
+});
+
+test('what has no line break is not copied, and nothing is written into the original', () => {
+  const bytes = toUtf8('{"a":"\u00e9\u2026"}');
+  expect(unbroken(bytes)).toBe(bytes);
+  const broken = toUtf8('{\r"a":"\u2028"}');
+  // Small buffers of Node share one memory.
+  expect(fromUtf8(unbroken(Buffer.from('{\r}')))).toBe('{ }');
+  const before = Uint8Array.from(broken);
+  expect(fromUtf8(unbroken(broken))).toBe('{ "a":"\\u2028"}');
+  expect(broken).toEqual(before);
+});
+
+test.each(['\v', '\f', '\u001c', '\u001d', '\u001e', '\u0085', '\u2028', '\u2029'])(
+  '%j is no white space of JSON, so that it can stand in strings alone',
+  (separator) => {
+    for (const text of [`${separator}{}`, `{${separator}}`, `{}${separator}`, `[1${separator},2]`]) {
+      expect(() => parse(text)).toThrow();
+    }
+    if (separator < ' ') expect(() => parse(`"${separator}"`)).toThrow();
+    else expect(parse(`"${separator}"`)).toBe(separator);
+    expect(() => parse(`"\\${separator}"`)).toThrow();
+  },
+);
