@@ -49,6 +49,11 @@ describe('README.md', () => {
     expect(stdout).toContain('No drift: what was compared is as it was locked.');
     expect(stdout).toContain('exit 1\n');
     expect(stdout).toContain('CRITICAL  identity');
+    // A real client starts the guard by the configuration that lock printed.
+    const said = [...locks!.matchAll(/^node .*# (.*)$/gm)].map((match) => match[1]!);
+    expect(said).toHaveLength(2);
+    for (const line of said) expect(stdout).toContain(`\n${line}`);
+    expect(stdout).toContain('good  7 records, unbroken from the first to the last');
   });
 
   test('the five minutes with a payment end as they say', () => {

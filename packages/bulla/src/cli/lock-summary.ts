@@ -10,8 +10,9 @@ import {
 } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
 import { SIGNATURE_KINDS } from '../lockfile/index.ts';
-import type { Surface } from '../mcp/index.ts';
+import type { Surface, Target } from '../mcp/index.ts';
 import { COMPAT } from './compat.ts';
+import { type HostConfig, hostConfig, hostConfigText, relativePaths } from './host-config.ts';
 import { colors, report } from './io.ts';
 import type { Format, LockOptions } from './lock.ts';
 import { countWords } from './scan.ts';
@@ -25,6 +26,7 @@ export interface Done {
   readonly sha256: string;
   /** What it pins of the server's program. */
   readonly artifact: Artifact | null;
+  readonly target: Target;
 }
 
 const RISKS: readonly RiskLevel[] = ['HIGH', 'MEDIUM', 'LOW'];
@@ -40,7 +42,8 @@ export async function tell(
   const risk = RISKS.map((level) => [level, levels.filter((other) => other === level).length] as const);
   const counts = Object.fromEntries(LIST_KINDS.map((kind) => [kind, surface[kind].length]));
   const findings = deceptions(surface);
-  const { artifact, ...state } = done;
+  const { artifact, target, ...state } = done;
+  const config = configFor(done, surface, options);
   const document = {
     ok: true,
     file: options.output,
@@ -50,16 +53,28 @@ export async function tell(
     risk: Object.fromEntries(risk),
     warnings,
     findings,
+    config,
   };
   await report(options, document, () => {
     if (COMPAT) return compatText(done, surface, options);
     const remarks = [
       ...warnings.map(({ code, message }) => `${short(message)} ${colors.dim(`[${code}]`)}`),
       ...findings.map(findingText),
+      ...(target.kind === 'stdio' ? relativePaths(target) : []).map(
+        (path) =>
+          `${short(path)} is a path in this folder, which a host does not find; lock it by its absolute path.`,
+      ),
       ...staleSignatures(done, options).map((file) => `${file} is of the lock before this one; sign anew.`),
     ];
-    return summary(done, surface, risk, remarks, options.output);
+    return summary(done, surface, risk, remarks, options.output, config);
   });
+}
+
+/** How a host reaches the server through the guard; at an address there is none yet. */
+function configFor({ target, artifact }: Done, surface: Surface, { output }: LockOptions): HostConfig | null {
+  if (target.kind !== 'stdio') return null;
+  const name = textOf(surface.serverInfo, 'name');
+  return hostConfig({ name, target, lock: output, pinned: artifact !== null });
 }
 
 /** What is pinned, without the tree, which is as long as it is. */
@@ -100,6 +115,7 @@ function summary(
   risk: readonly (readonly [RiskLevel, number])[],
   remarks: readonly string[],
   output: string,
+  config: HostConfig | null,
 ): string {
   const what = { created: 'locked', updated: 'locked anew', unchanged: 'unchanged' }[state];
   const levels = risk.filter(([, count]) => count > 0).map(([level, count]) => `${count} ${level}`);
@@ -126,6 +142,12 @@ function summary(
         ? '  The server is as it was locked, and the file as it was.'
         : `  Next: bulla check${file}, before each use; bulla sign${file} -k private.key, to hand it on`,
     ),
+    ...(config === null
+      ? []
+      : [
+          colors.dim('  To put the guard before it, this is the configuration for your host:'),
+          hostConfigText(config),
+        ]),
   ].join('\n');
 }
 

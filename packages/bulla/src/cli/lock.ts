@@ -137,7 +137,8 @@ export async function settle(
   if (found !== null && found.counts.total === 0 && !asksForAnother(old!, asked, options)) {
     const state = { state: 'unchanged', format: formatOf(old!), sha256: old!.sha256, artifact } as const;
     note({ lock: lockDigest(old!) });
-    await tell({ ...state, profile: old!.native?.profile ?? null }, scanned.surface, warnings, options);
+    const profile = old!.native?.profile ?? null;
+    await tell({ ...state, profile, target }, scanned.surface, warnings, options);
     return EXIT.good;
   }
   if (found !== null && found.counts.total > 0 && !(await isAccepted(found, options))) {
@@ -154,7 +155,7 @@ export async function settle(
   replaceFile(options.output, bytes);
   const state = { state: old === null ? 'created' : 'updated', format, sha256: sha256Hex(bytes) } as const;
   const profile = compatGo ? 'mcptrust-v1-go' : 'mcptrust-v1';
-  await tell({ ...state, profile, artifact }, scanned.surface, warnings, options);
+  await tell({ ...state, profile, artifact, target }, scanned.surface, warnings, options);
   return EXIT.good;
 }
 
