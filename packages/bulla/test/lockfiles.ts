@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { localSigner, privateKey, toUtf8, writePrivateKey, writePublicKey } from '@bulla/core/crypto';
 import { type JsonObject, parse } from '@bulla/core/json';
 import { signLock, writeLock } from '@bulla/core/lock';
-import { type Result, repo, temporaryFolder } from './run.ts';
+import { isOwnProcess, type Result, run } from './command-host.ts';
+import { repo, temporaryFolder } from './run.ts';
 
 /** What a test's server shows; a list that is a string is sent as it is. */
 export interface TestSurface {
@@ -34,29 +35,30 @@ export function surfaceServer(surface: TestSurface): TestServer {
   return { words: [process.execPath, join(repo, 'packages/bulla/test/servers/surface.mjs'), file], show };
 }
 
-/** Runs the built CLI in a folder, with a home of its own there. */
+/** Runs the built CLI in a folder, with a home of its own there; the first call of each command in a file by itself. */
 export function bullaIn(
   folder: string,
   args: readonly string[],
   env: Record<string, string> = {},
   before = '',
 ): Promise<Result> {
+  const call = {
+    ...{ args, cwd: folder },
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOME: process.env.HOME ?? '',
+      BULLA_HOME: join(folder, 'home'),
+      ...env,
+    },
+  };
+  if (before === '' && !isOwnProcess(call)) return run(call);
   const program = [process.execPath, join(repo, 'packages/bulla/dist/bulla.js')];
   const [file, ...words] =
     before === ''
       ? [...program, ...args]
       : ['/bin/sh', '-c', `${before}; exec "$0" "$@"`, ...program, ...args];
   return new Promise((resolve, reject) => {
-    const child = spawn(file!, words, {
-      cwd: folder,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: {
-        PATH: process.env.PATH ?? '',
-        HOME: process.env.HOME ?? '',
-        BULLA_HOME: join(folder, 'home'),
-        ...env,
-      },
-    });
+    const child = spawn(file!, words, { cwd: folder, env: call.env, stdio: ['ignore', 'pipe', 'pipe'] });
     const result = { stdout: '', stderr: '' };
     child.stdout.on('data', (chunk: Buffer) => {
       result.stdout += chunk;
