@@ -160,7 +160,8 @@ export class Flows {
       if (intent !== null) await this.#outcome(intent, NOT_SENT, 0);
       return;
     }
-    this.#expect(request, entry, intent);
+    const uri = frame.method === 'resources/read' ? frame.params?.get('uri') : undefined;
+    this.#expect(request, entry, intent, typeof uri === 'string' ? uri : null);
     await wire.forward(request, frame, withholdCapabilities(frame, features));
   }
 
@@ -201,7 +202,7 @@ export class Flows {
   }
 
   /** What is done with the answer to a call: it is recorded, then it reaches the host. */
-  #expect(request: Request, entry: Entry, intent: Intent | null): void {
+  #expect(request: Request, entry: Entry, intent: Intent | null, requested: string | null): void {
     const { pins, features } = this.#gate;
     const startedAt = performance.now();
     const elapsed = (): number => performance.now() - startedAt;
@@ -220,7 +221,7 @@ export class Flows {
       let denial: Denial | null = null;
       try {
         verdict = checkResult(request.method, answer, features);
-        if (answer.kind === 'result') checkContents(answer, pins);
+        if (answer.kind === 'result') checkContents(answer, requested, pins);
       } catch (error) {
         denial = asDenial(error);
         verdict = { status: 'failure', error: String(denial) };

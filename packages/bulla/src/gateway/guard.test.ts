@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync } from 'node:fs';
+import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import {
@@ -151,6 +151,57 @@ test('a page that was pinned does not pass with another content', async () => {
   expect((await told(guarded.store)).at(-1)).toBe(
     'resources/read pages/ui://pages/page failure GATEWAY_CONTENT_CHANGED',
   );
+});
+
+test('a page that was pinned comes back exactly as pinned, whatever the answer calls it', async () => {
+  const uri = 'ui://pages/page';
+  const page = join(temporaryFolder(), 'page.html');
+  writeFileSync(page, '<p>one</p>');
+  const server = script('pages.mjs', page);
+  const guarded = await startGuard({ server, lock: await lockOf(server) });
+  await initialize(guarded);
+  const read = () => guarded.ask('resources/read', { uri });
+  const call = () => guarded.call('show');
+  const good = { uri, text: '<p>one</p>' };
+  const evil = { uri, text: '<script>two()</script>' };
+  const says = async (ask: typeof read, answer: object): Promise<unknown> => {
+    writeFileSync(page, JSON.stringify(answer));
+    const { result, error } = await ask();
+    return error === undefined ? JSON.stringify(result) : error.data?.code;
+  };
+  const embedded = (resource: object) => ({ content: [{ type: 'resource', resource }] });
+  for (const [ask, answer] of [
+    [read, { contents: [good] }],
+    [call, { content: [] }],
+    [call, embedded(good)],
+    [call, embedded({ uri: 'ui://pages/other', text: 'x' })],
+    [read, { resultType: 'input_required', requestState: 's' }],
+  ] as const) {
+    expect(await says(ask, answer)).toBe(JSON.stringify(answer));
+  }
+  const { uri: _, ...nameless } = evil;
+  for (const [ask, answer] of [
+    [read, { contents: [{ ...evil, uri: `${uri}#` }] }],
+    [read, { contents: [nameless] }],
+    [read, { contents: [{ ...good, uri: `${uri}#` }] }],
+    [read, { contents: [{ ...evil, uri: 'ui://pages/other' }, good] }],
+    [read, { contents: [good, good] }],
+    [read, { contents: [] }],
+    [read, { contents: good }],
+    [read, {}],
+    [read, { resultType: 'input_required', contents: [evil] }],
+    [read, { contents: [{ ...good, Text: evil.text }] }],
+    [read, { contents: [{ ...good, URI: 'ui://pages/page' }] }],
+    [read, { contents: [{ ...good, blob: 'eA==' }] }],
+    [read, { contents: [{ ...good, mimeType: 'text/html' }] }],
+    [read, { contents: [good], ...embedded(evil) }],
+    [call, { content: [], contents: [evil] }],
+    [call, embedded(evil)],
+    [call, embedded({ ...evil, uri: 'UI://Pages/page' })],
+    [call, embedded({ ...evil, uri: 'ui://pages/%70age/#x' })],
+  ] as const) {
+    expect([answer, await says(ask, answer)]).toEqual([answer, 'GATEWAY_CONTENT_CHANGED']);
+  }
 });
 
 test('what a server prints beside its messages is passed over, and recorded once', async () => {

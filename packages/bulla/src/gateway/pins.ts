@@ -29,6 +29,8 @@ export interface Pins {
   readonly serverInfo: JsonObject;
   /** What must lie behind an address, where that is pinned. */
   content(uri: string): Content | undefined;
+  /** The same for an address that a reader could take for a pinned one: in other case, encoded, with a fragment. */
+  contentLike(uri: string): Content | undefined;
 }
 
 /** A lock of the released program holds no capabilities: these are what its lists need. */
@@ -56,6 +58,7 @@ export function pinsOf(lock: Lock): Pins {
           if (one.digest !== other.digest || one.sourceDigest !== other.sourceDigest) return false;
           return native.excluded[kind].every((pointer) => isPlain(at(definition, pointer)));
         };
+  const likeness = new Map([...(native?.contents ?? [])].map(([uri, content]) => [addressKey(uri), content]));
   return {
     lock: lockDigest(lock),
     judge(kind, key, definition) {
@@ -70,7 +73,18 @@ export function pinsOf(lock: Lock): Pins {
     capabilities: (native?.capabilities.definition ?? RELEASED_CAPABILITIES) as JsonObject,
     serverInfo: (native?.serverInfo.definition ?? new JsonObject()) as JsonObject,
     content: (uri) => native?.contents.get(uri),
+    contentLike: (uri) =>
+      likeness.size === 0 ? undefined : (native?.contents.get(uri) ?? likeness.get(addressKey(uri))),
   };
+}
+
+/** What is left of an address for a reader that is careless with it. */
+function addressKey(uri: string): string {
+  const [whole = ''] = uri.trim().split('#', 1);
+  const decoded = attempt(() => decodeURIComponent(whole)) ?? whole;
+  let end = decoded.length;
+  while (decoded[end - 1] === '/') end--;
+  return decoded.slice(0, end).toUpperCase().toLowerCase();
 }
 
 function at(definition: JsonValue, pointer: string): JsonValue | undefined {

@@ -88,6 +88,6 @@ describe('the transport', () => {
     await transport.send({ ...frame, bytes: Buffer.from('{"jsonrpc":"2.0",\n"id":1,\r\n"method":"a\\nb"}') });
     await came.promise;
     await transport.close();
-    expect(answers).toEqual(['{"jsonrpc":"2.0", "id":1,\r "method":"a\\nb"}']);
+    expect(answers).toEqual(['{"jsonrpc":"2.0", "id":1,  "method":"a\\nb"}']);
   });
 });

@@ -1,4 +1,5 @@
-// A server that shows a page from a file: `node pages.mjs FILE`.
+// A server that shows a page from a file: `node pages.mjs FILE`. Where the file holds JSON, it is the whole answer to
+// whatever is read or called.
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
@@ -13,8 +14,14 @@ const methods = {
   'tools/list': () => ({ tools: [{ name: 'show', inputSchema, _meta: { ui: { resourceUri: uri } } }] }),
   'resources/list': () => ({ resources: [{ uri, name: 'page' }] }),
   'resources/templates/list': () => ({ resourceTemplates: [] }),
-  'resources/read': () => ({ contents: [{ uri, text: readFileSync(process.argv[2], 'utf8') }] }),
+  'resources/read': () => answer(),
+  'tools/call': () => answer(),
 };
+
+function answer() {
+  const text = readFileSync(process.argv[2], 'utf8');
+  return text.startsWith('{') ? JSON.parse(text) : { contents: [{ uri, text }] };
+}
 
 createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method } = JSON.parse(line);
