@@ -7,7 +7,11 @@ if (major < 24 || (major === 24 && minor < 15)) {
   process.stderr.write(`bulla: needs Node 24.15 or newer; this is Node ${process.versions.node}\n`);
   process.exitCode = 2;
 } else {
-  import('./cli.js' as string).then((cli: { main(argv: string[]): Promise<void> }) => cli.main(process.argv));
+  import('./cli.js' as string)
+    .then((cli: { main(argv: string[]): Promise<number> }) => cli.main(process.argv))
+    .then((exit) => {
+      process.exitCode = exit;
+    });
 }
 
 export {};

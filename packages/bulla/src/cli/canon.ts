@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { lines } from '../lines/index.ts';
 import type { Run } from './commands.ts';
 import { canonOptions, type DocumentOptions, parseOptions, parsingOptions, profileOption } from './input.ts';
-import { EXIT, errorDocument, print, readInput } from './io.ts';
+import { EXIT, errorDocument, printExact, printJson, readInput } from './io.ts';
 
 interface CanonCommandOptions extends DocumentOptions {
   lines?: boolean;
@@ -39,14 +39,13 @@ Example:
 
 async function writeOne(file: string, options: CanonCommandOptions) {
   const value = parse(readInput(file), parseOptions(options));
-  await print(canonicalBytes(value, options.profile, canonOptions(options)));
+  await printExact(canonicalBytes(value, options.profile, canonOptions(options)));
   return EXIT.good;
 }
 
 async function answerLines(file: string, options: CanonCommandOptions) {
   const source = file === '-' ? process.stdin : createReadStream(file);
-  for await (const line of lines(source, options.maxBytes))
-    await print(`${JSON.stringify(answer(line, options))}\n`);
+  for await (const line of lines(source, options.maxBytes)) await printJson(answer(line, options));
   return EXIT.good;
 }
 

@@ -16,7 +16,7 @@ import {
 } from './capability-source.ts';
 import { diffText, fieldRows } from './capability-text.ts';
 import type { Run } from './commands.ts';
-import { EXIT, type Exit, print } from './io.ts';
+import { EXIT, type Exit, print, printExact, printJson } from './io.ts';
 
 export function defineDiff(command: Command, run: Run): void {
   sourceOptions(
@@ -61,7 +61,7 @@ async function diff(words: string[], options: SourceOptions): Promise<Exit> {
   if (compared.exitCode === 2) throw compared.error;
   const { diff: found } = compared;
   if (options.json)
-    await print(`${jsonText({ ok: found.same, first: first.name, second: second.name, ...found })}\n`);
+    await printExact(`${jsonText({ ok: found.same, first: first.name, second: second.name, ...found })}\n`);
   else if (!options.quiet) await print(`${diffText(found, first, second)}\n`);
   tellOpaque(sources, options);
   return found.same ? EXIT.good : EXIT.bad;
@@ -75,7 +75,7 @@ async function explain(words: string[], options: SourceOptions): Promise<Exit> {
   const told = changed.map((row) => ({ ...row, meaning: explainCapabilityLinkField(row.field) }));
   if (options.json) {
     const document = { first: first.name, second: second.name, explanation, changed: told, unchanged };
-    await print(`${JSON.stringify({ ok: changed.length === 0, ...document })}\n`);
+    await printJson({ ok: changed.length === 0, ...document });
   } else if (!options.quiet) {
     await print(`${[explanation, '', ...fieldRows(first.link, second.link)].join('\n')}\n`);
   }

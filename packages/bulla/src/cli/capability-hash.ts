@@ -17,7 +17,7 @@ import {
 } from './capability-source.ts';
 import type { Run } from './commands.ts';
 import { indented } from './indented.ts';
-import { colors, EXIT, type Exit, print, report } from './io.ts';
+import { colors, EXIT, type Exit, print, printExact, printJson, report } from './io.ts';
 
 /** The hashes that can be asked for, and where a link has them. */
 const FIELDS = {
@@ -94,19 +94,17 @@ async function hash(source: string | undefined, options: HashCommandOptions): Pr
   const { name, link, findings } = sources[0]!;
   if (options.json) {
     const { profile, schemaSource, staticHash, runtimeHash } = link;
-    await print(
-      `${JSON.stringify({
-        ...{ ok: true, source: name, profile, schema_source: schemaSource },
-        hashes: {
-          static: staticHash,
-          runtime: runtimeHash,
-          invocation: link.invocationHash ?? null,
-          instructions: link.instructionsHash ?? null,
-        },
-        tools: link.toolRefs.map(({ toolKey, toolHash }) => ({ name: toolKey, hash: toolHash })),
-        ...{ disabled: sources[0]!.disabled, opaque: opaqueTools(sources[0]!.envelope), findings },
-      })}\n`,
-    );
+    await printJson({
+      ...{ ok: true, source: name, profile, schema_source: schemaSource },
+      hashes: {
+        static: staticHash,
+        runtime: runtimeHash,
+        invocation: link.invocationHash ?? null,
+        instructions: link.instructionsHash ?? null,
+      },
+      tools: link.toolRefs.map(({ toolKey, toolHash }) => ({ name: toolKey, hash: toolHash })),
+      ...{ disabled: sources[0]!.disabled, opaque: opaqueTools(sources[0]!.envelope), findings },
+    });
     return EXIT.good;
   }
   const value = link[field];
@@ -125,9 +123,8 @@ async function contextHash(options: HashCommandOptions): Promise<Exit> {
   if (context === undefined) throw new BullaError('CAPABILITY_SOURCE', 'Name a source, or give --context.');
   const { profile = 'khora', allow } = options;
   const value = computeInvocationContextHash(context, { profile, allowlist: allow });
-  await print(
-    options.json ? `${JSON.stringify({ ok: true, profile, hashes: { invocation: value } })}\n` : `${value}\n`,
-  );
+  if (options.json) await printJson({ ok: true, profile, hashes: { invocation: value } });
+  else await print(`${value}\n`);
   return EXIT.good;
 }
 
@@ -140,7 +137,7 @@ async function link(source: string | undefined, options: LinkCommandOptions): Pr
   tellOpaque(sources, options);
   const text = options.envelope ? envelopeText(sources[0]!) : `${JSON.stringify(made, null, 2)}\n`;
   if (options.output === undefined) {
-    await print(text);
+    await printExact(text);
     return EXIT.good;
   }
   replaceFile(options.output, toUtf8(text));

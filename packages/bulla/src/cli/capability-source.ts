@@ -12,7 +12,8 @@ import { parse, toPlain } from '@bulla/core/json';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { isModule, runModule } from './capability-module.ts';
 import { positiveInteger } from './input.ts';
-import { colors, type ReportOptions, readInput } from './io.ts';
+import { colors, type ReportOptions, readInput, say } from './io.ts';
+import { streams } from './streams.ts';
 
 /** The options of the commands that read an agent, an envelope or a link. */
 export interface SourceOptions extends ReportOptions {
@@ -141,7 +142,7 @@ async function openModule(
       timeoutMs: options.timeout,
       memoryMb: options.memory,
       env: options.env,
-      output: options.quiet ? null : process.stderr,
+      output: options.quiet ? null : streams.stderr,
     },
   );
   const name = environment === undefined ? module : `${module} in ${environment}`;
@@ -177,8 +178,8 @@ export function tellOpaque(sources: readonly Source[], { quiet }: ReportOptions)
   const names = new Set(sources.flatMap(({ envelope }) => opaqueTools(envelope)));
   if (names.size === 0) return;
   const list = [...names].map((name) => JSON.stringify(name)).join(', ');
-  process.stderr.write(
-    `bulla: ${colors.yellow('opaque schemas')}: ${list}. Their hashes know only who made the schema; another one of the same library would hash alike.\n`,
+  say(
+    `bulla: ${colors.yellow('opaque schemas')}: ${list}. Their hashes know only who made the schema; another one of the same library would hash alike.`,
   );
 }
 

@@ -10,6 +10,7 @@ import { stringify } from '@bulla/core/json';
 import { type DiffPart, visible } from '@bulla/core/text';
 import type { Source } from './capability-source.ts';
 import { colors, coloured } from './io.ts';
+import { streams } from './streams.ts';
 
 /** The hashes of a link, by the names that people use. */
 const HASHES = {
@@ -161,7 +162,7 @@ const indent = (row: string) => `  ${row}`;
 
 /** What somebody else wrote: every character seen, every line marked, so that it cannot pass for ours. */
 function quoted(parts: readonly DiffPart[]): string[] {
-  const inColour = coloured(process.stdout);
+  const inColour = coloured(streams.stdout);
   const painted = parts.map(({ kind, text }) => {
     const seen = visible(text, { newlines: true, tabs: true, ordinary: true }).replaceAll('\r\n', '\n');
     if (kind === 'same') return seen;

@@ -13,7 +13,17 @@ import { judged, openSource, type SourceRecord, verifyChain } from '../chain/ind
 import type { Row } from '../store/index.ts';
 import { capsuleText } from './capsule-text.ts';
 import type { Run } from './commands.ts';
-import { colors, EXIT, type Exit, print, type ReportOptions, readInput, report } from './io.ts';
+import {
+  colors,
+  EXIT,
+  type Exit,
+  print,
+  printExact,
+  type ReportOptions,
+  readInput,
+  report,
+  say,
+} from './io.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';
 
@@ -98,7 +108,7 @@ async function sealOne(file: string, options: PlaceOptions): Promise<Exit> {
   const store = await openToWrite(options);
   try {
     const sealed = await store.chain(options.chain).append(inputOf(value));
-    await print(`${exportSealed(sealed)}\n`);
+    await printExact(`${exportSealed(sealed)}\n`);
   } finally {
     await store.close();
   }
@@ -185,7 +195,7 @@ async function exportChain(options: PlaceOptions & { from: number }): Promise<Ex
   let count = 0;
   try {
     for await (const row of store.chain(options.chain).records(options.from)) {
-      await print(`${row.data}\n`);
+      await printExact(`${row.data}\n`);
       count++;
     }
   } finally {
@@ -235,7 +245,7 @@ async function importChain(file: string, options: PlaceOptions & TrustOptions): 
       }
     }
     await chain.adopt(rows);
-    process.stderr.write(`bulla: imported ${imported} records into ${options.chain}\n`);
+    say(`bulla: imported ${imported} records into ${options.chain}`);
   } finally {
     await store.close();
   }
@@ -270,7 +280,7 @@ async function resolveUri(uri: string, options: PlaceOptions): Promise<Exit> {
     if (found === undefined)
       throw new BullaError('CAPSULE_NOT_FOUND', `The store has nothing that ${uri} names.`);
     const capsule = parse(found.data, { allow: ['non-finite'] });
-    await print(`${fragment === null ? found.data : stringify(resolveFragment(capsule, fragment))}\n`);
+    await printExact(`${fragment === null ? found.data : stringify(resolveFragment(capsule, fragment))}\n`);
   } finally {
     await store.close();
   }

@@ -3,8 +3,8 @@ import { type Command, Option } from 'commander';
 import { identityOf } from '../lockfile/index.ts';
 import type { Run } from './commands.ts';
 import { COMPAT } from './compat.ts';
-import { type FormatOptions, formatOf, formatOptions, rendered, writeReports } from './drift-formats.ts';
-import { EXIT, type Exit, print, refusing } from './io.ts';
+import { type FormatOptions, formatOf, formatOptions, printDrift, writeReports } from './drift-formats.ts';
+import { EXIT, type Exit, print, printExact, refusing, say } from './io.ts';
 import { openLockFile, type RequireOptions, requireOptions } from './lock-keys.ts';
 import { artifactNow, type FetchOptions, fetchOptions, pinnedServer } from './pinned.ts';
 import { note, type RecordOptions, recorded, recordOptions } from './receipt.ts';
@@ -83,11 +83,11 @@ async function check(words: string[], options: CheckOptions): Promise<Exit> {
     await print(`MCPTrust check: ${outcome} (policy=${asked?.policy.preset ?? 'none'}, fail-on=${failOn})\n`);
   if (!options.quiet) {
     const shown = { lockfile: options.lock, source: bytes, failOn };
-    if (asked && format === 'json') await print(driftJson(found, { ...shown, policy: asked.policy }));
-    else await print(rendered(found, format, shown));
+    if (asked && format === 'json') await printExact(driftJson(found, { ...shown, policy: asked.policy }));
+    else await printDrift(found, format, shown);
     // The other formats have no place for it.
     if (asked && format === 'text') await print(asked.text);
-    else if (asked && format !== 'json') process.stderr.write(asked.text);
+    else if (asked && format !== 'json') say(asked.text.trimEnd());
   }
   return outcome === 'PASS' ? EXIT.good : EXIT.bad;
 }

@@ -7,7 +7,7 @@ import type { StoredCheckpoint } from '../store/index.ts';
 import { readPolicy } from './anchors.ts';
 import { nonNegative } from './capsule.ts';
 import type { Run } from './commands.ts';
-import { colors, EXIT, type Exit, print, type ReportOptions, report } from './io.ts';
+import { colors, EXIT, type Exit, print, printExact, type ReportOptions, report } from './io.ts';
 import { keysFolder, openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { anchorTrust, type TrustOptions, trusted, trustOptions } from './trust.ts';
 
@@ -131,7 +131,7 @@ async function show(size: number | undefined, options: PlaceOptions): Promise<Ex
       const which = size === undefined ? 'no checkpoint' : `no checkpoint of ${size} records`;
       throw new BullaError('CHECKPOINT_MISSING', `The chain ${options.chain} has ${which}.`);
     }
-    await print(found.note);
+    await printExact(found.note);
   } finally {
     await store.close();
   }

@@ -2,10 +2,27 @@ import { BullaError } from '@bulla/core/error';
 import { Command, CommanderError } from 'commander';
 import { COMMANDS, type Run } from './commands.ts';
 import { COMPAT, checkCompat, compatExit } from './compat.ts';
-import { complain, EXIT, errorDocument, exitOf, print } from './io.ts';
+import { complain, EXIT, type Exit, errorDocument, exitOf, print, printJson, say } from './io.ts';
+import { streams } from './streams.ts';
 import { VERSION } from './version.ts';
 
-export async function main(argv: readonly string[]): Promise<void> {
+/** Runs one command and gives the exit code of the process. */
+export async function main(argv: readonly string[]): Promise<Exit> {
+  let exit: Exit = EXIT.good;
+  const run: Run =
+    (action) =>
+    async (...args) => {
+      try {
+        exit = compatExit(await action(...args));
+      } catch (error) {
+        complain(error);
+        exit = compatExit(exitOf(error));
+        const asked = args.some(
+          (arg) => typeof arg === 'object' && arg !== null && (arg as { json?: boolean }).json,
+        );
+        if (asked && error instanceof BullaError) await printJson(errorDocument(error));
+      }
+    };
   const program = new Command('bulla')
     .description('Bulla stands between an AI agent and its tools: it pins, permits, binds and seals.')
     .version(
@@ -15,7 +32,12 @@ export async function main(argv: readonly string[]): Promise<void> {
     )
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command')
-    .showHelpAfterError("(see 'bulla --help')")
+    .configureOutput({
+      writeOut: (text) => void print(text),
+      writeErr: (text) => say(text.replace(/\n$/, '')),
+      getOutHelpWidth: () => streams.stdout.columns ?? HELP_WIDTH,
+      getErrHelpWidth: () => streams.stderr.columns ?? HELP_WIDTH,
+    })
     .addHelpText(
       'after',
       '\nExit codes: 0 good, 1 what was checked is bad, 2 wrong usage or unreadable input, 3 could not decide.',
@@ -33,7 +55,7 @@ export async function main(argv: readonly string[]): Promise<void> {
       if (called.has(name) || (alias !== undefined && called.has(alias))) (await load()).define(command, run);
     }
   }
-  overrideExits(program);
+  prepare(program, program.name());
   try {
     checkCompat();
     await program.parseAsync(argv);
@@ -42,27 +64,15 @@ export async function main(argv: readonly string[]): Promise<void> {
     else if (!(error instanceof CommanderError)) throw error;
     // Commander has printed what is wrong; help and version are no errors.
     const isGood = error instanceof CommanderError && error.exitCode === 0;
-    process.exitCode = compatExit(isGood ? EXIT.good : EXIT.usage);
+    exit = compatExit(isGood ? EXIT.good : EXIT.usage);
   }
+  return exit;
 }
 
-/** Commander must not end the process itself, at any depth of subcommands. */
-function overrideExits(command: Command): void {
-  command.exitOverride();
-  for (const sub of command.commands) overrideExits(sub);
-}
+const HELP_WIDTH = 100;
 
-const run: Run =
-  (action) =>
-  async (...args) => {
-    try {
-      process.exitCode = compatExit(await action(...args));
-    } catch (error) {
-      complain(error);
-      process.exitCode = compatExit(exitOf(error));
-      const asked = args.some(
-        (arg) => typeof arg === 'object' && arg !== null && (arg as { json?: boolean }).json,
-      );
-      if (asked && error instanceof BullaError) await print(`${JSON.stringify(errorDocument(error))}\n`);
-    }
-  };
+/** Commander must not end the process itself, at any depth of subcommands, and each points to its own help. */
+function prepare(command: Command, path: string): void {
+  command.exitOverride().showHelpAfterError(`(see '${path} --help')`);
+  for (const sub of command.commands) prepare(sub, `${path} ${sub.name()}`);
+}

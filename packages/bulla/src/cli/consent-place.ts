@@ -9,7 +9,7 @@ import { BullaError } from '@bulla/core/error';
 import type { Command } from 'commander';
 import { type Consent, createConsent, installationId, readOperator } from '../consent/index.ts';
 import type { Store } from '../store/index.ts';
-import { colors, complain, EXIT, type Exit, errorDocument, print, type ReportOptions } from './io.ts';
+import { colors, complain, EXIT, type Exit, errorDocument, printJson, type ReportOptions } from './io.ts';
 import { home, type PlaceOptions, placeOptions } from './place.ts';
 
 /** The options of the commands over what people allow. */
@@ -58,7 +58,7 @@ export function atTerminal({ user }: ConsentOptions): { who: string; channel: Ch
 export async function refused({ code, message }: Refusal, options: ReportOptions): Promise<Exit> {
   const error = new BullaError(code, message);
   complain(error);
-  if (options.json) await print(`${JSON.stringify(errorDocument(error))}\n`);
+  if (options.json) await printJson(errorDocument(error));
   return EXIT.bad;
 }
 

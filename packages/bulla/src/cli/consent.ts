@@ -14,7 +14,7 @@ import {
   refused,
   writing,
 } from './consent-place.ts';
-import { colors, EXIT, type Exit, errorDocument, report } from './io.ts';
+import { colors, EXIT, type Exit, errorDocument, report, say } from './io.ts';
 import { openToRead, openToWrite } from './place.ts';
 
 interface AnswerOptions extends ConsentOptions {
@@ -163,7 +163,7 @@ const allowing: Choosing = async (consent, id, options) => {
   const { prompt, disclosure } = shown;
   const choice = prompt.kind === 'grant' ? 'grant' : options.session ? 'allow-session' : 'allow-once';
   if (options.shown !== undefined) return { choice, seen: options.shown, disclosure };
-  process.stderr.write(`${textOf(shown)}\n`);
+  say(`${textOf(shown)}`);
   if (!isAnswered()) throw new BullaError('CONSENT_UNSEEN', 'Name what you were shown, with --shown.');
   return (await askKey(QUESTIONS[choice])) ? { choice, seen: prompt.shown, disclosure } : null;
 };

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { identityOf } from '../lockfile/index.ts';
 import type { Run } from './commands.ts';
 import { COMPAT } from './compat.ts';
-import { type FormatOptions, formatOf, formatOptions, rendered, writeReports } from './drift-formats.ts';
+import { type FormatOptions, formatOf, formatOptions, printDrift, writeReports } from './drift-formats.ts';
 import { EXIT, type Exit, print, refusing } from './io.ts';
 import { openLock, openLockFile, type RequireOptions, requireOptions } from './lock-keys.ts';
 import { SERVER_HELP, type ServerOptions, scanServer, serverOptions, targetFor } from './server.ts';
@@ -44,10 +44,10 @@ async function diff(what: string[], options: DiffOptions): Promise<Exit> {
   const isClean = found.counts.total === 0;
   writeReports(options, found, { lockfile, source: bytes });
   const isReleased = COMPAT && isClean && formatOf(options) === 'text';
-  const text = isReleased
-    ? '✓ No changes detected - server matches lockfile\n'
-    : rendered(found, formatOf(options), { lockfile, source: bytes });
-  if (!options.quiet) await print(text);
+  if (!options.quiet) {
+    if (isReleased) await print('✓ No changes detected - server matches lockfile\n');
+    else await printDrift(found, formatOf(options), { lockfile, source: bytes });
+  }
   return isClean ? EXIT.good : EXIT.bad;
 }
 

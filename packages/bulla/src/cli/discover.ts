@@ -18,7 +18,7 @@ import {
   stateOf,
   type Told,
 } from './discover-text.ts';
-import { complain, EXIT, type Exit, Refusal, type ReportOptions, report } from './io.ts';
+import { complain, EXIT, type Exit, Refusal, type ReportOptions, report, say, showing } from './io.ts';
 import { home } from './place.ts';
 
 interface DiscoverOptions extends ReportOptions {
@@ -76,7 +76,7 @@ async function act(options: DiscoverOptions): Promise<Exit> {
   });
   const work = judged.filter((server) => workOf(server, options) !== null);
   if (work.length > 0 && !(await isPermitted(work, options))) {
-    process.stderr.write('Nothing was started.\n');
+    say('Nothing was started.');
     return EXIT.undecided;
   }
   const told = await workAll(judged, work, options);
@@ -113,7 +113,7 @@ async function isPermitted(work: readonly Judged[], options: DiscoverOptions): P
         .map((word) => visible(word))
         .join(' ')}`,
   );
-  process.stderr.write(`These are started or called, with your rights:\n${lines.join('\n')}\n`);
+  say(`These are started or called, with your rights:\n${lines.join('\n')}`);
   return askYes('Do you trust them so far?');
 }
 
@@ -150,14 +150,8 @@ async function shown(
   { quiet }: DiscoverOptions,
   action: () => Promise<Outcome>,
 ): Promise<Outcome> {
-  if (quiet || !process.stderr.isTTY) return action();
-  const text = `scanning ${visible(server.name)} (${work.indexOf(server) + 1} of ${work.length})…`;
-  process.stderr.write(text);
-  try {
-    return await action();
-  } finally {
-    process.stderr.write(`\r${' '.repeat(text.length)}\r`);
-  }
+  if (quiet) return action();
+  return showing(`scanning ${visible(server.name)} (${work.indexOf(server) + 1} of ${work.length})…`, action);
 }
 
 /** Bad is what changed or was refused; undecided what could not be read, reached, compared or locked. */

@@ -11,8 +11,8 @@ import {
   type TextOptions,
 } from '@bulla/core/lock';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { createColors } from 'picocolors';
-import { coloured } from './io.ts';
+import { colors, coloured, print, printExact } from './io.ts';
+import { type Output, streams } from './streams.ts';
 import { VERSION } from './version.ts';
 
 /** How a difference is shown. */
@@ -74,9 +74,9 @@ export function formatOf({ format, json }: FormatOptions): Format {
 }
 
 /** Words that came and went are told by their colour, and where there is none, by marks around them. */
-export function painted(stream: NodeJS.WriteStream): Pick<TextOptions, 'color'> {
+export function painted(stream: Output): Pick<TextOptions, 'color'> {
   if (!coloured(stream)) return {};
-  const { red, yellow, cyan, green, bold, dim, strikethrough, underline } = createColors(true);
+  const { red, yellow, cyan, green, bold, dim, strikethrough, underline } = colors;
   const paints = {
     critical: (text: string) => bold(red(text)),
     moderate: yellow,
@@ -98,8 +98,14 @@ export interface Shown {
   readonly failOn?: Severity;
 }
 
+/** Prints a drift: for people through the print boundary, the other formats as the documents that they are. */
+export function printDrift(drift: Drift, format: Format, shown: Shown): Promise<void> {
+  const text = rendered(drift, format, shown);
+  return format === 'text' ? print(text) : printExact(text);
+}
+
 /** A drift as it is printed, with the newline at its end. */
-export function rendered(
+function rendered(
   drift: Drift,
   format: Format,
   { lockfile, source, failOn }: Shown,
@@ -110,5 +116,5 @@ export function rendered(
   if (format === 'sarif') return driftSarif(drift, { lockfile, source, version: VERSION });
   if (format === 'junit') return driftJunit(drift, options);
   if (format === 'markdown') return driftMarkdown(drift, options);
-  return driftText(drift, { ...(isPainted && painted(process.stdout)), ...(failOn && { failOn }) });
+  return driftText(drift, { ...(isPainted && painted(streams.stdout)), ...(failOn && { failOn }) });
 }

@@ -23,7 +23,7 @@ import { askYes, isAnswered } from './ask.ts';
 import type { Run } from './commands.ts';
 import { duration, execProfileOption } from './envelope-options.ts';
 import { approvalLines, atTime, envelopeText } from './envelope-text.ts';
-import { EXIT, type Exit, print, type ReportOptions, readInput } from './io.ts';
+import { EXIT, type Exit, printExact, type ReportOptions, readInput, say } from './io.ts';
 
 interface AuthorizeOptions extends ReportOptions {
   key: string;
@@ -81,22 +81,22 @@ async function authorizeEnvelope(file: string, options: AuthorizeOptions): Promi
   const claims =
     before === null ? newClaims(envelope, signer, options) : claimsToSign(before, envelope, options);
   if (options.details) {
-    await print(`${stringify(toAuthorizationDetails(claims, envelope))}\n`);
+    await printExact(`${stringify(toAuthorizationDetails(claims, envelope))}\n`);
     return EXIT.good;
   }
   const signatory: Signatory = { signer, when: unixTime(), how: options.how, chain: [] };
   // Who is asked is shown what; only --yes can do without.
   if (!options.quiet || !options.yes)
-    process.stderr.write(`${shown(envelope, claims, signatory, before, options).join('\n')}\n`);
+    say(shown(envelope, claims, signatory, before, options).join('\n'));
   if (!options.yes && !(isAnswered() && (await askYes('Sign this?')))) {
     if (!isAnswered())
       throw new BullaError('ENVELOPE_NOT_ASKED', 'Nobody is there to ask; --yes signs without asking.');
-    process.stderr.write('Not signed.\n');
+    say('Not signed.');
     return EXIT.bad;
   }
   const signed =
     before === null ? await authorize(claims, [signatory]) : await addSignature(before, signatory);
-  if (options.output === undefined) await print(`${signed}\n`);
+  if (options.output === undefined) await printExact(`${signed}\n`);
   else replaceFile(options.output, toUtf8(`${signed}\n`));
   return EXIT.good;
 }

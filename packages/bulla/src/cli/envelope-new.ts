@@ -14,7 +14,7 @@ import { replaceFile } from '../lockfile/index.ts';
 import type { Run } from './commands.ts';
 import { duration } from './envelope-options.ts';
 import { envelopeText } from './envelope-text.ts';
-import { EXIT, type Exit, print, type ReportOptions, readInput } from './io.ts';
+import { EXIT, type Exit, print, printExact, type ReportOptions, readInput } from './io.ts';
 import { openToRead, type PlaceOptions, placeOptions } from './place.ts';
 
 interface NewOptions extends ReportOptions, PlaceOptions {
@@ -139,7 +139,7 @@ async function bindingOf(options: NewOptions): Promise<PolicyBinding> {
 
 async function writeOut(envelope: Envelope, { output, quiet }: NewOptions): Promise<void> {
   const text = `${writeEnvelope(envelope)}\n`;
-  if (output === undefined) return print(text);
+  if (output === undefined) return printExact(text);
   replaceFile(output, toUtf8(text));
   if (!quiet) await print(`${[`written  ${output}`, ...envelopeText(envelope)].join('\n')}\n`);
   else await print(`${execHash(envelope)}\n`);

@@ -14,7 +14,7 @@ import {
   refused,
   writing,
 } from './consent-place.ts';
-import { colors, EXIT, type Exit, report } from './io.ts';
+import { colors, EXIT, type Exit, report, say } from './io.ts';
 import { openToRead, openToWrite } from './place.ts';
 
 interface GrantOptions extends ConsentOptions {
@@ -131,7 +131,7 @@ async function grant(options: GrantOptions): Promise<Exit> {
         options,
       );
     if (options.disclosure === undefined) {
-      process.stderr.write(`${disclosureText(disclosure, digest)}\n`);
+      say(`${disclosureText(disclosure, digest)}`);
       if (!isAnswered())
         throw new BullaError('CONSENT_UNSEEN', 'Name what you were shown, with --disclosure.');
       if (!(await askKey(`Grant ${scopes.map((scope) => visible(scope)).join(', ')}?`))) return EXIT.bad;

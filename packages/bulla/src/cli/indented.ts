@@ -41,9 +41,12 @@ function stringEnd(text: string, start: number): number {
   }
 }
 
-/** Inside strings alone these characters can stand, and there an escape means the same: a terminal is not moved. */
+/**
+ * Inside strings alone these characters can stand, and there an escape means the same: a terminal is not moved. Newlines
+ * and tabs stand only between the tokens.
+ */
 export function escaped(json: string): string {
-  return json.replace(/[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gv, (character) =>
+  return json.replace(/[[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]--[\n\t]]/gv, (character) =>
     Array.from({ length: character.length }, (_, i) => {
       return `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`;
     }).join(''),

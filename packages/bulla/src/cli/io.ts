@@ -1,6 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { BullaError } from '@bulla/core/error';
-import { createColors } from 'picocolors';
+import { readWhole } from '../lockfile/index.ts';
+import { escaped } from './indented.ts';
+import { colors, painted } from './paint.ts';
+import { type Output, streams, write } from './streams.ts';
+
+export { colors } from './paint.ts';
 
 /** The exit codes of every command. */
 export const EXIT = {
@@ -17,6 +21,7 @@ export type Exit = (typeof EXIT)[keyof typeof EXIT];
 /** Errors that are no fault of the call or its input: it could not be decided, or what was checked is bad. */
 const EXIT_OF: Readonly<Record<string, Exit>> = {
   CAPABILITY_MODULE_TIMEOUT: EXIT.undecided,
+  OUTPUT_UNWRITABLE: EXIT.undecided,
   STORE_MISSING: EXIT.undecided,
   STORE_UNREADABLE: EXIT.undecided,
   STORE_BUSY: EXIT.undecided,
@@ -114,40 +119,70 @@ export interface ReportOptions {
 }
 
 /** Whether what is written there may have colours. */
-export function coloured(stream: NodeJS.WriteStream): boolean {
+export function coloured(stream: Output): boolean {
   if (process.env.NO_COLOR) return false;
   const force = process.env.FORCE_COLOR;
   return force !== undefined ? force !== '0' && force !== 'false' : stream.isTTY === true;
 }
 
-export const colors: ReturnType<typeof createColors> = createColors(coloured(process.stdout));
-const errorColors = createColors(coloured(process.stderr));
+/** The largest document that is read into memory. */
+const MAX_INPUT = 1024 * 1024 * 1024;
 
-/** Reads a file, or standard input for `-`. Throws `INPUT_UNREADABLE`. */
+/** Reads a file, or standard input for `-`. Throws `INPUT_UNREADABLE` and `INPUT_TOO_LARGE`. */
 export function readInput(file: string): Uint8Array {
+  return readWhole(file, MAX_INPUT);
+}
+
+// The print boundary. Whatever a command shows goes through one of the functions below, and nothing around them: texts
+// for people through `print` and `say`, which show every control character instead of sending it; documents, in which
+// such characters can stand only as data, through `printJson` and `printExact`.
+
+/** Prints a text for people. */
+export function print(text: string): Promise<void> {
+  return write(streams.stdout, painted(text, coloured(streams.stdout)));
+}
+
+/** Prints a JSON document on a line of its own. What a terminal could act on is escaped, which JSON means the same by. */
+export function printJson(document: unknown): Promise<void> {
+  return write(streams.stdout, `${escaped(JSON.stringify(document))}\n`);
+}
+
+/**
+ * Prints a document whose bytes matter, exactly. Only a terminal, which takes no bytes but draws them, gets escapes for
+ * the characters that it could act on.
+ */
+export function printExact(data: string | Uint8Array): Promise<void> {
+  const { stdout } = streams;
+  if (!stdout.isTTY) return write(stdout, data);
+  return write(stdout, escaped(typeof data === 'string' ? data : Buffer.from(data).toString('utf8')));
+}
+
+/** Tells people something on standard error, in lines of its own. */
+export function say(text: string): void {
+  write(streams.stderr, `${painted(text, coloured(streams.stderr))}\n`).catch(() => undefined);
+}
+
+/** Shows on a terminal, in one line that is gone afterwards, what is going on. */
+export async function showing<Result>(text: string, action: () => Promise<Result>): Promise<Result> {
+  if (!streams.stderr.isTTY) return action();
+  drawOver(text);
   try {
-    return new Uint8Array(readFileSync(file === '-' ? 0 : file));
-  } catch (error) {
-    const name = file === '-' ? 'Standard input' : file;
-    const reason = (error as NodeJS.ErrnoException).code ?? 'unknown';
-    throw new BullaError('INPUT_UNREADABLE', `${name} cannot be read (${reason}).`, { cause: error });
+    return await action();
+  } finally {
+    drawOver('');
   }
 }
 
-/** Writes to standard output and waits until it is taken; a reader that went away ends the program quietly. */
-export function print(data: string | Uint8Array): Promise<void> {
-  return new Promise((resolve, reject) => {
-    process.stdout.write(data, (error) => {
-      if (!error) resolve();
-      else if ((error as NodeJS.ErrnoException).code === 'EPIPE') process.exit(EXIT.good);
-      else reject(error);
-    });
-  });
+/** Draws one line of standard error, a terminal, over what stood there. */
+export function drawOver(text: string): void {
+  const { stderr } = streams;
+  const line = painted(text, coloured(stderr)).replaceAll('\n', ' ');
+  write(stderr, `\r\u001b[2K${line}`).catch(() => undefined);
 }
 
 /** Prints a report: as one JSON document with `--json`, else as the text for people, unless `--quiet`. */
 export async function report(options: ReportOptions, document: unknown, text: () => string): Promise<void> {
-  if (options.json) await print(`${JSON.stringify(document)}\n`);
+  if (options.json) await printJson(document);
   else if (!options.quiet) await print(`${text()}\n`);
 }
 
@@ -162,26 +197,18 @@ export function errorDocument(error: BullaError): Record<string, unknown> {
   };
 }
 
-/** A sentence may quote what somebody else chose: nothing in it moves a cursor or hides itself. */
-function seen(text: string): string {
-  return text.replace(
-    /[[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]--\n]/gv,
-    (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`,
-  );
-}
-
 /** Tells of an error on standard error; what is not a `BullaError` is a defect and shows its stack. */
 export function complain(error: unknown, subject?: string): void {
-  const prefix = errorColors.red('bulla:');
+  const prefix = colors.red('bulla:');
   if (error instanceof BullaError) {
     const where = [
       ...(subject === undefined ? [] : [subject]),
       ...(error.offset === undefined ? [] : [`byte ${error.offset}`]),
-      ...(error.path ? [`at ${seen(error.path)}`] : []),
+      ...(error.path ? [`at ${error.path}`] : []),
     ].join(', ');
-    const place = where === '' ? '' : ` ${errorColors.dim(`(${where})`)}`;
-    process.stderr.write(`${prefix} ${seen(error.message)}${place} ${errorColors.dim(`[${error.code}]`)}\n`);
+    const place = where === '' ? '' : ` ${colors.dim(`(${where})`)}`;
+    say(`${prefix} ${error.message}${place} ${colors.dim(`[${error.code}]`)}`);
   } else {
-    process.stderr.write(`${prefix} ${error instanceof Error ? error.stack : String(error)}\n`);
+    say(`${prefix} ${error instanceof Error ? error.stack : String(error)}`);
   }
 }

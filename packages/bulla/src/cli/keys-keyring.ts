@@ -15,7 +15,7 @@ import {
   type TokenKey,
 } from '../keys/index.ts';
 import type { Run } from './commands.ts';
-import { colors, EXIT, print, type ReportOptions, readInput, report } from './io.ts';
+import { colors, EXIT, printExact, type ReportOptions, readInput, report } from './io.ts';
 import { describe, epochDocument, remarks, state } from './keys-epoch.ts';
 
 interface KeyringOptions extends ReportOptions {
@@ -200,7 +200,7 @@ async function exportPublic(options: ExportOptions) {
   const key = options.pq ? epoch.pqPublicKey : epoch.publicKey;
   if (key === null)
     throw new BullaError('KEYRING_EPOCH_UNKNOWN', `Epoch ${epoch.epoch} has no ML-DSA-65 key.`);
-  await print(writePublicKey(key, options.format));
+  await printExact(writePublicKey(key, options.format));
   return EXIT.good;
 }
 

@@ -20,8 +20,9 @@ import { BullaError } from '@bulla/core/error';
 import { type Command, Option } from 'commander';
 import { writeKeyFile } from '../keys/index.ts';
 import type { Run } from './commands.ts';
-import { colors, EXIT, print, type ReportOptions, readInput, report } from './io.ts';
+import { colors, EXIT, printExact, type ReportOptions, readInput, report } from './io.ts';
 import { defineKeyring } from './keys-keyring.ts';
+import { streams } from './streams.ts';
 
 interface KeyOptions extends ReportOptions {
   algorithm?: AlgorithmName;
@@ -130,13 +131,13 @@ async function convert(file: string, options: ConvertOptions) {
     kind === 'private' ? writePrivateKey(secret!, options.to) : writePublicKey(publicKey, options.to);
   if (options.out !== undefined) {
     writeKeyFile(options.out, text, kind);
-  } else if (kind === 'private' && process.stdout.isTTY) {
+  } else if (kind === 'private' && streams.stdout.isTTY) {
     throw new BullaError(
       'KEY_TO_TERMINAL',
       'A private key is not written to a terminal; name a file with --out.',
     );
   } else {
-    await print(text);
+    await printExact(text);
   }
   return EXIT.good;
 }

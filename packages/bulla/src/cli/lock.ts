@@ -19,7 +19,7 @@ import { askKey, askYes, isAnswered } from './ask.ts';
 import type { Run } from './commands.ts';
 import { COMPAT } from './compat.ts';
 import { painted } from './drift-formats.ts';
-import { complain, EXIT, type Exit, print, type ReportOptions, refusing } from './io.ts';
+import { complain, EXIT, type Exit, print, printExact, type ReportOptions, refusing, say } from './io.ts';
 import { artifactFor, type Pinned, pin, refuseUnpinned } from './lock-pin.ts';
 import { tell } from './lock-summary.ts';
 import { artifactFacts, type FetchOptions, fetchOptions } from './pinned.ts';
@@ -32,6 +32,7 @@ import {
   serverOptions,
   targetFor,
 } from './server.ts';
+import { streams } from './streams.ts';
 import { VERSION } from './version.ts';
 
 export type Format = NonNullable<WriteLockOptions['format']>;
@@ -144,7 +145,7 @@ export async function settle(
   if (found !== null && found.counts.total > 0 && !(await isAccepted(found, options))) {
     const head = JSON.stringify({ ok: false, code: 'LOCK_DRIFT', file: options.output }).slice(0, -1);
     if (options.json)
-      await print(`${head},"drift":${driftJson(found, { lockfile: options.output }).trimEnd()}}\n`);
+      await printExact(`${head},"drift":${driftJson(found, { lockfile: options.output }).trimEnd()}}\n`);
     const message =
       'The server changed since it was locked, and the lock stays as it was. Accept it with --yes.';
     complain(new BullaError('LOCK_DRIFT', message));
@@ -182,7 +183,7 @@ function driftSince(
 /** Shows what changed, and whether it is to be the new baseline. */
 async function isAccepted(found: Drift, options: LockOptions): Promise<boolean> {
   const isGranted = options.force === true || options.yes === true;
-  if (!options.quiet) process.stderr.write(`${driftText(found, painted(process.stderr))}\n`);
+  if (!options.quiet) say(`${driftText(found, painted(streams.stderr))}`);
   if (isGranted || options.quiet || !isAnswered()) return isGranted;
   const isGentle = found.items.every(({ prose, severity }) => prose === true || severity === 'info');
   return isGentle ? askKey('Only prose changed. Accept it?') : askYes('Is this the server that you want?');

@@ -9,11 +9,11 @@ import {
   readManifest,
 } from '@bulla/core/manifest';
 import { type Command, Option } from 'commander';
-import { createColors } from 'picocolors';
 import { readWhole } from '../lockfile/index.ts';
 import type { Run } from './commands.ts';
-import { coloured, EXIT, type Exit, print } from './io.ts';
+import { colors, coloured, EXIT, type Exit, print, printExact, say } from './io.ts';
 import { problemLines } from './manifest-validate.ts';
+import { streams } from './streams.ts';
 
 const FORMATS = ['text', 'json', 'markdown'] as const;
 
@@ -52,8 +52,8 @@ async function diff(before: string, after: string, options: DiffOptions): Promis
   const found = diffManifests(read(before), read(after));
   const format = options.format ?? (options.json ? 'json' : 'text');
   if (!options.quiet) {
-    if (format === 'json') await print(diffJson(found));
-    else if (format === 'markdown') await print(diffMarkdown(found));
+    if (format === 'json') await printExact(diffJson(found));
+    else if (format === 'markdown') await printExact(diffMarkdown(found));
     else await print(diffText(found, painted()));
   }
   return found.breaking.length > 0 ? EXIT.bad : EXIT.good;
@@ -67,7 +67,7 @@ function read(file: string): Manifest {
   } catch (error) {
     if (error instanceof ManifestError) {
       const lines = error.problems.flatMap((problem) => problemLines(problem, bytes, 'problem'));
-      process.stderr.write(`${file} is no valid manifest:\n${lines.join('\n')}\n`);
+      say(`${file} is no valid manifest:\n${lines.join('\n')}`);
     }
     throw error;
   }
@@ -75,8 +75,8 @@ function read(file: string): Manifest {
 
 /** Words that came and went are told by their colour, and where there is none, by marks around them. */
 function painted() {
-  if (!coloured(process.stdout)) return {};
-  const { red, green, bold, dim, strikethrough, underline } = createColors(true);
+  if (!coloured(streams.stdout)) return {};
+  const { red, green, bold, dim, strikethrough, underline } = colors;
   const paints: Record<ReportTone, (text: string) => string> = {
     breaking: (text) => bold(red(text)),
     good: green,

@@ -9,7 +9,7 @@ import type { Command } from 'commander';
 import { readWhole, replaceFile } from '../lockfile/index.ts';
 import type { Run } from './commands.ts';
 import { indented } from './indented.ts';
-import { EXIT, type Exit, print, type ReportOptions } from './io.ts';
+import { EXIT, type Exit, printExact, type ReportOptions, say } from './io.ts';
 import { counted, problemLines } from './manifest-validate.ts';
 
 interface InitOptions extends ReportOptions {
@@ -46,9 +46,9 @@ async function init(options: InitOptions): Promise<Exit> {
   const draft = draftFromLock(readLock(readWhole(options.fromLock)));
   const text = `${indented(stringify(draft.document))}\n`;
   if (output !== undefined) replaceFile(output, toUtf8(text));
-  if (options.json) await print(`${documentOf(draft)}\n`);
-  else if (output === undefined) await print(text);
-  if (!options.json && !options.quiet) process.stderr.write(notesText(draft));
+  if (options.json) await printExact(`${documentOf(draft)}\n`);
+  else if (output === undefined) await printExact(text);
+  if (!options.json && !options.quiet) say(notesText(draft).trimEnd());
   return draft.report.manifest === null ? EXIT.bad : EXIT.good;
 }
 

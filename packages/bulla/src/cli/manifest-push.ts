@@ -6,7 +6,7 @@ import { createConsent } from '../consent/index.ts';
 import { readWhole } from '../lockfile/index.ts';
 import { createManifests, type Pushed } from '../manifest/index.ts';
 import type { Run } from './commands.ts';
-import { colors, EXIT, type Exit, print, type ReportOptions, report } from './io.ts';
+import { colors, EXIT, type Exit, printJson, type ReportOptions, report, say } from './io.ts';
 import { counted, problemLines } from './manifest-validate.ts';
 import { openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 
@@ -93,10 +93,8 @@ async function refuse(
   options: PushOptions,
 ): Promise<Exit> {
   const { code, message } = problems[0]!;
-  if (options.json) await print(`${JSON.stringify({ ok: false, code, message, problems })}\n`);
+  if (options.json) await printJson({ ok: false, code, message, problems });
   const lines = problems.flatMap((problem) => problemLines(problem, bytes, 'problem'));
-  process.stderr.write(
-    `${file} was not pushed: ${counted(problems.length, 'problem')}\n${lines.join('\n')}\n`,
-  );
+  say(`${file} was not pushed: ${counted(problems.length, 'problem')}\n${lines.join('\n')}`);
   return code.startsWith('JSON_') ? EXIT.usage : EXIT.bad;
 }

@@ -3,7 +3,16 @@ import { type ManifestProblem, type ManifestReport, validateManifest } from '@bu
 import type { Command } from 'commander';
 import { readWhole } from '../lockfile/index.ts';
 import type { Run } from './commands.ts';
-import { colors, complain, EXIT, type Exit, errorDocument, print, type ReportOptions } from './io.ts';
+import {
+  colors,
+  complain,
+  EXIT,
+  type Exit,
+  errorDocument,
+  print,
+  printJson,
+  type ReportOptions,
+} from './io.ts';
 
 export function defineValidate(command: Command, run: Run): void {
   command
@@ -41,8 +50,7 @@ async function validate(files: string[], options: ReportOptions): Promise<Exit> 
       complain(error, file);
     }
   }
-  if (options.json)
-    await print(`${JSON.stringify({ ok: exits.size === 1 && exits.has(EXIT.good), files: reports })}\n`);
+  if (options.json) await printJson({ ok: exits.size === 1 && exits.has(EXIT.good), files: reports });
   return [EXIT.bad, EXIT.usage].find((exit) => exits.has(exit)) ?? EXIT.good;
 }
 

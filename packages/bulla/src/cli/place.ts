@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { dataDirectory, ensureKeyring, type OpenKeyring, openKeyring } from '../keys/index.ts';
 import { openStore, type Store } from '../store/index.ts';
 import { createSubmit, loadPolicy, POLICY_FILE, type SubmitOutcome } from '../witness/index.ts';
-import { complain } from './io.ts';
+import { complain, say } from './io.ts';
 
 /** The options of the commands that use the local store. */
 export interface PlaceOptions {
@@ -112,8 +112,7 @@ async function firstKeyring(
 /** A checkpoint that too few witnesses saw is one of the log alone; one that contradicts theirs is an alarm. */
 function tellOutcome({ size, quorum, results }: SubmitOutcome): void {
   for (const result of results) {
-    if (!result.ok)
-      process.stderr.write(`bulla: witness ${result.name}: ${result.message} [${result.code}]\n`);
+    if (!result.ok) say(`bulla: witness ${result.name}: ${result.message} [${result.code}]`);
   }
-  if (!quorum) process.stderr.write(`bulla: the checkpoint of ${size} records has too few witnesses\n`);
+  if (!quorum) say(`bulla: the checkpoint of ${size} records has too few witnesses`);
 }

@@ -1,7 +1,7 @@
 import { toUtf8 } from '@bulla/core/crypto';
 import { explainDocument, explainMarkdown } from '@bulla/core/policy';
 import { replaceFile } from '../lockfile/index.ts';
-import { EXIT, type Exit, print } from './io.ts';
+import { EXIT, type Exit, printExact } from './io.ts';
 import { loadPolicy, type PolicyOptions } from './policy-file.ts';
 
 interface ExplainOptions extends PolicyOptions {
@@ -16,7 +16,7 @@ export async function explain(options: ExplainOptions): Promise<Exit> {
     options.json || options.format === 'json'
       ? `${JSON.stringify(explainDocument(policy, source, new Date()), null, 2)}\n`
       : explainMarkdown(policy, source);
-  if (options.output === undefined) await print(text);
+  if (options.output === undefined) await printExact(text);
   else replaceFile(options.output, toUtf8(text));
   return EXIT.good;
 }

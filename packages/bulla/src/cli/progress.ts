@@ -1,4 +1,5 @@
-import type { ReportOptions } from './io.ts';
+import { drawOver, type ReportOptions } from './io.ts';
+import { streams } from './streams.ts';
 
 export interface Progress {
   update(done: number): void;
@@ -9,7 +10,7 @@ const WIDTH = 30;
 
 /** A bar on a terminal, from 2 % steps on; nothing elsewhere, and nothing with `--quiet`. */
 export function progressBar(size: { readonly total: number } | null, options: ReportOptions): Progress {
-  if (size === null || !process.stderr.isTTY || options.quiet)
+  if (size === null || !streams.stderr.isTTY || options.quiet)
     return { update: () => undefined, done: () => undefined };
   let shown = -1;
   return {
@@ -18,10 +19,10 @@ export function progressBar(size: { readonly total: number } | null, options: Re
       if (percent < shown + 2) return;
       shown = percent;
       const filled = Math.round((percent * WIDTH) / 100);
-      process.stderr.write(`\r${'█'.repeat(filled)}${'░'.repeat(WIDTH - filled)} ${percent} %`);
+      drawOver(`${'█'.repeat(filled)}${'░'.repeat(WIDTH - filled)} ${percent} %`);
     },
     done() {
-      if (shown >= 0) process.stderr.write(`\r${' '.repeat(WIDTH + 6)}\r`);
+      if (shown >= 0) drawOver('');
     },
   };
 }

@@ -16,7 +16,7 @@ import { openPublished, proveInclusion, type TileSource } from '../log/index.ts'
 import type { Chain, Query, Store } from '../store/index.ts';
 import { readPolicy } from './anchors.ts';
 import type { Run } from './commands.ts';
-import { EXIT, type Exit, print, type ReportOptions, readInput } from './io.ts';
+import { EXIT, type Exit, printExact, type ReportOptions, readInput, say } from './io.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { anchorTrust, trusted } from './trust.ts';
 
@@ -132,13 +132,12 @@ async function write(
   const text = formatProof({ extra: null, index, hashes, checkpoint });
   const out = options.out ?? `${record.get('id')}.tlog-proof`;
   if (out === '-') {
-    await print(text);
+    await printExact(text);
     return EXIT.good;
   }
   if (existsSync(out) && !options.force)
     throw new BullaError('PROVE_EXISTS', `${out} exists; --force writes over it.`);
   writeFileSync(out, text);
-  if (!options.quiet)
-    process.stderr.write(`bulla: wrote ${out}: record ${index} of a checkpoint of ${size} records\n`);
+  if (!options.quiet) say(`bulla: wrote ${out}: record ${index} of a checkpoint of ${size} records`);
   return EXIT.good;
 }

@@ -4,7 +4,7 @@ import type { CapsuleInput, Data, DataObject } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
 import type { Command } from 'commander';
 import type { Chain } from '../store/index.ts';
-import { complain, EXIT, type Exit, exitOf } from './io.ts';
+import { complain, EXIT, type Exit, exitOf, say } from './io.ts';
 import { openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 
 /** The options of commands whose decisions can be sealed. */
@@ -79,7 +79,7 @@ async function withReceipt(
       ...receipt(name, { v: 1, ...facts }, outcome),
       parent_id: intent.id,
     });
-    if (!quiet) process.stderr.write(`recorded  ${hash}\n`);
+    if (!quiet) say(`recorded  ${hash}`);
   } catch (cause) {
     if (thrown !== undefined) complain(thrown);
     throw new BullaError('RECEIPT_LOST', `${name} ended with ${exit}, but that could not be recorded.`, {

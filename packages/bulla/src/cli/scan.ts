@@ -7,10 +7,11 @@ import { describeTarget } from '../lockfile/index.ts';
 import type { Surface, Target } from '../mcp/index.ts';
 import type { Run } from './commands.ts';
 import { escaped, indented } from './indented.ts';
-import { colors, EXIT, type Exit, exitOf, print, type ReportOptions } from './io.ts';
+import { colors, EXIT, type Exit, exitOf, print, printExact, type ReportOptions } from './io.ts';
 import { failureDocument, scanDocument } from './scan-document.ts';
 import { findingsOf, findingText, type ScanFinding } from './scan-findings.ts';
 import { SERVER_HELP, type ServerOptions, scanServer, serverOptions, targetFor } from './server.ts';
+import { streams } from './streams.ts';
 
 interface ScanOptions extends ServerOptions, ReportOptions {
   pretty?: boolean;
@@ -37,10 +38,10 @@ Examples:
 
 async function scanOne(words: string[], options: ScanOptions): Promise<Exit> {
   const target = targetFor(words, options.env, null);
-  const asText = options.text ?? (process.stdout.isTTY && !options.json && !options.pretty);
+  const asText = options.text ?? (streams.stdout.isTTY && !options.json && !options.pretty);
   const write = (document: JsonObject) => {
     const text = escaped(stringify(document, Number.POSITIVE_INFINITY));
-    return options.quiet ? undefined : print(`${options.pretty ? indented(text) : text}\n`);
+    return options.quiet ? undefined : printExact(`${options.pretty ? indented(text) : text}\n`);
   };
   try {
     const { surface } = await scanServer(target, options, asText && !options.quiet);
@@ -110,7 +111,7 @@ function textOf(definition: JsonObject, key: string): string {
 
 /** The first line of a text, cut to fit; that it goes on is shown. */
 function firstLine(text: string): string {
-  const width = Math.max(40, (process.stdout.columns ?? 110) - NAME_WIDTH - 12);
+  const width = Math.max(40, (streams.stdout.columns ?? 110) - NAME_WIDTH - 12);
   const shown = visible(text.trim().split('\n')[0]!, { ordinary: true });
   const isWhole = shown.length <= width && !text.trim().includes('\n');
   return isWhole ? shown : `${shown.slice(0, width - 1).toWellFormed()}…`;

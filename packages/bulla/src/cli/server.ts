@@ -14,7 +14,9 @@ import {
   scan,
   type Target,
 } from '../mcp/index.ts';
+import { say, showing } from './io.ts';
 import { home } from './place.ts';
+import { streams } from './streams.ts';
 
 /** How a server is reached and scanned. */
 export interface ServerOptions {
@@ -120,7 +122,8 @@ export interface Scanned {
  * server, and with `SERVER_VARIABLE` for a variable that is not set.
  */
 export async function scanServer(target: Target, options: ServerOptions, isShown = true): Promise<Scanned> {
-  const working = isShown && process.stderr.isTTY ? shown : (action: () => Promise<Surface>) => action();
+  const working = (action: () => Promise<Surface>) =>
+    isShown ? showing('scanning the server…', action) : action();
   const limits = {
     totalMs: options.timeout,
     timeoutMs: options.timeout,
@@ -177,14 +180,12 @@ function credentialsFor(address: string, options: ServerOptions): Credentials | 
     };
   }
   const url = parseUrl(address);
-  if (!signIn && !(process.stderr.isTTY && url.protocol === 'https:')) return null;
+  if (!signIn && !(streams.stderr.isTTY && url.protocol === 'https:')) return null;
   const kept = oauthMemory(`${home()}/oauth`, url);
   let memory = kept.load();
   const authorizer = oauth(url, {
     openBrowser(page) {
-      process.stderr.write(
-        `The server asks you to sign in. Open this page in a browser:\n  ${visible(page.href)}\n`,
-      );
+      say(`The server asks you to sign in. Open this page in a browser:\n  ${visible(page.href)}`);
     },
     memory: {
       load: () => memory,
@@ -201,15 +202,4 @@ function oauthContext({ tokens }: OAuthMemory): Authorization | null {
   if (tokens === undefined) return null;
   const scopes = (tokens.scope ?? '').split(' ').filter((scope) => scope !== '');
   return { ...NO_AUTHORIZATION, scheme: 'oauth', issuer: tokens.issuer ?? null, scopes };
-}
-
-/** Shows on a terminal that something is going on. */
-async function shown<Result>(action: () => Promise<Result>): Promise<Result> {
-  const text = 'scanning the server…';
-  process.stderr.write(text);
-  try {
-    return await action();
-  } finally {
-    process.stderr.write(`\r${' '.repeat(text.length)}\r`);
-  }
 }

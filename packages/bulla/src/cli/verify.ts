@@ -14,6 +14,7 @@ import {
   type Exit,
   errorDocument,
   print,
+  printJson,
   type ReportOptions,
   readInput,
 } from './io.ts';
@@ -105,8 +106,7 @@ async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit>
       complain(error, file);
     }
   }
-  if (options.json)
-    await print(`${JSON.stringify({ ok: exits.size === 1 && exits.has(EXIT.good), files: reports })}\n`);
+  if (options.json) await printJson({ ok: exits.size === 1 && exits.has(EXIT.good), files: reports });
   return [EXIT.bad, EXIT.usage, EXIT.undecided].find((exit) => exits.has(exit)) ?? EXIT.good;
 }
 

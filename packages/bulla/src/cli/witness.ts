@@ -16,7 +16,7 @@ import {
   serveWitness,
 } from '../witness/index.ts';
 import type { Run } from './commands.ts';
-import { colors, complain, EXIT, type Exit, type ReportOptions, report } from './io.ts';
+import { colors, complain, EXIT, type Exit, type ReportOptions, report, say } from './io.ts';
 import { home, openToRead, type PlaceOptions, placeOptions } from './place.ts';
 
 interface ServeOptions extends ReportOptions {
@@ -112,7 +112,7 @@ function rule(value: string): Quorum {
 async function serve(options: ServeOptions): Promise<Exit> {
   let logs = readLogs(options.log);
   if (logs.size === 0) throw new BullaError('WITNESS_LOGS', 'There is no log that the witness would know.');
-  const tell = (line: string) => process.stderr.write(`${new Date().toISOString()} ${line}\n`);
+  const tell = (line: string) => say(`${new Date().toISOString()} ${line}`);
   const state = options.state ?? join(home(), 'witness', 'state.db');
   const witness = openWitness({
     name: options.name,

@@ -3,6 +3,7 @@ import { chmodSync, closeSync, openSync, readSync, realpathSync, statSync } from
 import { basename, dirname, join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import { type Disk, realDisk } from '../keys/index.ts';
+import { readStandardInput } from '../os/index.ts';
 
 /** The largest lockfile that is read, and so written. */
 export const MAX_LOCK_BYTES: number = 64 * 1024 * 1024;
@@ -14,7 +15,7 @@ const PART = 64 * 1024;
  */
 export function readWhole(path: string, maxBytes = MAX_LOCK_BYTES): Uint8Array {
   const bytes =
-    path === '-' ? readAs('Standard input', () => readUpTo(0, maxBytes)) : readLimited(path, maxBytes);
+    path === '-' ? readAs('Standard input', () => readStandardInput(maxBytes)) : readLimited(path, maxBytes);
   if (bytes === null) throw new BullaError('INPUT_UNREADABLE', `${path} cannot be read (ENOENT).`);
   return bytes;
 }
@@ -40,6 +41,8 @@ function readAs(name: string, read: () => Uint8Array | null): Uint8Array | null 
     if (cause instanceof BullaError) throw cause;
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'ENOENT') return null;
+    if (code === 'EALREADY')
+      throw new BullaError('INPUT_UNREADABLE', 'Standard input can stand for one file only.', { cause });
     throw new BullaError('INPUT_UNREADABLE', `${name} cannot be read (${code}).`, { cause });
   }
 }

@@ -5,4 +5,4 @@ export { markdownBlock, markdownCell, markdownCode, markdownReferences } from '.
 export { type Reference, type References, references } from './references.ts';
 export { mixedScript, scripts } from './scripts.ts';
 export { confusable, skeleton } from './skeleton.ts';
-export { type VisibleOptions, visible } from './visible.ts';
+export { safeText, type VisibleOptions, visible } from './visible.ts';

@@ -57,3 +57,16 @@ function keepMarks(run: string): string {
 function markers(text: string): string {
   return Array.from(text, (character) => `⟨${pointName(character.codePointAt(0)!)}⟩`).join('');
 }
+
+/** What a terminal acts on or does not show; but newlines, tabs, and the joiners and selectors of ordinary writing. */
+const UNSAFE =
+  /[[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]--[\n\t\u200c\u200d\ufe0e\ufe0f]]/gv;
+
+/**
+ * The last step before a terminal, for a whole text of ours that may quote others: nothing in it moves the cursor,
+ * reorders what is shown or hides itself. It leaves newlines, so a quoted text that must not begin a line of its own
+ * goes through `visible` first; what `visible` wrote stays as it is.
+ */
+export function safeText(text: string): string {
+  return text.replace(UNSAFE, markers);
+}

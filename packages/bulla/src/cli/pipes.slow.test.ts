@@ -1,0 +1,63 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { repo } from '../../test/run.ts';
+
+const SHELL = { cwd: repo, env: { ...process.env, PATH: `${join(repo, 'bin')}:${process.env.PATH}` } };
+
+/** Runs a line of a shell, with a real pipe between its commands. */
+async function shell(line: string): Promise<{ stdout: string; stderr: string; status: number }> {
+  const child = spawn('bash', ['-o', 'pipefail', '-c', line], {
+    ...SHELL,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const out = { stdout: '', stderr: '' };
+  child.stdout.on('data', (chunk) => {
+    out.stdout += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    out.stderr += chunk;
+  });
+  const [status] = await once(child, 'close');
+  return { ...out, status };
+}
+
+const HASH = '249111c8ff7b8a6e6fde0ba1b22db583bfab859a322a57f7471edfe186b7428c';
+
+describe('a pipe', () => {
+  test('that is slow, or larger than its buffer, is read to its end', async () => {
+    const [slow, large] = await Promise.all([
+      shell(`(printf '{"b":'; sleep 0.3; echo '1}') | bulla canon`),
+      shell(`node -e 'process.stdout.write("[" + "1,".repeat(200000) + "1]")' | bulla hash`),
+    ]);
+    expect(slow).toEqual({ stdout: '{"b":1}', stderr: '', status: 0 });
+    expect(large).toEqual({ stdout: `${HASH}\n`, stderr: '', status: 0 });
+  });
+
+  test('that its reader closes ends nothing with a stack, and the verdict stays', async () => {
+    const [help, lint] = await Promise.all([
+      shell(`(bulla --help; echo "exit $?" >&2) | head -1`),
+      // The reader is gone before anything is written; the document is bad all the same.
+      shell(`(sleep 0.3; echo '{"a":1.0}' | bulla lint; echo "exit $?" >&2) | true`),
+    ]);
+    expect(help).toEqual({ stdout: 'Usage: bulla [options] [command]\n', stderr: 'exit 0\n', status: 0 });
+    expect(lint).toEqual({ stdout: '', stderr: 'exit 1\n', status: 0 });
+  });
+
+  test('into a full disk is an error without a stack', async () => {
+    expect(await shell(`echo '{}' | bulla canon > /dev/full`)).toEqual({
+      stdout: '',
+      stderr: 'bulla: The output cannot be written (ENOSPC). [OUTPUT_UNWRITABLE]\n',
+      status: 3,
+    });
+  });
+
+  test('cannot stand for two files', async () => {
+    const { stderr, status } = await shell(`echo '{}' | bulla envelope verify - --authorization -`);
+    expect({ stderr: stderr.split('\n').at(-2), status }).toEqual({
+      stderr: 'bulla: Standard input can stand for one file only. [INPUT_UNREADABLE]',
+      status: 2,
+    });
+  });
+});

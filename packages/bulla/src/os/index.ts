@@ -1,0 +1,2 @@
+/** What every other folder may use of the operating system. */
+export { readStandardInput, takeStandardInput } from './stdin.ts';

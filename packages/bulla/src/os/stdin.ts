@@ -1,0 +1,57 @@
+import { readSync } from 'node:fs';
+
+const PART = 64 * 1024;
+const WAIT_MS = 5;
+
+/** Reads up to so many bytes into the buffer; 0 at the end. Throws as `readSync` does. */
+export type ReadPart = (buffer: Buffer) => number;
+
+/** A program that runs commands inside itself puts its own input here; null is the input of the process. */
+let source: Uint8Array | null = null;
+let isRead = false;
+
+/** Lets the next reader take these bytes for standard input; null gives back the input of the process. */
+export function takeStandardInput(bytes: Uint8Array | null): void {
+  source = bytes;
+  isRead = false;
+}
+
+/**
+ * All of standard input, however slowly it comes; null when it is more than `maxBytes`, of which no more is read. It can
+ * be read once: a second time throws `EALREADY`, because one input cannot stand for two files.
+ */
+export function readStandardInput(maxBytes: number, readPart: ReadPart = fromProcess): Uint8Array | null {
+  if (isRead) throw Object.assign(new Error('standard input was read before'), { code: 'EALREADY' });
+  isRead = true;
+  if (source !== null) return source.length > maxBytes ? null : source;
+  return readAll(maxBytes, readPart);
+}
+
+function readAll(maxBytes: number, readPart: ReadPart): Uint8Array | null {
+  const parts: Buffer[] = [];
+  for (let size = 0; ; ) {
+    const part = Buffer.allocUnsafe(PART);
+    const count = readPart(part);
+    if (count === 0) return new Uint8Array(Buffer.concat(parts, size));
+    size += count;
+    if (size > maxBytes) return null;
+    parts.push(part.subarray(0, count));
+  }
+}
+
+const waiting = new Int32Array(new SharedArrayBuffer(4));
+
+/** Pipes and terminals are often not blocking: when there is nothing yet, it is asked again until there is. */
+function fromProcess(buffer: Buffer): number {
+  for (;;) {
+    try {
+      return readSync(0, buffer);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      // Windows tells the end of a pipe in this way.
+      if (code === 'EOF') return 0;
+      if (code !== 'EAGAIN' && code !== 'EINTR') throw error;
+      Atomics.wait(waiting, 0, 0, WAIT_MS);
+    }
+  }
+}
