@@ -86,8 +86,7 @@ async function authorizeEnvelope(file: string, options: AuthorizeOptions): Promi
   }
   const signatory: Signatory = { signer, when: unixTime(), how: options.how, chain: [] };
   // Who is asked is shown what; only --yes can do without.
-  if (!options.quiet || !options.yes)
-    say(shown(envelope, claims, signatory, before, options).join('\n'));
+  if (!options.quiet || !options.yes) say(shown(envelope, claims, signatory, before, options).join('\n'));
   if (!options.yes && !(isAnswered() && (await askYes('Sign this?')))) {
     if (!isAnswered())
       throw new BullaError('ENVELOPE_NOT_ASKED', 'Nobody is there to ask; --yes signs without asking.');

@@ -105,7 +105,7 @@ async function firstKeyring(
   }
   const { keyring, made } = await ensureKeyring(folder);
   if (made && !options.quiet)
-    process.stderr.write(`bulla: made a keyring in ${folder}; its key is ${keyring.active.fingerprint}\n`);
+    say(`bulla: made a keyring in ${folder}; its key is ${keyring.active.fingerprint}`);
   return openKeyring(folder, { now: () => new Date() });
 }
 
