@@ -6,7 +6,6 @@ export { type Asked, checkProvenance, GITHUB_ISSUER } from './asked.ts';
 export { type Cache, openCache } from './cache.ts';
 export { isExecCommand, matches, type NpmCommand, type PinCommand, parsePinCommand } from './command.ts';
 export { type DockerCommand, withDigest } from './docker-command.ts';
-export { createFetcher, type Fetcher, type Network } from './download.ts';
 export {
   type Installed,
   type InstallOptions,

@@ -3,8 +3,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { refusal } from '../../test/mcp.ts';
 import { type Handler, tlsServer } from '../../test/registry.ts';
 import { TEST_CERTIFICATE } from '../../test/tls.ts';
+import { createFetcher } from '../net/index.ts';
 import { parseDocker } from './docker-command.ts';
-import { createFetcher } from './download.ts';
 import { imageAddress, resolveOci } from './oci.ts';
 
 const MANIFEST = '{"schemaVersion":2}';

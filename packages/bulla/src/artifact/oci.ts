@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
 import type { Artifact } from '@bulla/core/lock';
+import { type Fetcher, type Reply, readBody } from '../net/index.ts';
 import type { DockerCommand } from './docker-command.ts';
-import { type Fetcher, type Reply, readBody } from './download.ts';
 import { NO_ARTIFACT } from './resolve.ts';
 
 const MAX_MANIFEST = 4 * 1024 * 1024;

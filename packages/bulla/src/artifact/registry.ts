@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
 import type { TreePackage } from '@bulla/core/lock';
-import { createFetcher, type Fetcher, type Network, readBody } from './download.ts';
+import { createFetcher, type Fetcher, type Network, readBody } from '../net/index.ts';
 import { runNpm } from './npm.ts';
 
 /** What npm is configured with: by its user, its machine and the environment, but by no project. */

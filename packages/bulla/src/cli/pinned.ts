@@ -6,8 +6,6 @@ import type { Command } from 'commander';
 import {
   type Cache,
   commandOf,
-  createFetcher,
-  type Fetcher,
   type Installed,
   install,
   isExecCommand,
@@ -27,6 +25,7 @@ import {
 } from '../artifact/index.ts';
 import { targetOf } from '../lockfile/index.ts';
 import type { StdioTarget, Target } from '../mcp/index.ts';
+import { createFetcher, type Fetcher } from '../net/index.ts';
 import type { ReportOptions } from './io.ts';
 import { home } from './place.ts';
 import { progressBar } from './progress.ts';

@@ -112,7 +112,11 @@ function isLoopback({ hostname }: URL): boolean {
 
 /** The media type of a response, in lower case and without parameters. */
 export function mediaType(response: Response): string {
-  return (response.headers.get('content-type') ?? '').split(';')[0]!.trim().toLowerCase();
+  return mediaTypeOf(response.headers.get('content-type'));
+}
+
+export function mediaTypeOf(contentType: string | null | undefined): string {
+  return (contentType ?? '').split(';')[0]!.trim().toLowerCase();
 }
 
 /** The error for a status that is no success, with the JSON-RPC error of the body if there is one. */

@@ -1,13 +1,9 @@
-import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { sha256Hex } from '@bulla/core/crypto';
 import { type JsonObject, parse } from '@bulla/core/json';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { temporaryFolder } from '../../test/run.ts';
+import { describe, expect, it } from 'vitest';
+import { tlsServer } from '../../test/registry.ts';
+import { TEST_CERTIFICATE } from '../../test/tls.ts';
+import type { Network } from '../net/index.ts';
 import { readContents } from './contents.ts';
 import { RpcError, type Session } from './index.ts';
 
@@ -109,7 +105,7 @@ describe('an icon', () => {
 
   it('is told when it is not pinned', async () => {
     expect(await codes('https://example.invalid/a.png', false)).toEqual(['icon_not_fetched']);
-    expect(await codes('https://127.0.0.1:1/a.png', true)).toEqual(['icon_unreadable']);
+    expect(await codes('https://127.0.0.1:1/a.png', true)).toEqual(['icon_unsafe']);
     for (const source of ['http://example.invalid/', 'file:///etc/passwd', 'a.png', '']) {
       expect(await codes(source, true)).toEqual(['icon_unsafe']);
     }
@@ -122,42 +118,60 @@ describe('an icon', () => {
     });
   });
 
-  it('is fetched where that was asked for, without credentials and without following elsewhere', async (context) => {
-    const folder = temporaryFolder();
-    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-    const made = spawnSync('openssl', [
-      ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost'],
-      ...['-addext', 'subjectAltName=DNS:localhost', '-keyout', key, '-out', cert],
-    ]);
-    if (made.status !== 0) context.skip('openssl is not installed');
-    const trusted = getCACertificates();
-    setDefaultCACertificates([...trusted, readFileSync(cert, 'utf8')]);
-    const server = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (request, response) => {
+  it('is fetched where that was asked for, without credentials and without following elsewhere', async () => {
+    const { url, asked } = await tlsServer((request, response) => {
       expect(request.headers).not.toHaveProperty('authorization');
       if (request.url === '/moved') response.writeHead(302, { location: '/icon' }).end();
       else if (request.url === '/large') response.end(Buffer.alloc((1 << 20) + 1));
       else if (request.url === '/icon') response.writeHead(200, { 'content-type': 'image/png' }).end('icon');
+      else if (request.url === '/endless') response.write('x');
       else response.writeHead(404).end();
     });
-    await new Promise<void>((resolve) => server.listen(0, resolve));
-    onTestFinished(() => {
-      setDefaultCACertificates(trusted);
-      server.closeAllConnections();
-      server.close();
+    const at = url.origin;
+    const network = { ca: [TEST_CERTIFICATE], privateOrigins: new Set([at]) };
+    const paths = ['/icon', '/moved', '/large', '/none', '/icon'];
+    const { contents, findings } = await readContents(nothing, icons(...paths.map((path) => at + path)), {
+      fetchIcons: true,
+      network,
     });
-    const at = `https://localhost:${(server.address() as AddressInfo).port}`;
-    const { contents, findings } = await readContents(
-      nothing,
-      icons(`${at}/icon`, `${at}/moved`, `${at}/large`, `${at}/none`, `${at}/icon`),
-      { fetchIcons: true },
-    );
     expect(contents).toEqual([
       { uri: `${at}/icon`, sha256: sha256Hex('icon'), bytes: 4, mimeType: 'image/png' },
     ]);
-    expect(findings.map(({ code, path }) => [code, path]).sort()).toEqual([
-      ['icon_unreadable', '/tools/0/icons/1/src'],
-      ['icon_unreadable', '/tools/0/icons/2/src'],
-      ['icon_unreadable', '/tools/0/icons/3/src'],
+    expect(findings.map(({ code, path }) => [code, path]).sort()).toEqual(
+      [1, 2, 3].map((i) => ['icon_unreadable', `/tools/0/icons/${i}/src`]),
+    );
+    expect(asked.splice(0).sort()).toEqual(
+      ['/icon', '/large', '/moved', '/none'].map((path) => `GET ${path}`),
+    );
+    const endless = { fetchIcons: true, network: { ...network, totalMs: 200 } };
+    expect((await readContents(nothing, icons(`${at}/endless`), endless)).findings).toMatchObject([
+      { code: 'icon_unreadable' },
     ]);
+  });
+
+  it('at an address that is not public is not asked for, whatever name leads there', async () => {
+    const { url, asked } = await tlsServer((_request, response) => void response.end('secret'));
+    const { port } = url;
+    const network: Network = {
+      ca: [TEST_CERTIFICATE],
+      resolve: async () => [{ address: '127.0.0.1', family: 4 }],
+    };
+    const hosts = [
+      ...['localhost', 'a.localhost', '127.0.0.1', '127.1', '0x7f000001', '2130706433', '0.0.0.0', '[::1]'],
+      ...['[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[64:ff9b::7f00:1]', '169.254.169.254', '10.0.0.1'],
+      ...['[fd00::1]', '[fe80::1]', 'registry.example', 'localhost.'],
+    ];
+    const { contents, findings } = await readContents(
+      nothing,
+      icons(...hosts.map((host) => `https://${host}:${port}/icon`)),
+      { fetchIcons: true, network },
+    );
+    expect(contents).toEqual([]);
+    expect(new Set(findings.map(({ code }) => code))).toEqual(new Set(['icon_unsafe']));
+    expect(asked).toEqual([]);
+  });
+
+  it('whose address holds a password is not asked for', async () => {
+    expect(await codes('https://user:secret@example.invalid/a.png', true)).toEqual(['icon_unreadable']);
   });
 });

@@ -2,8 +2,8 @@ import { fromBase64, sha256Hex, toUtf8 } from '@bulla/core/crypto';
 import { BullaError, pointer } from '@bulla/core/error';
 import { JsonObject, type JsonValue } from '@bulla/core/json';
 import { LIST_KINDS, type ListKind, type Pointed, pointedContent } from '@bulla/core/lock';
-import { mediaType } from './call.ts';
-import { readBody } from './events.ts';
+import { createFetcher, type Fetcher, type Network, readBody } from '../net/index.ts';
+import { mediaTypeOf } from './call.ts';
 import type { Session } from './open.ts';
 import type { Finding, ScannedContent } from './surface.ts';
 import { quote, RpcError } from './transport.ts';
@@ -15,10 +15,14 @@ import { quote, RpcError } from './transport.ts';
 export interface ContentOptions {
   /** Whether icons are fetched from https addresses that the server chose. Default false. */
   readonly fetchIcons?: boolean | undefined;
+  /** How icons are fetched. */
+  readonly network?: Network | undefined;
 }
 
 const MAX_ICON_BYTES = 1024 * 1024;
 const ICON_MS = 10_000;
+/** How long all icons of a scan may take; a server could name any number. */
+const ICONS_MS = 30_000;
 
 /** Reads what the definitions point to. Rejects only if the connection fails or an answer does not come. */
 export async function readContents(
@@ -29,15 +33,27 @@ export async function readContents(
   const contents: ScannedContent[] = [];
   const findings: Finding[] = [];
   const seen = new Set<string>();
-  for (const reference of references(session, lists)) {
-    if (seen.has(reference.uri)) continue;
-    seen.add(reference.uri);
-    const isPage = reference.uri.startsWith('ui://');
-    const found = isPage ? await readPage(session, reference) : await readIcon(reference, options);
-    if ('code' in found) findings.push(found);
-    else contents.push(found);
+  let fetcher: Fetcher | undefined;
+  const end = performance.now() + ICONS_MS;
+  const getFetcher = () => {
+    if (performance.now() > end) throw new BullaError('DOWNLOAD_TIMEOUT', 'The icons take too long.');
+    fetcher ??= createFetcher({ idleMs: ICON_MS, totalMs: ICON_MS, ...options.network });
+    return fetcher;
+  };
+  try {
+    for (const reference of references(session, lists)) {
+      if (seen.has(reference.uri)) continue;
+      seen.add(reference.uri);
+      const found = reference.uri.startsWith('ui://')
+        ? await readPage(session, reference)
+        : await readIcon(reference, options.fetchIcons ?? false, getFetcher);
+      if ('code' in found) findings.push(found);
+      else contents.push(found);
+    }
+    return { contents, findings };
+  } finally {
+    fetcher?.close();
   }
-  return { contents, findings };
 }
 
 /** The same places that a lock flags when their content is not pinned. */
@@ -104,23 +120,33 @@ function contentBytes(item: JsonObject): Uint8Array | null {
   }
 }
 
-/** 2026-07-28, Basic, icons: https only, without credentials, no redirects, a limit on size. */
-async function readIcon({ uri, at }: Pointed, options: ContentOptions): Promise<ScannedContent | Finding> {
+/**
+ * 2026-07-28, Basic, icons: https only, without credentials, no redirects, a limit on size. The server chose the address,
+ * so it must be public: else the server could have this machine ask others of its own network.
+ */
+async function readIcon(
+  { uri, at }: Pointed,
+  fetchIcons: boolean,
+  fetcher: () => Fetcher,
+): Promise<ScannedContent | Finding> {
   const finding = (code: Finding['code'], what: string): Finding => ({
     code,
     path: pointer(at),
     message: `The icon ${quote(uri)} is not pinned: ${what}.`,
   });
-  if (URL.parse(uri)?.protocol !== 'https:') return finding('icon_unsafe', 'its address is not https');
-  if (!options.fetchIcons) return finding('icon_not_fetched', 'fetching it was not asked for');
+  const url = URL.parse(uri);
+  if (url?.protocol !== 'https:') return finding('icon_unsafe', 'its address is not https');
+  if (!fetchIcons) return finding('icon_not_fetched', 'fetching it was not asked for');
   try {
-    const signal = AbortSignal.timeout(ICON_MS);
-    const response = await fetch(uri, { redirect: 'error', credentials: 'omit', signal });
-    if (!response.ok)
-      return finding('icon_unreadable', `its address answers with HTTP status ${response.status}`);
-    const bytes = await readBody(response, MAX_ICON_BYTES);
-    return { uri, sha256: sha256Hex(bytes), bytes: bytes.length, mimeType: mediaType(response) || null };
-  } catch {
+    const reply = await fetcher().send(url, { method: 'GET', maxBytes: MAX_ICON_BYTES });
+    const bytes = await readBody(reply);
+    if (reply.status !== 200)
+      return finding('icon_unreadable', `its address answers with HTTP status ${reply.status}`);
+    const mimeType = mediaTypeOf(reply.headers['content-type']) || null;
+    return { uri, sha256: sha256Hex(bytes), bytes: bytes.length, mimeType };
+  } catch (error) {
+    const isPrivate = error instanceof BullaError && error.code === 'DOWNLOAD_PRIVATE';
+    if (isPrivate) return finding('icon_unsafe', 'its address is not public');
     return finding('icon_unreadable', 'it cannot be fetched');
   }
 }

@@ -1,6 +1,7 @@
 import { BullaError } from '@bulla/core/error';
 import { type JsonObject, stringify } from '@bulla/core/json';
 import { LIST_KINDS, type ListKind } from '@bulla/core/lock';
+import type { Network } from '../net/index.ts';
 import { tellsChanges } from './agree.ts';
 import { type ContentOptions, readContents } from './contents.ts';
 import type { NotificationFrame } from './frame.ts';
@@ -53,7 +54,8 @@ async function scanOnce(target: Target, options: ScanOptions): Promise<Surface> 
       },
     });
     try {
-      const surface = await scanSession(session, changes, options);
+      const network = options.network ?? ownOrigin(target);
+      const surface = await scanSession(session, changes, { ...options, network });
       return noise.lines === 0
         ? surface
         : { ...surface, findings: [...surface.findings, noiseFinding(noise)] };
@@ -63,6 +65,11 @@ async function scanOnce(target: Target, options: ScanOptions): Promise<Surface> 
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** A server at a private address may show icons of its own. */
+function ownOrigin(target: Target): Network {
+  return target.kind === 'http' ? { privateOrigins: new Set([new URL(target.url).origin]) } : {};
 }
 
 function noiseFinding({ lines, first }: { lines: number; first: string }): Finding {

@@ -9,7 +9,7 @@ import { isPublicAddress, isPublicHost } from './address.ts';
 const { Agent: HttpAgent, request: httpRequest } = process.getBuiltinModule('node:http');
 const { Agent, request: httpsRequest } = process.getBuiltinModule('node:https');
 
-// Fetching what somebody else named: over https, from public addresses, at most so much and for so long. The address
+// Asking addresses that somebody else named: over https, public ones only, at most so much and for so long. The address
 // that is checked is the one that is dialled, and each redirect begins anew.
 
 export interface Network {
@@ -40,6 +40,11 @@ export interface FetchOptions {
   readonly maxBytes: number;
 }
 
+export interface SendOptions extends FetchOptions {
+  readonly method: string;
+  readonly body?: Uint8Array | undefined;
+}
+
 export interface Reply {
   /** Where it came from, after redirects. */
   readonly url: URL;
@@ -56,6 +61,8 @@ export interface Fetcher {
    * `DOWNLOAD_FAILED`. Any status that is no redirect is given back: the caller knows what it means.
    */
   get(url: URL, options: FetchOptions): Promise<Reply>;
+  /** Sends one request, once, and follows nothing: also a redirect is given back. Rejects as `get` does. */
+  send(url: URL, options: SendOptions): Promise<Reply>;
   close(): void;
 }
 
@@ -73,7 +80,11 @@ export function createFetcher(network: Network = {}): Fetcher {
     proxied: proxy === null ? null : new Agent({ ...tls, proxyEnv: { HTTPS_PROXY: proxy.href } }),
   };
 
-  const ask = (url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal) => {
+  const ask = (
+    url: URL,
+    { method, headers = {}, body }: Omit<SendOptions, 'maxBytes'>,
+    signal: AbortSignal,
+  ) => {
     const isConfigured = privateOrigins.has(url.origin);
     checkAddress(url, isConfigured);
     const isProxied =
@@ -82,14 +93,14 @@ export function createFetcher(network: Network = {}): Fetcher {
     const agent = url.protocol === 'https:' ? (isProxied ? agents.proxied! : agents.direct) : agents.plain;
     return new Promise<IncomingMessage>((done, fail) => {
       const request = send(url, {
-        ...{ agent, signal, timeout: idleMs },
+        ...{ method, agent, signal, timeout: idleMs },
         headers: { 'user-agent': 'bulla', 'accept-encoding': 'identity', ...headers },
         ...(isConfigured || isProxied ? {} : { lookup: checked }),
       });
       request.on('timeout', () => request.destroy(timeout(url)));
       request.on('response', done);
       request.on('error', fail);
-      request.end();
+      request.end(body);
     });
   };
 
@@ -98,14 +109,10 @@ export function createFetcher(network: Network = {}): Fetcher {
       const signal = AbortSignal.timeout(totalMs);
       let [url, sent] = [start, headers];
       for (let hops = 0; ; hops++) {
-        const response = await retried(url, () => ask(url, sent, signal), signal);
-        const { statusCode: status, headers: found } = response;
-        if (!REDIRECTS.includes(status)) {
-          checkLength(url, found, maxBytes);
-          return { url, status: status!, headers: found, body: bounded(url, response, maxBytes, signal) };
-        }
+        const response = await retried(url, () => ask(url, { method: 'GET', headers: sent }, signal), signal);
+        if (!REDIRECTS.includes(response.statusCode)) return replyOf(url, response, maxBytes, signal);
         response.destroy();
-        const next = URL.parse(found.location ?? '', url);
+        const next = URL.parse(response.headers.location ?? '', url);
         if (next === null || hops === MAX_REDIRECTS)
           throw new BullaError(
             'DOWNLOAD_REDIRECT',
@@ -116,10 +123,28 @@ export function createFetcher(network: Network = {}): Fetcher {
         url = next;
       }
     },
+    async send(url, { maxBytes, ...options }) {
+      const signal = AbortSignal.timeout(totalMs);
+      const response = await ask(url, options, signal).catch((error) => {
+        throw failed(url, error, signal);
+      });
+      return replyOf(url, response, maxBytes, signal);
+    },
     close() {
       for (const agent of Object.values(agents)) agent?.destroy();
     },
   };
+}
+
+function replyOf(url: URL, response: IncomingMessage, maxBytes: number, signal: AbortSignal): Reply {
+  const { statusCode, headers } = response;
+  try {
+    checkLength(url, headers, maxBytes);
+  } catch (error) {
+    response.destroy();
+    throw error;
+  }
+  return { url, status: statusCode!, headers, body: bounded(url, response, maxBytes, signal) };
 }
 
 /** Reads a body to its end. */
