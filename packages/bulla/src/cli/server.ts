@@ -26,6 +26,7 @@ export interface ServerOptions {
   headerEnv: Header[];
   bearerEnv?: string;
   signIn?: boolean;
+  authServer?: string[];
   fetchIcons?: boolean;
 }
 
@@ -69,6 +70,13 @@ function headerEnv(text: string, previous: Header[]): Header[] {
 
 const collect = (value: string, previous: string[]) => [...previous, value];
 
+function origin(text: string, previous: string[] = []): string[] {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol) || !['', '/'].includes(url.pathname) || url.search)
+    throw new InvalidArgumentError('It is an origin such as https://sso.internal:8443.');
+  return [...previous, url.origin];
+}
+
 export const SERVER_HELP = `
 The server stands after --: a command with its arguments, one quoted string, or an address (https://…).
 It gets no shell, and of the environment only what programs need to run and what --env names.`;
@@ -87,7 +95,12 @@ export function serverOptions(command: Command): Command {
     .option('--header-env <name=variable>', 'a header whose value is in the environment', headerEnv, [])
     .option('--bearer-env <variable>', 'the variable of the environment that holds a bearer token')
     .option('--sign-in', 'sign in with a browser if the server asks, without a terminal too')
-    .option('--fetch-icons', 'fetch icons from addresses that the server chose, to pin their content');
+    .option(
+      '--auth-server <origin>',
+      'an authorization server at a private address that may be used to sign in; may be repeated',
+      origin,
+    )
+    .option('--fetch-icons', 'fetch icons from public addresses that the server chose, to pin their content');
 }
 
 /**
@@ -184,6 +197,7 @@ function credentialsFor(address: string, options: ServerOptions): Credentials | 
   const kept = oauthMemory(`${home()}/oauth`, url);
   let memory = kept.load();
   const authorizer = oauth(url, {
+    network: { privateOrigins: new Set(options.authServer ?? []) },
     openBrowser(page) {
       say(`The server asks you to sign in. Open this page in a browser:\n  ${visible(page.href)}`);
     },

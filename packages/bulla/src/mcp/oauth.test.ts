@@ -16,7 +16,10 @@ interface Protected {
 }
 
 /** An MCP server and its authorization server in one, which checks what it is given. */
-async function serveProtected(deny = false): Promise<Protected> {
+async function serveProtected(
+  deny = false,
+  change: { challenge?: string; resource?: object; authorization?: object; moved?: string } = {},
+): Promise<Protected> {
   const log: string[] = [];
   const tokens = new Set<string>();
   const challenges = new Map<string, string>();
@@ -36,11 +39,13 @@ async function serveProtected(deny = false): Promise<Protected> {
       if (pathname === '/') {
         const token = /^Bearer (.+)$/.exec(request.headers.get('authorization') ?? '')?.[1];
         if (token !== undefined && tokens.has(token)) return handler.fetch(request);
-        const challenge = `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource"`;
+        const metadata = change.challenge ?? `${origin}/.well-known/oauth-protected-resource`;
+        const challenge = `Bearer resource_metadata="${metadata}"`;
         return new Response(null, { status: 401, headers: { 'www-authenticate': challenge } });
       }
       if (pathname.startsWith('/.well-known/oauth-protected-resource')) {
-        return Response.json({ resource: `${origin}/`, authorization_servers: [origin] });
+        if (change.moved) return new Response(null, { status: 302, headers: { location: change.moved } });
+        return Response.json({ resource: `${origin}/`, authorization_servers: [origin], ...change.resource });
       }
       if (pathname === '/.well-known/oauth-authorization-server') {
         return Response.json({
@@ -52,6 +57,7 @@ async function serveProtected(deny = false): Promise<Protected> {
           grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
           code_challenge_methods_supported: ['S256'],
           token_endpoint_auth_methods_supported: ['none', 'client_secret_basic'],
+          ...change.authorization,
         });
       }
       if (pathname === '/register') {
@@ -148,6 +154,115 @@ describe('a server that wants a person to sign in', () => {
     const target = { kind: 'http', url: url.href } as const;
     expect(await refusal(scan(target, { authorizer }))).toMatchObject({ code: 'MCP_OAUTH_FAILED' });
     expect(statuses).toEqual([404, 404]);
+  });
+});
+
+describe('a server that leads elsewhere', () => {
+  /** Another program on this machine, and what it was asked for. */
+  async function neighbour(
+    answer: (origin: string) => object = () => ({}),
+  ): Promise<{ at: string; asked: string[] }> {
+    const asked: string[] = [];
+    const url = await serveHttp(
+      webListener(async (request) => {
+        asked.push(`${request.method} ${new URL(request.url).pathname}`);
+        return Response.json(answer(new URL(request.url).origin));
+      }),
+    );
+    return { at: url.origin, asked };
+  }
+  const opened: string[] = [];
+  const signIn = (url: URL) =>
+    refusal(
+      scan(
+        { kind: 'http', url: url.href },
+        {
+          authorizer: oauth(url, {
+            openBrowser: (page) => void opened.push(page.href),
+            signInMs: 50,
+            network: { resolve: async () => [{ address: '127.0.0.1', family: 4 }] },
+          }),
+        },
+      ),
+    );
+
+  it('cannot make this machine ask another port for its metadata', async () => {
+    const { at, asked } = await neighbour();
+    const { url } = await serveProtected(false, { challenge: `${at}/secrets` });
+    expect(await signIn(url)).toEqual({
+      code: 'MCP_OAUTH_FAILED',
+      message: `The sign-in did not succeed: the server names metadata at another origin, "${at}".`,
+    });
+    expect(asked).toEqual([]);
+  });
+
+  it('cannot do so by a redirect', async () => {
+    const { at, asked } = await neighbour();
+    const { url } = await serveProtected(false, { moved: `${at}/secrets` });
+    expect(await signIn(url)).toMatchObject({ code: 'MCP_OAUTH_FAILED' });
+    expect(asked).toEqual([]);
+  });
+
+  it.for(['127.0.0.1', 'localhost', 'sso.example'])(
+    'cannot do so by an authorization server at %s',
+    async (host) => {
+      const { at, asked } = await neighbour();
+      const { port } = new URL(at);
+      for (const protocol of ['http', 'https']) {
+        const { url } = await serveProtected(false, {
+          resource: { authorization_servers: [`${protocol}://${host}:${port}`] },
+        });
+        expect(await signIn(url)).toMatchObject({
+          code: 'MCP_OAUTH_FAILED',
+          message: expect.stringMatching(/is not an https address|is not (a )?public/),
+        });
+      }
+      expect(asked).toEqual([]);
+    },
+  );
+
+  it.for(['registration_endpoint', 'token_endpoint'])('cannot do so by its %s', async (name) => {
+    const { at, asked } = await neighbour();
+    const { url } = await serveProtected(false, { authorization: { [name]: `${at}/x` } });
+    const authorizer = oauth(url, { openBrowser: browser });
+    expect(await refusal(scan({ kind: 'http', url: url.href }, { authorizer }))).toMatchObject({
+      code: 'MCP_OAUTH_FAILED',
+      message: expect.stringContaining('is not an https address'),
+    });
+    expect(asked).toEqual([]);
+  });
+
+  it.for(['http://127.0.0.1:1/', 'https://[::1]/', 'http://example.com/', 'javascript:alert(1)'])(
+    'cannot have %s opened in a browser',
+    async (page) => {
+      opened.length = 0;
+      const { url } = await serveProtected(false, { authorization: { authorization_endpoint: page } });
+      expect(await signIn(url)).toMatchObject({ code: 'MCP_OAUTH_FAILED' });
+      expect(opened).toEqual([]);
+    },
+  );
+
+  it('cannot send more than an answer has', async () => {
+    const { url } = await serveProtected(false, { resource: { note: 'x'.repeat(1 << 20) } });
+    expect(await signIn(url)).toMatchObject({
+      code: 'MCP_OAUTH_FAILED',
+      message: expect.stringContaining('more than 1048576 bytes'),
+    });
+  });
+
+  it('is followed to an authorization server that the operator names', async () => {
+    const authorization = await serveProtected();
+    const at = authorization.url.origin;
+    const { url } = await serveProtected(false, { resource: { authorization_servers: [at] } });
+    const authorizer = oauth(url, {
+      openBrowser: browser,
+      network: { privateOrigins: new Set([at]) },
+    });
+    // Its tokens are for itself here, so the server refuses them in the end.
+    expect(await refusal(scan({ kind: 'http', url: url.href }, { authorizer }))).toMatchObject({
+      code: 'MCP_HTTP_UNAUTHORIZED',
+    });
+    expect(authorization.log).toEqual(['register', 'authorize', 'token authorization_code']);
   });
 });
 

@@ -3,11 +3,13 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { BullaError } from '@bulla/core/error';
 import type {
+  FetchLike,
   OAuthClientProvider,
   OAuthDiscoveryState,
   StoredOAuthClientInformation,
   StoredOAuthTokens,
 } from '@modelcontextprotocol/client';
+import { createFetcher, isPublicHost, type Network, readBody } from '../net/index.ts';
 import type { Authorizer } from './call.ts';
 import { quote } from './transport.ts';
 
@@ -22,7 +24,17 @@ export interface OAuthMemory {
   readonly port?: number | undefined;
 }
 
+/** Which addresses may be asked while somebody signs in. */
+export interface OAuthNetwork extends Network {
+  /**
+   * Origins of authorization servers that may lie at a private address or speak plain http, beside the server's own.
+   * Others are public and speak https: a server names them, and must not lead this machine to its neighbours.
+   */
+  readonly privateOrigins?: ReadonlySet<string> | undefined;
+}
+
 export interface OAuthOptions {
+  readonly network?: OAuthNetwork | undefined;
   /** Shows a person the page where to sign in. */
   openBrowser(url: URL): void | Promise<void>;
   readonly memory?: { load(): OAuthMemory; save(memory: OAuthMemory): void } | undefined;
@@ -68,7 +80,10 @@ export function oauth(serverUrl: URL, options: OAuthOptions): Authorizer {
         ...(options.client === undefined && { saveClientInformation: (client) => remember({ client }) }),
         tokens: () => memory.tokens,
         saveTokens: (tokens) => remember({ tokens }),
-        redirectToAuthorization: (url) => options.openBrowser(url),
+        redirectToAuthorization: (url) => {
+          checkPage(url, originsOf(serverUrl, options.network));
+          return options.openBrowser(url);
+        },
         saveCodeVerifier: (value) => {
           verifier = value;
         },
@@ -83,9 +98,8 @@ export function oauth(serverUrl: URL, options: OAuthOptions): Authorizer {
         },
       };
       try {
-        return await authorize(serverUrl, provider, status, challenge, () =>
-          callback.answer(options.signInMs ?? 300_000),
-        );
+        const answer = () => callback.answer(options.signInMs ?? 300_000);
+        return await authorize(serverUrl, provider, { status, challenge, answer, network: options.network });
       } finally {
         callback.close();
       }
@@ -94,13 +108,14 @@ export function oauth(serverUrl: URL, options: OAuthOptions): Authorizer {
 }
 
 /** Credentials that no person is needed for, such as the SDK's `ClientCredentialsProvider`. */
-export function oauthWith(serverUrl: URL, provider: OAuthClientProvider): Authorizer {
+export function oauthWith(serverUrl: URL, provider: OAuthClientProvider, network?: OAuthNetwork): Authorizer {
   return {
     async header() {
       const tokens = await provider.tokens();
       return tokens === undefined ? null : `Bearer ${tokens.access_token}`;
     },
-    renew: (status, challenge) => authorize(serverUrl, provider, status, challenge, null),
+    renew: (status, challenge) =>
+      authorize(serverUrl, provider, { status, challenge, answer: null, network }),
   };
 }
 
@@ -109,23 +124,35 @@ interface Answer {
   readonly iss: string | undefined;
 }
 
+interface Asked {
+  readonly status: number;
+  readonly challenge: string | null;
+  /** What the person brings back; null where nobody signs in. */
+  readonly answer: (() => Promise<Answer>) | null;
+  readonly network: OAuthNetwork | undefined;
+}
+
 async function authorize(
   serverUrl: URL,
   provider: OAuthClientProvider,
-  status: number,
-  challenge: string | null,
-  answer: (() => Promise<Answer>) | null,
+  { status, challenge, answer, network }: Asked,
 ): Promise<boolean> {
   const { auth, extractWWWAuthenticateParams } = await import('@modelcontextprotocol/client');
   const headers: Record<string, string> = challenge === null ? {} : { 'www-authenticate': challenge };
   const asked = extractWWWAuthenticateParams(new Response(null, { status, headers }));
   const widen = status === 403;
   if (widen && asked.error !== 'insufficient_scope') return false;
+  const { resourceMetadataUrl } = asked;
+  // RFC 9728 §3: the metadata of a resource lies at its own origin.
+  if (resourceMetadataUrl !== undefined && resourceMetadataUrl.origin !== serverUrl.origin)
+    throw failed(`the server names metadata at another origin, ${quote(resourceMetadataUrl.origin)}`);
+  const careful = carefulFetch(serverUrl, network);
   const flow = {
     serverUrl,
+    fetchFn: careful.fetch,
     forceReauthorization: widen,
     ...(asked.scope !== undefined && { scope: asked.scope }),
-    ...(asked.resourceMetadataUrl !== undefined && { resourceMetadataUrl: asked.resourceMetadataUrl }),
+    ...(resourceMetadataUrl !== undefined && { resourceMetadataUrl }),
   };
   try {
     if ((await auth(provider, flow)) === 'AUTHORIZED') return true;
@@ -135,10 +162,63 @@ async function authorize(
       (await auth(provider, { ...flow, authorizationCode: code, ...(iss !== undefined && { iss }) })) ===
       'AUTHORIZED'
     );
-  } catch (cause) {
-    if (cause instanceof BullaError) throw cause;
-    throw failed(quote((cause as Error).message), cause);
+  } catch (error) {
+    // The SDK tells of a failed request in its own words, or goes on without it.
+    const cause = careful.refusal() ?? (error as Error);
+    if (cause instanceof BullaError && cause.code === 'MCP_OAUTH_FAILED') throw cause;
+    throw failed(quote(cause.message), cause);
+  } finally {
+    careful.close();
   }
+}
+
+const MAX_ANSWER_BYTES = 1024 * 1024;
+const ANSWER_MS = 30_000;
+
+function originsOf({ origin }: URL, network: OAuthNetwork | undefined): ReadonlySet<string> {
+  return new Set([origin, ...(network?.privateOrigins ?? [])]);
+}
+
+/** The `fetch` of the SDK's flow: public addresses only, no redirect to another origin, limited in size and time. */
+function carefulFetch(
+  serverUrl: URL,
+  network: OAuthNetwork | undefined,
+): { fetch: FetchLike; refusal(): BullaError | null; close(): void } {
+  const fetcher = createFetcher({
+    ...{ idleMs: ANSWER_MS, totalMs: ANSWER_MS, ...network },
+    privateOrigins: originsOf(serverUrl, network),
+  });
+  let refusal: BullaError | null = null;
+  const send: FetchLike = async (input, init = {}) => {
+    // A request makes one text of whatever body the SDK gives, with its type.
+    const request = new Request(input, init as RequestInit);
+    const body = new Uint8Array(await request.arrayBuffer());
+    const reply = await fetcher.send(new URL(request.url), {
+      method: request.method,
+      headers: Object.fromEntries(request.headers),
+      maxBytes: MAX_ANSWER_BYTES,
+      ...(body.length > 0 && { body }),
+    });
+    const bytes = await readBody(reply);
+    const headers = new Headers();
+    for (const [name, value] of Object.entries(reply.headers)) headers.set(name, String(value));
+    return new Response(bytes.length === 0 ? null : new Uint8Array(bytes), { status: reply.status, headers });
+  };
+  return {
+    fetch: (input, init) =>
+      send(input, init).catch((error) => {
+        if (error instanceof BullaError) refusal ??= error;
+        throw error;
+      }),
+    refusal: () => refusal,
+    close: () => fetcher.close(),
+  };
+}
+
+/** A page is opened in a browser that may reach what this program must not. */
+function checkPage(url: URL, origins: ReadonlySet<string>): void {
+  if (origins.has(url.origin) || (url.protocol === 'https:' && isPublicHost(url.hostname))) return;
+  throw failed(`the page to sign in at, ${quote(url.origin)}, is not a public https address`);
 }
 
 function failed(why: string, cause?: unknown): BullaError {
