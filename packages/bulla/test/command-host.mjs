@@ -49,7 +49,9 @@ process.on('beforeExit', () => {
   process.exitCode = undefined;
   process.argv.splice(2, Infinity, ...args);
   before = new Map(process.eventNames().map((name) => [name, process.rawListeners(name)]));
-  setImmediate(() => main(process.argv));
+  setImmediate(async () => {
+    process.exitCode = await main(process.argv);
+  });
 });
 process.on('exit', (code) => {
   if (before !== null) writeSync(ANSWERS, `${code}!`);
