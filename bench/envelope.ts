@@ -83,7 +83,10 @@ async function approved(count: number): Promise<[envelope: string, authorization
 async function openLedger(file: string): Promise<{ store: Store; verifier: Verifier }> {
   const store = await openStore({ url: file, create: true, sealer: () => ({ signer }) });
   await publishPolicy(store, document, { chain: 'bench', by: 'bench' });
-  return { store, verifier: createVerifier({ store, chain: 'bench', audience: AUDIENCE, keys }) };
+  return {
+    store,
+    verifier: createVerifier({ store, chain: 'bench', audience: AUDIENCE, tenantId: 'acme', keys }),
+  };
 }
 
 /** Executions a second by 64 callers, each durable before it is executed and after. */

@@ -10,7 +10,12 @@ import {
 } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ExecutionNotStarted, publishPolicy, settleExecution } from '../src/envelope/index.ts';
+import {
+  createVerifier,
+  ExecutionNotStarted,
+  publishPolicy,
+  settleExecution,
+} from '../src/envelope/index.ts';
 import { createLedger, type Store, type StoreOptions, setKill } from '../src/store/index.ts';
 import {
   alice,
@@ -30,6 +35,7 @@ import {
   rejection,
   signedBy2,
   verifierOn,
+  verifierOptions,
 } from './envelope.ts';
 import { input, sealer, verifiedLength } from './store-suite.ts';
 
@@ -133,8 +139,8 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       'uses up its nonce within its scope: %s',
       async (replay_scope, caller, first, tenant, second) => {
         const store = await opened(`scope-${replay_scope}`);
-        const verifier = verifierOn(store);
-        const attempt = async (changes: object, jti: string) => {
+        const attempt = async (changes: { tenant_id?: string; actor?: object }, jti: string) => {
+          const verifier = verifierOn(store, { tenantId: changes.tenant_id ?? 'acme' });
           const of = envelopeWith({ ...changes, constraints: { nonce: 5, replay_scope } });
           return (await verifier.verifyAndConsume(...(await signedBy2(of, jti)), pay)).status;
         };
@@ -143,6 +149,27 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
         expect(await attempt(tenant, 'c')).toBe(second);
       },
     );
+
+    test('of another tenant than the ledger serves is refused', async () => {
+      const store = await opened('acme');
+      const [text, authorization] = await payment(1);
+      const refused = await verifierOn(store, { tenantId: 'other' }).verifyAndConsume(
+        text,
+        authorization,
+        never,
+      );
+      expect([refused.verdict.code, refused.verdict.path]).toEqual(['EE_TENANT_MISMATCH', '/tenant_id']);
+      // Without a word the store's own tenant is meant.
+      const { tenantId: _, ...rest } = verifierOptions(store);
+      const own = await createVerifier(rest).verifyAndConsume(text, authorization, pay);
+      expect(own.status).toBe('success');
+      const others = await payment(2, { tenant_id: 'other' });
+      expect((await createVerifier(rest).verifyAndConsume(...others, never)).verdict.code).toBe(
+        'EE_TENANT_MISMATCH',
+      );
+      const nobodys = { ...rest, store: { ...store, tenant: null } };
+      expect(() => createVerifier(nobodys)).toThrow(expect.objectContaining({ code: 'ENVELOPE_TENANT' }));
+    });
 
     test('of one tenant of the store has nothing to do with another', async () => {
       const [a, b] = [await opened(), await opened()];
@@ -273,6 +300,74 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       for (let i = 7; i < 11; i++) expect(await attempt(i)).toBe('success');
       time -= 86_400;
       expect(await attempt(11)).toBe('EE_CONSTRAINT_VIOLATION');
+    });
+
+    test('are one sum for all tenants that a ledger serves, also at once from two handles', async () => {
+      const [a, b] = [await opened('shared'), await open({ sealer, tenant: 'shared' })];
+      onTestFinished(() => b.close());
+      const payments = await Promise.all(
+        Array.from({ length: 9 }, (_, i) => payment(i, { tenant_id: `tenant-${i % 3}` })),
+      );
+      const decisions = await Promise.all(
+        payments.map((each, i) =>
+          verifierOn(i % 2 === 0 ? a : b, { tenantId: `tenant-${i % 3}` }).verifyAndConsume(...each, pay),
+        ),
+      );
+      expect(decisions.filter(({ status }) => status === 'success').length).toBe(5);
+    });
+
+    test('count from when the nonce is consumed, however long the risk engine takes', async () => {
+      const ceilings = [{ id: 'minute', asset: 'USDC', per: [], window: 60, amount: '1000000' }];
+      const policy = policyWith({ ceilings: ceilings as never, velocity: [] });
+      const store = await opened(undefined, policy);
+      let time = NOW;
+      const attempt = async (nonce: number, risk: () => null) => {
+        const verifier = verifierOn(store, { now: () => time, risk });
+        const { policy_hash } = parsePolicy(policy);
+        const changes = { policy_binding: { policy_hash } };
+        return (await verifier.verifyAndConsume(...(await payment(nonce, changes)), pay)).verdict.code;
+      };
+      const slow = () => {
+        time += 62;
+        return null;
+      };
+      expect(await attempt(1, slow)).toBe(null);
+      time += 3;
+      expect(await attempt(2, () => null)).toBe('EE_CONSTRAINT_VIOLATION');
+      time += 60;
+      expect(await attempt(3, () => null)).toBe(null);
+    });
+
+    test('count from when they are locked, however long another transaction holds them', async () => {
+      const ceilings = [{ id: 'minute', asset: 'USDC', per: [], window: 60, amount: '1000000' }];
+      const policy = policyWith({ ceilings: ceilings as never, velocity: [] });
+      const a = await opened('waiting', policy);
+      const b = await open({ sealer, tenant: 'waiting' });
+      onTestFinished(() => b.close());
+      let time = NOW;
+      const attempt = async (store: Store, nonce: number, risk: () => null = () => null) => {
+        const verifier = verifierOn(store, { now: () => time, risk });
+        const changes = { policy_binding: { policy_hash: parsePolicy(policy).policy_hash } };
+        return (await verifier.verifyAndConsume(...(await payment(nonce, changes)), pay)).verdict.code;
+      };
+      expect(await attempt(a, 1)).toBe(null);
+      time += 61;
+      const waiting = await a.transaction(async ({ all, forUpdate, tenant }) => {
+        await all(`SELECT * FROM spending WHERE coalesce(tenant, '') = ?${forUpdate}`, tenant ?? '');
+        const asked = Promise.withResolvers<void>();
+        const waiting = attempt(b, 2, () => {
+          asked.resolve();
+          return null;
+        });
+        await asked.promise;
+        // Long enough for a ledger that asked its clock too early to have asked.
+        await new Promise((resolve) => setTimeout(resolve, 60));
+        time += 62;
+        return () => waiting;
+      });
+      expect(await waiting()).toBe(null);
+      time += 3;
+      expect(await attempt(a, 3)).toBe('EE_CONSTRAINT_VIOLATION');
     });
 
     test('of any size are exact', async () => {

@@ -21,7 +21,11 @@ export const CHAIN = 'payments';
 
 /** A verifier over a store, at the time of the sample, for the people of the sample. */
 export function verifierOn(store: Store, changes: Partial<VerifierOptions> = {}): Verifier {
-  return createVerifier({ store, chain: CHAIN, audience: AUDIENCE, keys, now: () => NOW, ...changes });
+  return createVerifier({ ...verifierOptions(store), ...changes });
+}
+
+export function verifierOptions(store: Store): VerifierOptions {
+  return { store, chain: CHAIN, audience: AUDIENCE, tenantId: 'acme', keys, now: () => NOW };
 }
 
 export async function publishSample(store: Store, text: string = policyText): Promise<void> {

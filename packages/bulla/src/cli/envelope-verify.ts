@@ -20,6 +20,7 @@ import { openToRead, openToWrite, type PlaceOptions, placeOptions } from './plac
 interface CheckOptions extends ReportOptions, PlaceOptions, ApproverOptions {
   authorization?: string;
   audience?: string;
+  tenantId?: string;
   expect?: string;
   profile: ExecProfile;
 }
@@ -29,6 +30,7 @@ function checking(command: Command): Command {
     .argument('<envelope>', 'the envelope; - is standard input')
     .option('--authorization <file>', 'the authorization that people signed')
     .option('--audience <name>', 'the name of this ledger')
+    .option('--tenant-id <name>', 'the tenant whose envelopes it executes (default: that of --tenant)')
     .option('--expect <hash>', 'the exec_hash that it must have, such as the one that was shown')
     .addOption(execProfileOption())
     .option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)')
@@ -55,7 +57,7 @@ the envelope was refused or the command failed, 3 when the ledger could not be a
 
 Example:
   $ bulla envelope verify envelope.json --authorization authorization.json --approver alice=alice.pub \\
-      --audience ledger-1 -- ./pay.sh`,
+      --audience ledger-1 --tenant-id acme -- ./pay.sh`,
     )
     .action(run(verify));
 }
@@ -89,11 +91,16 @@ async function withVerifier<T>(
 ): Promise<T> {
   if (options.audience === undefined)
     throw new BullaError('ENVELOPE_AUDIENCE', 'Name this ledger, as the authorization names it: --audience.');
-  const { chain, audience, profile } = options;
+  const { chain, audience, profile, tenantId = options.tenant } = options;
+  if (tenantId === undefined)
+    throw new BullaError(
+      'ENVELOPE_TENANT',
+      'Name the tenant whose envelopes are executed here: --tenant-id.',
+    );
   const keys = approverKeys(options);
   const store = await open(options);
   try {
-    return await use(createVerifier({ store, chain, audience, keys, profile }));
+    return await use(createVerifier({ store, chain, audience, tenantId, keys, profile }));
   } finally {
     await store.close();
   }

@@ -52,6 +52,7 @@ function approve(who = 'alice', ...more: string[]): void {
 const checked = (name: string, verb: string, ...more: string[]) =>
   bulla(
     ...['envelope', verb, path(name), '--authorization', path('approved.json'), '--audience', 'bank'],
+    ...['--tenant-id', 'acme'],
     ...['alice', 'bob'].flatMap((who) => ['--approver', `${who}=${path(`${who}.pub`)}`]),
     ...more,
   );
@@ -230,7 +231,7 @@ describe('explain', () => {
     approve('bob');
     const { status, stdout } = bulla(
       ...['envelope', 'explain', path('envelope.json'), '--authorization', path('approved.json')],
-      ...['--audience', 'bank', '--approver', `alice=${path('alice.pub')}`],
+      ...['--audience', 'bank', '--tenant-id', 'acme', '--approver', `alice=${path('alice.pub')}`],
     );
     expect(status).toBe(1);
     expect(stdout).toContain(

@@ -80,7 +80,16 @@ test('an authorization is for exactly this envelope, from now until its time is 
   expect(claims.jti).toMatch(UUID);
   const check = (now: number) =>
     checkEnvelope({
-      ...{ envelope, authorization, keys, audience: AUDIENCE, now, replay: 'fresh', policy: policyText },
+      ...{
+        envelope,
+        authorization,
+        keys,
+        audience: AUDIENCE,
+        tenantId: 'acme',
+        now,
+        replay: 'fresh',
+        policy: policyText,
+      },
     });
   expect([check(NOW - 1).code, check(NOW).code, check(NOW + 300).code, check(NOW + 301).code]).toEqual([
     'EE_NOT_YET_VALID',

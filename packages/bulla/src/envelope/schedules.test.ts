@@ -210,7 +210,7 @@ test('a change of any field that binds is refused by the first step that it fail
     '/version': [2, 'schema', 'EE_SCHEMA_INVALID'],
     '/intent_id': ['other', 'authorization', 'EE_HASH_MISMATCH'],
     '/execution_id': ['other', 'authorization', 'EE_HASH_MISMATCH'],
-    '/tenant_id': ['other', 'authorization', 'EE_AO_TENANT_MISMATCH'],
+    '/tenant_id': ['other', 'authorization', 'EE_TENANT_MISMATCH'],
     '/action_type': ['TOOL_CALL', 'authorization', 'EE_HASH_MISMATCH'],
     '/rail/type': ['BANK', 'authorization', 'EE_HASH_MISMATCH'],
     '/rail/network': ['mainnet', 'authorization', 'EE_HASH_MISMATCH'],

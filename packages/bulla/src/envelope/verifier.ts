@@ -12,6 +12,7 @@ import {
   nonceKey,
   type Permit,
   parseEnvelope,
+  reservationsOf,
   type Verdict,
 } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
@@ -27,6 +28,8 @@ export interface VerifierOptions {
   readonly chain: string;
   /** The name of this ledger; an authorization for another one is refused. */
   readonly audience: string;
+  /** The tenant whose envelopes are executed; no other's are. Default: the store's tenant, which must then have one. */
+  readonly tenantId?: string;
   /** Whose signatures count; asked anew for each envelope if it is a function. */
   readonly keys: readonly ApproverKey[] | (() => readonly ApproverKey[] | Promise<readonly ApproverKey[]>);
   /** Unix time in seconds. Default: the system's clock. */
@@ -61,8 +64,12 @@ export interface Verifier {
   ): Promise<Decision<T>>;
 }
 
+/** Throws `ENVELOPE_TENANT` when neither the options nor the store say whose envelopes are executed. */
 export function createVerifier(options: VerifierOptions): Verifier {
   const { store, audience, keys, now = unixTime, profile = 'envelope-v1', risk, skew, limits } = options;
+  const tenantId = options.tenantId ?? store.tenant;
+  if (tenantId === null)
+    throw new BullaError('ENVELOPE_TENANT', 'Name the tenant whose envelopes are executed here.');
   const chain = store.chain(options.chain);
   const ledger = createLedger(store);
   const policies = createPolicySource(ledger);
@@ -104,6 +111,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
       authorization,
       keys: typeof keys === 'function' ? await keys() : keys,
       audience,
+      tenantId,
       now: time,
       profile,
       ...(skew !== undefined && { skew }),
@@ -184,8 +192,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
       const { input } = await prepare(envelope, authorization, about);
       const verdict = checkEnvelope(input);
       if (verdict.permit === null) return verdict;
-      const { reservations } = verdict.permit;
-      const usage = await ledger.usage(reservations).catch(() => null);
+      const { policy, envelope: read } = verdict.permit;
+      const usage = await ledger.usage(reservationsOf(policy, read, input.now)).catch(() => null);
       return checkEnvelope(usage === null ? { ...input, replay: 'failed' } : { ...input, usage });
     },
     async verifyAndConsume(envelope, authorization, execute, about = {}) {

@@ -19,11 +19,28 @@ interface Sum {
   readonly amount: string;
 }
 
-/** Takes all of the reservations. Throws `EE_CONSTRAINT_VIOLATION` when a limit has less left. */
-export async function takeAll(transaction: Transaction, reservations: readonly Reservation[]): Promise<void> {
+/** Limits whose sums nobody else changes before the transaction ends, by their keys. */
+export type Locked = ReadonlyMap<string, number>;
+
+/** Locks limits. It may have to wait for others, so what depends on the time comes afterwards. */
+export async function lockAll(
+  transaction: Transaction,
+  limits: readonly Pick<Reservation, 'key'>[],
+): Promise<Locked> {
+  const locked = new Map<string, number>();
+  for (const { key } of inOrder(limits)) locked.set(key, await lock(transaction, key));
+  return locked;
+}
+
+/** Takes all of the reservations, of locked limits. Throws `EE_CONSTRAINT_VIOLATION` when a limit has less left. */
+export async function takeAll(
+  transaction: Transaction,
+  locked: Locked,
+  reservations: readonly Reservation[],
+): Promise<void> {
   for (const reservation of inOrder(reservations)) {
     const { key, bucket, from, amount, ceiling } = reservation;
-    const spendingKey = await lock(transaction, key);
+    const spendingKey = locked.get(key)!;
     const sums = await transaction.all<Sum>(SUMS, spendingKey, from);
     const used = total(sums);
     if (used + amount > ceiling) throw limitExceeded(reservation, used);
@@ -42,7 +59,7 @@ export async function giveBack(transaction: Transaction, holdings: readonly Hold
 }
 
 /** Always in the same order, so that two transactions do not wait for each other. */
-function inOrder<H extends Holding>(holdings: readonly H[]): H[] {
+function inOrder<H extends Pick<Holding, 'key'>>(holdings: readonly H[]): H[] {
   return holdings.toSorted((a, b) => (a.key < b.key ? -1 : 1));
 }
 

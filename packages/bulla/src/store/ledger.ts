@@ -6,11 +6,12 @@ import {
   type Policy,
   type Replay,
   type Reservation,
+  reservationsOf,
 } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
 import type { Effect, Statements, Transaction } from './driver.ts';
 import { assertNotKilled } from './kills.ts';
-import { giveBack, type Holding, takeAll, used } from './ledger-limits.ts';
+import { giveBack, type Holding, lockAll, takeAll, used } from './ledger-limits.ts';
 import {
   currentVersion,
   listPolicies,
@@ -46,7 +47,7 @@ export interface Consumption {
   readonly permit: Permit;
   /** The capsule that says what is about to be done. */
   readonly intentId: string;
-  /** The ledger's own clock, in Unix seconds; it is asked within the transaction. */
+  /** The ledger's own clock, in Unix seconds; it is asked within the transaction, when all locks are held. */
   now(): number;
   /** Nothing is consumed while a kill switch stands for one of these. */
   readonly agentIds: readonly string[];
@@ -88,7 +89,8 @@ const IS_USED = `SELECT 1 AS used FROM execution
 const IS_AUTHORIZATION_USED = `SELECT 1 AS used FROM execution
   WHERE coalesce(tenant, '') = ? AND iss = ? AND jti = ?`;
 const CONSUME = `INSERT INTO execution (tenant, ${COLUMNS}, held)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'reserved', ?, NULL, ?) ON CONFLICT DO NOTHING`;
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'reserved', ?, NULL, '[]') ON CONFLICT DO NOTHING`;
+const HOLD = `UPDATE execution SET held = ? WHERE ${BY_HASH}`;
 const SETTLE = `UPDATE execution SET state = ?, outcome_id = ? WHERE ${BY_HASH} AND state = 'reserved'`;
 const HELD = `SELECT held FROM execution WHERE ${BY_HASH}`;
 const UNSETTLED = `SELECT ${COLUMNS} FROM execution WHERE coalesce(tenant, '') = ? AND state = 'reserved'
@@ -123,14 +125,10 @@ async function isUsed({ tenant, all }: Pick<Statements, 'tenant' | 'all'>, key: 
 }
 
 function consume({ permit, intentId, now, agentIds }: Consumption): Effect {
-  const { exec_hash, nonce, authorization, envelope, reservations, until } = permit;
+  const { exec_hash, nonce, authorization, envelope, policy, until } = permit;
   const { iss, jti } = authorization.claims;
   return async (transaction) => {
-    const time = now();
-    // Said so that a clock that is not a number refuses too.
-    if (!(time <= until)) throw tooLate(until, time);
-    // In the order of the checklist. The unique indexes decide, not a look beforehand: of two that come at once, one
-    // waits for the other.
+    // The unique indexes decide, not a look beforehand: of two that come at once, one waits for the other.
     const added = await transaction.run(
       CONSUME,
       transaction.tenant,
@@ -142,11 +140,18 @@ function consume({ permit, intentId, now, agentIds }: Consumption): Effect {
       iss,
       jti,
       intentId,
-      writeHoldings(reservations),
     );
+    const locked = await lockAll(transaction, added === 0 ? [] : reservationsOf(policy, envelope, 0));
+    // Nothing is waited for any more. Asked earlier, the time would be that of before the risk engine or of before
+    // the wait, and what is taken would leave its window too soon.
+    const time = now();
+    // In the order of the checklist. Said so that a clock that is not a number refuses too.
+    if (!(time <= until)) throw tooLate(until, time);
     if (added === 0) throw await refusalOf(transaction, permit);
     await assertPolicyStands(transaction, envelope.policy_binding, time);
-    await takeAll(transaction, reservations);
+    const reservations = reservationsOf(policy, envelope, time);
+    await takeAll(transaction, locked, reservations);
+    await transaction.run(HOLD, writeHoldings(reservations), transaction.tenant ?? '', exec_hash);
     for (const agentId of agentIds) await assertNotKilled(transaction, agentId);
   };
 }

@@ -181,6 +181,7 @@ describe('an authorization that a decision mints', () => {
       authorization: await authorize(claims, [{ signer: alice, ...approval }]),
       keys,
       audience: 'ledger.example',
+      tenantId: 'acme',
       now,
       replay: 'fresh',
       policy: policyText,

@@ -162,7 +162,8 @@ const PARTITIONS: Readonly<Record<Partition, (envelope: Envelope) => string | nu
 };
 
 /**
- * Sums go on when a policy gets a new version; they begin anew when a rule changes its id, its window or the parts
+ * The tenant is no part of it: a ledger keeps the sums of one tenant, and no envelope chooses another sum by naming
+ * another tenant. Sums go on when a policy gets a new version; they begin anew when a rule changes its id, its window or the parts
  * by which it sums. The parts count as a set.
  */
 function keyOf(
@@ -172,8 +173,8 @@ function keyOf(
   per: readonly Partition[],
 ): string {
   const parts = Object.fromEntries(per.map((part) => [part, PARTITIONS[part](envelope)]));
-  const whole = [envelope.tenant_id, policy.policy_id, ...limit, parts];
-  return sha256Hex(`bulla:reservation:v1\u0000${canonicalize(whole, 'jcs')}`);
+  const whole = [policy.policy_id, ...limit, parts];
+  return sha256Hex(`bulla:reservation:v2\u0000${canonicalize(whole, 'jcs')}`);
 }
 
 function excess({ limit, rule, ceiling, window, amount }: Reservation, used: bigint): FieldProblem {

@@ -17,7 +17,8 @@ import {
  *
  * - The nonce is marked as used, under a unique constraint of the database over the fields of `NonceKey`; never by
  *   a read before a write. It stays used, also when the execution then fails or the process dies.
- * - Every reservation is taken as `Reservation` says, each against sums that no other transaction changes meanwhile.
+ * - Every reservation is taken as `Reservation` says, each against sums that no other transaction changes meanwhile,
+ *   and for the time at which that is so: `reservationsOf` with the ledger's own clock, asked when the sums are locked.
  * - The ledger's own clock did not exceed `until`.
  *
  * Otherwise nothing of it is, and it rejects with a `BullaError`: `nonceReplayed`, `limitExceeded`, `EE_TTL_EXPIRED`

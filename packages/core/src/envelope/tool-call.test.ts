@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { AUDIENCE, alice, by, claimsFor, envelope, keys, NOW, policy, refusal } from '../../test/envelope.ts';
 import { commit } from '../canon/index.ts';
-import { authorize, bindToolCall, checkEnvelope, createEnvelope, toolCallEnvelope } from './index.ts';
+import {
+  authorize,
+  bindToolCall,
+  checkEnvelope,
+  createEnvelope,
+  reservationsOf,
+  toolCallEnvelope,
+} from './index.ts';
 
 const call = {
   lockDigest: `sha256:${'a1'.repeat(32)}`,
@@ -56,11 +63,16 @@ describe('a tool call', () => {
       authorization: await authorize(claimsFor(made), by(alice)),
       keys,
       audience: AUDIENCE,
+      tenantId: 'acme',
       now: NOW,
       replay: 'fresh',
       policy,
     });
-    expect([verdict.code, verdict.permit?.reservations.map(({ rule }) => rule)]).toEqual([null, ['calls']]);
+    const { policy: held, envelope: read } = verdict.permit!;
+    expect([verdict.code, reservationsOf(held, read, NOW).map(({ rule }) => rule)]).toEqual([
+      null,
+      ['calls'],
+    ]);
   });
 
   test.each<[string, Partial<typeof fields>, string, string]>([

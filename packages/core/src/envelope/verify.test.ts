@@ -48,6 +48,7 @@ const good: CheckInput = {
   authorization,
   keys,
   audience: AUDIENCE,
+  tenantId: 'acme',
   now: NOW,
   replay: 'fresh',
   policy: policyText,
@@ -88,14 +89,19 @@ describe('an envelope that is in order', () => {
     const { permit } = verdict;
     expect(permit!.nonce).toEqual({ replay_scope: 'caller', tenant_id: 'acme', caller: 'agent-7', nonce: 7 });
     expect(permit!.authorization.people).toEqual(['alice', 'bob']);
-    expect(permit!.reservations).toEqual(reservationsOf(policy, envelope, NOW));
+    expect(permit!.policy.policy_hash).toBe(policy.policy_hash);
     expect(permit!.until).toBe(NOW + 239);
     expect(permit!.envelope).toEqual(envelope);
   });
 
   test('may be given parsed, as may the policy', () => {
     const verdict = checkEnvelope({ ...good, envelope: parseEnvelope(good.envelope as string), policy });
-    expect(verdict).toEqual(checkEnvelope(good));
+    const { permit, ...rest } = checkEnvelope(good);
+    expect(verdict).toMatchObject({
+      ...rest,
+      permit: { ...permit, policy: { policy_hash: policy.policy_hash } },
+    });
+    expect(verdict.permit!.policy).toBe(policy);
   });
 
   test('is permitted until the earlier of its ttl and the expiry', async () => {
@@ -256,6 +262,12 @@ describe('step 4, authorization', () => {
       'EE_AO_INVALID',
       '',
       'This must be an object of payload and signatures, as in general JSON form.',
+    ]);
+    expect(failure({ tenantId: 'other' })).toEqual([
+      4,
+      'EE_TENANT_MISMATCH',
+      '/tenant_id',
+      'This ledger executes no envelopes of this tenant.',
     ]);
     expect(failure({ authorization: await signed({}, [alice, bob, mallory]) })).toEqual([
       4,
@@ -541,7 +553,7 @@ describe('any change', () => {
   /** The first step that a change of the field fails, when only the envelope is changed. */
   const FIRST: Readonly<Record<string, [number, string]>> = {
     '/version': [0, 'EE_SCHEMA_INVALID'],
-    '/tenant_id': [4, 'EE_AO_TENANT_MISMATCH'],
+    '/tenant_id': [4, 'EE_TENANT_MISMATCH'],
     '/actor/caller': [4, 'EE_AO_SUBJECT_MISMATCH'],
   };
   const binding = Object.entries(fields).flatMap(([name, value]) =>

@@ -1,6 +1,6 @@
 import { BullaError } from '../error.ts';
 import { type ApproverKey, openAuthorization, type VerifiedAuthorization } from './authorization.ts';
-import { evaluateConstraints, type Reservation } from './constraints.ts';
+import { evaluateConstraints } from './constraints.ts';
 import { type Envelope, type Problem, parseEnvelope } from './envelope.ts';
 import { type ExecProfile, execHash } from './hash.ts';
 import { type NonceKey, nonceKey, nonceReplayed, nonceStoreFailed } from './nonce.ts';
@@ -24,6 +24,8 @@ export interface CheckInput {
   readonly keys: readonly ApproverKey[];
   /** The name of the ledger that will consume the nonce. */
   readonly audience: string;
+  /** The tenant whose envelopes that ledger executes; no other's are. */
+  readonly tenantId: string;
   /** Unix time in seconds. */
   readonly now: number;
   /** By how many seconds clocks may differ. Default 0. */
@@ -64,7 +66,7 @@ export interface Step {
   readonly step: number;
   readonly name: StepName;
   readonly status: 'passed' | 'failed' | 'not reached';
-  /** Of a step that failed: what is wrong, and where in what the step reads (the authorization in step 4, else the envelope). */
+  /** Of a step that failed: what is wrong, and where in what the step reads (the authorization in step 4 but for the tenant, else the envelope). */
   readonly problem: Problem | null;
 }
 
@@ -79,7 +81,8 @@ export interface Permit {
   readonly exec_hash: string;
   readonly nonce: NonceKey;
   readonly authorization: VerifiedAuthorization;
-  readonly reservations: readonly Reservation[];
+  /** The policy that it was held against. What it takes up of limits depends on when it is consumed: `reservationsOf`. */
+  readonly policy: Policy;
   /** The last second at which it may be consumed: neither the ttl nor the authorization is over. */
   readonly until: number;
   readonly [proof]: true;
@@ -109,7 +112,6 @@ interface Progress {
   authorization?: VerifiedAuthorization;
   policy?: Policy;
   violations?: readonly Problem[];
-  reservations?: readonly Reservation[];
 }
 
 type Run = (input: CheckInput, so: Progress) => void;
@@ -148,7 +150,11 @@ const CHECKLIST: readonly Run[] = [
   },
 
   (input, so) => {
-    const { authorization, keys, limits } = input;
+    const { authorization, keys, limits, tenantId } = input;
+    if (so.envelope!.tenant_id !== tenantId)
+      throw new BullaError('EE_TENANT_MISMATCH', 'This ledger executes no envelopes of this tenant.', {
+        path: '/tenant_id',
+      });
     if (authorization === null)
       throw new BullaError('EE_AO_INVALID', 'There is no authorization.', { path: '' });
     const opened = openAuthorization(authorization, { keys, ...(limits && { limits }) });
@@ -164,13 +170,12 @@ const CHECKLIST: readonly Run[] = [
   ({ now, usage, risk }, so) => {
     const { people } = so.authorization!;
     const circumstances = { now, people: people.length, ...(usage && { usage }) };
-    const { violations, reservations } = evaluateConstraints(so.policy!, so.envelope!, circumstances);
+    const { violations } = evaluateConstraints(so.policy!, so.envelope!, circumstances);
     so.violations = violations;
     const [first] = violations;
     if (first !== undefined)
       throw new BullaError(first.code, first.message, { ...(first.path !== null && { path: first.path }) });
     if (risk !== undefined && risk !== null) throw new BullaError('EE_RISK_DENIED', risk, { path: '' });
-    so.reservations = reservations;
   },
 ];
 
@@ -287,9 +292,9 @@ export function problemOf(error: unknown): Problem {
 }
 
 function permitOf(so: Required<Progress>, skew: number): Permit {
-  const { envelope, exec_hash, authorization, reservations } = so;
+  const { envelope, exec_hash, authorization, policy } = so;
   // An envelope still holds in the second of its ttl, an authorization no longer in that of its exp.
   const until = Math.min(envelope.constraints.ttl, authorization.claims.exp - 1) + skew;
-  const permit = { envelope, exec_hash, nonce: nonceKey(envelope), authorization, reservations, until };
+  const permit = { envelope, exec_hash, nonce: nonceKey(envelope), authorization, policy, until };
   return Object.freeze(permit) as Permit;
 }
