@@ -82,10 +82,16 @@ describe.each([0, 2])('on %i threads', (threads) => {
     });
   });
 
-  test('by checkpoint, only the records behind it are checked one by one', async () => {
+  test('by checkpoint, who signed is still judged', async () => {
     const verify = await chainWith(T, T + 5);
     const { outcome, keys } = await verify({ threads, byCheckpoint: true });
-    expect([outcome, keys]).toEqual(['ok', { [keyId(key)]: 30 }]);
+    expect([outcome, keys]).toEqual(['ok', { [keyId(key)]: 100 }]);
+    const revoked = await verify({ threads, byCheckpoint: true, revoked: [{ key: keyId(key), at: T + 6 }] });
+    expect(revoked.codes).toEqual(Array.from({ length: 60 }, (_, i) => ['key_revoked', 40 + i]));
+    const facts = [{ key: keyId(key), pqKey: null, notBefore: null, notAfter: '2020-01-01T00:00:00+00:00' }];
+    expect((await verify({ threads, byCheckpoint: true, facts })).codes).toEqual(
+      Array.from({ length: 100 }, (_, i) => ['key_not_valid', i]),
+    );
   });
 
   test('what a revoked key signed counts where a quorum of witnesses saw it before, and nowhere else', async () => {

@@ -19,8 +19,7 @@ export function judged(
   seenBefore: (seconds: number) => boolean,
 ): Verdict {
   if (!verdict.ok || verdict.key === null) return verdict;
-  const revocation = revoked.find(({ key }) => key === verdict.key);
-  if (revocation === undefined || seenBefore(revocation.at)) return verdict;
+  if (revoked.every(({ key, at }) => key !== verdict.key || seenBefore(at))) return verdict;
   return {
     ...verdict,
     ok: false,

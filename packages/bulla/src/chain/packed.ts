@@ -67,7 +67,7 @@ export function packResults(results: readonly RecordResult[]): PackedResults {
     // Good records of one kind have the same verdict, word for word.
     const key =
       verdict?.ok && verdict.warnings.length === 0
-        ? `${verdict.profile} ${verdict.form} ${verdict.key} ${verdict.pqKey} ${verdict.unauthenticated}`
+        ? `${verdict.profile} ${verdict.form} ${verdict.key} ${verdict.pqKey} ${JSON.stringify([verdict.signedBy, verdict.unauthenticated])}`
         : undefined;
     const known = key === undefined ? undefined : places.get(key);
     if (known !== undefined) return known;

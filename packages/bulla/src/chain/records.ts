@@ -2,6 +2,7 @@ import {
   type ChainLink,
   canonicalLink,
   chainLink,
+  type KeyFacts,
   type Seal,
   type Verdict,
   verifyCanonical,
@@ -18,11 +19,12 @@ export interface WorkerOptions {
   readonly mode: 'structural' | 'cryptographic';
   readonly keys: readonly { readonly algorithm: AlgorithmName; readonly hex: string }[];
   readonly pqKeys: readonly { readonly algorithm: AlgorithmName; readonly hex: string }[];
+  readonly facts: readonly KeyFacts[];
   readonly requirePq: boolean;
   readonly allowNonFinite: boolean;
   /** Also give the hash of each record's leaf. */
   readonly leaves: boolean;
-  /** Of the records below, a checkpoint covers the seals: their signatures are left out. */
+  /** Of the records below, a checkpoint covers the seals: signatures are left out, but not who signed. */
   readonly hashOnlyBelow: number;
 }
 
@@ -48,8 +50,8 @@ export function verifyRecords(
     keys = { keys: load(options.keys), pqKeys: load(options.pqKeys) };
     loaded.set(options, keys);
   }
-  const { requirePq, allowNonFinite, mode } = options;
-  const full = { ...keys, requirePq, allowNonFinite };
+  const { requirePq, allowNonFinite, mode, facts } = options;
+  const full = { ...keys, facts, requirePq, allowNonFinite };
   const hashOnly = { ...full, hashOnly: true };
   const leafOf = options.leaves ? leafOrNull : () => null;
   return records.map((record, i): RecordResult => {

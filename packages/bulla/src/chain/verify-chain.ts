@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { type ChainReport, type ChainState, createChainVerifier } from '@bulla/core/capsule';
+import { type ChainReport, type ChainState, createChainVerifier, type KeyFacts } from '@bulla/core/capsule';
 import { type PublicKey, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import type { AnchorReport } from '@bulla/core/log';
@@ -15,13 +15,16 @@ export interface VerifyChainOptions {
   readonly mode?: 'structural' | 'cryptographic';
   readonly keys: readonly PublicKey[];
   readonly pqKeys?: readonly PublicKey[];
+  /** What else is known of the keys: when they are valid, and which post-quantum key signs with them. */
+  readonly facts?: readonly KeyFacts[];
   /** What these keys signed fails with `key_revoked`, unless witnesses saw it before. */
   readonly revoked?: readonly Revocation[];
   /** Checkpoints to compare the chain with. Not together with `from`, which knows nothing of the tree. */
   readonly anchors?: AnchorSources | undefined;
   /**
    * Leave out the signatures of the records that a checkpoint covers: the one under the checkpoint stands for all
-   * of them. Every hash is still checked. Default false.
+   * of them, because its signer verified them. Every hash is still checked, and that the signer named in each record
+   * is known, valid then, and not revoked. Default false.
    */
   readonly byCheckpoint?: boolean;
   readonly requirePq?: boolean;
@@ -63,6 +66,7 @@ export async function verifyChain(source: ChainSource, options: VerifyChainOptio
     mode,
     keys: send(options.keys),
     pqKeys: send(options.pqKeys ?? []),
+    facts: options.facts ?? [],
     requirePq: options.requirePq ?? false,
     allowNonFinite: options.allowNonFinite ?? false,
     leaves: options.anchors !== undefined,

@@ -2,6 +2,7 @@ import { verifyCapsule } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
 import { judged, openSource, verifyChain } from '../chain/index.ts';
 import type { Artifact, Verdict } from './artifacts.ts';
+import { missingText, noticeLines, unsealedPaths } from './notices.ts';
 
 /** A capsule, or a chain of them in any of the formats that are read. */
 export const chain: Artifact = {
@@ -25,20 +26,25 @@ export const chain: Artifact = {
       return { result: 'undecided', code: 'VERIFY_NO_KEY', message, details: {}, notProven };
     }
     const source = openSource(file);
-    const { requirePq, allowNonFinite, keys, pqKeys, revoked } = trust;
+    const { requirePq, allowNonFinite, keys, pqKeys, facts, revoked } = trust;
     if (source.format === 'capsule') {
       // One record by itself has no neighbours to be held against.
       const verdict = judged(
-        verifyCapsule(bytes, { keys, pqKeys, requirePq, allowNonFinite }),
+        verifyCapsule(bytes, { keys, pqKeys, facts, requirePq, allowNonFinite }),
         revoked,
         () => false,
       );
       const { ok, code, message, ...details } = verdict;
+      const unsealed = unsealedPaths(verdict.unauthenticated);
+      const limit = unsealed.length === 0 ? '' : ` The seal does not cover ${unsealed.join(', ')}.`;
+      const warned = verdict.warnings
+        .filter((warning) => warning.code !== 'unauthenticated_field')
+        .map((warning) => ` ${warning.path || '(root)'}: ${warning.message}`);
       return {
-        result: ok ? 'good' : 'bad',
+        result: ok ? 'good' : code === 'unknown_key' ? 'undecided' : 'bad',
         code,
-        message: ok ? `One capsule, signed by ${verdict.key}.` : message,
-        details,
+        message: ok ? `One capsule, signed by ${verdict.key}.${limit}${warned.join('')}` : message,
+        details: { ...details, not_sealed: unsealed },
         notProven,
       };
     }
@@ -49,6 +55,7 @@ export const chain: Artifact = {
     } = await verifyChain(source, {
       keys,
       pqKeys,
+      facts,
       revoked,
       requirePq,
       allowNonFinite,
@@ -62,14 +69,17 @@ export const chain: Artifact = {
         details,
         notProven,
       };
-    if (found.ok)
-      return {
-        result: 'good',
-        code: 'ok',
-        message: `${found.count} ${found.count === 1 ? 'record' : 'records'}, all good.`,
-        details,
-        notProven,
-      };
+    if (found.outcome === 'undecided') {
+      const message = missingText(found.missingKeys);
+      return { result: 'undecided', code: 'unknown_key', message, details, notProven };
+    }
+    if (found.ok) {
+      const noticed = noticeLines(found).flatMap(([name, text]) =>
+        text === '' ? [] : `\n  ${name} ${text}`,
+      );
+      const message = `${found.count} ${found.count === 1 ? 'record' : 'records'}, all good.${noticed.join('')}`;
+      return { result: 'good', code: 'ok', message, details, notProven };
+    }
     const [first] = found.failures;
     const more = found.failureCount > 1 ? ` and ${found.failureCount - 1} more` : '';
     return { result: 'bad', code: first!.code, message: `${first!.error}${more}.`, details, notProven };

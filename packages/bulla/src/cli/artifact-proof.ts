@@ -15,6 +15,7 @@ import { judged } from '../chain/index.ts';
 import { anchorText } from './artifact-checkpoint.ts';
 import type { Artifact, Trust, Verdict } from './artifacts.ts';
 import { readInput } from './io.ts';
+import { unsealedPaths } from './notices.ts';
 import { anchorTrust } from './trust.ts';
 
 const NOT_PROVEN = ['that the content is true', 'that later records were not cut off'];
@@ -71,20 +72,31 @@ function capsuleFor({ index, hashes, checkpoint }: LogProof, file: string): Json
 
 function verdictOn({ index, checkpoint }: LogProof, record: JsonObject, trust: Trust): Verdict {
   const anchor = readAnchor(checkpoint, anchorTrust(trust, trust.policy));
-  const { keys, pqKeys, requirePq, allowNonFinite, revoked } = trust;
+  const { keys, pqKeys, facts, requirePq, allowNonFinite, revoked } = trust;
   const verdict = judged(
-    verifyCapsule(record, { keys, pqKeys, requirePq, allowNonFinite }),
+    verifyCapsule(record, { keys, pqKeys, facts, requirePq, allowNonFinite }),
     revoked,
     (seconds) => anchor.witnessedBefore(seconds),
   );
   const { origin, size } = anchor.checkpoint;
-  const details = { origin, size, index, witnessed: anchor.witnessed, witnesses: anchor.witnesses };
+  const unsealed = unsealedPaths(verdict.unauthenticated);
+  const seen = { witnessed: anchor.witnessed, witnesses: anchor.witnesses };
+  const details = { origin, size, index, ...seen, not_sealed: unsealed };
   if (!verdict.ok)
-    return { result: 'bad', code: verdict.code, message: verdict.message, details, notProven: NOT_PROVEN };
+    return {
+      result: verdict.code === 'unknown_key' ? 'undecided' : 'bad',
+      code: verdict.code,
+      message: verdict.message,
+      details,
+      notProven: NOT_PROVEN,
+    };
   if (trust.policy !== undefined && trust.policy.quorum !== 'none' && !anchor.witnessed) {
     const message = `The policy asks for more witnesses: ${anchorText(anchor)}.`;
     return { result: 'bad', code: 'LOG_QUORUM', message, details, notProven: NOT_PROVEN };
   }
-  const message = `Record ${index} of ${size} in ${origin}, ${anchorText(anchor)}.`;
+  // The leaf covers all of the seal; fields beside the capsule's own are covered by nothing.
+  const outside = unsealed.filter((path) => path !== '/signed_at' && path !== '/signed_by');
+  const limit = outside.length === 0 ? '' : ` Neither seal nor proof covers ${outside.join(', ')}.`;
+  const message = `Record ${index} of ${size} in ${origin}, ${anchorText(anchor)}.${limit}`;
   return { result: 'good', code: 'ok', message, details, notProven: NOT_PROVEN };
 }

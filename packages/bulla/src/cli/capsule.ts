@@ -24,6 +24,7 @@ import {
   report,
   say,
 } from './io.ts';
+import { unsealedPaths } from './notices.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';
 
@@ -164,22 +165,23 @@ async function verifyOne(file: string, options: TrustOptions & ReportOptions): P
     trust.revoked,
     () => false,
   );
-  await report(options, verdict, () => {
+  const unsealed = unsealedPaths(verdict.unauthenticated);
+  const title = verdict.code === 'unknown_key' ? colors.yellow('undecided') : colors.red('BAD');
+  await report(options, { ...verdict, not_sealed: unsealed }, () => {
     const warnings = verdict.warnings.map(
       ({ code, path, message }) =>
         `  ${colors.yellow('warning')} ${path || '(root)'}: ${message} ${colors.dim(`[${code}]`)}`,
     );
     if (!verdict.ok)
-      return [
-        `${colors.red('BAD')}  ${verdict.message} ${colors.dim(`[${verdict.code}]`)}`,
-        ...warnings,
-      ].join('\n');
+      return [`${title}  ${verdict.message} ${colors.dim(`[${verdict.code}]`)}`, ...warnings].join('\n');
     return [
       `${colors.green('good')}  ${verdict.form} keys, ${verdict.profile}, signed by ${verdict.key}`,
       ...warnings,
+      ...(unsealed.length === 0 ? [] : [colors.dim(`  not sealed: ${unsealed.join(', ')}`)]),
       colors.dim(`  not proven: ${NOT_PROVEN.join('; ')}`),
     ].join('\n');
   });
+  if (verdict.code === 'unknown_key') return EXIT.undecided;
   return verdict.ok ? EXIT.good : EXIT.bad;
 }
 

@@ -15,6 +15,7 @@ import { type AnchorOptions, anchorOptions, findAnchors } from './anchors.ts';
 import { nonNegative } from './capsule.ts';
 import type { Run } from './commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from './io.ts';
+import { missingText, noticeLines } from './notices.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { progressBar } from './progress.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';
@@ -146,7 +147,9 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
         options,
       ),
     );
-    return { ok: EXIT.good, failed: EXIT.bad, empty: EXIT.undecided }[result.outcome];
+    return { ok: EXIT.good, failed: EXIT.bad, empty: EXIT.undecided, undecided: EXIT.undecided }[
+      result.outcome
+    ];
   } finally {
     await store?.close();
   }
@@ -171,7 +174,9 @@ function notProven(options: VerifyOptions, ranges: readonly AnchoredRange[]): st
     ...(ranges.some(({ kind }) => kind === 'local')
       ? ['that the holder of the key did not replace the records that no witness saw']
       : []),
-    ...(options.byCheckpoint ? ['who signed each of the records that the checkpoint covers'] : []),
+    ...(options.byCheckpoint
+      ? ['the signatures of the records that the checkpoint covers, but for the word of who signed it']
+      : []),
     'that the content is true',
     ranges.some(({ kind }) => kind === 'anchored')
       ? 'when the records were sealed, but that it was before the witnesses saw them'
@@ -207,7 +212,8 @@ function verdictText(
     Object.entries(record)
       .map(([name, n]) => `${name.length === 64 ? `${name.slice(0, 16)}…` : name} ${n.toLocaleString('en')}`)
       .join(', ');
-  const title = { ok: colors.green('good'), failed: colors.red('BAD'), empty: colors.yellow('undecided') }[
+  const undecided = colors.yellow('undecided');
+  const title = { ok: colors.green('good'), failed: colors.red('BAD'), empty: undecided, undecided }[
     result.outcome
   ];
   const facts: [string, string][] = [
@@ -220,6 +226,7 @@ function verdictText(
     ['keys', counts(result.keys)],
     ['forms', counts(result.profiles)],
     ['warnings', counts(result.warnings)],
+    ...noticeLines(result),
     ...rangeLines(result.anchors, unverified),
   ];
   const failures = result.failures.slice(0, 20).map(({ index, sequence, id, code, error }) => {
@@ -233,12 +240,13 @@ function verdictText(
     ok: `${result.count.toLocaleString('en')} records, unbroken from the first to the last`,
     failed: `${result.failureCount} of the checks failed`,
     empty: 'there is nothing to verify',
+    undecided: missingText(result.missingKeys),
   }[result.outcome];
   return [
     `${title}  ${summary}`,
     ...facts
       .filter(([, value]) => value !== '')
-      .map(([name, value]) => `  ${colors.dim(name.padEnd(10))}${value}`),
+      .map(([name, value]) => `  ${colors.dim(name.padEnd(12))}${value}`),
     ...failures,
     ...(result.outcome === 'ok' ? [colors.dim(`  not proven: ${limits.join('; ')}`)] : []),
   ].join('\n');
@@ -246,7 +254,7 @@ function verdictText(
 
 function checkedText({ structural, byCheckpoint }: VerifyOptions, keysFrom: string): string {
   if (structural) return 'order and links';
-  const signatures = byCheckpoint ? 'the signature of the checkpoint' : 'signatures';
+  const signatures = byCheckpoint ? 'signers, the signature of the checkpoint' : 'signatures';
   return `order, links, hashes and ${signatures}, with ${keysFrom}`;
 }
 

@@ -43,6 +43,7 @@ const EXIT_OF: Readonly<Record<string, Exit>> = {
   WITNESS_POLICY_BUSY: EXIT.undecided,
   CHECKPOINT_EMPTY: EXIT.undecided,
   CHECKPOINT_MISSING: EXIT.undecided,
+  CHECKPOINT_UNVERIFIED: EXIT.bad,
   LOG_INCLUSION: EXIT.bad,
   LOG_CONSISTENCY: EXIT.bad,
   LOG_UNSIGNED: EXIT.bad,

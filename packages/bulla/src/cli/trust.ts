@@ -1,9 +1,10 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
-import { keyId, type PublicKey, readPublicKey } from '@bulla/core/crypto';
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { fromUtf8, keyId, type PublicKey, readPublicKey } from '@bulla/core/crypto';
 import type { AnchorTrust, Policy } from '@bulla/core/log';
 import type { Command } from 'commander';
 import type { Revocation } from '../chain/index.ts';
-import { loadKeyring, parseKeyring } from '../keys/index.ts';
+import { type Epoch, type KeyTrust, loadKeyring, parseKeyring, trustIn } from '../keys/index.ts';
 import { readInput } from './io.ts';
 import { keysFolder } from './place.ts';
 
@@ -16,11 +17,7 @@ export interface TrustOptions {
   allowNan?: boolean;
 }
 
-export interface Trust {
-  readonly keys: readonly PublicKey[];
-  readonly pqKeys: readonly PublicKey[];
-  /** Keys that are revoked: what they signed counts no more, unless witnesses saw it before. */
-  readonly revoked: readonly Revocation[];
+export interface Trust extends KeyTrust {
   /** Where the keys come from, for the report. */
   readonly origin: string;
 }
@@ -36,30 +33,41 @@ export function trustOptions(command: Command): Command {
     .option('--allow-nan', 'read the bare NaN and Infinity tokens that Python writes');
 }
 
-/** The keys that were named, else those of the local keyring if there is one, else none. Nothing is created. */
+/**
+ * The keys that were named, else those of the local keyring if there is one, else none. Nothing is created. Whatever
+ * the local keyring says of a key that was named (that it is revoked, when it is valid, which post-quantum key signs
+ * with it) holds for that key too. Throws `INPUT_UNREADABLE` and the `KEY_…` and `KEYRING_…` codes.
+ */
 export function trusted(options: TrustOptions): Trust {
-  const keys = options.publicKey.map((text) => readKey(text, 'Ed25519'));
-  const pqKeys = options.pqKey.map((text) => readKey(text, 'ML-DSA-65'));
-  const local = keysFolder({});
-  const path = options.keyring ?? (keys.length === 0 && existsSync(local) ? local : undefined);
-  if (path === undefined)
-    return { keys, pqKeys, revoked: [], origin: keys.length === 0 ? 'none' : 'the keys on the command line' };
-  const keyring = statSync(path).isDirectory() ? loadKeyring(path) : parseKeyring(readInput(path));
+  const named = options.publicKey.map((text) => readKey(text, 'Ed25519'));
+  const pqNamed = options.pqKey.map((text) => readKey(text, 'ML-DSA-65'));
+  const folder = keysFolder({});
+  const local = existsSync(join(folder, 'keyring.json')) ? loadKeyring(folder).epochs : [];
+  const chosen =
+    options.keyring !== undefined ? readKeyring(options.keyring) : named.length === 0 ? local : undefined;
+  const keys = [...named, ...(chosen ?? []).map((epoch) => epoch.publicKey)];
+  const ids = new Set(keys.map(keyId));
+  const known = [...new Set([...(chosen ?? []), ...local])].filter((epoch) => ids.has(epoch.keyId));
+  const { pqKeys, facts, revoked } = trustIn(known);
   return {
-    keys: [...keys, ...keyring.epochs.map((epoch) => epoch.publicKey)],
-    pqKeys: [
-      ...pqKeys,
-      ...keyring.epochs.flatMap((epoch) => (epoch.pqPublicKey === null ? [] : [epoch.pqPublicKey])),
-    ],
-    revoked: keyring.epochs.flatMap(({ keyId, revocation }) =>
-      revocation === null ? [] : { key: keyId, at: Math.floor(Date.parse(revocation.at) / 1000) },
-    ),
-    origin: `the keys of ${path}`,
+    ...{ keys, pqKeys: [...pqNamed, ...pqKeys], facts, revoked },
+    origin:
+      chosen !== undefined
+        ? `the keys of ${options.keyring ?? folder}`
+        : named.length === 0
+          ? 'none'
+          : 'the keys on the command line',
   };
 }
 
+function readKeyring(path: string): readonly Epoch[] {
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  return (isFolder ? loadKeyring(path) : parseKeyring(readInput(path))).epochs;
+}
+
+/** The text of a key that is written out or lies in a file. Throws `INPUT_UNREADABLE` and the `KEY_…` codes. */
 function readKey(text: string, algorithm: 'Ed25519' | 'ML-DSA-65'): PublicKey {
-  return readPublicKey(/^[0-9a-f]{64}$/.test(text) ? text : readFileSync(text, 'utf8'), algorithm);
+  return readPublicKey(/^[0-9a-f]{64}$/.test(text) ? text : fromUtf8(readInput(text)), algorithm);
 }
 
 /** The same for checkpoints: the log signs with the keys of its records. */
@@ -67,6 +75,12 @@ export function anchorTrust({ keys, revoked }: Trust, policy: Policy | undefined
   return {
     keys: keys.filter((key) => key.algorithm === 'Ed25519'),
     policy,
-    revokedAt: (key) => revoked.find((revocation) => revocation.key === keyId(key))?.at,
+    revokedAt: (key) => earliest(revoked, keyId(key)),
   };
+}
+
+/** Since when a key is revoked by the strictest of those who know it. */
+function earliest(revoked: readonly Revocation[], id: string): number | undefined {
+  const times = revoked.filter(({ key }) => key === id).map(({ at }) => at);
+  return times.length === 0 ? undefined : Math.min(...times);
 }

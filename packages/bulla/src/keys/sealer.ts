@@ -23,6 +23,8 @@ export interface Sealer {
   readonly signer: Signer;
   readonly pqPublicKey?: PublicKey;
   readonly pqSigner?: Signer;
+  /** The whole keyring at that moment: who else may have signed what this key signs next to. */
+  readonly keyring: Keyring;
 }
 
 /** A keyring to sign with, which sees what other processes change. */
@@ -76,7 +78,7 @@ export function openKeyring(dir: string, options: OpenOptions): OpenKeyring {
       const keyring = current();
       if (sealed?.keyring === keyring) return sealed.sealer;
       try {
-        const sealer = makeSealer(keyring.active);
+        const sealer = makeSealer(keyring);
         sealed = { sealer, active: keyring.active, keyring };
       } catch (error) {
         if (current() === keyring) throw error;
@@ -84,7 +86,8 @@ export function openKeyring(dir: string, options: OpenOptions): OpenKeyring {
     }
   }
 
-  function makeSealer(active: Epoch): Sealer {
+  function makeSealer(keyring: Keyring): Sealer {
+    const { active } = keyring;
     const { epoch, keyId, fingerprint, label, publicKey, token, pqPublicKey } = active;
     const { seed, pqSeed } = readSeeds(dir, active);
     const sealer: Sealer = Object.freeze({
@@ -95,6 +98,7 @@ export function openKeyring(dir: string, options: OpenOptions): OpenKeyring {
       publicKey,
       signer: token === null ? localSigner('Ed25519', seed!) : inToken(active, token),
       ...(pqPublicKey && { pqPublicKey, pqSigner: localSigner('ML-DSA-65', pqSeed!) }),
+      keyring,
     });
     seed?.fill(0);
     pqSeed?.fill(0);

@@ -1,7 +1,7 @@
 import {
   assemble,
   consistencyPlan,
-  foldNodes,
+  Frontier,
   inclusionPlan,
   type NodeAt,
   nodeFromTile,
@@ -18,9 +18,14 @@ export interface TileSource {
 
 /** The root of the tree when it had `size` leaves. */
 export async function rootAt(source: TileSource, size: number): Promise<Uint8Array> {
+  return (await frontierAt(source, size)).root();
+}
+
+/** The tree when it had `size` leaves, so that it can grow from there. */
+export async function frontierAt(source: TileSource, size: number): Promise<Frontier> {
   const plan = rootPlan(size);
   const get = await nodesOf(source, plan, size);
-  return foldNodes(plan.map(get));
+  return Frontier.fromBytes(size, Buffer.concat(plan.map(get)));
 }
 
 /** The proof that the leaf at `index` is in the tree of `size` leaves. */

@@ -40,6 +40,8 @@ interface Written {
 interface Committed {
   readonly written: readonly Written[];
   readonly addition: Addition;
+  /** The end that they were appended to. */
+  readonly before: Tip;
 }
 
 /** What an appender needs of the store. */
@@ -50,8 +52,8 @@ export interface AppenderContext {
    * go on from here, and under which origin. Gives the end of the chain with its tree and its origin.
    */
   admit(tip: Tip, locked: boolean): Promise<Admitted>;
-  /** Told of every commit. */
-  committed(tip: Tip): void;
+  /** Told of every commit: where the chain ends now, and where it ended before. */
+  committed(tip: Tip, before: Tip): void;
 }
 
 /** So many records share one transaction at most; the lock on the store is not held for longer than that takes. */
@@ -112,11 +114,11 @@ export class Appender {
       ? await this.#commitLocked(batch)
       : await this.#commitAt(batch, tip);
     if (committed === null) return;
-    const { written, addition } = committed;
+    const { written, addition, before } = committed;
     const last = written.at(-1)!.row;
     this.#tip = { length: last.sequence + 1, hash: last.hash, tree: addition.tree, origin: addition.origin };
     this.#seen = this.#tip.length;
-    this.#context.committed(this.#tip);
+    this.#context.committed(this.#tip, before);
     for (const { pending, sealed } of written) pending.resolve(sealed);
   }
 
@@ -129,7 +131,7 @@ export class Appender {
       () => this.#driver.append(this.#chain, tip, addition),
       () => written,
     );
-    if (appended) return { written, addition };
+    if (appended) return { written, addition, before: tip };
     // Another process was faster. Under the lock nobody can be.
     return this.#commitLocked(written.map(({ pending }) => pending));
   }
@@ -138,10 +140,12 @@ export class Appender {
     let refused: { pending: Pending; error: unknown }[] = [];
     let written: Written[] = [];
     let addition: Addition | null = null;
+    let before: Tip | undefined;
     await this.#certain(
       () =>
         this.#driver.appendLocked(this.#chain, async (locked, transaction) => {
           const tip = await this.#admitted(locked, true);
+          before = tip;
           refused = [];
           const refuse = (pending: Pending, error: unknown) => refused.push({ pending, error });
           written = await this.#write(batch, tip, refuse, transaction);
@@ -151,7 +155,7 @@ export class Appender {
       () => written,
     );
     for (const { pending, error } of refused) pending.reject(error);
-    return addition === null ? null : { written, addition };
+    return addition === null ? null : { written, addition, before: before! };
   }
 
   /** The end to append to; looked at closely the first time, and when it is not where it was before. */

@@ -5,6 +5,7 @@ import { proveConsistency, rootAt, type TileSource } from '../log/index.ts';
 import type { CheckpointFile } from './checkpoint-file.ts';
 import type { Driver, StoredCheckpoint, Tip } from './driver.ts';
 import type { Sealer } from './store.ts';
+import { coveredTrunk, createSegments, isSigned, type Trunk, trustOf, vouch } from './vouch.ts';
 
 /** A checkpoint is made after so many records, … */
 const EVERY = 256;
@@ -40,6 +41,10 @@ export class Checkpointer {
   #covered = 0;
   /** The newest that this process made or found. */
   #newest: StoredCheckpoint | undefined;
+  /** The end up to which this process stands behind the chain: it sealed or verified all records. */
+  #trunk: Trunk | undefined;
+  /** What it appended since. */
+  readonly #own = createSegments();
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<unknown> = Promise.resolve();
 
@@ -52,7 +57,9 @@ export class Checkpointer {
     this.#covered = Math.max(this.#covered, covered);
   }
 
-  committed(tip: Tip): void {
+  /** Told of each commit of this process: where the chain ended before, and where it ends now. */
+  committed(tip: Tip, before: Tip): void {
+    this.#own.add({ before, after: tip });
     // Under a new name the chain has no checkpoint yet.
     if (this.#tip !== undefined && tip.origin !== this.#tip.origin) this.#covered = 0;
     this.#tip = tip;
@@ -87,13 +94,16 @@ export class Checkpointer {
   async #make(tip: Tip): Promise<StoredCheckpoint> {
     const { driver, chain, file, sealer, submit } = this.#options;
     const origin = tip.origin!;
-    this.#newest ??= (await driver.checkpoints(chain, RECENT)).find((known) => isOf(known, tip));
+    const sealing = await sealer();
+    this.#newest ??= (await driver.checkpoints(chain, RECENT)).find(
+      (known) => isOf(known, tip) && isSigned(known.note, known.size, trustOf(sealing)),
+    );
     let note = this.#newest !== undefined && isOf(this.#newest, tip) ? this.#newest.note : undefined;
     if (note === undefined) {
       const root = Frontier.fromBytes(tip.length, tip.tree!).root();
-      const { signer } = await sealer();
+      await this.#vouch(tip, sealing);
       note = await signCheckpoint({ origin, size: tip.length, root, extensions: [] }, [
-        { name: origin, signer },
+        { name: origin, signer: sealing.signer },
       ]);
       await this.#keep({ origin, size: tip.length, note }, file(origin));
     }
@@ -108,6 +118,21 @@ export class Checkpointer {
     const checkpoint = { origin, size: tip.length, note: witnessed };
     if (witnessed !== note) await this.#keep(checkpoint, file(origin));
     return checkpoint;
+  }
+
+  /** Verifies what this process did not seal since the last checkpoint. */
+  async #vouch(tip: Tip, sealing: Sealer): Promise<void> {
+    const { driver, chain } = this.#options;
+    const trust = trustOf(sealing);
+    let trunk = this.#trunk;
+    // A chain that was set back and recovered ends before the trunk.
+    if (trunk === undefined || trunk.length > tip.length) {
+      const known = await driver.checkpoints(chain, RECENT);
+      trunk = await coveredTrunk(driver, chain, storeTiles(driver, chain), known, tip, trust);
+    }
+    await vouch(driver, chain, trunk, this.#own, tip, trust);
+    this.#trunk = { length: tip.length, hash: tip.hash, tree: tip.tree! };
+    this.#own.dropBefore(tip.length);
   }
 
   async #keep(checkpoint: StoredCheckpoint, file: CheckpointFile): Promise<void> {

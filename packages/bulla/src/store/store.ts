@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type CapsuleInput, createCapsule, type SealedCapsule, signHashed } from '@bulla/core/capsule';
 import type { Signer } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { dataDirectory } from '../keys/index.ts';
+import { dataDirectory, type Keyring } from '../keys/index.ts';
 import type { TileSource } from '../log/index.ts';
 import { Appender, type AppenderContext, type SignHashed } from './appender.ts';
 import { checkpointFolder } from './checkpoint-file.ts';
@@ -32,6 +32,11 @@ import { grow, leafOf, plant } from './tree.ts';
 export interface Sealer {
   readonly signer: Signer;
   readonly pqSigner?: Signer | undefined;
+  /**
+   * Whose records a checkpoint may be signed over, besides those that this process sealed. Default: only those that
+   * the same key signed.
+   */
+  readonly keyring?: Keyring | undefined;
 }
 
 export interface StoreOptions {
@@ -267,8 +272,9 @@ function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<
   };
   const appending: AppenderContext = {
     async beginSigning(): Promise<SignHashed> {
-      const { signer, pqSigner } = await store.sealer();
+      // Before the key is looked at, so that a key that ends now signs nothing later than its end.
       const signedAt = new Date();
+      const { signer, pqSigner } = await store.sealer();
       return (hashed) => signHashed(hashed, signer, { signedAt, pqSigner });
     },
     async admit(tip, locked) {
@@ -282,7 +288,7 @@ function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<
       checkpointer.started(Math.max(0, ...known.map(({ size }) => size)));
       return end;
     },
-    committed: (tip) => checkpointer.committed(tip),
+    committed: (tip, before) => checkpointer.committed(tip, before),
   };
   const appender = new Appender(driver, name, appending);
 
@@ -302,7 +308,9 @@ function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<
       if (rows.length === 0) return;
       const { origin } = await appending.admit(await driver.tip(name), false);
       let end: Tip | undefined;
+      let before: Tip | undefined;
       await driver.appendLocked(name, async (tip) => {
+        before = tip;
         if (rows[0]!.sequence !== tip.length) {
           throw new BullaError(
             'STORE_ADOPT',
@@ -318,7 +326,7 @@ function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<
         end = { length: last.sequence + 1, hash: last.hash, tree: grown.tree, origin };
         return { rows: added, origin, ...grown };
       });
-      if (options.sealer !== undefined) checkpointer.committed(end!);
+      if (options.sealer !== undefined) checkpointer.committed(end!, before!);
     },
     async head() {
       const { length, hash } = await driver.tip(name);

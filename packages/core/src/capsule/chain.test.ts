@@ -57,8 +57,48 @@ describe('a whole chain', () => {
       profiles: { 'cps-python/12': 6 },
       keys: { [keyId(keys[0]!)]: 6 },
       warnings: {},
+      notices: [
+        { code: 'unauthenticated_field', path: '/signed_at', count: 6, first: 0 },
+        { code: 'unauthenticated_field', path: '/signed_by', count: 6, first: 0 },
+      ],
+      moreNotices: 0,
+      missingKeys: {},
     });
     expect(run(chain, { mode: 'structural' })).toMatchObject({ ok: true, count: 6, profiles: {}, keys: {} });
+  });
+
+  test('names what no seal covers, with its path and its first place', () => {
+    const injected = chain.with(2, chain[2]!.replace(/}$/, ',"note":"evil","a/b":1}'));
+    const { outcome, notices } = run(
+      injected.with(4, chain[4]!.replace(/"signed_by":"[^"]*"/, '"signed_by":"ceo"')),
+    );
+    expect(outcome).toBe('ok');
+    expect(notices.map(({ code, path, count, first }) => `${code} ${path} ${count} ${first}`)).toEqual([
+      'unauthenticated_field /signed_at 6 0',
+      'unauthenticated_field /signed_by 6 0',
+      'unauthenticated_field /note 1 2',
+      'unauthenticated_field /a~1b 1 2',
+      'signed_by_mismatch /signed_by 1 4',
+    ]);
+  });
+
+  test('keeps only so many names that whoever wrote the records chose, and counts all', () => {
+    const many = Array.from({ length: 300 }, (_, i) => `"x${i}":0`).join(',');
+    const { notices, moreNotices } = run([chain[0]!.replace(/}$/, `,${many}}`)]);
+    expect([notices.length, moreNotices]).toEqual([200, 102]);
+  });
+
+  test('is undecided, not bad, where nothing but keys is missing, and names them', () => {
+    const other = [publicKey('Ed25519', localSigner('Ed25519', new Uint8Array(32).fill(9)).publicKey)];
+    const renamed = chain.with(1, chain[1]!.replace(/"signed_by":"[^"]*"/, '"signed_by":"__proto__"'));
+    const label = JSON.parse(chain[0]!).signed_by as string;
+    const report = run(renamed, { keys: other });
+    expect([report.ok, report.outcome, report.failureCount]).toEqual([false, 'undecided', 6]);
+    expect(Object.entries(report.missingKeys)).toEqual([
+      [label, 5],
+      ['__proto__', 1],
+    ]);
+    expect(run(renamed.toSpliced(3, 1), { keys: other }).outcome).toBe('failed');
   });
 
   test('of no records is empty, which is not ok', () => {

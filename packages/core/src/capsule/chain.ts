@@ -1,6 +1,7 @@
-import { BullaError } from '../error.ts';
+import { BullaError, pointer } from '../error.ts';
 import { JsonObject } from '../json/index.ts';
 import { isInteger, toNumber } from './access.ts';
+import { type ChainNotice, createNotices } from './notices.ts';
 import {
   type CanonicalRecord,
   readObject,
@@ -40,7 +41,7 @@ interface Place {
 
 /** Everything that a chain check remembers, as plain data: save it, and go on later from there. */
 export interface ChainState {
-  readonly v: 1;
+  readonly v: 2;
   readonly mode: 'structural' | 'cryptographic';
   /** How many records came. */
   readonly count: number;
@@ -56,12 +57,21 @@ export interface ChainState {
   /** How many records each key signed, by its full id. */
   readonly keys: Readonly<Record<string, number>>;
   readonly warnings: Readonly<Record<string, number>>;
+  /** What good records hold that the seal does not cover or that was noticed, by code and path. */
+  readonly notices: readonly ChainNotice[];
+  /** How many things were noticed beyond those that `notices` lists. */
+  readonly moreNotices: number;
+  /** How many records name a signer that none of the given keys is, by that name. */
+  readonly missingKeys: Readonly<Record<string, number>>;
 }
 
 export interface ChainReport extends Omit<ChainState, 'v' | 'stray'> {
   readonly ok: boolean;
-  /** `empty` when no record came: nothing was checked, so nothing is good. */
-  readonly outcome: 'ok' | 'failed' | 'empty';
+  /**
+   * `empty` when no record came: nothing was checked, so nothing is good. `undecided` when nothing is wrong but that
+   * keys are missing: `missingKeys` names them.
+   */
+  readonly outcome: 'ok' | 'failed' | 'empty' | 'undecided';
 }
 
 interface CommonOptions {
@@ -112,8 +122,8 @@ export interface ChainVerifier {
 export function createChainVerifier(options: ChainOptions): ChainVerifier {
   const { from } = options;
   const mode = options.mode ?? 'cryptographic';
-  if (from !== undefined && (from.v !== 1 || from.mode !== mode)) {
-    throw new BullaError('CAPSULE_CHAIN_STATE', `The saved state is not one of a ${mode} check, version 1.`);
+  if (from !== undefined && (from.v !== 2 || from.mode !== mode)) {
+    throw new BullaError('CAPSULE_CHAIN_STATE', `The saved state is not one of a ${mode} check, version 2.`);
   }
   const maxFailures = options.maxFailures ?? 1000;
   let { count, verified, head, stray, failureCount } = from ?? START;
@@ -121,6 +131,11 @@ export function createChainVerifier(options: ChainOptions): ChainVerifier {
   const profiles = { ...from?.profiles };
   const keys = { ...from?.keys };
   const warnings = { ...from?.warnings };
+  // Who writes the records chooses these names: `__proto__` is one like any other, and there may be any number.
+  const missingKeys: Record<string, number> = Object.assign(Object.create(null), from?.missingKeys);
+  const nameMissing = (name: string) =>
+    tally(missingKeys, name in missingKeys || Object.keys(missingKeys).length < MAX_NAMES ? name : OTHERS);
+  const notices = createNotices(from);
 
   const fail = (failure: ChainFailure) => {
     failureCount++;
@@ -143,6 +158,7 @@ export function createChainVerifier(options: ChainOptions): ChainVerifier {
       fail({ index, sequence, id, ...problem });
     if (verdict !== undefined && !verdict.ok) {
       fail({ index, sequence, id, code: verdict.code, error: sentence(verdict, sequence) });
+      if (verdict.code === 'unknown_key') nameMissing(verdict.signedBy ?? '');
     }
     if (link.hash !== '' && sequence !== null) {
       if (problem === undefined) [head, stray] = [{ sequence, hash: link.hash }, null];
@@ -152,13 +168,19 @@ export function createChainVerifier(options: ChainOptions): ChainVerifier {
     if (verdict?.ok) {
       tally(profiles, `${verdict.profile}/${verdict.form}`);
       if (verdict.key !== null) tally(keys, verdict.key);
-      for (const { code } of verdict.warnings) tally(warnings, code);
+      for (const { code, path } of verdict.warnings) {
+        tally(warnings, code);
+        if (code !== 'unauthenticated_field') notices.add(code, path, index);
+      }
+      for (const field of verdict.unauthenticated)
+        notices.add('unauthenticated_field', pointer([field]), index);
     }
   };
 
   const state = (): ChainState => ({
-    ...{ v: 1, mode, count, verified, head, stray, failureCount, failures: [...failures] },
+    ...{ v: 2, mode, count, verified, head, stray, failureCount, failures: [...failures] },
     ...{ profiles: { ...profiles }, keys: { ...keys }, warnings: { ...warnings } },
+    ...{ ...notices.list(), missingKeys: { ...missingKeys } },
   });
 
   return {
@@ -190,12 +212,17 @@ export function createChainVerifier(options: ChainOptions): ChainVerifier {
       }
       const { v: _, stray: __, ...known } = state();
       const total = failureCount + end.length;
-      const outcome = count === 0 ? 'empty' : total === 0 ? 'ok' : 'failed';
+      const missing = Object.values(missingKeys).reduce((sum, n) => sum + n, 0);
+      const outcome = count === 0 ? 'empty' : total === 0 ? 'ok' : total === missing ? 'undecided' : 'failed';
       const all = [...known.failures, ...end];
       return { ok: outcome === 'ok', outcome, ...known, failureCount: total, failures: all };
     },
   };
 }
+
+const MAX_NAMES = 100;
+/** Stands for the names beyond those that are kept. */
+const OTHERS = '…';
 
 const START = {
   count: 0,
@@ -246,6 +273,7 @@ const CONTENT_CODES = new Set([
 
 function sentence({ code, message }: Verdict, sequence: number | null): string {
   const at = `at sequence ${sequence ?? 'none'}`;
+  if (code === 'key_not_valid') return `${message.slice(0, -1)}, ${at}`;
   if (code === 'hash_mismatch') return `Content hash mismatch ${at}`;
   return CONTENT_CODES.has(code) || code.startsWith('JSON_')
     ? message

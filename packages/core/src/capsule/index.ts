@@ -51,6 +51,7 @@ export {
   type Trigger,
   type TriggerType,
 } from './model.ts';
+export type { ChainNotice } from './notices.ts';
 export {
   CapsuleLintError,
   exportSealed,
@@ -63,6 +64,7 @@ export {
   sealSync,
   signHashed,
 } from './seal.ts';
+export type { Warning } from './signatures.ts';
 export { isIsoTimestamp, isoTimestamp } from './time.ts';
 export {
   type CapsuleUri,
@@ -73,11 +75,11 @@ export {
   type UriParts,
 } from './uri.ts';
 export { type ValidateOptions, type Validation, type ValidationCategory, validate } from './validate.ts';
+export type { KeyFacts } from './validity.ts';
 export {
   type CanonicalRecord,
   type Verdict,
   type VerifyOptions,
   verifyCanonical,
   verifyCapsule,
-  type Warning,
 } from './verify.ts';

@@ -67,6 +67,7 @@ describe('seal', () => {
       message: '',
       profile: 'cps-python',
       form: specVersion ? '13' : '12',
+      signedBy: sealed.signed_by,
       key: keyId(key),
       pqKey: null,
       unauthenticated: ['signed_at', 'signed_by'],

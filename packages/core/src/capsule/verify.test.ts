@@ -7,6 +7,7 @@ import { JsonObject, parse } from '../json/index.ts';
 import {
   type CanonicalRecord,
   createCapsule,
+  type KeyFacts,
   sealSync,
   type VerifyOptions,
   verifyCanonical,
@@ -350,5 +351,68 @@ describe('records that no schema fits', () => {
     expect(check('{"a":1,"a":2}')).toBe('JSON_DUPLICATE_KEY  ');
     expect(check('[]')).toBe('not_an_object  ');
     expect(check('{"a":NaN}')).toBe('JSON_SYNTAX  ');
+  });
+});
+
+describe('what a keyring says of the key', () => {
+  const facts = (more: Partial<KeyFacts>) => ({
+    facts: [{ key: keyId(key), pqKey: null, notBefore: null, notAfter: null, ...more }],
+  });
+  const moved = (at: string) =>
+    replaced(twelve, '"signed_at":"2026-01-15T12:00:01+00:00"', `"signed_at":${at}`);
+
+  test('a record is good only of the time in which its key was valid', () => {
+    const until = (notAfter: string) => told(twelve, facts({ notAfter }));
+    expect(until('2020-01-01T00:00:00+00:00')).toBe('key_not_valid');
+    expect(until('2026-01-15T12:00:00+00:00')).toBe('key_not_valid');
+    expect(until('2026-01-15T12:00:01+00:00')).toBe('ok');
+    const from = (notBefore: string) => told(twelve, facts({ notBefore }));
+    expect(from('2026-01-15T12:00:01+00:00')).toBe('ok');
+    expect(from('2026-01-15T12:00:02+00:00')).toBe('key_not_valid');
+    expect(
+      told(twelve, {
+        facts: [{ ...facts({ notAfter: '2020-01-01T00:00:00+00:00' }).facts[0]!, key: keyId(otherKey) }],
+      }),
+    ).toBe('ok');
+  });
+
+  test('a changed signed_at does not help, and one that cannot be read is no time', () => {
+    const until2020 = facts({ notAfter: '2020-01-01T00:00:00+00:00' });
+    const from2020 = facts({ notBefore: '2020-01-01T00:00:00+00:00' });
+    expect(told(moved('"2019-01-01T00:00:00+00:00"'), until2020)).toBe('key_not_valid');
+    expect(told(moved('null'), until2020)).toBe('key_not_valid');
+    expect(told(moved('null'), from2020)).toBe('ok');
+    for (const odd of ['"then"', '"2026-01-15T12:00:01"', '7', '""'])
+      expect(told(moved(odd), from2020)).toBe('key_not_valid');
+    expect(verifyCapsule(twelve, { keys, ...until2020 }).message).toBe(
+      'The key was valid until 2020-01-01T00:00:00+00:00, and the record is of 2026-01-15T12:00:01+00:00.',
+    );
+  });
+
+  test('a post-quantum signature that was taken away is bad where the key always has one', () => {
+    const sealed = sealedText(false, true);
+    const { signature_pq } = JSON.parse(sealed) as { signature_pq: string };
+    const stripped = replaced(sealed, signature_pq, '');
+    const own = facts({ pqKey: keyId(pqKey) });
+    expect(told(stripped, { ...own, pqKeys: [pqKey] })).toBe('pq_missing');
+    expect(told(stripped, own)).toBe('pq_missing');
+    expect(told(sealed, { ...own, pqKeys: [pqKey] })).toBe('ok');
+    // Of another key it is as good as none.
+    const foreign = facts({
+      pqKey: keyId(publicKey('ML-DSA-65', localSigner('ML-DSA-65', new Uint8Array(32).fill(4)).publicKey)),
+    });
+    expect(told(sealed, { ...foreign, pqKeys: [pqKey], requirePq: true })).toBe('pq_unknown_key');
+    expect(told(stripped, { ...own, hashOnly: true })).toBe('pq_missing');
+  });
+
+  test('where a checkpoint stands for the signatures, the signer is still judged', () => {
+    const broken = replaced(twelve, /"signature":"[^"]*"/, `"signature":"${'0'.repeat(128)}"`);
+    expect(verifyCapsule(broken, { keys, hashOnly: true })).toMatchObject({ ok: true, key: keyId(key) });
+    expect(told(broken, { keys: [otherKey], hashOnly: true })).toBe('unknown_key');
+    expect(told(broken, { hashOnly: true, ...facts({ notAfter: '2020-01-01T00:00:00+00:00' }) })).toBe(
+      'key_not_valid',
+    );
+    const unnamed = replaced(broken, /"signed_by":"[^"]*"/, '"signed_by":""');
+    expect(told(unnamed, { hashOnly: true })).toBe('invalid_signature');
   });
 });

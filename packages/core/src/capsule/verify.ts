@@ -1,36 +1,33 @@
 import { canonicalize, digestText, type ProfileId } from '../canon/index.ts';
-import { fromHex, type PublicKey, toUtf8, verify } from '../crypto/index.ts';
-import { BullaError, pointer } from '../error.ts';
+import { fromHex, type PublicKey } from '../crypto/index.ts';
+import { BullaError } from '../error.ts';
 import { JsonObject, type JsonValue, parse } from '../json/index.ts';
-import { candidates, type KeySource, namesOf } from './keys.ts';
+import { type KeySource, namesOf } from './keys.ts';
 import type { Form } from './model.ts';
+import { findPqSigner, findSigner, type ReadSeal, type Warning, warning } from './signatures.ts';
 import { isCaseTwin, matchHash, oddNumbers, takeApart } from './stored.ts';
+import { type KeyFacts, outsideValidity, type RecordTimes, triggerTime } from './validity.ts';
 
 export interface VerifyOptions {
   /** The Ed25519 keys to trust. */
   readonly keys: KeySource;
   /** The ML-DSA-65 keys to trust. Default none: a post-quantum signature is then not checked, and a warning says so. */
   readonly pqKeys?: readonly PublicKey[];
+  /**
+   * What else is known of the keys. A record outside the time in which its key was valid is refused, and so is one
+   * without the post-quantum signature that its key always comes with.
+   */
+  readonly facts?: readonly KeyFacts[];
   /** Refuse a record whose post-quantum signature is missing or cannot be checked. Default false. */
   readonly requirePq?: boolean;
   /** Read the bare NaN and Infinity tokens that Python writes. Default false. */
   readonly allowNonFinite?: boolean;
   /**
-   * Leave the signatures out, because a signed checkpoint that was verified covers the record and its seal; what
-   * comes of it says nothing about who signed. Default false.
+   * Leave the signatures out, because a signed checkpoint that was verified covers the record and its seal: whoever
+   * signed the checkpoint had verified them. Who signed is then what `signed_by` says, and must be one of the keys;
+   * where that does not name exactly one, the signature is checked. Default false.
    */
   readonly hashOnly?: boolean;
-}
-
-export interface Warning {
-  /**
-   * `unauthenticated_field`, `hashed_as_null`, `typescript_profile`, `signed_by_mismatch`, `pq_missing`,
-   * `pq_unchecked`, `non_finite`, `inexact_number`, `not_canonical`.
-   */
-  readonly code: string;
-  /** JSON Pointer of the place. */
-  readonly path: string;
-  readonly message: string;
 }
 
 export interface Verdict {
@@ -38,14 +35,17 @@ export interface Verdict {
   /**
    * The reference's `missing_hash`, `missing_signature`, `malformed_hex`, `hash_mismatch`, `invalid_signature`,
    * `unsupported_algorithm`, `pq_verification_failed`, `ok`; ours `not_an_object`, `case_twin`, `unknown_key`,
-   * `pq_missing`, `pq_unknown_key`; and the parser's `JSON_…` for what is not strict JSON.
+   * `key_not_valid`, `pq_missing`, `pq_unknown_key`; and the parser's `JSON_…` for what is not strict JSON.
+   * `unknown_key` alone says that nothing was found wrong, but that the key is not at hand.
    */
   readonly code: string;
   readonly message: string;
   /** The profile under which the content has its hash; `verbatim` for a stored canonical text. */
   readonly profile: ProfileId | 'verbatim' | null;
   readonly form: Form | null;
-  /** The full id (SHA3-256 of the public key) of the key that verified; null where signatures were left out. */
+  /** What the record says who signed it; nothing proves it. Null where it says nothing, or was not read so far. */
+  readonly signedBy: string | null;
+  /** The full id (SHA3-256 of the public key) of the key that verified, or that a checkpoint vouches for. */
   readonly key: string | null;
   readonly pqKey: string | null;
   /** Top-level fields that stand in the record but are proved by nothing; `signed_at` is always one of them. */
@@ -71,7 +71,7 @@ export function verifyCapsule(sealed: JsonValue | Uint8Array, options: VerifyOpt
     );
   }
   const seal = readSeal((key) => record.get(key));
-  if ('code' in seal) return seal;
+  if ('ok' in seal) return seal;
 
   const found = matchHash(content, seal.hash, options.allowNonFinite === true);
   if (found.match === null) {
@@ -90,7 +90,8 @@ export function verifyCapsule(sealed: JsonValue | Uint8Array, options: VerifyOpt
       warning('typescript_profile', [], 'Only the TypeScript reference gives this content this hash.'),
     );
   }
-  return checkSignatures(seal, { profile, form, outside, warnings }, options);
+  const times = { signedAt: seal.signedAt, timestamp: triggerTime(content) };
+  return checkSignatures(seal, { profile, form, outside, warnings, times }, options);
 }
 
 const ODD = {
@@ -117,7 +118,7 @@ export function verifyCanonical(record: CanonicalRecord, options: VerifyOptions)
   const content = readObject(record.canonical, options);
   if (!(content instanceof JsonObject)) return content;
   const seal = readSeal((key) => record[key as keyof CanonicalRecord]);
-  if ('code' in seal) return seal;
+  if ('ok' in seal) return seal;
   if (digestText(record.canonical, 'cps') !== seal.hash) {
     return refusal('hash_mismatch', 'The stored canonical text does not have the stored hash.');
   }
@@ -139,7 +140,8 @@ export function verifyCanonical(record: CanonicalRecord, options: VerifyOptions)
   if (!same)
     warnings.push(warning('not_canonical', [], 'The hashed text is not the canonical form of its content.'));
   const form = content.has('spec_version') ? '13' : '12';
-  return checkSignatures(seal, { profile: 'verbatim', form, outside: [], warnings }, options);
+  const times = { signedAt: seal.signedAt, timestamp: triggerTime(content) };
+  return checkSignatures(seal, { profile: 'verbatim', form, outside: [], warnings, times }, options);
 }
 
 /** The object that a text or a parsed value is, or the verdict on one that is none. */
@@ -158,15 +160,6 @@ export function readObject(
   }
 }
 
-interface ReadSeal {
-  readonly hash: string;
-  readonly signature: Uint8Array;
-  /** Null where there is none. */
-  readonly signaturePq: Uint8Array | null;
-  readonly signedBy: string;
-  readonly hasSignedAt: boolean;
-}
-
 const HASH = /^[0-9a-f]{64}$/;
 const SIGNATURE = /^[0-9a-f]{128}$/;
 const SIGNATURE_PQ = /^[0-9a-f]{6618}$/;
@@ -176,6 +169,7 @@ function readSeal(get: (key: string) => unknown): ReadSeal | Verdict {
   const signature = get('signature') ?? '';
   const pq = get('signature_pq') ?? '';
   const signedBy = get('signed_by');
+  const signedAt = get('signed_at') ?? null;
   if (hash === '') return refusal('missing_hash', 'The record has no hash.');
   if (signature === '') return refusal('missing_signature', 'The record has no signature.');
   // One spelling only: with two, a record could be altered without breaking its seal.
@@ -190,7 +184,8 @@ function readSeal(get: (key: string) => unknown): ReadSeal | Verdict {
     signature: fromHex(signature),
     signaturePq: pq === '' ? null : fromHex(pq),
     signedBy: typeof signedBy === 'string' ? signedBy : '',
-    hasSignedAt: (get('signed_at') ?? null) !== null,
+    // What is no text is no time; it must not pass for a record that has none.
+    signedAt: signedAt === null || typeof signedAt === 'string' ? signedAt : '',
   };
 }
 
@@ -199,88 +194,47 @@ interface Hashed {
   readonly form: Form;
   readonly outside: readonly string[];
   readonly warnings: Warning[];
+  readonly times: RecordTimes;
 }
 
 function checkSignatures(seal: ReadSeal, hashed: Hashed, options: VerifyOptions): Verdict {
-  const { profile, form, outside, warnings } = hashed;
-  const failed = (code: string, message: string) => ({ ...refusal(code, message), profile, form, warnings });
-  const nobody = { key: null, pqKey: null };
-  if (options.hashOnly === true)
-    return {
-      ok: true,
-      code: 'ok',
-      message: '',
-      profile,
-      form,
-      ...nobody,
-      unauthenticated: outside,
-      warnings,
-    };
-  const message = toUtf8(seal.hash);
-
-  const { named, others, foreign } = candidates(options.keys, seal.signedBy, 'Ed25519');
-  if (foreign)
-    return failed('unsupported_algorithm', 'A capsule is signed with Ed25519, and no such key is given.');
-  if (named.length + others.length === 0) return failed('unknown_key', 'No key is given to verify with.');
-  const key = [...named, ...others].find((candidate) => verify(candidate, message, seal.signature));
-  if (key === undefined) {
-    return named.length === 0 && seal.signedBy !== ''
-      ? failed(
-          'unknown_key',
-          `None of the given keys is ${JSON.stringify(seal.signedBy)}, and none verifies.`,
-        )
-      : failed('invalid_signature', 'The signature is not one of the hash by this key.');
+  const { profile, form, outside, warnings, times } = hashed;
+  const signedBy = seal.signedBy === '' ? null : seal.signedBy;
+  const failed = (code: string, message: string) => ({
+    ...{ ...refusal(code, message), profile, form, signedBy, warnings },
+  });
+  const found = findSigner(seal, options);
+  if ('code' in found) return failed(found.code, found.message);
+  const { key, named, checked } = found;
+  const { id } = namesOf(key);
+  const facts = (options.facts ?? []).filter((fact) => fact.key === id);
+  for (const fact of facts) {
+    const why = outsideValidity(fact, times);
+    if (why !== undefined) return failed('key_not_valid', why);
   }
-  if (seal.signedBy !== '' && !named.includes(key)) {
+  if (signedBy !== null && !named) {
     warnings.push(
       warning('signed_by_mismatch', ['signed_by'], 'The field names another key than the one that signed.'),
     );
   }
-
-  const pqKeys = options.pqKeys ?? [];
-  let pqKey: PublicKey | undefined;
-  if (seal.signaturePq === null) {
-    if (options.requirePq === true) return failed('pq_missing', 'The record has no post-quantum signature.');
-    // An empty field is what a stripped one looks like.
-    if (pqKeys.length > 0)
-      warnings.push(warning('pq_missing', ['signature_pq'], 'There is no post-quantum signature.'));
-  } else {
-    const fitting = pqKeys.filter((candidate) => candidate.algorithm === 'ML-DSA-65');
-    pqKey = fitting.find((candidate) => verify(candidate, message, seal.signaturePq!));
-    if (pqKey === undefined && fitting.length > 0)
-      return failed(
-        'pq_verification_failed',
-        'The post-quantum signature is not one of the hash by a given key.',
-      );
-    if (pqKey === undefined && options.requirePq === true)
-      return failed('pq_unknown_key', 'No ML-DSA-65 key is given to verify with.');
-    if (pqKey === undefined)
-      warnings.push(
-        warning('pq_unchecked', ['signature_pq'], 'No ML-DSA-65 key is given, so this was not checked.'),
-      );
-  }
+  const pq = findPqSigner(
+    seal,
+    facts.flatMap((fact) => fact.pqKey ?? []),
+    { ...options, hashOnly: !checked },
+  );
+  if ('code' in pq) return failed(pq.code, pq.message);
+  warnings.push(...pq.warnings);
 
   const unauthenticated = [...outside];
-  if (seal.hasSignedAt) unauthenticated.push('signed_at');
-  if (seal.signedBy !== '') unauthenticated.push('signed_by');
+  if (seal.signedAt !== null) unauthenticated.push('signed_at');
+  if (signedBy !== null) unauthenticated.push('signed_by');
   return {
-    ok: true,
-    code: 'ok',
-    message: '',
-    profile,
-    form,
-    key: namesOf(key).id,
-    pqKey: pqKey === undefined ? null : namesOf(pqKey).id,
-    unauthenticated,
-    warnings,
+    ...{ ok: true, code: 'ok', message: '', profile, form, signedBy, key: id },
+    ...{ pqKey: pq.key === null ? null : namesOf(pq.key).id, unauthenticated, warnings },
   };
 }
 
 function refusal(code: string, message: string): Verdict {
-  const nothing = { profile: null, form: null, key: null, pqKey: null };
+  const nothing = { profile: null, form: null, signedBy: null, key: null, pqKey: null };
   return { ok: false, code, message, ...nothing, unauthenticated: [], warnings: [] };
-}
-
-function warning(code: string, path: readonly string[], message: string): Warning {
-  return { code, path: pointer(path), message };
 }

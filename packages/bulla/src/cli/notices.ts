@@ -1,0 +1,34 @@
+import type { ChainNotice, ChainReport } from '@bulla/core/capsule';
+import { pointer } from '@bulla/core/error';
+
+const UNSEALED = 'unauthenticated_field';
+
+/** What the seals of records do not cover, and what else was noticed in them: names and texts for a report. */
+export function noticeLines({
+  notices,
+  moreNotices,
+  count,
+}: Pick<ChainReport, 'notices' | 'moreNotices' | 'count'>): [string, string][] {
+  const where = ({ count: n, first }: ChainNotice) =>
+    n === count && count > 1 ? 'every record' : n === 1 ? `record ${first}` : `${n} records from ${first} on`;
+  const unsealed = notices.filter(({ code }) => code === UNSEALED);
+  const others = notices.filter(({ code }) => code !== UNSEALED);
+  return [
+    ['not sealed', unsealed.map((notice) => `${notice.path} (${where(notice)})`).join(', ')],
+    ['noticed', others.map((notice) => `${notice.code} ${notice.path} (${where(notice)})`).join(', ')],
+    ['', moreNotices === 0 ? '' : `${moreNotices} more fields or places were noticed, and are not listed`],
+  ];
+}
+
+/** The same of one record, by its top-level fields. */
+export function unsealedPaths(fields: readonly string[]): string[] {
+  return fields.map((field) => pointer([field]));
+}
+
+/** Which keys are missing, in one sentence. */
+export function missingText(missing: Readonly<Record<string, number>>): string {
+  const names = Object.entries(missing).map(
+    ([name, n]) => `${name === '' ? 'an unnamed key' : name} (${n === 1 ? '1 record' : `${n} records`})`,
+  );
+  return `Keys are missing that signed records: ${names.join(', ')}. Name them with --public-key or --keyring; "bulla keys export-public --all" writes those of a keyring.`;
+}
