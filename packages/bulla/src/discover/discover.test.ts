@@ -1,4 +1,5 @@
-import { chmodSync, mkdirSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { testHome } from '../../test/clients.ts';
@@ -347,6 +348,23 @@ describe('what cannot be read', () => {
       ['~/.config/goose/config.yaml', 'DISCOVER_SYNTAX', 13],
     ]);
   });
+
+  test.skipIf(process.platform === 'win32')(
+    'is also a pipe, a device, and what has no end: nobody waits',
+    () => {
+      const home = testHome({ '~/.cursor/mcp.json': { mcpServers: { a: STDIO } } });
+      expect(spawnSync('mkfifo', [join(home.project, '.mcp.json')]).status).toBe(0);
+      symlinkSync('/dev/zero', join(home.home, '.claude.json'));
+      const { servers, problems } = home.find();
+      expect(servers.map(lineOf)).toEqual(['cursor user a: npx -y server $A $B']);
+      expect(problems.map(({ file, error: { code, message } }) => [code, message.replace(file, '')])).toEqual(
+        [
+          ['INPUT_UNREADABLE', ' is not a regular file.'],
+          ['INPUT_UNREADABLE', ' is not a regular file.'],
+        ],
+      );
+    },
+  );
 
   test.skipIf(process.getuid?.() === 0)('is also a file without the right to read it', () => {
     const home = testHome({ '.mcp.json': {} });

@@ -1,10 +1,12 @@
-import { closeSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, fstatSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
+import { openFound, readUpTo } from '../os/index.ts';
 import type { Keyring } from './epoch.ts';
 import { parseKeyring } from './keyring-file.ts';
 
 export const KEYRING_FILE = 'keyring.json';
+const MAX_KEYRING_BYTES = 64 * 1024 * 1024;
 
 /** Tells whether the file was replaced since: every change makes a new file, which is longer or was made later. */
 export type FileIdentity = string;
@@ -21,9 +23,11 @@ export function loadKeyring(dir: string): Keyring {
 export function readKeyring(dir: string): { keyring: Keyring; identity: FileIdentity } {
   const path = join(dir, KEYRING_FILE);
   const [bytes, identity] = reading(path, () => {
-    const file = openSync(path, 'r');
+    const file = openFound(path);
     try {
-      return [readFileSync(file), identityOf(fstatSync(file, { bigint: true }))] as const;
+      const bytes = readUpTo(file, MAX_KEYRING_BYTES);
+      if (bytes === null) throw Object.assign(new Error(`${path} is too large`), { code: 'EFBIG' });
+      return [bytes, identityOf(fstatSync(file, { bigint: true }))] as const;
     } finally {
       closeSync(file);
     }

@@ -1,35 +1,41 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, closeSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, openSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import { type Disk, realDisk } from '../keys/index.ts';
-import { readStandardInput } from '../os/index.ts';
+import { readFound, readStandardInput, readUpTo } from '../os/index.ts';
 
 /** The largest lockfile that is read, and so written. */
 export const MAX_LOCK_BYTES: number = 64 * 1024 * 1024;
-const PART = 64 * 1024;
 
 /**
- * Reads a file, or standard input for `-`. Throws `INPUT_UNREADABLE`, and `INPUT_TOO_LARGE` beyond the limit of 64 MiB,
- * of which no more is read than that.
+ * Reads a file that somebody named, or standard input for `-`. A pipe such as `<(command)` is read too. Throws
+ * `INPUT_UNREADABLE`, and `INPUT_TOO_LARGE` beyond the limit of 64 MiB, of which no more is read than that.
  */
 export function readWhole(path: string, maxBytes = MAX_LOCK_BYTES): Uint8Array {
   const bytes =
-    path === '-' ? readAs('Standard input', () => readStandardInput(maxBytes)) : readLimited(path, maxBytes);
+    path === '-'
+      ? readAs('Standard input', () => readStandardInput(maxBytes))
+      : readAs(path, () => readNamed(path, maxBytes));
   if (bytes === null) throw new BullaError('INPUT_UNREADABLE', `${path} cannot be read (ENOENT).`);
   return bytes;
 }
 
-/** Reads a file as {@link readWhole} does; null where there is none. */
+/**
+ * Reads a file that nobody named, but that was looked for; null where there is none. What is no regular file is
+ * refused with `INPUT_UNREADABLE` and never waited for; else as {@link readWhole}.
+ */
 export function readLimited(path: string, maxBytes = MAX_LOCK_BYTES): Uint8Array | null {
-  return readAs(path, () => {
-    const file = openSync(path, 'r');
-    try {
-      return readUpTo(file, maxBytes);
-    } finally {
-      closeSync(file);
-    }
-  });
+  return readAs(path, () => readFound(path, maxBytes));
+}
+
+function readNamed(path: string, maxBytes: number): Uint8Array | null {
+  const file = openSync(path, 'r');
+  try {
+    return readUpTo(file, maxBytes);
+  } finally {
+    closeSync(file);
+  }
 }
 
 function readAs(name: string, read: () => Uint8Array | null): Uint8Array | null {
@@ -43,20 +49,9 @@ function readAs(name: string, read: () => Uint8Array | null): Uint8Array | null 
     if (code === 'ENOENT') return null;
     if (code === 'EALREADY')
       throw new BullaError('INPUT_UNREADABLE', 'Standard input can stand for one file only.', { cause });
+    if (code === 'ENOTFILE')
+      throw new BullaError('INPUT_UNREADABLE', `${name} is not a regular file.`, { cause });
     throw new BullaError('INPUT_UNREADABLE', `${name} cannot be read (${code}).`, { cause });
-  }
-}
-
-/** Null for what is too large. What a file says of its size may change, and a device says nothing: what comes counts. */
-function readUpTo(file: number, maxBytes: number): Uint8Array | null {
-  const parts: Buffer[] = [];
-  for (let size = 0; ; ) {
-    const part = Buffer.allocUnsafe(PART);
-    const count = readSync(file, part);
-    if (count === 0) return new Uint8Array(Buffer.concat(parts, size));
-    size += count;
-    if (size > maxBytes) return null;
-    parts.push(part.subarray(0, count));
   }
 }
 

@@ -1,7 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import { entriesPath, HASH_BYTES, TILE_WIDTH, tilePath } from '@bulla/core/log';
+import { createFetcher, readBody } from '../net/index.ts';
+import { readFound } from '../os/index.ts';
 import type { TileSource } from './tiles.ts';
 
 /** A log as it was published: the tree, the leaves themselves, and the newest checkpoint. */
@@ -49,10 +50,14 @@ export function openPublished(place: string): PublishedLog {
   };
 }
 
+const limitOf = (path: string) => (path === 'checkpoint' ? MAX_CHECKPOINT_BYTES : MAX_BUNDLE_BYTES);
+
 function fromFolder(folder: string): Fetch {
   return async (path) => {
     try {
-      return new Uint8Array(await readFile(join(folder, path)));
+      const bytes = readFound(join(folder, path), limitOf(path));
+      if (bytes === null) throw new Error(`more than ${limitOf(path)} bytes`);
+      return bytes;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
       throw unreadable(folder, path, error);
@@ -60,30 +65,21 @@ function fromFolder(folder: string): Fetch {
   };
 }
 
+/** Whoever publishes a log may redirect to public addresses, and to the place itself. */
 function fromWeb(prefix: string): Fetch {
-  const base = prefix.endsWith('/') ? prefix : `${prefix}/`;
+  const base = new URL(prefix.endsWith('/') ? prefix : `${prefix}/`);
+  const fetcher = createFetcher({ privateOrigins: new Set([base.origin]), totalMs: 30_000 });
   return async (path) => {
-    const limit = path === 'checkpoint' ? MAX_CHECKPOINT_BYTES : MAX_BUNDLE_BYTES;
     try {
-      const response = await fetch(new URL(path, base), { signal: AbortSignal.timeout(30_000) });
-      if (response.status === 404) return null;
-      if (!response.ok) throw new Error(`status ${response.status}`);
-      return await limited(response, limit);
+      const reply = await fetcher.get(new URL(path, base), { maxBytes: limitOf(path) });
+      const bytes = await readBody(reply);
+      if (reply.status === 404) return null;
+      if (reply.status !== 200) throw new Error(`status ${reply.status}`);
+      return new Uint8Array(bytes);
     } catch (error) {
       throw unreadable(prefix, path, error);
     }
   };
-}
-
-async function limited(response: Response, limit: number): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
-  let total = 0;
-  for await (const part of response.body ?? []) {
-    total += part.length;
-    if (total > limit) throw new Error(`more than ${limit} bytes`);
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
 }
 
 function unreadable(place: string, path: string, cause: unknown): BullaError {

@@ -1,2 +1,3 @@
 /** What every other folder may use of the operating system. */
+export { openFound, readFound, readUpTo } from './file.ts';
 export { readStandardInput, takeStandardInput } from './stdin.ts';

@@ -1,0 +1,39 @@
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+
+// Files that were found under a name, rather than named by whoever runs the program. Others may have put anything there:
+// a pipe on which nobody writes, a device, a folder, a file without an end.
+
+const PART = 64 * 1024;
+
+/** Opens a found file to read. Never waits. Throws Node's errors, and one with the code `ENOTFILE`. */
+export function openFound(path: string): number {
+  // Windows has neither flag.
+  const { O_RDONLY, O_NONBLOCK = 0, O_NOCTTY = 0 } = constants;
+  const file = openSync(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (fstatSync(file).isFile()) return file;
+  closeSync(file);
+  throw Object.assign(new Error(`${path} is not a file`), { code: 'ENOTFILE' });
+}
+
+/** Reads a found file; null if it is larger than that. Throws as {@link openFound} does. */
+export function readFound(path: string, maxBytes: number): Uint8Array | null {
+  const file = openFound(path);
+  try {
+    return readUpTo(file, maxBytes);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Null for what is too large. What a file says of its size may change, and a device says nothing: what comes counts. */
+export function readUpTo(file: number, maxBytes: number): Uint8Array | null {
+  const parts: Buffer[] = [];
+  for (let size = 0; ; ) {
+    const part = Buffer.allocUnsafe(PART);
+    const count = readSync(file, part);
+    if (count === 0) return new Uint8Array(Buffer.concat(parts, size));
+    size += count;
+    if (size > maxBytes) return null;
+    parts.push(part.subarray(0, count));
+  }
+}
