@@ -206,7 +206,7 @@ function verdictText(
   seconds: number,
   { keysFrom, limits, unverified }: { keysFrom: string; limits: readonly string[]; unverified: number },
   options: VerifyOptions,
-): string {
+): string[] {
   const rate = seconds > 0.5 ? `, ${Math.round(result.count / seconds).toLocaleString('en')} a second` : '';
   const counts = (record: Readonly<Record<string, number>>) =>
     Object.entries(record)
@@ -249,7 +249,7 @@ function verdictText(
       .map(([name, value]) => `  ${colors.dim(name.padEnd(12))}${value}`),
     ...failures,
     ...(result.outcome === 'ok' ? [colors.dim(`  not proven: ${limits.join('; ')}`)] : []),
-  ].join('\n');
+  ];
 }
 
 function checkedText({ structural, byCheckpoint }: VerifyOptions, keysFrom: string): string {
@@ -314,18 +314,16 @@ async function stats(options: PlaceOptions & ReportOptions): Promise<Exit> {
       add('agent', capsule.context.agent_id);
       for (const { tool } of capsule.execution.tool_calls) add('tool', tool);
     }
-    await report(options, { chain: options.chain, records, ...counts }, () =>
-      [
-        `${records} records`,
-        ...Object.entries(counts).map(
-          ([kind, names]) =>
-            `  ${colors.dim(kind.padEnd(8))}${Object.entries(names)
-              .sort((a, b) => b[1] - a[1])
-              .map(([name, n]) => `${name} ${n}`)
-              .join(', ')}`,
-        ),
-      ].join('\n'),
-    );
+    await report(options, { chain: options.chain, records, ...counts }, () => [
+      `${records} records`,
+      ...Object.entries(counts).map(
+        ([kind, names]) =>
+          `  ${colors.dim(kind.padEnd(8))}${Object.entries(names)
+            .sort((a, b) => b[1] - a[1])
+            .map(([name, n]) => `${name} ${n}`)
+            .join(', ')}`,
+      ),
+    ]);
     return records === 0 ? EXIT.undecided : EXIT.good;
   } finally {
     await store.close();

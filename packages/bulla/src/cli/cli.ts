@@ -2,7 +2,7 @@ import { BullaError } from '@bulla/core/error';
 import { Command, CommanderError } from 'commander';
 import { COMMANDS, type Run } from './commands.ts';
 import { COMPAT, checkCompat, compatExit } from './compat.ts';
-import { complain, EXIT, type Exit, errorDocument, exitOf, print, printJson, say } from './io.ts';
+import { complain, EXIT, type Exit, errorDocument, exitOf, oneLine, print, printJson, say } from './io.ts';
 import { streams } from './streams.ts';
 import { VERSION } from './version.ts';
 
@@ -23,6 +23,24 @@ export async function main(argv: readonly string[]): Promise<Exit> {
         if (asked && error instanceof BullaError) await printJson(errorDocument(error));
       }
     };
+  const end = argv.indexOf('--');
+  const called = new Set(argv.slice(2, end < 0 ? undefined : end));
+  const program = await programOf(run, (name) => called.has(name));
+  try {
+    checkCompat();
+    await program.parseAsync(argv);
+  } catch (error) {
+    if (error instanceof BullaError) complain(error);
+    else if (!(error instanceof CommanderError)) throw error;
+    // Commander has printed what is wrong; help and version are no errors.
+    const isGood = error instanceof CommanderError && error.exitCode === 0;
+    exit = compatExit(isGood ? EXIT.good : EXIT.usage);
+  }
+  return exit;
+}
+
+/** All commands; those that are called are loaded, with their options and subcommands. */
+export async function programOf(run: Run, isCalled: (name: string) => boolean): Promise<Command> {
   const program = new Command('bulla')
     .description('Bulla stands between an AI agent and its tools: it pins, permits, binds and seals.')
     .version(
@@ -35,6 +53,15 @@ export async function main(argv: readonly string[]): Promise<Exit> {
     .configureOutput({
       writeOut: (text) => void print(text),
       writeErr: (text) => say(text.replace(/\n$/, '')),
+      // It quotes words of the command line; its own second line is a suggestion.
+      outputError: (text, write) =>
+        write(
+          text
+            .trimEnd()
+            .split(/\n(?=\(Did you mean )/)
+            .map(oneLine)
+            .join('\n'),
+        ),
       getOutHelpWidth: () => streams.stdout.columns ?? HELP_WIDTH,
       getErrHelpWidth: () => streams.stderr.columns ?? HELP_WIDTH,
     })
@@ -42,8 +69,6 @@ export async function main(argv: readonly string[]): Promise<Exit> {
       'after',
       '\nExit codes: 0 good, 1 what was checked is bad, 2 wrong usage or unreadable input, 3 could not decide.',
     );
-  const end = argv.indexOf('--');
-  const called = new Set(argv.slice(2, end < 0 ? undefined : end));
   for (const { title, entries } of COMMANDS) {
     for (const { name, alias, summary, load } of entries) {
       const command = program
@@ -52,21 +77,11 @@ export async function main(argv: readonly string[]): Promise<Exit> {
         .summary(summary)
         .description(`${summary[0]!.toUpperCase()}${summary.slice(1)}.`);
       if (alias !== undefined) command.alias(alias);
-      if (called.has(name) || (alias !== undefined && called.has(alias))) (await load()).define(command, run);
+      if (isCalled(name) || (alias !== undefined && isCalled(alias))) (await load()).define(command, run);
     }
   }
   prepare(program, program.name());
-  try {
-    checkCompat();
-    await program.parseAsync(argv);
-  } catch (error) {
-    if (error instanceof BullaError) complain(error);
-    else if (!(error instanceof CommanderError)) throw error;
-    // Commander has printed what is wrong; help and version are no errors.
-    const isGood = error instanceof CommanderError && error.exitCode === 0;
-    exit = compatExit(isGood ? EXIT.good : EXIT.usage);
-  }
-  return exit;
+  return program;
 }
 
 const HELP_WIDTH = 100;

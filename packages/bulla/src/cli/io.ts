@@ -1,4 +1,5 @@
 import { BullaError } from '@bulla/core/error';
+import { visible } from '@bulla/core/text';
 import { readWhole } from '../lockfile/index.ts';
 import { escaped } from './indented.ts';
 import { colors, painted } from './paint.ts';
@@ -138,9 +139,15 @@ export function readInput(file: string): Uint8Array {
 // for people through `print` and `say`, which show every control character instead of sending it; documents, in which
 // such characters can stand only as data, through `printJson` and `printExact`.
 
-/** Prints a text for people. */
-export function print(text: string): Promise<void> {
-  return write(streams.stdout, painted(text, coloured(streams.stdout)));
+/** Text for people: whole, or in lines, none of which can begin another one, whatever it quotes. */
+export type Text = string | readonly string[];
+
+const joined = (text: Text): string => (typeof text === 'string' ? text : text.map(oneLine).join('\n'));
+
+/** Prints a text for people: as it is, or in lines. */
+export function print(text: Text): Promise<void> {
+  const whole = typeof text === 'string' ? text : `${joined(text)}\n`;
+  return write(streams.stdout, painted(whole, coloured(streams.stdout)));
 }
 
 /** Prints a JSON document on a line of its own. What a terminal could act on is escaped, which JSON means the same by. */
@@ -159,8 +166,8 @@ export function printExact(data: string | Uint8Array): Promise<void> {
 }
 
 /** Tells people something on standard error, in lines of its own. */
-export function say(text: string): void {
-  write(streams.stderr, `${painted(text, coloured(streams.stderr))}\n`).catch(() => undefined);
+export function say(text: Text): void {
+  write(streams.stderr, `${painted(joined(text), coloured(streams.stderr))}\n`).catch(() => undefined);
 }
 
 /** Shows on a terminal, in one line that is gone afterwards, what is going on. */
@@ -182,9 +189,9 @@ export function drawOver(text: string): void {
 }
 
 /** Prints a report: as one JSON document with `--json`, else as the text for people, unless `--quiet`. */
-export async function report(options: ReportOptions, document: unknown, text: () => string): Promise<void> {
+export async function report(options: ReportOptions, document: unknown, text: () => Text): Promise<void> {
   if (options.json) await printJson(document);
-  else if (!options.quiet) await print(`${text()}\n`);
+  else if (!options.quiet) await print(`${joined(text())}\n`);
 }
 
 /** An error as a document: its code and sentence, and where it lies if that is known. */
@@ -198,6 +205,11 @@ export function errorDocument(error: BullaError): Record<string, unknown> {
   };
 }
 
+/** A text that is one line, whatever it quotes. */
+export function oneLine(text: string): string {
+  return text.replace(/\r?\n/g, (line) => visible(line));
+}
+
 /** Tells of an error on standard error; what is not a `BullaError` is a defect and shows its stack. */
 export function complain(error: unknown, subject?: string): void {
   const prefix = colors.red('bulla:');
@@ -208,7 +220,7 @@ export function complain(error: unknown, subject?: string): void {
       ...(error.path ? [`at ${error.path}`] : []),
     ].join(', ');
     const place = where === '' ? '' : ` ${colors.dim(`(${where})`)}`;
-    say(`${prefix} ${error.message}${place} ${colors.dim(`[${error.code}]`)}`);
+    say(oneLine(`${prefix} ${error.message}${place} ${colors.dim(`[${error.code}]`)}`));
   } else {
     say(`${prefix} ${error instanceof Error ? error.stack : String(error)}`);
   }

@@ -63,7 +63,7 @@ async function change(options: KillOptions): Promise<Exit> {
     await report(
       options,
       { ok: true, lifted: options.lift ?? false, agent: agentId, capsule: capsule.hash },
-      () => `${summary}, sealed as ${capsule.hash}`,
+      () => [`${summary}, sealed as ${capsule.hash}`],
     );
     return EXIT.good;
   } finally {
@@ -77,13 +77,11 @@ async function list(options: KillOptions): Promise<Exit> {
     const kills = await store.kills();
     await report(options, { ok: true, standing: kills }, () =>
       kills.length === 0
-        ? 'No kill switch stands.'
-        : kills
-            .map(
-              (kill) =>
-                `${colors.red(kill.agentId ?? 'everything')}  ${kill.reason} ${colors.dim(kill.capsuleId)}`,
-            )
-            .join('\n'),
+        ? ['No kill switch stands.']
+        : kills.map(
+            (kill) =>
+              `${colors.red(kill.agentId ?? 'everything')}  ${kill.reason} ${colors.dim(kill.capsuleId)}`,
+          ),
     );
     return EXIT.good;
   } finally {

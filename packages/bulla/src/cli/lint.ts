@@ -36,14 +36,14 @@ export function define(command: Command, run: Run): void {
         const findings = lint(parse(readInput(file), parseOptions(options)), options.family);
         const document = { ok: findings.length === 0, families: options.family ?? families, findings };
         await report(options, document, () =>
-          findings.length === 0 ? 'Every family agrees on this document.' : findings.map(text).join('\n'),
+          findings.length === 0 ? ['Every family agrees on this document.'] : findings.flatMap(text),
         );
         return findings.length === 0 ? EXIT.good : EXIT.bad;
       }),
     );
 }
 
-function text({ family, rule, path, forms }: Finding): string {
+function text({ family, rule, path, forms }: Finding): string[] {
   const rows = Object.entries(forms).map(([id, form]) => `    ${id.padEnd(16)}${form}`);
-  return [`${colors.bold(family)} ${path === '' ? '(root)' : path}: ${MEANING[rule]}`, ...rows].join('\n');
+  return [`${colors.bold(family)} ${path === '' ? '(root)' : path}: ${MEANING[rule]}`, ...rows];
 }

@@ -67,7 +67,7 @@ function read(file: string): Manifest {
   } catch (error) {
     if (error instanceof ManifestError) {
       const lines = error.problems.flatMap((problem) => problemLines(problem, bytes, 'problem'));
-      say(`${file} is no valid manifest:\n${lines.join('\n')}`);
+      say([`${file} is no valid manifest:`, ...lines]);
     }
     throw error;
   }

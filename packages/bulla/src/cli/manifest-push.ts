@@ -95,6 +95,6 @@ async function refuse(
   const { code, message } = problems[0]!;
   if (options.json) await printJson({ ok: false, code, message, problems });
   const lines = problems.flatMap((problem) => problemLines(problem, bytes, 'problem'));
-  say(`${file} was not pushed: ${counted(problems.length, 'problem')}\n${lines.join('\n')}`);
+  say([`${file} was not pushed: ${counted(problems.length, 'problem')}`, ...lines]);
   return code.startsWith('JSON_') ? EXIT.usage : EXIT.bad;
 }

@@ -42,7 +42,7 @@ async function validate(files: string[], options: ReportOptions): Promise<Exit> 
       const report = validateManifest(bytes);
       exits.add(exitOf(report));
       reports.push(documentOf(file, report));
-      if (!options.json && !options.quiet) await print(`${textOf(file, bytes, report)}\n`);
+      if (!options.json && !options.quiet) await print(textOf(file, bytes, report));
     } catch (error) {
       if (!(error instanceof BullaError)) throw error;
       exits.add(EXIT.usage);
@@ -68,7 +68,7 @@ function textOf(
   file: string,
   source: Uint8Array,
   { manifest, problems, count, warnings }: ManifestReport,
-): string {
+): string[] {
   const lines =
     manifest === null
       ? [`${colors.red('BAD')}   ${file}: ${counted(count, 'problem')}`]
@@ -79,7 +79,7 @@ function textOf(
   for (const problem of problems) lines.push(...problemLines(problem, source, colors.red('problem')));
   if (count > problems.length) lines.push(`  and ${count - problems.length} more`);
   for (const warning of warnings) lines.push(...problemLines(warning, source, colors.yellow('warning')));
-  return lines.join('\n');
+  return lines;
 }
 
 /** A problem as people read it: where, what, and how to mend it. Its words are safe to show, but its path is not. */
@@ -89,19 +89,12 @@ export function problemLines(
   mark: string,
 ): string[] {
   const place = source === null || offset === undefined ? '' : `${lineAndColumn(source, offset)} `;
-  const where = path === '' ? '' : ` ${colors.dim(shownPath(path))}`;
+  const where = path === '' ? '' : ` ${colors.dim(path)}`;
   return [
     `  ${place}${mark}${where}`,
     `    ${message} ${colors.dim(`[${code}]`)}`,
     `    ${colors.dim('→')} ${hint}`,
   ];
-}
-
-function shownPath(path: string): string {
-  return path.replace(
-    /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gv,
-    (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`,
-  );
 }
 
 function lineAndColumn(source: Uint8Array, offset: number): string {

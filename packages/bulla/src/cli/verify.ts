@@ -98,7 +98,7 @@ async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit>
         not_proven: verdict.notProven,
       });
       const shown = COMPAT && file === lock ? compatText(verdict) : text(file, kind, verdict);
-      if (!options.json && !options.quiet) await print(`${shown}\n`);
+      if (!options.json && !options.quiet) await print(shown);
     } catch (error) {
       if (!(error instanceof BullaError)) throw error;
       exits.add(EXIT.usage);
@@ -118,19 +118,19 @@ async function verifyOne(file: string, trust: Trust): Promise<{ kind: string; ve
   return { kind: artifact.kind, verdict: await artifact.verify(file, bytes, trust) };
 }
 
-function text(file: string, kind: string, verdict: Verdict): string {
+function text(file: string, kind: string, verdict: Verdict): string[] {
   const mark = { good: colors.green('good'), bad: colors.red('BAD'), undecided: colors.yellow('undecided') }[
     verdict.result
   ];
   const code = verdict.result === 'good' ? '' : ` ${colors.dim(`[${verdict.code}]`)}`;
   const limits =
-    verdict.result === 'good' ? `\n  ${colors.dim(`not proven: ${verdict.notProven.join('; ')}`)}` : '';
-  return `${mark}  ${file} (${kind}): ${verdict.message}${code}${limits}`;
+    verdict.result === 'good' ? [`  ${colors.dim(`not proven: ${verdict.notProven.join('; ')}`)}`] : [];
+  return [`${mark}  ${file} (${kind}): ${verdict.message}${code}`, ...limits];
 }
 
 /** The released program's words for a lock. */
-function compatText({ result, message, details }: Verdict): string {
-  if (result !== 'good') return `❌ TAMPER DETECTED\n  ${message}`;
+function compatText({ result, message, details }: Verdict): string[] {
+  if (result !== 'good') return ['❌ TAMPER DETECTED', `  ${message}`];
   const version = details.profile === 'mcptrust-v2' ? 'v2' : 'v1';
-  return `✅ Signature Verified\n  Mode: Ed25519\n  Canonicalization: ${version}`;
+  return ['✅ Signature Verified', '  Mode: Ed25519', `  Canonicalization: ${version}`];
 }

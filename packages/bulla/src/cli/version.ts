@@ -1,3 +1,4 @@
-declare const BULLA_VERSION: string;
+declare const BULLA_VERSION: string | undefined;
 
-export const VERSION: string = BULLA_VERSION;
+/** The build puts the version here; the sources that are run as they are have none. */
+export const VERSION: string = typeof BULLA_VERSION === 'undefined' ? '0.0.0' : BULLA_VERSION;
