@@ -9,6 +9,7 @@ const BENCHES = {
   lock: async () => (await import('./lock.ts')).lock(),
   log: async () => (await import('./log.ts')).log(),
   manifest: async () => (await import('./manifest.ts')).manifest(),
+  pinned: async () => (await import('./pinned.ts')).pinned(),
   policy: async () => (await import('./policy.ts')).policy(),
   memory: async () => (await import('./memory.ts')).memory(),
   store: async () => (await import('./store.ts')).store(),

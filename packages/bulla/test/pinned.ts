@@ -40,12 +40,54 @@ await import('./surface.mjs');
 const [how, what] = process.argv.slice(2);
 if (how === 'exit') process.exit(Number(what));
 if (how === 'load') import(what).then(() => process.exit(0), (error) => (console.log(error.code), process.exit(7)));
+if (how === 'ways') await import('./ways.mjs');
 if (how === 'wait') { console.log('waiting'); setInterval(() => undefined, 1000); }
 `,
+      'ways.mjs': WAYS,
+      'tries.cjs': TRIES,
       'shell.sh': '#!/bin/sh\nexit 0\n',
     },
   };
 }
+
+/** Asks for a package in every way that Node has, in every kind of process and thread, and prints what was found. */
+const WAYS = `import { fork, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+const tries = fileURLToPath(new URL('tries.cjs', import.meta.url));
+const found = {};
+const run = (args, options) => JSON.parse(spawnSync(process.execPath, args, { encoding: 'utf8', ...options }).stdout);
+const inWorker = async (options) => (await once(new Worker(tries, options), 'message'))[0];
+found.here = await (await import('./tries.cjs')).default.tried;
+found.spawned = run([tries]);
+found.evaluated = run(['-e', 'require(' + JSON.stringify(tries) + ')']);
+found.forked = (await once(fork(tries), 'message'))[0];
+found.worker = await inWorker();
+found.workerOfItsOwn = await inWorker({ execArgv: [] });
+found.workerWithoutEnvironment = await inWorker({ env: {} });
+console.log(JSON.stringify(found));
+`;
+
+const TRIES = `const { createRequire } = require('node:module');
+const Module = require('node:module');
+const { isMainThread, parentPort } = require('node:worker_threads');
+const ways = [
+  () => require('outside'),
+  () => require.resolve('outside'),
+  () => createRequire(__filename)('outside'),
+  () => Module._resolveFilename('outside', module),
+  () => require('far'),
+  () => import('outside'),
+];
+const tried = Promise.all(ways.map(async (way) => way().then?.(() => 1) ?? 1).map((one) => one.catch(() => 0)));
+module.exports = { tried };
+tried.then((found) => {
+  if (!isMainThread) parentPort.postMessage(found);
+  else if (process.send) process.send(found);
+  else if (!process.argv[1]?.endsWith('end.mjs')) console.log(JSON.stringify(found));
+});
+`;
 
 export const LEFT: TestPackage = {
   ...{ name: 'left', version: '1.4.0', manifest: { type: 'module', exports: './index.js' } },

@@ -14,6 +14,7 @@ export {
   npmArtifact,
 } from './install.ts';
 export { resolveOci } from './oci.ts';
+export { openFolder } from './place.ts';
 export { type Program, programOf } from './program.ts';
 export type { ProvenanceFacts } from './provenance.ts';
 export {
@@ -24,5 +25,5 @@ export {
   type Registry,
 } from './registry.ts';
 export { resolveNpm } from './resolve.ts';
-export { commandOf, interruptible, runCommand } from './start.ts';
+export { commandOf, interruptible, pinnedEnvironment, runCommand } from './start.ts';
 export { type Checked, type Difference, verifyTree } from './verify.ts';

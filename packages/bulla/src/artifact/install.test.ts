@@ -1,6 +1,20 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
 import { refusal } from '../../test/mcp.ts';
 import {
   artifactOf,
@@ -14,6 +28,7 @@ import {
 import { temporaryFolder } from '../../test/run.ts';
 import { hexOf, openCache } from './cache.ts';
 import { type InstallOptions, install, type NpmArtifact, npmArtifact } from './install.ts';
+import { openFolder, othersCanWrite } from './place.ts';
 import { NO_ARTIFACT } from './resolve.ts';
 import { verifyTree } from './verify.ts';
 
@@ -35,8 +50,9 @@ async function prepared(packages: readonly TestPackage[] = [shop, left, older, n
   const folder = temporaryFolder();
   const cache = openCache(folder);
   const opened = registry.open();
-  const options: InstallOptions = { cache, registry: async () => opened, platform: PLATFORM };
-  return { registry, opened, folder, options };
+  const trees = join(temporaryFolder(), 'trees');
+  const options: InstallOptions = { cache, trees, registry: async () => opened, platform: PLATFORM };
+  return { registry, opened, folder, trees, options };
 }
 
 const whole = () =>
@@ -45,19 +61,13 @@ const whole = () =>
     { native: { optional: true } },
   );
 
-/** What lies where installations are made, which is a place of its own from here on. */
-function workplace(): () => string[] {
-  const folder = temporaryFolder();
-  vi.stubEnv('TMPDIR', folder);
-  onTestFinished(() => void vi.unstubAllEnvs());
-  return () => readdirSync(folder);
-}
+/** The trees that are kept there, and drafts; the fence is always there. */
+const keptIn = (trees: string) =>
+  existsSync(trees) ? readdirSync(trees).filter((name) => !name.startsWith('fence-')) : [];
 
-test('the whole tree is fetched once, and unpacked where it belongs', async () => {
-  const { registry, options } = await prepared();
-  const leftovers = workplace();
+test('the whole tree is fetched and unpacked once, where only we can read it', async () => {
+  const { registry, trees, options } = await prepared();
   const installed = await install(whole(), options);
-  expect(leftovers().length).toBe(1);
   const read = (path: string) => readFileSync(join(installed.folder, 'node_modules', path), 'utf8');
   expect([
     read('@s/shop/index.js'),
@@ -65,33 +75,175 @@ test('the whole tree is fetched once, and unpacked where it belongs', async () =
     read('native/node_modules/left/index.js'),
   ]).toEqual(['shop', 'left', 'older']);
   expect([installed.packages, installed.fetched, installed.tarball.size]).toEqual([4, 4, pack(shop).length]);
-  expect((statSync(installed.folder).mode & 0o777).toString(8)).toBe('700');
-  installed.remove();
-  expect(existsSync(installed.folder)).toBe(false);
+  const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
+  expect([mode(trees), mode(installed.folder), mode(join(installed.root, 'index.js'))]).toEqual([
+    ...['700', '700', '400'],
+  ]);
+  installed.release();
+  expect(keptIn(trees)).toEqual([basename(installed.folder)]);
   const asked = registry.asked.length;
   expect(asked).toBe(4);
   const never = async () => Promise.reject(new Error('asked for'));
-  const again = await install(whole(), { ...options, registry: never });
-  expect([again.fetched, registry.asked.length]).toEqual([0, asked]);
-  again.remove();
-  expect(leftovers()).toEqual([]);
+  const { ino } = statSync(join(installed.root, 'index.js'));
+  const again = await install(whole(), { ...options, registry: never, onNotice: fail });
+  expect([again.fetched, registry.asked.length, again.folder]).toEqual([0, asked, installed.folder]);
+  expect(statSync(join(again.root, 'index.js')).ino).toBe(ino);
+  again.release();
+  expect(keptIn(trees).length).toBe(1);
+});
+
+const fail = (text: string) => expect.fail(text);
+
+test('a kept tree that was changed in any way is never used, and unpacked anew', async () => {
+  const { trees, options } = await prepared();
+  const first = await install(whole(), options);
+  first.release();
+  const at = (path: string) => join(first.folder, 'node_modules', path);
+  const rewrite = (path: string, text: string) => {
+    chmodSync(at(path), 0o600);
+    writeFileSync(at(path), text);
+    chmodSync(at(path), 0o400);
+  };
+  const outside = join(temporaryFolder(), 'same');
+  writeFileSync(outside, 'left', { mode: 0o400 });
+  const other = 'is not as it was packed';
+  const attacks: [string, () => void][] = [
+    [`node_modules/left/index.js ${other}`, () => rewrite('left/index.js', 'LEFT')],
+    [`node_modules/left/index.js ${other}`, () => rewrite('left/index.js', 'left;evil()')],
+    [`node_modules/left/index.js ${other}`, () => rewrite('left/index.js', 'lef')],
+    [`node_modules/left/index.js ${other}`, () => rmSync(at('left/index.js'))],
+    [`node_modules/left/index.js ${other}`, () => chmodSync(at('left/index.js'), 0o666)],
+    [`node_modules/left/index.js ${other}`, () => chmodSync(at('left/index.js'), 0o4500)],
+    [
+      `node_modules/left/index.js ${other}`,
+      () => {
+        rmSync(at('left/index.js'));
+        symlinkSync(outside, at('left/index.js'));
+      },
+    ],
+    [
+      `node_modules/left/index.js ${other}`,
+      () => {
+        rmSync(at('left/index.js'));
+        expect(spawnSync('mkfifo', ['-m', '400', at('left/index.js')]).status).toBe(0);
+      },
+    ],
+    ['node_modules/evil.js was not packed', () => writeFileSync(at('evil.js'), '')],
+    ['node_modules/evil was not packed', () => mkdirSync(at('evil'))],
+    ['node_modules/evil was not packed', () => symlinkSync(trees, at('evil'))],
+    ['node_modules/left has another mode', () => chmodSync(at('left'), 0o777)],
+    ['it has another mode', () => chmodSync(first.folder, 0o770)],
+    [
+      'it has another mode',
+      () => {
+        const aside = join(temporaryFolder(), 'tree');
+        renameSync(first.folder, aside);
+        symlinkSync(aside, first.folder);
+      },
+    ],
+  ];
+  for (const [expected, attack] of attacks) {
+    attack();
+    const notices: string[] = [];
+    const again = await install(whole(), { ...options, onNotice: (text) => notices.push(text) });
+    again.release();
+    expect(notices).toEqual([
+      `The kept packages of @s/shop were changed (${expected}): they are unpacked anew.`,
+    ]);
+    expect([again.folder, readFileSync(at('left/index.js'), 'utf8')]).toEqual([first.folder, 'left']);
+    expect(keptIn(trees)).toEqual([basename(first.folder)]);
+  }
+  (await install(whole(), { ...options, onNotice: fail })).release();
+});
+
+test('several processes can unpack the same tree at once, and none uses half of one', async () => {
+  const { trees, options } = await prepared();
+  (await install(whole(), options)).release();
+  rmSync(trees, { recursive: true });
+  // What a process left that was killed while it unpacked.
+  mkdirSync(join(trees, `draft-${'0'.repeat(24)}`, 'node_modules'), { recursive: true });
+  const all = await Promise.all(Array.from({ length: 4 }, () => install(whole(), options)));
+  for (const one of all) one.release();
+  expect(new Set(all.map(({ folder }) => folder)).size).toBe(1);
+  expect(keptIn(trees).sort()).toEqual([basename(all[0]!.folder), `draft-${'0'.repeat(24)}`]);
+  (await install(whole(), { ...options, onNotice: fail })).release();
+});
+
+test('what nobody used for long is removed when something else is unpacked', async () => {
+  const { trees, options } = await prepared();
+  const one = await install(whole(), options);
+  one.release();
+  const other = artifactOf({ left });
+  const old = (path: string, days: number) => {
+    const then = new Date(Date.now() - days * 86_400_000);
+    utimesSync(path, then, then);
+  };
+  const draft = join(trees, `draft-${'0'.repeat(24)}`);
+  mkdirSync(join(draft, 'node_modules'), { recursive: true });
+  old(one.folder, 29);
+  old(draft, 0.9);
+  const two = await install(other, options);
+  two.release();
+  expect(keptIn(trees).length).toBe(3);
+  // To use it is to keep it.
+  old(one.folder, 31);
+  (await install(whole(), { ...options, onNotice: fail })).release();
+  old(two.folder, 31);
+  old(draft, 1.1);
+  (await install(artifactOf({ left: older }), options)).release();
+  expect(keptIn(trees)).toContain(basename(one.folder));
+  expect(keptIn(trees)).not.toContain(basename(two.folder));
+  expect(keptIn(trees).length).toBe(2);
+});
+
+test('a place is refused where somebody else can write a node_modules above', async () => {
+  const { trees, options } = await prepared();
+  const modules = join(dirname(trees), 'node_modules');
+  mkdirSync(modules);
+  (await install(whole(), options)).release();
+  chmodSync(modules, 0o777);
+  expect(await refusal(install(whole(), options))).toEqual({
+    code: 'PIN_PLACE_SHARED',
+    message: `Others can write ${realpathSync(modules)}, where Node would look for packages of the pinned program. Remove it, or set BULLA_HOME to another folder.`,
+  });
+  rmSync(modules, { recursive: true });
+  symlinkSync('nowhere', modules);
+  expect((await refusal(install(whole(), options))).code).toBe('PIN_PLACE_SHARED');
+});
+
+test('who owns a folder, and whom it lets write, decides whether it is open to others', () => {
+  const [uid, gid] = [process.getuid!(), process.getgid!()];
+  const open = (mode: number, more: Partial<Record<'uid' | 'gid', number>> = {}) =>
+    othersCanWrite({ uid, gid, mode, ...more });
+  expect([open(0o755), open(0o700, { uid: 0, gid: 0 }), open(0o777), open(0o1777)]).toEqual([
+    ...[false, false, true, true],
+  ]);
+  expect([open(0o755, { uid: uid + 1 }), open(0o770, { gid: gid + 1 }), open(0o770, { gid: 0 })]).toEqual([
+    ...[true, true, false],
+  ]);
+  const folder = temporaryFolder();
+  mkdirSync(join(folder, 'a/b'), { recursive: true });
+  chmodSync(join(folder, 'a'), 0o1777);
+  expect(openFolder(join(folder, 'a/b'))).toBe(join(folder, 'a'));
 });
 
 test('one flipped byte in a kept tarball is refused, and the file is left as it is', async () => {
-  const { folder, options, registry } = await prepared();
-  (await install(whole(), options)).remove();
+  const { folder, trees, options, registry } = await prepared();
+  (await install(whole(), options)).release();
+  const tree = keptIn(trees);
   const asked = registry.asked.length;
   const file = join(folder, `${hexOf(sri(pack(left)))}.tgz`);
   const bytes = readFileSync(file);
   bytes[20]! ^= 1;
   writeFileSync(file, bytes);
-  const leftovers = workplace();
   const { code, message } = await refusal(install(whole(), options));
   expect([code, message.startsWith('integrity mismatch (left 1.1.0 is pinned to sha512-')]).toEqual([
     'PIN_CACHE_TAMPERED',
     true,
   ]);
-  expect([readFileSync(file).equals(bytes), registry.asked.length, leftovers()]).toEqual([true, asked, []]);
+  expect([readFileSync(file).equals(bytes), registry.asked.length, keptIn(trees)]).toEqual([
+    ...[true, asked, tree],
+  ]);
 });
 
 test('a download that is not what is pinned is refused, and not kept', async () => {
@@ -147,7 +299,7 @@ test('what is optional and for other machines is left out; what is needed is not
   const other = artifactOf(tree, { native: { optional: true, os: ['win32', 'darwin'] } });
   const installed = await install(other, options);
   expect([installed.packages, existsSync(join(installed.folder, 'node_modules/native'))]).toEqual([2, false]);
-  installed.remove();
+  installed.release();
   for (const [more, takes] of [
     [{ os: ['!linux'] }, false],
     [{ os: ['!win32'] }, true],
@@ -157,7 +309,7 @@ test('what is optional and for other machines is left out; what is needed is not
     [{ os: ['linux'], cpu: ['x64'], libc: ['glibc'] }, true],
   ] as const) {
     const needed = install(artifactOf(tree, { native: more }), options);
-    if (takes) (await needed).remove();
+    if (takes) (await needed).release();
     else expect((await refusal(needed)).code).toBe('PIN_PLATFORM');
   }
 });
@@ -178,7 +330,7 @@ test('a package that calls itself otherwise, or nothing, is refused', async () =
   }
   const good = manifest('\ufeff{"name":"odd","version":"v1.0.0+build"}');
   const { options } = await prepared([good]);
-  (await install(artifactOf({ odd: good }), options)).remove();
+  (await install(artifactOf({ odd: good }), options)).release();
 });
 
 test('what one package bundles is in its tarball, and no place for another', async () => {
@@ -187,7 +339,7 @@ test('what one package bundles is in its tarball, and no place for another', asy
     files: { 'node_modules/left/package.json': '{"name":"left","version":"9.0.0"}' },
   };
   const { options } = await prepared([bundling, left]);
-  (await install(artifactOf({ big: bundling }), options)).remove();
+  (await install(artifactOf({ big: bundling }), options)).release();
   const both = artifactOf({ big: bundling, 'big/node_modules/left': left });
   expect((await refusal(install(both, options))).code).toBe('PIN_TARBALL_COLLISION');
 });

@@ -8,6 +8,9 @@ const MAX_OUTPUT = 64 * 1024 * 1024;
 const TAIL = 2000;
 const NPM_MS = 300_000;
 
+/** Else a package.json in a folder above, which may be one for everybody's files, could make this one a part of it. */
+const ALONE = '--no-workspaces';
+
 /**
  * Runs npm in a folder of its own, where no project can configure it, and gives what it wrote and the folder's
  * `package-lock.json`. Rejects with `PIN_NPM_MISSING` and `PIN_NPM_FAILED`.
@@ -34,7 +37,7 @@ function readIfThere(path: string): Buffer | null {
 
 function output(args: readonly string[], cwd: string): Promise<string> {
   return new Promise((done, fail) => {
-    const child = spawn('npm', [...args], {
+    const child = spawn('npm', [args[0]!, ALONE, ...args.slice(1)], {
       cwd,
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: NPM_MS,

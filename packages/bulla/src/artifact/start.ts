@@ -1,12 +1,24 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { BullaError } from '@bulla/core/error';
-import { fence } from './fence.ts';
+import type { Installed } from './install.ts';
 import type { Program } from './program.ts';
 
 /** The words that start a program of an installed package: Node, the fence around the tree, and the script. */
-export function commandOf(folder: string, program: Program, args: readonly string[]): string[] {
-  return [process.execPath, '--import', fence(folder), ...program.flags, program.script, ...args];
+export function commandOf({ fence }: Installed, program: Program, args: readonly string[]): string[] {
+  return [process.execPath, '--require', fence, ...program.flags, program.script, ...args];
+}
+
+/** Variables by which Node loads other code than what is pinned. */
+const LOADING = ['NODE_OPTIONS', 'NODE_PATH', 'NODE_COMPILE_CACHE', 'NODE_REPL_EXTERNAL_MODULE'];
+
+/** The environment for a pinned program: without what makes Node load other code, unless the lock names it. */
+export function pinnedEnvironment(
+  environment: Readonly<Record<string, string | undefined>>,
+  named: readonly string[],
+): Record<string, string | undefined> {
+  const isLeft = (name: string) => LOADING.includes(name.toUpperCase()) && !named.includes(name);
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !isLeft(name)));
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -26,10 +38,13 @@ export async function interruptible<Result>(action: () => Promise<Result>): Prom
  * Runs a command with our standard streams, and gives the exit code: its own, or 128 and the number of the signal that
  * ended it. What we are told to do by a signal is told to it. Rejects with `PIN_START_FAILED`.
  */
-export function runCommand(words: readonly string[]): Promise<number> {
+export function runCommand(
+  words: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
   const [command, ...args] = words;
   return new Promise((done, fail) => {
-    const child = spawn(command!, args, { stdio: 'inherit' });
+    const child = spawn(command!, args, { stdio: 'inherit', env: { ...env } });
     const forward = (signal: NodeJS.Signals) => {
       // A terminal's interrupt reaches the whole group by itself.
       if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);

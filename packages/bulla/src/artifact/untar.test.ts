@@ -1,30 +1,20 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { BullaError } from '@bulla/core/error';
 import { expect, test } from 'vitest';
 import { type TarEntry, tarball } from '../../test/registry.ts';
-import { temporaryFolder } from '../../test/run.ts';
-import { type UntarLimits, untar } from './untar.ts';
+import { contentsOf, type UntarLimits } from './untar.ts';
 
-function refused(bytes: Uint8Array, limits?: UntarLimits): string {
-  const above = temporaryFolder();
-  try {
-    untar(bytes, join(above, 'in'), limits);
-  } catch (error) {
-    // Whatever was refused, nothing lies beside the folder.
-    expect(readdirSync(above).filter((name) => name !== 'in')).toEqual([]);
-    return (error as BullaError).code;
-  }
-  return 'ok';
-}
+const refused = (bytes: Uint8Array, limits?: UntarLimits): Promise<string> =>
+  contentsOf(bytes, limits).then(
+    () => 'ok',
+    (error: BullaError) => error.code,
+  );
 
 const entry = (path: string, more: Partial<TarEntry> = {}): TarEntry => ({ path, text: 'x', ...more });
 
-test('files and folders come without the first part of their paths, readable, and programs as programs', () => {
-  const folder = join(temporaryFolder(), 'a/b');
+test('files and folders come without the first part of their paths, and programs as programs', async () => {
   const long = `package/${'long/'.repeat(30)}file.js`;
-  const written = untar(
+  const { files, folders, size } = await contentsOf(
     tarball([
       { path: 'package/', type: 'Directory' },
       { path: 'package/package.json', text: '{}' },
@@ -37,21 +27,16 @@ test('files and folders come without the first part of their paths, readable, an
         { path: 'short', text: 'long' },
       ],
     ]),
-    folder,
   );
-  expect(written).toBe(2 + 19 + 3 + 4);
-  const files = readdirSync(folder, { recursive: true }).sort();
-  expect(files.filter((name) => !String(name).startsWith('long'))).toEqual([
-    'bin',
-    'bin/run.js',
-    'data',
-    'empty',
-    'lib',
-    'package.json',
+  expect(size).toBe(2 + 19 + 3 + 4);
+  expect([...files].map(([path, { bytes, isProgram }]) => [path, `${bytes}`, isProgram])).toEqual([
+    ['package.json', '{}', false],
+    ['bin/run.js', '#!/usr/bin/env node', true],
+    ['data', 'abc', false],
+    ['empty', '', false],
+    [long.slice('package/'.length), 'long', false],
   ]);
-  expect(readFileSync(join(folder, long.slice('package/'.length)), 'utf8')).toBe('long');
-  const mode = (name: string) => (statSync(join(folder, name)).mode & 0o7777).toString(8);
-  expect([mode('bin/run.js'), mode('data'), mode('lib')]).toEqual(['755', '644', '755']);
+  expect([folders.size, [...folders].slice(0, 4)]).toEqual([32, ['bin', 'lib', 'long', 'long/long']]);
 });
 
 function pax(key: string, value: string): string {
@@ -80,11 +65,11 @@ test.each<[string, TarEntry[]]>([
   ['a device', [entry('package/a', { type: 'CharacterDevice', text: '' })]],
   ['a pipe', [entry('package/a', { type: 'FIFO', text: '' })]],
   ['a file in the place of the package', [entry('package')]],
-])('%s is refused', (_, entries) => {
-  expect(refused(tarball(entries))).toBe('PIN_TARBALL_ENTRY');
+])('%s is refused', async (_, entries) => {
+  expect(await refused(tarball(entries))).toBe('PIN_TARBALL_ENTRY');
 });
 
-test('what would overwrite something is refused, also where a disk does not tell letters apart', () => {
+test('what would overwrite something is refused, also where a disk does not tell letters apart', async () => {
   for (const [one, other] of [
     ['a', 'a'],
     ['README.md', 'readme.md'],
@@ -93,31 +78,45 @@ test('what would overwrite something is refused, also where a disk does not tell
     ['a', 'a/b'],
     ['a/b', 'a'],
   ])
-    expect(refused(tarball([entry(`package/${one}`), entry(`package/${other}`)])), one).toBe(
+    expect(await refused(tarball([entry(`package/${one}`), entry(`package/${other}`)])), one).toBe(
       'PIN_TARBALL_COLLISION',
     );
 });
 
-test('what is no sound tarball is refused', () => {
+test('what is no sound tarball is refused', async () => {
   const whole = tarball([entry('package/a', { text: 'x'.repeat(2000) })]);
   const plain = (bytes: string) => gzipSync(Buffer.from(bytes));
-  expect(refused(Buffer.from('nothing'))).toBe('PIN_TARBALL_FORM');
-  expect(refused(whole.subarray(0, whole.length - 12))).toBe('PIN_TARBALL_FORM');
-  expect(refused(plain('no tar'.repeat(200)))).toBe('PIN_TARBALL_FORM');
-  expect(refused(gzipSync(whole))).toBe('PIN_TARBALL_FORM');
-  expect(refused(plain(''))).toBe('PIN_TARBALL_FORM');
+  expect(await refused(Buffer.from('nothing'))).toBe('PIN_TARBALL_FORM');
+  expect(await refused(whole.subarray(0, whole.length - 12))).toBe('PIN_TARBALL_FORM');
+  expect(await refused(plain('no tar'.repeat(200)))).toBe('PIN_TARBALL_FORM');
+  expect(await refused(gzipSync(whole))).toBe('PIN_TARBALL_FORM');
+  expect(await refused(plain(''))).toBe('PIN_TARBALL_FORM');
   const broken = tarball([entry('package/a', { text: 'x'.repeat(2000) })], new Uint8Array(0));
-  expect(refused(broken)).toBe('ok');
+  expect(await refused(broken)).toBe('ok');
 });
 
-test('more bytes or entries than are allowed are refused before they are written', () => {
+test('more bytes or entries than are allowed are refused before they are written', async () => {
   const bomb = tarball([entry('package/a', { text: '0'.repeat(1 << 20) })]);
   expect(bomb.length).toBeLessThan(4096);
-  expect(refused(bomb, { maxBytes: 1 << 20 })).toBe('PIN_TARBALL_LIMIT');
-  expect(refused(bomb, { maxBytes: 1 << 21 })).toBe('ok');
+  expect(await refused(bomb, { maxBytes: 1 << 20 })).toBe('PIN_TARBALL_LIMIT');
+  expect(await refused(bomb, { maxBytes: 1 << 21 })).toBe('ok');
   const many = tarball(['a', 'b', 'c'].map((name) => entry(`package/${name}`)));
-  expect([refused(many, { maxEntries: 2 }), refused(many, { maxEntries: 3 })]).toEqual([
+  expect([await refused(many, { maxEntries: 2 }), await refused(many, { maxEntries: 3 })]).toEqual([
     'PIN_TARBALL_LIMIT',
     'ok',
+  ]);
+});
+
+test('long paths are refused, and folders that only paths name are counted', async () => {
+  const named = (path: string, text = '') => [
+    entry('PaxHeader', { type: 'ExtendedHeader', text: pax('path', path) }),
+    entry('short', { text }),
+  ];
+  expect(await refused(tarball(named(`package/${'a/'.repeat(507)}b`)))).toBe('ok');
+  expect(await refused(tarball(named(`package/${'a/'.repeat(509)}b`)))).toBe('PIN_TARBALL_ENTRY');
+  const deep = tarball([...named('package/a/b/c/d'), ...named('package/a/b/c/e')]);
+  expect([await refused(deep, { maxEntries: 5 }), await refused(deep, { maxEntries: 4 })]).toEqual([
+    'ok',
+    'PIN_TARBALL_LIMIT',
   ]);
 });

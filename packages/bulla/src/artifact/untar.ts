@@ -1,6 +1,5 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import { BullaError } from '@bulla/core/error';
 import { Parser, type ReadEntry } from 'tar';
 
@@ -11,49 +10,73 @@ export interface UntarLimits {
   readonly maxEntries?: number;
 }
 
+/** No disk takes longer paths; work on a path grows with the square of its length. */
+const MAX_PATH = 1024;
 const FILES = ['File', 'OldFile', 'ContiguousFile'];
 
+/** A file of a package. */
+export interface PackedFile {
+  readonly bytes: Buffer;
+  readonly isProgram: boolean;
+}
+
+/** What is in a package's tarball, by paths without their first part. */
+export interface Contents {
+  readonly files: ReadonlyMap<string, PackedFile>;
+  /** Also those that only files name. */
+  readonly folders: ReadonlySet<string>;
+  /** The bytes of all files. */
+  readonly size: number;
+}
+
 /**
- * Unpacks a package's tarball into a folder that must not exist yet, without the first part of each path. Files and
- * folders only, each below the folder, none twice, also where a disk does not tell `A` from `a`. Files can be read by
- * all and, where they say so, run; nothing else of their modes is kept. Gives the bytes that were written. Throws
- * `PIN_TARBALL_FORM` for what is no sound tarball, `PIN_TARBALL_ENTRY` for an entry that is refused,
- * `PIN_TARBALL_COLLISION`, and `PIN_TARBALL_LIMIT`.
+ * Reads a package's tarball. Files and folders only, each below the package, none twice, also where a disk does not
+ * tell `A` from `a`. Of their modes only counts whether they can be run. Rejects with `PIN_TARBALL_FORM` for what is no
+ * sound tarball, `PIN_TARBALL_ENTRY` for an entry that is refused, `PIN_TARBALL_COLLISION`, and `PIN_TARBALL_LIMIT`.
  */
-export function untar(tarball: Uint8Array, folder: string, limits: UntarLimits = {}): number {
+export async function contentsOf(tarball: Uint8Array, limits: UntarLimits = {}): Promise<Contents> {
   const { maxBytes = 2 ** 30, maxEntries = 100_000 } = limits;
-  const bytes = unzipped(tarball, maxBytes);
+  const bytes = await unzipped(tarball, maxBytes);
   // The parser would unpack once more, without a limit.
   if (isPacked(bytes)) throw form('is compressed twice');
-  make(folder, false);
-  const writer = new Writer(folder);
+  const gathered = new Gathered(maxEntries);
   let entries = 0;
   const take = (entry: ReadEntry): void => {
-    if (++entries > maxEntries)
-      throw new BullaError('PIN_TARBALL_LIMIT', `The tarball has more than ${maxEntries} entries.`);
+    if (++entries > maxEntries) throw tooMany(maxEntries);
     const parts = partsOf(entry);
     if (entry.type === 'Directory') {
-      writer.directory(parts);
+      gathered.folder(parts);
       entry.resume();
       return;
     }
     if (!FILES.includes(entry.type) || parts.length === 0) throw refused(entry, `is a ${entry.type}`);
     const chunks: Buffer[] = [];
     entry.on('data', (chunk: Buffer) => chunks.push(chunk));
-    entry.on('end', () => writer.file(parts, Buffer.concat(chunks), ((entry.mode ?? 0) & 0o111) !== 0));
+    entry.on('end', () => {
+      const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+      gathered.file(parts, { bytes, isProgram: ((entry.mode ?? 0) & 0o111) !== 0 });
+    });
   };
   parseAll(bytes, take);
-  return writer.written;
+  return gathered;
 }
 
-function unzipped(tarball: Uint8Array, maxBytes: number): Buffer {
+const unzip = promisify(gunzip);
+/** Most packages come out in one piece. */
+const CHUNK = 1 << 18;
+
+async function unzipped(tarball: Uint8Array, maxBytes: number): Promise<Buffer> {
   try {
-    return gunzipSync(tarball, { maxOutputLength: maxBytes });
+    return await unzip(tarball, { maxOutputLength: maxBytes, chunkSize: CHUNK });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE')
       throw new BullaError('PIN_TARBALL_LIMIT', `The tarball unpacks to more than ${maxBytes} bytes.`);
     throw form('is not compressed as a tarball of a package is', error);
   }
+}
+
+function tooMany(maxEntries: number): BullaError {
+  return new BullaError('PIN_TARBALL_LIMIT', `The tarball has more than ${maxEntries} entries.`);
 }
 
 function isPacked(bytes: Buffer): boolean {
@@ -90,6 +113,7 @@ function parseAll(bytes: Buffer, take: (entry: ReadEntry) => void): void {
 /** The parts of an entry's path, without the first. */
 function partsOf(entry: ReadEntry): string[] {
   const { path } = entry;
+  if (path.length > MAX_PATH) throw refused({ path: path.slice(0, 100) }, 'and so on has too long a path');
   const text = path.endsWith('/') ? path.slice(0, -1) : path;
   const parts = text.split('/');
   const isPlain = parts.every((part) => part !== '' && part !== '.' && part !== '..');
@@ -97,60 +121,51 @@ function partsOf(entry: ReadEntry): string[] {
   return parts.slice(1);
 }
 
-/** Writes below a folder, and knows what it wrote. */
-class Writer {
-  written = 0;
-  /** Every path by its letters, whatever their case and composition. */
-  readonly #seen = new Map<string, { path: string; isFile: boolean }>();
-  readonly #folder: string;
+/** Gathers files and folders, and knows every path by its letters, whatever their case and composition. */
+class Gathered implements Contents {
+  size = 0;
+  readonly files = new Map<string, PackedFile>();
+  readonly folders = new Set<string>();
+  readonly #seen = new Map<string, string>();
+  readonly #max: number;
 
-  constructor(folder: string) {
-    this.#folder = folder;
+  constructor(max: number) {
+    this.#max = max;
   }
 
-  directory(parts: readonly string[]): void {
-    for (let i = 1; i <= parts.length; i++) {
-      const path = parts.slice(0, i).join('/');
-      if (this.#claim(path, false)) make(join(this.#folder, path), true);
+  folder(parts: readonly string[]): void {
+    const upTo = (count: number) => parts.slice(0, count).join('/');
+    let known = parts.length;
+    while (known > 0 && !this.folders.has(upTo(known))) known--;
+    for (let count = known + 1; count <= parts.length; count++) {
+      this.#claim(upTo(count));
+      this.folders.add(upTo(count));
     }
   }
 
-  file(parts: readonly string[], bytes: Buffer, isProgram: boolean): void {
-    this.directory(parts.slice(0, -1));
+  file(parts: readonly string[], file: PackedFile): void {
+    this.folder(parts.slice(0, -1));
     const path = parts.join('/');
-    this.#claim(path, true);
-    write(join(this.#folder, path), bytes, isProgram ? 0o755 : 0o644);
-    this.written += bytes.length;
+    this.#claim(path);
+    this.files.set(path, file);
+    this.size += file.bytes.length;
   }
 
-  /** Whether the path is new. A folder may be named again; a file may not. */
-  #claim(path: string, isFile: boolean): boolean {
-    const folded = path.normalize('NFC').toLowerCase();
+  /** Takes a path that is new. Folders that only paths of files name count as entries too. */
+  #claim(path: string): void {
+    const folded = foldPath(path);
     const before = this.#seen.get(folded);
-    if (before === undefined) {
-      this.#seen.set(folded, { path, isFile });
-      return true;
-    }
-    if (!isFile && !before.isFile && before.path === path) return false;
-    throw new BullaError(
-      'PIN_TARBALL_COLLISION',
-      `The tarball has both ${JSON.stringify(before.path)} and ${JSON.stringify(path)}.`,
-    );
+    if (before !== undefined)
+      throw new BullaError(
+        'PIN_TARBALL_COLLISION',
+        `The tarball has both ${JSON.stringify(before)} and ${JSON.stringify(path)}.`,
+      );
+    if (this.#seen.size === this.#max) throw tooMany(this.#max);
+    this.#seen.set(folded, path);
   }
 }
 
-function make(path: string, isBelow: boolean): void {
-  try {
-    mkdirSync(path, { recursive: !isBelow, mode: 0o755 });
-  } catch (cause) {
-    throw new BullaError('PIN_INSTALL_FAILED', `${path} cannot be made.`, { cause });
-  }
-}
-
-function write(path: string, bytes: Buffer, mode: number): void {
-  try {
-    writeFileSync(path, bytes, { flag: 'wx', mode });
-  } catch (cause) {
-    throw new BullaError('PIN_INSTALL_FAILED', `${path} cannot be written in ${dirname(path)}.`, { cause });
-  }
+/** A path as the least exact disk knows it. */
+export function foldPath(path: string): string {
+  return path.normalize('NFC').toLowerCase();
 }

@@ -68,7 +68,7 @@ async function check(words: string[], options: CheckOptions): Promise<Exit> {
     pinned?.target ?? target,
     options,
     !options.quiet,
-  ).finally(() => pinned?.remove());
+  ).finally(() => pinned?.release());
   const found = refusing('The server cannot be compared', () =>
     drift(lock, surface, { identity: identityOf(target), authorization, ...now }),
   );

@@ -13,7 +13,7 @@ import {
 import type { Run } from './commands.ts';
 import { complain, EXIT, type Exit, print, refusing } from './io.ts';
 import { openLock, type RequireOptions, requireOptions } from './lock-keys.ts';
-import { type FetchOptions, fetchOptions, pinnedServer } from './pinned.ts';
+import { type FetchOptions, fetchOptions, pinnedServer, tellOpenPlace } from './pinned.ts';
 import { openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { targetFor } from './server.ts';
 
@@ -102,8 +102,9 @@ async function act(words: string[], options: GuardOptions): Promise<Exit> {
   if (lock.native === null)
     log?.(`${options.lock} holds some hashes only; 'bulla lock' pins whole definitions`);
   const pinned = options.pinned ? await pinnedServer(lock, server, options) : null;
+  if (pinned?.installed) tellOpenPlace(pinned.installed.folder, options);
   const store = await openToWrite(options).catch((error) => {
-    pinned?.remove();
+    pinned?.release();
     throw error;
   });
   const stop = new AbortController();
@@ -131,7 +132,7 @@ async function act(words: string[], options: GuardOptions): Promise<Exit> {
     if (exit.error !== null) complain(exit.error);
     return exit.error === null ? EXIT.good : EXIT.undecided;
   } finally {
-    pinned?.remove();
+    pinned?.release();
     await store.close();
     for (const name of SIGNALS) process.off(name, onSignal);
   }

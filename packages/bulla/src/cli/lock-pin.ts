@@ -10,7 +10,7 @@ export interface Pinned {
   /** What is scanned: not the command that is recorded, but what is pinned for it. */
   readonly target: StdioTarget;
   readonly warnings: readonly LockWarning[];
-  remove(): void;
+  release(): void;
 }
 
 /**
@@ -32,7 +32,7 @@ export async function pin(given: Target, options: FetchOptions): Promise<Pinned>
       artifact: { ...artifact, tarball_sha256: sha256, tarball_size: size },
       target: pinned.target,
       warnings: scriptWarnings(artifact),
-      remove: pinned.remove,
+      release: pinned.release,
     };
   } finally {
     supply.close();

@@ -97,7 +97,7 @@ async function lock(words: string[], options: LockOptions): Promise<Exit> {
     const scanned = await scanServer(pinned?.target ?? target, options, !options.quiet);
     return await settle(old, target, scanned, options, pinned);
   } finally {
-    pinned?.remove();
+    pinned?.release();
   }
 }
 

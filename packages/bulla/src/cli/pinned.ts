@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { DataObject } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
 import type { Artifact, Lock } from '@bulla/core/lock';
+import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import {
   type Cache,
@@ -16,6 +17,7 @@ import {
   npmArtifact,
   npmSettings,
   openCache,
+  openFolder,
   openRegistry,
   parsePinCommand,
   programOf,
@@ -45,6 +47,8 @@ export function fetchOptions(command: Command): Command {
 /** What fetches and keeps pinned programs. npm is asked for its settings only when something must be fetched. */
 export interface Supply {
   readonly cache: Cache;
+  /** The folder in which unpacked packages are kept. */
+  readonly trees: string;
   registry(): Promise<Registry>;
   /** For what comes from no registry of npm. */
   fetcher(): Fetcher;
@@ -56,6 +60,7 @@ export function openSupply({ allowPrivateRegistry }: FetchOptions): Supply {
   let [registry, fetcher]: [Promise<Registry> | undefined, Fetcher | undefined] = [undefined, undefined];
   return {
     cache: openCache(join(home(), 'cache')),
+    trees: join(home(), 'trees'),
     registry() {
       registry ??= npmSettings().then((settings) => openRegistry(settings, networkOf(settings, isAllowed)));
       return registry;
@@ -82,11 +87,24 @@ export async function installPinned(
 ): Promise<Installed> {
   const bar = progressBar({ total: artifact.tree.packages.size }, options);
   try {
-    const { cache, registry } = supply;
-    return await install(artifact, { cache, registry, onProgress: bar.update });
+    const { cache, trees, registry } = supply;
+    const onNotice = (text: string) => tell(text, options);
+    return await install(artifact, { cache, trees, registry, onProgress: bar.update, onNotice });
   } finally {
     bar.done();
   }
+}
+
+function tell(text: string, { quiet }: ReportOptions): void {
+  if (!quiet) process.stderr.write(`bulla: ${visible(text)}\n`);
+}
+
+/** For what runs long: says when others can make a `node_modules` above the unpacked packages. */
+export function tellOpenPlace(folder: string, options: ReportOptions): void {
+  const open = openFolder(folder);
+  if (open === null) return;
+  const text = `Others can write ${open}, above the packages of the pinned program, where Node looks for packages too. Set BULLA_HOME to a folder of your own.`;
+  tell(text, options);
 }
 
 /** The command that a lock names. Throws `LOCK_NO_SERVER`, and `PIN_COMMAND` for a server at an address. */
@@ -123,7 +141,7 @@ export function meantCommand(
 export interface PinnedTarget {
   readonly target: StdioTarget;
   readonly installed: Installed | null;
-  remove(): void;
+  release(): void;
 }
 
 /** The server of a command, but of the pinned program: the unpacked package, or the image of the digest. */
@@ -136,15 +154,15 @@ export async function pinnedTarget(
   const command = parsePinCommand(target.command, target.args);
   if (command.kind === 'oci') {
     const args = withDigest(target.args, command, artifact.digest!);
-    return { target: { ...target, args }, installed: null, remove: () => undefined };
+    return { target: { ...target, args }, installed: null, release: () => undefined };
   }
   const installed = await installPinned(npmArtifact(artifact), supply, options);
   try {
     const program = programOf(installed, command.bin);
-    const [node, ...args] = commandOf(installed.folder, program, command.args);
-    return { target: { ...target, command: node!, args }, installed, remove: installed.remove };
+    const [node, ...args] = commandOf(installed, program, command.args);
+    return { target: { ...target, command: node!, args }, installed, release: installed.release };
   } catch (error) {
-    installed.remove();
+    installed.release();
     throw error;
   }
 }

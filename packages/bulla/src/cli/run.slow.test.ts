@@ -26,11 +26,19 @@ const PIN = ['lock', '--pin', '--', 'npx', '-y', '@team/shop', '/data'];
 /** What was pinned once: a lock names no registry, and what is kept is named by its content. */
 let kept: string | undefined;
 
+/** A folder for temporary files in which a stranger tries to make npm's work a part of their own project. */
+function hostileFolder(): string {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'package.json'), '{"workspaces":["*"]}');
+  writeFileSync(join(folder, '.npmrc'), 'registry=https://127.0.0.1:1/\n');
+  return folder;
+}
+
 /** A pinned lock in a folder of its own, with what was fetched, and a registry that has the same. */
 async function pinned(): Promise<Shop> {
   const shop = await shopWith([shopPackage('1.0.0'), LEFT]);
   if (kept === undefined) {
-    const { status, stderr } = await shop.bulla(PIN);
+    const { status, stderr } = await shop.bulla(PIN, { TMPDIR: hostileFolder() });
     expect([status, stderr]).toEqual([0, '']);
     kept = mkdtempSync(join(tmpdir(), 'bulla-kept-'));
     cpSync(shop.folder, kept, { recursive: true });
@@ -179,7 +187,7 @@ describe('run', () => {
     expect(readFileSync(mark, 'utf8')).toBe('left 1.4.0 /data');
   });
 
-  test('keeps the exit code of the program, or says by which signal it ended, and leaves nothing', async () => {
+  test('keeps the exit code of the program, or says by which signal it ended, and leaves nothing in the folder for temporary files', async () => {
     const { bulla, folder } = await pinned();
     const work = temporaryFolder();
     const end = (...words: string[]) => bulla(['run', '--bin', 'end', '--', ...words], { TMPDIR: work });
@@ -197,7 +205,6 @@ describe('run', () => {
       },
     );
     await once(child.stdout, 'data');
-    expect(readdirSync(work).length).toBe(1);
     child.kill('SIGTERM');
     expect(await once(child, 'exit')).toEqual([143, null]);
     expect(readdirSync(work)).toEqual([]);
@@ -245,17 +252,28 @@ describe('run', () => {
     ]);
   });
 
-  test('finds packages of the tree and no others', async () => {
-    const { bulla } = await pinned();
-    const work = temporaryFolder();
-    mkdirSync(join(work, 'node_modules/outside'), { recursive: true });
-    writeFileSync(join(work, 'node_modules/outside/index.js'), '');
-    const load = (what: string) => bulla(['run', '--bin', 'end', '--', 'load', what], { TMPDIR: work });
+  test('finds packages of the tree and no others, in whatever process and thread', async () => {
+    const { bulla, folder } = await pinned();
+    const put = (path: string) => {
+      mkdirSync(join(folder, path), { recursive: true });
+      writeFileSync(join(folder, path, 'index.js'), '');
+    };
+    // In a folder above the unpacked tree, where Node looks, and where the environment says that it should.
+    put('node_modules/outside');
+    put('far/far');
+    const env = { NODE_PATH: join(folder, 'far') };
+    const load = (what: string) => bulla(['run', '--bin', 'end', '--', 'load', what], env);
     const { status, stdout } = await load('outside');
     expect([status, stdout]).toEqual([7, 'ERR_MODULE_NOT_FOUND\n']);
     expect([(await load('left')).status, (await load('node:fs')).status]).toEqual([0, 0]);
     // What somebody names by its path is theirs.
-    expect((await load(join(work, 'node_modules/outside/index.js'))).status).toBe(0);
+    expect((await load(join(folder, 'node_modules/outside/index.js'))).status).toBe(0);
+    const none = [0, 0, 0, 0, 0, 0];
+    const ways = await bulla(['run', '--bin', 'end', '--', 'ways'], env);
+    expect(JSON.parse(ways.stdout)).toEqual({
+      ...{ here: none, spawned: none, evaluated: none, forked: none, worker: none },
+      ...{ workerOfItsOwn: none, workerWithoutEnvironment: none },
+    });
   });
 });
 

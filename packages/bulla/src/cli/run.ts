@@ -2,7 +2,14 @@ import { BullaError } from '@bulla/core/error';
 import { lockDigest } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
-import { commandOf, interruptible, npmArtifact, programOf, runCommand } from '../artifact/index.ts';
+import {
+  commandOf,
+  interruptible,
+  npmArtifact,
+  pinnedEnvironment,
+  programOf,
+  runCommand,
+} from '../artifact/index.ts';
 import type { Run } from './commands.ts';
 import { keepExit } from './compat.ts';
 import { EXIT, type Exit, print } from './io.ts';
@@ -16,6 +23,7 @@ import {
   meantCommand,
   openSupply,
   type Supply,
+  tellOpenPlace,
 } from './pinned.ts';
 import { type ProvenanceOptions, provenanceOf, provenanceOptions } from './provenance.ts';
 import { note, type RecordOptions, recorded, recordOptions } from './receipt.ts';
@@ -47,8 +55,9 @@ export function define(command: Command, run: Run): void {
       'after',
       `
 The lock must pin an npm package (bulla lock --pin). Every tarball of it and of what it needs is hashed, each time,
-unpacked into a fresh folder, and run by Node with the standard streams of this command. No script of a package runs.
-What was fetched once is kept in BULLA_HOME/cache. The exit code is that of the program, or 128 and the signal; when
+and the unpacked files are compared with it, byte by byte; then Node runs the program with the standard streams of this
+command. No script of a package runs. Tarballs are kept in BULLA_HOME/cache, unpacked packages in BULLA_HOME/trees. The
+program gets the environment of this command without NODE_OPTIONS and NODE_PATH, unless the lock names them. The exit code is that of the program, or 128 and the signal; when
 nothing was run it is 1 for what differs from the lock, 2 for a lock that cannot be run, 3 for trouble with the network.
 
 Examples:
@@ -89,11 +98,13 @@ async function runFrom(supply: Supply, words: string[], options: RunOptions): Pr
       await print(`would execute: ${visible(shown.join(' '))}\n  ${pin} (${artifact.integrity})\n`);
       return EXIT.good;
     }
-    const code = await runCommand(commandOf(installed.folder, program, command.args));
+    tellOpenPlace(installed.folder, options);
+    const env = pinnedEnvironment(process.env, lockedCommand(lock).env);
+    const code = await runCommand(commandOf(installed, program, command.args), env);
     keepExit();
     return code as Exit;
   } finally {
-    installed.remove();
+    installed.release();
   }
 }
 
