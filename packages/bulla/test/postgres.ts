@@ -33,8 +33,10 @@ if (!hasPostgres) {
     throw new Error('BULLA_REQUIRE_POSTGRES=1, but there is no server');
 }
 
+/** A program of the server's package. */
+export const bin = (program: string): string => join(folder, version!, 'bin', program);
+
 export async function startPostgres(): Promise<Postgres> {
-  const bin = (program: string) => join(folder, version!, 'bin', program);
   const data = mkdtempSync(join(tmpdir(), 'bulla-pg-'));
   // The server refuses to run as root; Debian's package brings a user for it.
   const user: { uid?: number; gid?: number } = process.getuid?.() === 0 ? accountOf('postgres') : {};
@@ -114,12 +116,12 @@ export async function startPostgres(): Promise<Postgres> {
   };
 }
 
-function accountOf(name: string): { uid: number; gid: number } {
+export function accountOf(name: string): { uid: number; gid: number } {
   const id = (flag: string) => Number(execFileSync('id', [flag, name], { encoding: 'utf8' }));
   return { uid: id('-u'), gid: id('-g') };
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
     probe.once('error', reject);

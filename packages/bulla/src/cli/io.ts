@@ -25,6 +25,7 @@ const EXIT_OF: Readonly<Record<string, Exit>> = {
   OUTPUT_UNWRITABLE: EXIT.undecided,
   STORE_MISSING: EXIT.undecided,
   STORE_UNREADABLE: EXIT.undecided,
+  STORE_UNAVAILABLE: EXIT.undecided,
   STORE_BUSY: EXIT.undecided,
   STORE_UNCERTAIN: EXIT.undecided,
   KEYRING_LOCKED: EXIT.undecided,

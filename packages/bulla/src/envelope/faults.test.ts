@@ -80,7 +80,7 @@ test.each(['stored', 'not stored'] as const)(
         await driver.appendLocked(chain, make);
         if (armed) throw new BullaError('STORE_FAILED', 'A fault, after the write.');
       },
-      read: (...args) => (armed ? gone() : driver.read(...args)),
+      settle: (...args) => (armed ? gone() : driver.settle(...args)),
     }));
     const [text, authorization] = await payment(1);
     const decision = await verifierOn(store).verifyAndConsume(text, authorization, never);

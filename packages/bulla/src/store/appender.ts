@@ -8,6 +8,7 @@ import {
 import { BullaError } from '@bulla/core/error';
 import { leafHash, sealedLeaf } from '@bulla/core/log';
 import type { Addition, Driver, Effect, Head, NewRow, Row, Tip, Transaction } from './driver.ts';
+import { NotWrittenError } from './driver.ts';
 import { grow } from './tree.ts';
 
 /** A capsule that waits for its place in a chain. */
@@ -211,31 +212,40 @@ export class Appender {
   }
 
   /**
-   * Runs a write. An error does not say whether the rows were stored: a commit can fail after it reached the disk.
-   * So the store is asked, and what is there counts as written. Throws `STORE_UNCERTAIN` when it cannot be asked.
+   * Runs a write. Most errors do not say whether the rows were stored: a commit can fail after it reached the disk.
+   * So the store is asked for what is durable, and what is there counts as written. Throws `STORE_UNCERTAIN` when it
+   * cannot be asked.
    */
   async #certain<T>(work: () => Promise<T>, rows: () => readonly Written[]): Promise<T | true> {
     try {
       return await work();
     } catch (error) {
       const expected = rowsOf(rows());
-      if (expected.length === 0) throw error;
+      if (expected.length === 0 || error instanceof NotWrittenError) throw error;
       let stored: readonly Row[];
       try {
-        stored = await this.#driver.read(this.#chain, expected[0]!.sequence, expected.length);
+        stored = await this.#driver.settle(this.#chain, expected[0]!.sequence, expected.length);
       } catch {
-        throw new BullaError(
-          'STORE_UNCERTAIN',
-          'The store failed, and cannot be asked whether it wrote the records.',
-          {
-            cause: error,
-          },
-        );
+        throw uncertain(error);
       }
       if (expected.every((row, i) => stored[i]?.hash === row.hash)) return true;
-      throw error;
+      throw isUncertain(error) ? notStored(error) : error;
     }
   }
+}
+
+function uncertain(cause: unknown): BullaError {
+  const sentence = 'The store failed, and cannot be asked whether it wrote the records.';
+  return new BullaError('STORE_UNCERTAIN', sentence, { cause });
+}
+
+function isUncertain(error: unknown): error is BullaError {
+  return error instanceof BullaError && error.code === 'STORE_UNCERTAIN';
+}
+
+/** The store was asked, so that nothing is uncertain any more. */
+function notStored(cause: BullaError): BullaError {
+  return new NotWrittenError('STORE_UNAVAILABLE', 'The store failed; nothing was written.', { cause });
 }
 
 function additionOf(written: readonly Written[], tip: Admitted): Addition | null {

@@ -1,3 +1,8 @@
+import { BullaError } from '@bulla/core/error';
+
+/** A write failed, and certainly changed nothing. After any other error of a write the store must be asked. */
+export class NotWrittenError extends BullaError {}
+
 /** Where a chain ends. */
 export interface Head {
   /** How many records the chain has; the next one gets this number. */
@@ -168,6 +173,12 @@ export interface Driver {
   putCheckpoint(chain: string, checkpoint: StoredCheckpoint): Promise<void>;
   /** The checkpoints of a chain, the newest first. */
   checkpoints(chain: string, limit: number): Promise<readonly StoredCheckpoint[]>;
+  /**
+   * After a write that failed: the rows that are durable, as `read` gives them. They are read in a transaction that
+   * writes and is committed as durably as an append, so that it fails where that would fail: rows that only a server
+   * shows that is about to be replaced are not told of. What was under way before can no longer be written after it.
+   */
+  settle(chain: string, from: number, limit: number): Promise<readonly Row[]>;
   /** Up to `limit` rows from `from` on, in order. */
   read(chain: string, from: number, limit: number): Promise<readonly Row[]>;
   chains(): Promise<readonly { name: string; head: Head; indexed: number }[]>;

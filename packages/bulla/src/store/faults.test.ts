@@ -74,7 +74,7 @@ test('when the store fails and cannot be asked, the caller is told that it is un
   const gone = async () => {
     throw new BullaError('STORE_UNREADABLE', 'Gone.');
   };
-  const store = createStore({ ...driver, append: gone, read: gone }, { url: file, tenant: null, sealer });
+  const store = createStore({ ...driver, append: gone, settle: gone }, { url: file, tenant: null, sealer });
   await expect(store.chain('c').append(input('x'))).rejects.toMatchObject({ code: 'STORE_UNCERTAIN' });
   await store.close();
 });

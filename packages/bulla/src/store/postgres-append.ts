@@ -1,11 +1,17 @@
+import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import type { Addition, Head } from './driver.ts';
 import { OURS } from './postgres-statements.ts';
 
-interface Waiting {
+/** Records for a chain whose head and fence are believed to be these. */
+interface Append {
   readonly chain: string;
+  readonly fence: number;
   readonly expected: Head;
   readonly addition: Addition;
+}
+
+interface Waiting extends Append {
   resolve(appended: boolean): void;
   reject(error: unknown): void;
 }
@@ -14,14 +20,14 @@ interface Waiting {
 const UNDER_WAY = 2;
 
 /**
- * Moves the heads that are still as expected, and stores the rows of those chains alone. Chains are locked in the
+ * Moves the heads that are still as expected and were not settled meanwhile, and stores the rows of those chains alone. Chains are locked in the
  * order of their keys, so that two such statements cannot wait for each other; a head that moved while the statement
  * waited is looked at again before it is changed.
  */
 const APPEND = `
   WITH asked AS (
-    SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::bytea[], $8::text[])
-      AS asked (name, old_length, old_hash, new_length, new_hash, tree, origin)
+    SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::bytea[], $8::text[],
+      $18::bigint[]) AS asked (name, old_length, old_hash, new_length, new_hash, tree, origin, fence)
   ), locked AS (
     SELECT chain_key FROM chain WHERE ${OURS} AND name = ANY ($2::text[])
     ORDER BY chain_key FOR UPDATE
@@ -31,6 +37,7 @@ const APPEND = `
     FROM asked, locked
     WHERE chain.chain_key = locked.chain_key AND chain.name = asked.name
       AND chain.length = asked.old_length AND chain.head_hash IS NOT DISTINCT FROM asked.old_hash
+      AND chain.fence = asked.fence
     RETURNING chain.chain_key, chain.name
   ), added AS (
     INSERT INTO record (chain_key, sequence, hash, data, leaf)
@@ -45,16 +52,20 @@ const APPEND = `
   )
   SELECT name FROM moved`;
 
-/** The statement that appends to several chains; it is named, so that each connection plans it once. */
+/** Named by its text: where connections are shared, the name must not mean another version's statement. */
+const NAME = `bulla-append-${createHash('sha256').update(APPEND).digest('hex').slice(0, 16)}`;
+
+/** The statement that appends to several chains; where it is named, each connection plans it once. */
 export function appendStatement(
   tenant: string | null,
-  batch: readonly Omit<Waiting, 'resolve' | 'reject'>[],
+  batch: readonly Append[],
+  named: boolean,
 ): pg.QueryConfig {
   const last = batch.map(({ addition }) => addition.rows.at(-1)!);
   const rows = batch.flatMap(({ chain, addition }) => addition.rows.map((row) => ({ chain, ...row })));
   const nodes = batch.flatMap(({ chain, addition }) => addition.nodes.map((node) => ({ chain, ...node })));
   return {
-    name: 'bulla-append',
+    ...(named && { name: NAME }),
     text: APPEND,
     values: [
       tenant,
@@ -74,15 +85,15 @@ export function appendStatement(
       nodes.map((node) => node.level),
       nodes.map((node) => node.index),
       nodes.map((node) => Buffer.from(node.hash)),
+      batch.map(({ fence }) => fence),
     ],
   };
 }
 
 /** Appends to many chains share a statement, and so a transaction and a wait for the disk. */
 export function createGroupAppend(
-  tenant: string | null,
-  run: (statement: pg.QueryConfig) => Promise<{ rows: { name: string }[] }>,
-): (chain: string, expected: Head, addition: Addition) => Promise<boolean> {
+  run: (batch: readonly Append[]) => Promise<{ rows: { name: string }[] }>,
+): (append: Append) => Promise<boolean> {
   let queue: Waiting[] = [];
   let underWay = 0;
 
@@ -93,7 +104,7 @@ export function createGroupAppend(
     queue = queue.filter((waiting) => !batch.includes(waiting));
     underWay++;
     try {
-      const moved = new Set((await run(appendStatement(tenant, batch))).rows.map((row) => row.name));
+      const moved = new Set((await run(batch)).rows.map((row) => row.name));
       for (const waiting of batch) waiting.resolve(moved.has(waiting.chain));
     } catch (error) {
       for (const waiting of batch) waiting.reject(error);
@@ -102,9 +113,9 @@ export function createGroupAppend(
     void flush();
   };
 
-  return (chain, expected, addition) =>
+  return (append) =>
     new Promise((resolve, reject) => {
-      queue.push({ chain, expected, addition, resolve, reject });
+      queue.push({ ...append, resolve, reject });
       setImmediate(() => void flush());
     });
 }

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { Driver, Found, Query } from './driver.ts';
-import { type Ask, guarded, OURS, transaction } from './postgres-statements.ts';
+import { LONG, retried, transaction } from './postgres-connections.ts';
+import { type Ask, OURS } from './postgres-statements.ts';
 import { conditions } from './query.ts';
 
 /** The search tables. */
@@ -19,7 +20,7 @@ export function searching(
       return rows[0]?.indexed ?? 0;
     },
     addToIndex: (name, from, entries) =>
-      guarded(() =>
+      retried(() =>
         transaction(pool, async (client) => {
           const { rows } = await client.query(
             `UPDATE chain SET indexed = $4 WHERE ${OURS} AND name = $2 AND indexed = $3 RETURNING chain_key`,
@@ -67,12 +68,13 @@ export function searching(
         }),
       ),
     dropIndex: () =>
-      guarded(() =>
+      retried(() =>
         transaction(pool, async (client) => {
           const keys = `SELECT record_key FROM found WHERE chain_key IN (${ours})`;
-          await client.query(`DELETE FROM found_text WHERE record_key IN (${keys})`, [tenant]);
-          await client.query(`DELETE FROM found_tool WHERE record_key IN (${keys})`, [tenant]);
-          await client.query(`DELETE FROM found WHERE chain_key IN (${ours})`, [tenant]);
+          const run = (text: string) => client.query({ ...LONG, text, values: [tenant] });
+          await run(`DELETE FROM found_text WHERE record_key IN (${keys})`);
+          await run(`DELETE FROM found_tool WHERE record_key IN (${keys})`);
+          await run(`DELETE FROM found WHERE chain_key IN (${ours})`);
           await client.query(`UPDATE chain SET indexed = 0 WHERE ${OURS}`, [tenant]);
         }),
       ),
@@ -88,6 +90,7 @@ export function searching(
          WHERE coalesce(chain.tenant, '') = coalesce($1, '') AND ${where}
          ORDER BY found.record_key DESC LIMIT $${values.length} OFFSET $${values.length + 1}`,
         [tenant, ...values],
+        LONG,
       );
     },
   };

@@ -1,62 +1,8 @@
-import { BullaError } from '@bulla/core/error';
 import type pg from 'pg';
 import type { Tip, Transaction, Value } from './driver.ts';
 import { EMPTY } from './driver.ts';
-
-export function storeError(error: unknown): unknown {
-  if (error instanceof BullaError) return error;
-  const code = (error as { code?: string }).code ?? '';
-  if (code === '53100')
-    return new BullaError('STORE_FULL', 'The disk of the server is full; nothing was written.', {
-      cause: error,
-    });
-  if (code === '25006')
-    return new BullaError('STORE_READ_ONLY', 'The store cannot be written.', { cause: error });
-  if (/^(08|57P|28|3D|E[A-Z])/.test(code) || /^Connection terminated/.test((error as Error).message)) {
-    return new BullaError(
-      'STORE_UNREADABLE',
-      `The server does not answer (${code || (error as Error).message}).`,
-      { cause: error },
-    );
-  }
-  return new BullaError('STORE_FAILED', `The store failed (${code}: ${(error as Error).message}).`, {
-    cause: error,
-  });
-}
-
-export async function transaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-  const client = await pool.connect();
-  let broken = false;
-  try {
-    await client.query('BEGIN');
-    const result = await work(client);
-    await client.query('COMMIT');
-    return result;
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => {
-      broken = true;
-    });
-    throw error;
-  } finally {
-    client.release(broken);
-  }
-}
-
-/** Serialization failures and deadlocks, which engines that are compatible with PostgreSQL report more often. */
-export function isTransient(error: unknown): boolean {
-  return ['40001', '40P01'].includes((error as { code?: string }).code ?? '');
-}
-
-export async function guarded<T>(work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isTransient(error) || attempt === 20) throw storeError(error);
-      await new Promise((resolve) => setTimeout(resolve, 5 * attempt * Math.random()));
-    }
-  }
-}
+import { isTransient } from './postgres-connections.ts';
+import { storeError } from './postgres-errors.ts';
 
 const positions = new Map<string, string>();
 
@@ -100,12 +46,16 @@ export function openTransaction(client: pg.PoolClient, tenant: string | null): T
 }
 
 /** Asks for rows, again after a transient failure. */
-export type Ask = <R extends object>(text: string, values: unknown[]) => Promise<R[]>;
+export type Ask = <R extends object>(
+  text: string,
+  values: unknown[],
+  more?: { readonly query_timeout: number },
+) => Promise<R[]>;
 
 /** The tenant, as the indexes begin; it is always the first value. */
 export const OURS = "coalesce(tenant, '') = coalesce($1, '')";
 
-export const TIP = 'SELECT chain_key, length, head_hash, tree, origin FROM chain';
+export const TIP = 'SELECT chain_key, length, head_hash, tree, origin, fence FROM chain';
 
 export interface RawTip {
   chain_key: number;
@@ -113,6 +63,7 @@ export interface RawTip {
   head_hash: string | null;
   tree: Uint8Array | null;
   origin: string | null;
+  fence: number;
 }
 
 export function tipOf(row: RawTip | undefined): Tip {

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { Driver, StoredCheckpoint } from './driver.ts';
-import { type Ask, guarded, OURS, type RawTip, TIP, transaction } from './postgres-statements.ts';
+import { LONG, retried, transaction, write } from './postgres-connections.ts';
+import { type Ask, OURS, type RawTip, TIP } from './postgres-statements.ts';
 
 /** The hashes of the tree, and the checkpoints. */
 export function treeOf(
@@ -11,7 +12,7 @@ export function treeOf(
   const key = `(SELECT chain_key FROM chain WHERE ${OURS} AND name = $2)`;
   return {
     plant: (name, length, { leaves, tree, nodes, origin }) =>
-      guarded(() =>
+      retried(() =>
         transaction(pool, async (client) => {
           const { rows } = await client.query<RawTip>(`${TIP} WHERE ${OURS} AND name = $2 FOR UPDATE`, [
             tenant,
@@ -19,11 +20,13 @@ export function treeOf(
           ]);
           const chain = rows[0];
           if (chain === undefined || chain.length !== length || chain.tree !== null) return;
-          await client.query(
-            `UPDATE record SET leaf = planted.leaf FROM unnest($2::bytea[]) WITH ORDINALITY AS planted (leaf, place)
+          await client.query({
+            ...LONG,
+            text: `UPDATE record SET leaf = planted.leaf
+             FROM unnest($2::bytea[]) WITH ORDINALITY AS planted (leaf, place)
              WHERE record.chain_key = $1 AND record.sequence = planted.place - 1`,
-            [chain.chain_key, leaves.map((leaf) => Buffer.from(leaf))],
-          );
+            values: [chain.chain_key, leaves.map((leaf) => Buffer.from(leaf))],
+          });
           await client.query(
             `INSERT INTO node (chain_key, level, number, hash)
              SELECT $1, level, number, hash FROM unnest($2::integer[], $3::bigint[], $4::bytea[]) AS filled (level, number, hash)`,
@@ -53,11 +56,13 @@ export function treeOf(
       return rows.map(({ hash }) => hash);
     },
     async putCheckpoint(name, { origin, size, note }) {
-      await query(
-        `INSERT INTO checkpoint (chain_key, origin, size, note) VALUES (${key}, $3, $4, $5)
-         ON CONFLICT (chain_key, origin, size) DO UPDATE SET note = excluded.note
-         WHERE length(excluded.note) > length(checkpoint.note)`,
-        [tenant, name, origin, size, note],
+      await retried(() =>
+        write(pool, {
+          text: `INSERT INTO checkpoint (chain_key, origin, size, note) VALUES (${key}, $3, $4, $5)
+           ON CONFLICT (chain_key, origin, size) DO UPDATE SET note = excluded.note
+           WHERE length(excluded.note) > length(checkpoint.note)`,
+          values: [tenant, name, origin, size, note],
+        }),
       );
     },
     checkpoints: (name, limit) =>

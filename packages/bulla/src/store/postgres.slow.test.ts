@@ -22,7 +22,8 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
 
   test('a server that does not answer is told of', async () => {
     await expect(openStore({ url: 'postgres://bulla@127.0.0.1:1/none' })).rejects.toMatchObject({
-      code: 'STORE_UNREADABLE',
+      code: 'STORE_UNAVAILABLE',
+      message: 'Nothing listens at the address of the server (ECONNREFUSED).',
     });
   });
 

@@ -1,19 +1,29 @@
 import { BullaError } from '@bulla/core/error';
-import pg from 'pg';
-import type { Addition, Driver, Head, Row } from './driver.ts';
+import type pg from 'pg';
+import type { Driver, Row } from './driver.ts';
+import { NotWrittenError } from './driver.ts';
 import { appendStatement, createGroupAppend } from './postgres-append.ts';
+import {
+  ask,
+  createPool,
+  isOtherSession,
+  LONG,
+  type PoolOptions,
+  retried,
+  transaction,
+  write,
+} from './postgres-connections.ts';
+import { storeError } from './postgres-errors.ts';
 import { searching } from './postgres-search.ts';
 import {
+  type Ask,
   bound,
-  guarded,
   OURS,
   openTransaction,
   positional,
   type RawTip,
-  storeError,
   TIP,
   tipOf,
-  transaction,
 } from './postgres-statements.ts';
 import { treeOf } from './postgres-tree.ts';
 import { migrations } from './schema.ts';
@@ -28,29 +38,24 @@ const SCHEMA = migrations({
 /** Any number that is not likely to be another program's: it keeps two migrations apart. */
 const MIGRATION_LOCK = 0x62756c6c;
 
-// 64-bit integers come as strings by default; sequences stay far below 2^53.
-const types = {
-  getTypeParser: (oid: number, format?: never) => (oid === 20 ? Number : pg.types.getTypeParser(oid, format)),
-};
+/** For so long a server is asked again what became of a write: a restart or a failover is often over then. */
+const SETTLE_MS = 5_000;
 
-export interface PostgresOptions {
+export interface PostgresOptions extends PoolOptions {
   readonly tenant: string | null;
   /** Make the tables if they are not there. Default false. */
   readonly create?: boolean;
-  /** Connections at most. Default 16. */
-  readonly connections?: number;
 }
 
 /**
  * Opens a PostgreSQL database. Throws `STORE_MISSING` when it has no tables of ours, `STORE_NEWER`,
- * `STORE_NOT_DURABLE` when the server does not wait for its disk, and `STORE_UNREADABLE` when it does not answer.
+ * `STORE_NOT_DURABLE` when the server does not wait for its disk, `STORE_UNAVAILABLE` when it does not answer or is a
+ * standby, and `STORE_UNREADABLE` when it lets us in no further.
  */
 export async function openPostgres(url: string, options: PostgresOptions): Promise<Driver> {
-  const pool = new pg.Pool({ connectionString: url, max: options.connections ?? 16, types } as pg.PoolConfig);
-  // An idle connection that breaks is replaced; its error belongs to nobody.
-  pool.on('error', () => undefined);
+  const pool = createPool(url, options);
   try {
-    await prepareDatabase(pool, options.create ?? false);
+    await prepareDatabase(pool, options);
   } catch (error) {
     await pool.end();
     throw storeError(error);
@@ -58,86 +63,139 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   return driver(pool, options.tenant);
 }
 
-async function prepareDatabase(pool: pg.Pool, create: boolean): Promise<void> {
-  const settings = await pool.query('SELECT current_setting($1) AS fsync, current_setting($2) AS commit', [
-    'fsync',
-    'synchronous_commit',
-  ]);
-  if (settings.rows[0].fsync !== 'on' || settings.rows[0].commit === 'off') {
+async function prepareDatabase(pool: pg.Pool, { create, readOnly }: PostgresOptions): Promise<void> {
+  const found = await versionOf((statement) => ask(pool, statement));
+  if (found === SCHEMA.length) return;
+  if (found === null && !create) throw new BullaError('STORE_MISSING', 'The database has no store of Bulla.');
+  if (readOnly)
     throw new BullaError(
-      'STORE_NOT_DURABLE',
-      'The server does not wait for its disk (fsync or synchronous_commit).',
+      'STORE_READ_ONLY',
+      'The store is of an older version; it must be opened to write once.',
     );
-  }
   await transaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
-    const exists = await client.query("SELECT to_regclass('bulla_schema') AS name");
-    if (exists.rows[0].name === null) {
-      if (!create) throw new BullaError('STORE_MISSING', 'The database has no store of Bulla.');
+    // Asked again: another process may have been faster.
+    const version = await versionOf((statement) => client.query(statement));
+    if (version === null) {
       await client.query('CREATE TABLE bulla_schema (version INTEGER NOT NULL)');
       await client.query('INSERT INTO bulla_schema VALUES (0)');
     }
-    const { version } = (await client.query('SELECT version FROM bulla_schema')).rows[0];
-    if (version > SCHEMA.length) {
-      throw new BullaError(
-        'STORE_NEWER',
-        `The store is of version ${version}; this program knows ${SCHEMA.length}.`,
-      );
-    }
-    for (const step of SCHEMA.slice(version)) await client.query(step);
+    for (const text of SCHEMA.slice(version ?? 0)) await client.query({ ...LONG, text });
     await client.query('UPDATE bulla_schema SET version = $1', [SCHEMA.length]);
   });
 }
 
-function driver(pool: pg.Pool, tenant: string | null): Driver {
-  const query = async <R extends object>(text: string, values: unknown[]): Promise<R[]> =>
-    (await guarded(() => pool.query(text, values))).rows as R[];
-  const groupAppend = createGroupAppend(tenant, (statement) =>
-    guarded(() => pool.query<{ name: string }>(statement)),
-  );
-  const known = new Set<string>();
-  const ensureChain = async (name: string) => {
-    if (known.has(name)) return;
-    await query(
-      'INSERT INTO chain (tenant, name, length, head_hash) VALUES ($1, $2, 0, NULL) ON CONFLICT DO NOTHING',
-      [tenant, name],
+/** The version of the tables; null where there are none. Throws `STORE_NEWER`. */
+async function versionOf(
+  run: (statement: pg.QueryConfig) => Promise<pg.QueryResult>,
+): Promise<number | null> {
+  const exists = await run({ text: "SELECT to_regclass('bulla_schema') AS name" });
+  if (exists.rows[0].name === null) return null;
+  const { version } = (await run({ text: 'SELECT version FROM bulla_schema' })).rows[0];
+  if (version > SCHEMA.length) {
+    throw new BullaError(
+      'STORE_NEWER',
+      `The store is of version ${version}; this program knows ${SCHEMA.length}.`,
     );
-    known.add(name);
+  }
+  return version;
+}
+
+function driver(pool: pg.Pool, tenant: string | null): Driver {
+  const query: Ask = async <R extends object>(text: string, values: unknown[], more = {}) =>
+    (await retried(() => ask(pool, { text, values, ...more }))).rows as R[];
+  /** Behind a pooler that shares sessions, named statements are not used. */
+  let named = true;
+  const append = async (
+    run: (statement: pg.QueryConfig) => Promise<pg.QueryResult<{ name: string }>>,
+    batch: Parameters<typeof appendStatement>[1],
+  ) => {
+    try {
+      return await run(appendStatement(tenant, batch, named));
+    } catch (error) {
+      if (isOtherSession(error)) named = false;
+      throw error;
+    }
   };
-  const write = async (client: pg.PoolClient, name: string, expected: Head, addition: Addition) => {
-    await client.query(appendStatement(tenant, [{ chain: name, expected, addition }]));
+  const groupAppend = createGroupAppend((batch) =>
+    retried(() => append((statement) => write(pool, statement), batch)),
+  );
+  /** The fences of the chains that are known to be there. */
+  const fences = new Map<string, number>();
+  const ensureChain = async (name: string): Promise<number> => {
+    let fence = fences.get(name);
+    if (fence === undefined) {
+      const text =
+        'INSERT INTO chain (tenant, name, length, head_hash) VALUES ($1, $2, 0, NULL) ON CONFLICT DO NOTHING';
+      await retried(() => write(pool, { text, values: [tenant, name] })).catch(asNotWritten);
+      const [row] = await query<RawTip>(`${TIP} WHERE ${OURS} AND name = $2`, [tenant, name]).catch(
+        asNotWritten,
+      );
+      fence = row!.fence;
+      fences.set(name, fence);
+    }
+    return fence;
   };
+  /** The end of a chain that nobody else can move before the transaction ends. */
+  const lockTip = async (client: pg.PoolClient, name: string): Promise<RawTip> => {
+    const text = `${TIP} WHERE ${OURS} AND name = $2 FOR UPDATE`;
+    const [row] = (await client.query<RawTip>(text, [tenant, name])).rows;
+    if (row !== undefined) {
+      fences.set(name, row.fence);
+      return row;
+    }
+    // The database was replaced by one that does not have it.
+    fences.delete(name);
+    throw new NotWrittenError('STORE_BUSY', 'The store was replaced by an older one; try again.');
+  };
+  const settle = (name: string, from: number, limit: number) =>
+    transaction(pool, async (client) => {
+      const moved = await client.query<{ fence: number }>(
+        `UPDATE chain SET fence = fence + 1 WHERE ${OURS} AND name = $2 RETURNING fence`,
+        [tenant, name],
+      );
+      if (moved.rows[0] === undefined) fences.delete(name);
+      else fences.set(name, moved.rows[0].fence);
+      return (await client.query<Row>(READ, [tenant, name, from, limit])).rows;
+    });
 
   return {
     async tip(name) {
       const [row] = await query<RawTip>(`${TIP} WHERE ${OURS} AND name = $2`, [tenant, name]);
       return tipOf(row);
     },
-    async append(name, expected, addition) {
-      await ensureChain(name);
-      return groupAppend(name, expected, addition);
+    async append(chain, expected, addition) {
+      const fence = await ensureChain(chain);
+      return groupAppend({ chain, fence, expected, addition });
     },
     async appendLocked(name, make) {
       await ensureChain(name);
-      await guarded(() =>
+      await retried(() =>
         transaction(pool, async (client) => {
-          const { rows } = await client.query<RawTip>(`${TIP} WHERE ${OURS} AND name = $2 FOR UPDATE`, [
-            tenant,
-            name,
-          ]);
-          const tip = tipOf(rows[0]);
-          const addition = await make(tip, openTransaction(client, tenant));
-          if (addition !== null) await write(client, name, tip, addition);
+          const row = await lockTip(client, name);
+          const expected = tipOf(row);
+          const addition = await make(expected, openTransaction(client, tenant));
+          if (addition === null) return;
+          await append(
+            (statement) => client.query(statement),
+            [{ chain: name, fence: row.fence, expected, addition }],
+          );
         }),
       );
     },
     ...treeOf(pool, tenant, query),
-    read: (name, from, limit) =>
-      query<Row>(
-        `SELECT sequence, hash, data FROM record WHERE sequence >= $3 AND chain_key =
-           (SELECT chain_key FROM chain WHERE ${OURS} AND name = $2) ORDER BY sequence LIMIT $4`,
-        [tenant, name, from, limit],
-      ),
+    async settle(name, from, limit) {
+      const started = performance.now();
+      for (;;) {
+        try {
+          return await retried(() => settle(name, from, limit));
+        } catch (error) {
+          if (performance.now() - started > SETTLE_MS) throw error;
+          await new Promise((resolve) => setTimeout(resolve, 100));
+        }
+      }
+    },
+    read: (name, from, limit) => query<Row>(READ, [tenant, name, from, limit]),
     async chains() {
       const rows = await query<{ name: string; length: number; head_hash: string | null; indexed: number }>(
         `SELECT name, length, head_hash, indexed FROM chain WHERE ${OURS} ORDER BY name COLLATE "C"`,
@@ -155,9 +213,18 @@ function driver(pool: pg.Pool, tenant: string | null): Driver {
       all: (text, ...values) => query(positional(text), values.map(bound)),
     },
     transaction: (work) =>
-      guarded(() => transaction(pool, (client) => work(openTransaction(client, tenant)))),
+      retried(() => transaction(pool, (client) => work(openTransaction(client, tenant)))),
     erase: async (text, ...values) =>
-      (await guarded(() => pool.query(positional(text), values.map(bound)))).rowCount ?? 0,
+      (await retried(() => write(pool, { text: positional(text), values: values.map(bound) }))).rowCount ?? 0,
     close: () => pool.end(),
   };
+}
+
+const READ = `SELECT sequence, hash, data FROM record WHERE sequence >= $3 AND chain_key =
+  (SELECT chain_key FROM chain WHERE ${OURS} AND name = $2) ORDER BY sequence LIMIT $4`;
+
+/** Whatever kept an empty chain from being made, no record was written. */
+function asNotWritten(error: unknown): never {
+  const { code, message, cause } = error as BullaError;
+  throw new NotWrittenError(code === 'STORE_UNCERTAIN' ? 'STORE_UNAVAILABLE' : code, message, { cause });
 }

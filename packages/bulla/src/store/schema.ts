@@ -107,5 +107,7 @@ export function migrations(dialect: Dialect): readonly string[] {
     ledgerTables(dialect),
     capabilityTables(dialect),
     consentTables(dialect),
+    // Counted up to keep out a write that is still on its way when its outcome was settled.
+    'ALTER TABLE chain ADD COLUMN fence BIGINT NOT NULL DEFAULT 0;',
   ];
 }

@@ -1,33 +1,7 @@
 import { BullaError } from '@bulla/core/error';
-import Database from 'better-sqlite3';
-import type { Statements, Value } from './driver.ts';
-
-/** Turns SQLite's errors into ours. */
-export function guarded<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    throw storeError(error);
-  }
-}
-
-function storeError(error: unknown): unknown {
-  if (!(error instanceof Database.SqliteError)) return error;
-  const { code, message } = error;
-  const known: [RegExp, string, string][] = [
-    [/^SQLITE_FULL/, 'STORE_FULL', 'The disk is full; nothing was written.'],
-    [/^SQLITE_READONLY/, 'STORE_READ_ONLY', 'The store cannot be written.'],
-    [/^SQLITE_(BUSY|LOCKED)/, 'STORE_BUSY', 'Another process kept the store locked for too long.'],
-    [/^SQLITE_(NOTADB|CORRUPT)/, 'STORE_UNREADABLE', 'The file is not a database, or is damaged.'],
-    [/^SQLITE_(CANTOPEN|PERM|AUTH)/, 'STORE_UNREADABLE', 'The store cannot be opened.'],
-  ];
-  const [, ourCode, sentence] = known.find(([pattern]) => pattern.test(code)) ?? [
-    /./,
-    'STORE_FAILED',
-    `The store failed (${code}: ${message}).`,
-  ];
-  return new BullaError(ourCode, sentence, { cause: error });
-}
+import type { Statements, Transaction, Value } from './driver.ts';
+import { NotWrittenError } from './driver.ts';
+import type { Connection } from './sqlite-connection.ts';
 
 /** The tenant, as the indexes begin. */
 export const OURS = "coalesce(tenant, '') = coalesce(?, '')";
@@ -43,7 +17,7 @@ export async function retried<T>(work: () => T): Promise<T> {
   const started = performance.now();
   for (;;) {
     try {
-      return guarded(work);
+      return work();
     } catch (error) {
       if (!(error instanceof BullaError) || error.code !== 'STORE_BUSY') throw error;
       if (performance.now() - started > PATIENCE_MS) throw error;
@@ -64,24 +38,99 @@ export function createExclusive(): Exclusive {
   };
 }
 
-/** Runs a write by itself, patiently. */
-export type Patiently = <T>(work: () => T) => Promise<T>;
+/** Runs a write by itself, patiently, as a transaction or as one statement. */
+export interface Patiently {
+  alone<T>(work: () => T): Promise<T>;
+  transaction<T>(work: () => T): Promise<T>;
+}
+
+export function createPatiently(connection: Connection, exclusive: Exclusive): Patiently {
+  const alone = <T>(work: () => T) => exclusive(() => retried(() => connection.use(work)));
+  return {
+    alone,
+    transaction: (work) =>
+      exclusive(() =>
+        retried(() => {
+          connection.begin();
+          try {
+            const result = connection.use(work);
+            connection.commit();
+            return result;
+          } finally {
+            connection.rollback();
+          }
+        }),
+      ),
+  };
+}
 
 /** Statements on a connection; each is prepared once. */
-export function statementsOn(db: Database.Database, tenant: string | null): Statements {
-  const prepared = new Map<string, Database.Statement>();
-  const prepare = (sql: string) => {
-    let statement = prepared.get(sql);
-    if (statement === undefined) {
-      statement = db.prepare(sql);
-      prepared.set(sql, statement);
-    }
-    return statement;
-  };
+export function statementsOn(connection: Connection, tenant: string | null): Statements {
+  const { use, sql } = connection;
   return {
     tenant,
-    all: async <R extends object>(sql: string, ...values: readonly Value[]) =>
-      guarded(() => prepare(sql).all(...values) as R[]),
-    run: async (sql, ...values) => guarded(() => prepare(sql).run(...values).changes),
+    all: async <R extends object>(text: string, ...values: readonly Value[]) =>
+      use(() => sql(text).all(...values) as R[]),
+    run: async (text, ...values) => use(() => sql(text).run(...values).changes),
   };
+}
+
+/** The disk undid a transaction in its midst; what it was to change must not be changed by itself. */
+class Undone extends Error {}
+
+/** A transaction that waits, for signatures or for what an effect reads, while it is open. */
+export function createTransaction(connection: Connection, tenant: string | null, exclusive: Exclusive) {
+  const { use, sql } = connection;
+  const statements = statementsOn(connection, tenant);
+  const assertOpen = () => {
+    if (!connection.inTransaction) throw new Undone();
+  };
+  const step = (text: string) => void use(() => sql(text).run());
+  const open: Transaction = {
+    tenant,
+    forUpdate: '',
+    async all(text, ...values) {
+      assertOpen();
+      return statements.all(text, ...values);
+    },
+    async run(text, ...values) {
+      assertOpen();
+      return statements.run(text, ...values);
+    },
+    async attempt(part) {
+      assertOpen();
+      step('SAVEPOINT part');
+      try {
+        await part();
+      } catch (error) {
+        if (!connection.inTransaction) throw new Undone('', { cause: error });
+        step('ROLLBACK TO part');
+        step('RELEASE part');
+        throw error;
+      }
+      assertOpen();
+      step('RELEASE part');
+    },
+  };
+  /** `last` runs with the commit: nobody reads between them. */
+  return <T>(work: (open: Transaction) => Promise<T>, last: (result: T) => void = () => undefined) =>
+    exclusive(async () => {
+      await retried(() => connection.begin());
+      try {
+        const result = await work(open);
+        assertOpen();
+        use(() => last(result));
+        connection.commit();
+        return result;
+      } catch (error) {
+        throw error instanceof Undone ? undone(error.cause) : error;
+      } finally {
+        connection.rollback();
+      }
+    });
+}
+
+function undone(cause: unknown): unknown {
+  if (cause instanceof Undone) return undone(cause.cause);
+  return cause ?? new NotWrittenError('STORE_UNAVAILABLE', 'The disk of the store failed.');
 }

@@ -1,4 +1,15 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -100,5 +111,64 @@ describe('a SQLite file', () => {
     expect(appended.length).toBeGreaterThan(5);
     expect(await verifiedLength(store, 'c')).toBe(appended.length);
     await store.close();
+  });
+
+  test('whose disk is full ends the whole transaction of an effect, and the store goes on', async () => {
+    const file = join(temporaryFolder(), 'full.db');
+    const driver = openSqlite(file, { tenant: null, create: true, maxPages: 150 });
+    const store = createStore(driver, { url: file, tenant: null, sealer });
+    const opening = (commitment: string, payload: string) => ({
+      ...{ commitment, capsuleId: commitment, kind: 'args', salt: new Uint8Array(32), payload },
+    });
+    await store.chain('c').append(input('first'), { openings: [opening('a', 'small')] });
+    const results = await Promise.allSettled([
+      store.chain('c').append(input('fits'), { openings: [opening('b', 'small')] }),
+      store.chain('c').append(input('does not'), { openings: [opening('c', 'x'.repeat(1_000_000))] }),
+      store.chain('c').append(input('comes behind'), { openings: [opening('d', 'small')] }),
+    ]);
+    expect(results.map((result) => (result as PromiseRejectedResult).reason?.code)).toEqual([
+      'STORE_FULL',
+      'STORE_FULL',
+      'STORE_FULL',
+    ]);
+    expect([await store.opening('b'), await store.opening('d')]).toEqual([null, null]);
+    await store.chain('c').append(input('later'), { openings: [opening('e', 'small')] });
+    expect(await verifiedLength(store, 'c')).toBe(2);
+    await store.close();
+  });
+
+  test('that is gone is not written to; the store goes on when it is back', async () => {
+    const folder = temporaryFolder();
+    const file = join(folder, 'store.db');
+    const store = await openStore({ url: file, create: true, sealer });
+    await store.chain('c').append(input('first'));
+    await store.assertMayAct('a');
+    mkdirSync(join(folder, 'away'));
+    const move = (from: string, to: string) => {
+      for (const name of ['store.db', 'store.db-wal', 'store.db-shm'])
+        renameSync(join(from, name), join(to, name));
+    };
+    move(folder, join(folder, 'away'));
+    const gone = { code: 'STORE_UNAVAILABLE', message: `The file of the store is not there: ${file}.` };
+    await expect(store.chain('c').append(input('refused'))).rejects.toMatchObject(gone);
+    await expect(store.assertMayAct('a')).rejects.toMatchObject(gone);
+    expect(existsSync(file)).toBe(false);
+    move(join(folder, 'away'), folder);
+    await store.chain('c').append(input('second'));
+    // A file in its place that is another one: not what was open is written, but what is there.
+    await store.close();
+    const reopened = await openStore({ url: file, sealer });
+    await reopened.chain('c').append(input('third'));
+    copyFileSync(file, join(folder, 'copy.db'));
+    rmSync(`${file}-wal`, { force: true });
+    rmSync(`${file}-shm`, { force: true });
+    renameSync(join(folder, 'copy.db'), file);
+    await reopened.chain('c').append(input('fourth'));
+    await reopened.close();
+    const after = await openStore({ url: file });
+    const summaries: string[] = [];
+    for await (const { data } of after.chain('c').records()) summaries.push(JSON.parse(data).outcome.summary);
+    expect(summaries.at(-1)).toBe('fourth');
+    await after.close();
   });
 });

@@ -2,21 +2,18 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
-import type {
-  Addition,
-  Driver,
-  Head,
-  Planting,
-  Row,
-  Statements,
-  Tip,
-  Transaction,
-  TreeNode,
-} from './driver.ts';
+import type { Addition, Driver, Row, Statements, Tip, TreeNode } from './driver.ts';
 import { EMPTY } from './driver.ts';
 import { migrations } from './schema.ts';
+import { type Connection, createConnection } from './sqlite-connection.ts';
 import { searching } from './sqlite-search.ts';
-import { createExclusive, guarded, OURS, retried, statementsOn } from './sqlite-statements.ts';
+import {
+  createExclusive,
+  createPatiently,
+  createTransaction,
+  OURS,
+  statementsOn,
+} from './sqlite-statements.ts';
 import { treeOf } from './sqlite-tree.ts';
 
 const SCHEMA = migrations({
@@ -44,22 +41,27 @@ export interface SqliteOptions {
  * `STORE_READ_ONLY` and `STORE_UNREADABLE`.
  */
 export function openSqlite(file: string, options: SqliteOptions): Driver {
+  const { tenant, readOnly = false, maxPages } = options;
   if (!existsSync(file)) {
     if (!options.create) throw new BullaError('STORE_MISSING', `There is no store at ${file}.`);
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   }
-  return guarded(() => {
-    const db = new Database(file, { readonly: options.readOnly ?? false, timeout: OPEN_MS });
+  let create = options.create ?? false;
+  const connection = createConnection(file, () => {
+    const db = new Database(file, { readonly: readOnly, fileMustExist: !create, timeout: OPEN_MS });
     try {
-      prepareFile(db, options.readOnly ?? false);
+      prepareFile(db, readOnly);
       db.pragma(`busy_timeout = ${BUSY_MS}`);
-      if (options.maxPages !== undefined) db.pragma(`max_page_count = ${options.maxPages}`);
+      if (maxPages !== undefined) db.pragma(`max_page_count = ${maxPages}`);
     } catch (error) {
       db.close();
       throw error;
     }
-    return driver(db, file, options.tenant);
+    // When it is opened again it must be there.
+    create = false;
+    return db;
   });
+  return driver(connection, file, tenant);
 }
 
 function prepareFile(db: Database.Database, readOnly: boolean): void {
@@ -105,155 +107,127 @@ interface RawChain {
  * A second connection to read with: what the open transaction of the first one has changed is not to be seen before
  * it is committed. It is opened when it is first used.
  */
-function createReader(db: Database.Database, file: string, tenant: string | null) {
-  let reader: Database.Database | undefined;
-  let statements: Statements | undefined;
+function createReader(connection: Connection, file: string, tenant: string | null) {
+  let reader: Connection | undefined;
   return {
     statements(): Statements {
-      if (statements === undefined) {
-        reader = guarded(() => (db.readonly ? db : new Database(file, { readonly: true, timeout: BUSY_MS })));
-        statements = statementsOn(reader, tenant);
-      }
-      return statements;
+      reader ??= connection.readonly
+        ? connection
+        : createConnection(
+            file,
+            () => new Database(file, { readonly: true, fileMustExist: true, timeout: BUSY_MS }),
+          );
+      return statementsOn(reader, tenant);
     },
     close: () => reader?.close(),
   };
 }
 
-function driver(db: Database.Database, file: string, tenant: string | null): Driver {
+const FIND_CHAIN = `SELECT chain_key, length, head_hash, tree, origin FROM chain WHERE ${OURS} AND name = ?`;
+const MAKE_CHAIN = 'INSERT INTO chain (tenant, name, length, head_hash) VALUES (?, ?, 0, NULL)';
+const MOVE_HEAD = 'UPDATE chain SET length = ?, head_hash = ?, tree = ?, origin = ? WHERE chain_key = ?';
+const ADD_RECORD = 'INSERT INTO record (chain_key, sequence, hash, data, leaf) VALUES (?, ?, ?, ?, ?)';
+const ADD_NODE = 'INSERT INTO node (chain_key, level, number, hash) VALUES (?, ?, ?, ?)';
+const SET_LEAF = 'UPDATE record SET leaf = ? WHERE chain_key = ? AND sequence = ?';
+const READ =
+  'SELECT sequence, hash, data FROM record WHERE chain_key = ? AND sequence >= ? ORDER BY sequence LIMIT ?';
+const CHAINS = `SELECT name, length, head_hash, indexed FROM chain WHERE ${OURS} ORDER BY name`;
+
+function tipOf(chain: RawChain | undefined): Tip {
+  if (chain === undefined) return EMPTY;
+  const { length, head_hash: hash, tree, origin } = chain;
+  return { length, hash, tree: tree ?? (length === 0 ? EMPTY.tree : null), origin };
+}
+
+function driver(connection: Connection, file: string, tenant: string | null): Driver {
+  const { use, sql } = connection;
   // A connection has one transaction at a time, and one of them waits for signatures while it is open.
   const exclusive = createExclusive();
-  const patiently = <T>(work: () => T) => exclusive(() => retried(work));
-  const sql = (text: string) => db.prepare(text);
-  const findChain = sql(
-    `SELECT chain_key, length, head_hash, tree, origin FROM chain WHERE ${OURS} AND name = ?`,
-  );
-  const makeChain = sql('INSERT INTO chain (tenant, name, length, head_hash) VALUES (?, ?, 0, NULL)');
-  const moveHead = sql(
-    'UPDATE chain SET length = ?, head_hash = ?, tree = ?, origin = ? WHERE chain_key = ?',
-  );
-  const addRecord = sql('INSERT INTO record (chain_key, sequence, hash, data, leaf) VALUES (?, ?, ?, ?, ?)');
-  const addNode = sql('INSERT INTO node (chain_key, level, number, hash) VALUES (?, ?, ?, ?)');
-  const readRecords = sql(
-    'SELECT sequence, hash, data FROM record WHERE chain_key = ? AND sequence >= ? ORDER BY sequence LIMIT ?',
-  );
-  const chainOf = (name: string) => findChain.get(tenant, name) as RawChain | undefined;
-  const tipOf = (chain: RawChain | undefined): Tip =>
-    chain === undefined
-      ? EMPTY
-      : {
-          length: chain.length,
-          hash: chain.head_hash,
-          tree: chain.tree ?? (chain.length === 0 ? EMPTY.tree : null),
-          origin: chain.origin,
-        };
+  const patiently = createPatiently(connection, exclusive);
+  const transaction = createTransaction(connection, tenant, exclusive);
+  const reader = createReader(connection, file, tenant);
 
+  const chainOf = (name: string) => sql(FIND_CHAIN).get(tenant, name) as RawChain | undefined;
+  const ensureChain = (name: string) =>
+    chainOf(name)?.chain_key ?? (sql(MAKE_CHAIN).run(tenant, name).lastInsertRowid as number);
   const addNodes = (key: number, nodes: readonly TreeNode[]) => {
-    for (const { level, index, hash } of nodes) addNode.run(key, level, index, hash);
+    for (const { level, index, hash } of nodes) sql(ADD_NODE).run(key, level, index, hash);
   };
   /** Inside a transaction: the rows, the tree and the new head. */
   const write = (name: string, { rows, tree, nodes, origin }: Addition) => {
-    const key = chainOf(name)?.chain_key ?? (makeChain.run(tenant, name).lastInsertRowid as number);
+    const key = ensureChain(name);
     const last = rows.at(-1)!;
-    moveHead.run(last.sequence + 1, last.hash, tree, origin, key);
+    sql(MOVE_HEAD).run(last.sequence + 1, last.hash, tree, origin, key);
     addNodes(key, nodes);
-    for (const { sequence, hash, data, leaf } of rows) addRecord.run(key, sequence, hash, data, leaf);
+    for (const { sequence, hash, data, leaf } of rows) sql(ADD_RECORD).run(key, sequence, hash, data, leaf);
   };
-  const tryAppend = db.transaction((name: string, expected: Head, addition: Addition) => {
-    const { length, hash } = tipOf(chainOf(name));
-    if (length !== expected.length || hash !== expected.hash) return false;
-    write(name, addition);
-    return true;
-  });
-  const plantAll = db.transaction((name: string, length: number, planting: Planting) => {
-    const chain = chainOf(name);
-    if (chain === undefined || chain.length !== length || chain.tree !== null) return;
-    const setLeaf = sql('UPDATE record SET leaf = ? WHERE chain_key = ? AND sequence = ?');
-    for (const [sequence, leaf] of planting.leaves.entries()) setLeaf.run(leaf, chain.chain_key, sequence);
-    addNodes(chain.chain_key, planting.nodes);
-    moveHead.run(length, chain.head_hash, planting.tree, chain.origin ?? planting.origin, chain.chain_key);
-  });
-
-  const reader = createReader(db, file, tenant);
-  const [savepoint, undo, release] = [sql('SAVEPOINT part'), sql('ROLLBACK TO part'), sql('RELEASE part')];
-  const open: Transaction = {
-    ...statementsOn(db, tenant),
-    forUpdate: '',
-    async attempt(part) {
-      savepoint.run();
-      try {
-        await part();
-      } catch (error) {
-        undo.run();
-        throw error;
-      } finally {
-        release.run();
-      }
-    },
-  };
-  const transaction = <T>(work: (transaction: Transaction) => Promise<T>) =>
-    exclusive(async () => {
-      await retried(() => db.exec('BEGIN IMMEDIATE'));
-      try {
-        const result = await work(open);
-        guarded(() => db.exec('COMMIT'));
-        return result;
-      } catch (error) {
-        if (db.inTransaction) db.exec('ROLLBACK');
-        throw error;
-      }
-    });
 
   return {
-    tip: async (name) => guarded(() => tipOf(chainOf(name))),
-    append: (name, expected, addition) => patiently(() => tryAppend.immediate(name, expected, addition)),
-    appendLocked: (name, make) =>
-      transaction(async (open) => {
-        const addition = await make(
-          guarded(() => tipOf(chainOf(name))),
-          open,
-        );
-        if (addition !== null) guarded(() => write(name, addition));
+    tip: async (name) => use(() => tipOf(chainOf(name))),
+    append: (name, expected, addition) =>
+      patiently.transaction(() => {
+        const { length, hash } = tipOf(chainOf(name));
+        if (length !== expected.length || hash !== expected.hash) return false;
+        write(name, addition);
+        return true;
       }),
-    plant: (name, length, planting) => patiently(() => plantAll.immediate(name, length, planting)),
-    ...treeOf(db, (name) => chainOf(name)?.chain_key, patiently),
-    async read(name, from, limit) {
-      return guarded(() => {
-        const chain = chainOf(name);
-        return chain === undefined ? [] : (readRecords.all(chain.chain_key, from, limit) as Row[]);
-      });
-    },
-    async chains() {
-      return guarded(() =>
-        (
-          sql(`SELECT name, length, head_hash, indexed FROM chain WHERE ${OURS} ORDER BY name`).all(
-            tenant,
-          ) as (RawChain & {
-            name: string;
-            indexed: number;
-          })[]
-        ).map(({ name, length, head_hash, indexed }) => ({
-          name,
-          head: { length, hash: head_hash },
-          indexed,
-        })),
+    async appendLocked(name, make) {
+      await transaction(
+        async (open) =>
+          make(
+            use(() => tipOf(chainOf(name))),
+            open,
+          ),
+        (addition) => {
+          if (addition !== null) write(name, addition);
+        },
       );
     },
-    ...searching(db, tenant, patiently),
-    reading: { tenant, all: async (text, ...values) => reader.statements().all(text, ...values) },
-    transaction,
-    erase: (text, ...values) =>
-      patiently(() => {
-        // Deleted rows stay in free pages unless they are overwritten.
-        db.pragma('secure_delete = ON');
-        const { changes } = sql(text).run(...values);
-        db.pragma('wal_checkpoint(TRUNCATE)');
-        return changes;
+    settle: (name, from, limit) =>
+      patiently.transaction(() => {
+        const key = ensureChain(name);
+        sql('UPDATE chain SET fence = fence + 1 WHERE chain_key = ?').run(key);
+        return sql(READ).all(key, from, limit) as Row[];
       }),
+    plant: (name, length, planting) =>
+      patiently.transaction(() => {
+        const chain = chainOf(name);
+        if (chain === undefined || chain.length !== length || chain.tree !== null) return;
+        const { chain_key, head_hash, origin } = chain;
+        for (const [sequence, leaf] of planting.leaves.entries())
+          sql(SET_LEAF).run(leaf, chain_key, sequence);
+        addNodes(chain_key, planting.nodes);
+        sql(MOVE_HEAD).run(length, head_hash, planting.tree, origin ?? planting.origin, chain_key);
+      }),
+    ...treeOf(connection, (name) => chainOf(name)?.chain_key, patiently),
+    read: async (name, from, limit) =>
+      use(() => {
+        const chain = chainOf(name);
+        return chain === undefined ? [] : (sql(READ).all(chain.chain_key, from, limit) as Row[]);
+      }),
+    chains: async () =>
+      use(() =>
+        (sql(CHAINS).all(tenant) as (RawChain & { name: string; indexed: number })[]).map(
+          ({ name, length, head_hash, indexed }) => ({ name, head: { length, hash: head_hash }, indexed }),
+        ),
+      ),
+    ...searching(connection, tenant, patiently),
+    reading: { tenant, all: async (text, ...values) => reader.statements().all(text, ...values) },
+    transaction: (work) => transaction(work),
+    erase: (text, ...values) =>
+      patiently.alone(() =>
+        use((db) => {
+          // Deleted rows stay in free pages unless they are overwritten.
+          db.pragma('secure_delete = ON');
+          const { changes } = sql(text).run(...values);
+          db.pragma('wal_checkpoint(TRUNCATE)');
+          return changes;
+        }),
+      ),
     close: () =>
       exclusive(async () => {
         reader.close();
-        db.close();
+        connection.close();
       }),
   };
 }

@@ -143,7 +143,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 async function openDriver(options: StoreOptions & { tenant: string | null }): Promise<Driver> {
   const { url, tenant, create = false, readOnly = false } = options;
   if (isPostgres(url)) {
-    return (await import('./postgres.ts')).openPostgres(url, { tenant, create });
+    return (await import('./postgres.ts')).openPostgres(url, { tenant, create, readOnly });
   }
   return (await import('./sqlite.ts')).openSqlite(url, { tenant, create, readOnly });
 }

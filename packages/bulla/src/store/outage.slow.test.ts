@@ -1,0 +1,217 @@
+import { randomUUID } from 'node:crypto';
+import type { SealedCapsule } from '@bulla/core/capsule';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Recorder } from '../../test/guard-recorder.ts';
+import { hasPostgres } from '../../test/postgres.ts';
+import {
+  type Address,
+  type Node,
+  startPrimary,
+  startProxy,
+  startStandby,
+  until,
+} from '../../test/standby.ts';
+import { input, sealer, verifiedLength } from '../../test/store-suite.ts';
+import { openAudit } from '../audit/index.ts';
+import { openStore, type Store } from './index.ts';
+
+/** What callers were told of their records. */
+interface Told {
+  readonly acknowledged: SealedCapsule[];
+  /** The ids of the records that were refused, by code. */
+  readonly refused: { readonly id: string; readonly code: string }[];
+}
+
+async function appendAll(store: Store, chains: readonly string[], each: number, told: Told): Promise<void> {
+  const one = async (chain: string) => {
+    const id = randomUUID();
+    await store
+      .chain(chain)
+      .append(input('x'), { id })
+      .then(
+        (sealed) => told.acknowledged.push(sealed),
+        (error) => told.refused.push({ id, code: error.code }),
+      );
+  };
+  await Promise.all(chains.flatMap((chain) => Array.from({ length: each }, () => one(chain))));
+}
+
+/** The ids of a chain's records by their place and hash. */
+async function storedIn(store: Store, chains: readonly string[]): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  for (const chain of chains) {
+    await verifiedLength(store, chain);
+    for await (const { sequence, hash, data } of store.chain(chain).records()) {
+      const { id } = JSON.parse(data);
+      expect(found.has(id)).toBe(false);
+      found.set(id, `${sequence} ${hash}`);
+    }
+  }
+  return found;
+}
+
+const placeOf = ({ sequence, hash }: SealedCapsule) => `${sequence} ${hash}`;
+
+describe.skipIf(!hasPostgres)('PostgreSQL', () => {
+  let primary: Node;
+  let standby: Node | undefined;
+  let proxy: Address;
+  const opened = () => openStore({ url: proxy.url, create: true, sealer });
+  const waiting = () =>
+    primary.sql<{ pid: number }>("SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+  const senders = () => primary.sql<{ pid: number }>('SELECT pid FROM pg_stat_replication');
+
+  beforeAll(async () => {
+    primary = await startPrimary();
+    proxy = await startProxy(primary);
+  });
+  afterAll(async () => {
+    proxy.close();
+    await primary.stop();
+    await standby?.stop();
+  });
+
+  test('dies and comes back under load: calls are refused with a reason, and then go on by themselves', async () => {
+    const audit = await openAudit({ url: proxy.url, create: true, sealer, agentId: 'a', onLoss: () => {} });
+    const { store } = audit;
+    const context = { store, chain: store.chain('guard'), agentId: 'a', sessionId: 's', instance: 'i' };
+    const recorder = new Recorder({ ...context, serverName: 'files', server: 's', lock: 'l' });
+    const call = {
+      method: 'tools/call',
+      tool: null,
+      host: 'h',
+      correlationId: null,
+      args: { a: 1 } as never,
+    };
+    const counts: number[] = [];
+    const codes = new Set<string>();
+    let running = true;
+    const caller = async (place: number, act: () => Promise<unknown>) => {
+      while (running)
+        await act().then(
+          () => {
+            counts[place] = (counts[place] ?? 0) + 1;
+          },
+          (error) => codes.add(/^STORE_/.test(error.code) ? error.code : error.cause.code),
+        );
+    };
+    const callers = Array.from({ length: 6 }, (_, place) =>
+      caller(place, () =>
+        place % 2 === 0
+          ? audit.record({ request: 'r', tool: 't', arguments: { n: 1 } }, () => 'done')
+          : recorder.intent(call),
+      ),
+    );
+    const allBeyond = (before: readonly number[]) =>
+      until(() => callers.every((_, place) => (counts[place] ?? 0) > (before[place] ?? 0)));
+    await allBeyond([]);
+    await primary.kill();
+    const away = {
+      code: 'STORE_UNAVAILABLE',
+      message: 'Nothing listens at the address of the server (ECONNREFUSED).',
+    };
+    proxy.to({ ...primary, port: 1 });
+    await expect(store.chain('other').append(input('x'))).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+    });
+    await expect(openStore({ url: 'postgres://bulla@127.0.0.1:1/none' })).rejects.toMatchObject(away);
+    await primary.start();
+    proxy.to(primary);
+    await allBeyond([...counts]);
+    running = false;
+    await Promise.all(callers);
+    expect([...codes].filter((code) => !/^STORE_(UNAVAILABLE|UNCERTAIN)$/.test(code))).toEqual([]);
+    expect(await verifiedLength(store, 'default')).toBeGreaterThan(6);
+    expect(await verifiedLength(store, 'guard')).toBeGreaterThan(3);
+    await audit.close();
+  });
+
+  test('a statement that reaches the server after its caller was refused changes nothing', async () => {
+    const store = await opened();
+    await store.chain('late').append(input('first'));
+    const held = proxy.holdBack();
+    const late = store.chain('late').append(input('late'));
+    await held.breakClients();
+    await expect(late).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await held.letThrough();
+    await store.chain('late').append(input('second'));
+    const summaries: string[] = [];
+    for await (const { data } of store.chain('late').records())
+      summaries.push(JSON.parse(data).outcome.summary);
+    expect(summaries).toEqual(['first', 'second']);
+    await store.close();
+  });
+
+  test('a standby is not written to, and is no store that was set back; it can be read', async () => {
+    const store = await opened();
+    await store.chain('read').append(input('x'));
+    standby = await startStandby(primary);
+    await expect(openStore({ url: standby.url, sealer })).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+    });
+    const reader = await openStore({ url: standby.url, readOnly: true });
+    expect(await verifiedLength(reader, 'read')).toBe(1);
+    await reader.close();
+    // The address leads there while the store is open: what it shows is not believed.
+    proxy.to(standby);
+    await primary.sql(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`,
+    );
+    await expect(store.chain('read').append(input('y'))).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    proxy.to(primary);
+    expect((await store.chain('read').append(input('z'))).sequence).toBe(1);
+    await store.close();
+  });
+
+  test('the wait for the standby is cancelled: nothing is acknowledged before the standby has it', async () => {
+    const store = await opened();
+    await store.chain('wait').append(input('first'));
+    const [sender] = await senders();
+    process.kill(sender!.pid, 'SIGSTOP');
+    let answered = false;
+    const appended = store.chain('wait').append(input('second'));
+    void appended.finally(() => {
+      answered = true;
+    });
+    await until(async () => (await waiting()).length === 1);
+    const [first] = await waiting();
+    await primary.sql('SELECT pg_cancel_backend($1)', first!.pid);
+    // The server says now that it committed. The store asks again, and that waits too.
+    await until(async () => (await waiting()).some(({ pid }) => pid !== first!.pid) || (await settles()));
+    expect(answered).toBe(false);
+    process.kill(sender!.pid, 'SIGCONT');
+    expect((await appended).sequence).toBe(1);
+    await store.close();
+  });
+  const settles = async () =>
+    (await primary.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query = 'COMMIT'"))
+      .length > 0;
+
+  test('the primary dies with commits that no standby has: what was acknowledged is stored, what was refused is not', async () => {
+    const store = await opened();
+    const chains = ['a', 'b', 'c', 'd'];
+    const told: Told = { acknowledged: [], refused: [] };
+    await appendAll(store, chains, 4, told);
+    expect(told.acknowledged.length).toBe(16);
+    const [sender] = await senders();
+    process.kill(sender!.pid, 'SIGSTOP');
+    const broken = appendAll(store, chains, 4, told);
+    await until(async () => (await waiting()).length > 0);
+    for (const { pid } of await waiting()) await primary.sql('SELECT pg_terminate_backend($1)', pid);
+    await until(settles);
+    await primary.kill();
+    await standby!.sql('SELECT pg_promote()');
+    proxy.to(standby!);
+    await broken;
+    await until(async () => {
+      await appendAll(store, ['a'], 1, told);
+      return told.acknowledged.length > 16;
+    });
+    const stored = await storedIn(store, chains);
+    expect(told.acknowledged.filter((sealed) => stored.get(sealed.id) !== placeOf(sealed))).toEqual([]);
+    expect(told.refused.filter(({ id, code }) => code !== 'STORE_UNCERTAIN' && stored.has(id))).toEqual([]);
+    expect(told.refused.length).toBeGreaterThanOrEqual(16);
+    await store.close();
+  });
+});
