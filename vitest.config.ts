@@ -23,8 +23,11 @@ const BROWSER_PACKAGES = [
   'zod',
   'zod/mini',
 ];
-/** How much longer the property tests run than usual. */
-const provide = { soak: process.env.BULLA_SOAK === '1' ? 100 : 1 };
+const isSoak = process.env.BULLA_SOAK === '1';
+/** How many times as long as usual property tests, and races and crashes of processes, run. */
+const provide = isSoak ? { soak: 30, rounds: 10 } : { soak: 1, rounds: 1 };
+/** So that a hanging test ends; timing decides nothing else. */
+const TIMEOUT = 120_000 * provide.soak;
 const home = mkdtempSync(join(tmpdir(), 'bulla-home-'));
 process.on('exit', () => rmSync(home, { recursive: true, force: true }));
 const nodeConditions = ['bulla-source', 'node'];
@@ -38,6 +41,7 @@ async function bullaFile(_context: unknown, action: 'has' | 'read' | 'list', pat
 declare module 'vitest' {
   interface ProvidedContext {
     soak: number;
+    rounds: number;
   }
 }
 
@@ -70,8 +74,9 @@ export default defineConfig({
           // These start programs, replace modules or change the process that they run in.
           include: ['packages/**/*.{slow,node}.test.ts', ...CHANGE_PROCESS, '{vectors,scripts}/**/*.test.ts'],
           exclude: [...PURE_AND_SLOW, ...LEFT_OUT],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          globalSetup: ['packages/bulla/test/programs.ts'],
+          testTimeout: TIMEOUT,
+          hookTimeout: TIMEOUT,
           env,
         },
       },
@@ -87,8 +92,8 @@ export default defineConfig({
             ...CHANGE_PROCESS,
             ...LEFT_OUT,
           ],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          testTimeout: TIMEOUT,
+          hookTimeout: TIMEOUT,
           // They leave nothing behind, so that they can share a process; that halves their time.
           isolate: false,
           env,
@@ -105,7 +110,7 @@ export default defineConfig({
                 provide,
                 include: ['packages/core/src/**/*.test.ts'],
                 exclude: ['**/*.node.test.ts'],
-                testTimeout: 300_000,
+                testTimeout: 3 * TIMEOUT,
                 browser: {
                   enabled: true,
                   headless: true,

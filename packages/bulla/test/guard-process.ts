@@ -1,40 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { build } from 'esbuild';
-import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { initKeyring } from '../src/keys/index.ts';
 import type { StdioTarget, Surface } from '../src/mcp/index.ts';
 import { lockText } from './guard.ts';
-import { repo, temporaryFolder } from './run.ts';
+import { program } from './processes.ts';
+import { temporaryFolder } from './run.ts';
 
-/** Makes `bulla guard` from the sources one file for a test file, because it is started often. Gives its path. */
+/** Gives the path of `bulla guard` alone, made from the sources. */
 export function bundledGuard(): () => string {
-  let folder = '';
-  beforeAll(async () => {
-    // Inside the repository, so that packages which are not bundled are found.
-    const cache = join(repo, 'node_modules/.cache');
-    mkdirSync(cache, { recursive: true });
-    folder = mkdtempSync(join(cache, 'bulla-guard-'));
-    await build({
-      entryPoints: [join(repo, 'packages/bulla/test/guard-cli.ts')],
-      outfile: join(folder, 'guard.mjs'),
-      bundle: true,
-      platform: 'node',
-      format: 'esm',
-      target: 'node24',
-      conditions: ['bulla-source'],
-      external: ['pkcs11js', 'better-sqlite3', 'pg', 'sodium-native'],
-      banner: {
-        js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
-      },
-      logLevel: 'error',
-    });
-  });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  return () => join(folder, 'guard.mjs');
+  return () => program('guard-cli.ts');
 }
 
 /** Where a guard finds its lock and its keys, and writes its records. */

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { inject } from 'vitest';
 import { repo } from './run.ts';
 
 export interface Started extends ChildProcess {
@@ -8,13 +9,18 @@ export interface Started extends ChildProcess {
   readonly done: Promise<number | null>;
 }
 
-/** Starts one of the worker scripts on the sources. */
+/** The path of a program that was made from a script in this folder. */
+export function program(script: string): string {
+  return join(inject('programs'), script.replace(/\.ts$/, '.mjs'));
+}
+
+/** Starts one of the worker scripts, made from the sources. */
 export function startWorker(
   script: string,
   args: readonly string[],
   stderr: 'inherit' | 'ignore' = 'inherit',
 ): Started {
-  return start(['--conditions=bulla-source', join(repo, 'packages/bulla/test', script), ...args], stderr);
+  return start([program(script), ...args], stderr);
 }
 
 /** Starts the built CLI. */

@@ -17,7 +17,8 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import * as z from 'zod';
 import { lockOf, SHOP, surfaceServer, type TestServer } from '../../test/lockfiles.ts';
-import { packaged, refusal, script } from '../../test/mcp.ts';
+import { packaged, refusal } from '../../test/mcp.ts';
+import { program } from '../../test/processes.ts';
 import { temporaryFolder } from '../../test/run.ts';
 import { identityOf } from '../lockfile/index.ts';
 import { type StdioTarget, scan } from '../mcp/index.ts';
@@ -149,16 +150,13 @@ describe('a toolkit of a locked server', () => {
 });
 
 describe('a server of a toolkit', () => {
+  const served = (...args: string[]): StdioTarget => ({
+    ...{ kind: 'stdio', command: process.execPath, args: [program('toolkit.ts'), ...args], env: [] },
+  });
   async function client(...args: string[]): Promise<Client> {
-    const target = script('toolkit.ts', ...args);
+    const { command, args: words } = served(...args);
     const one = new Client({ name: 'test', version: '1.0.0' });
-    await one.connect(
-      new StdioClientTransport({
-        command: target.command,
-        args: ['--conditions=bulla-source', ...target.args],
-        stderr: 'inherit',
-      }),
-    );
+    await one.connect(new StdioClientTransport({ command, args: [...words], stderr: 'inherit' }));
     onTestFinished(() => one.close());
     return one;
   }
@@ -206,9 +204,7 @@ describe('a server of a toolkit', () => {
   });
 
   test('both ways at once: a served toolkit is locked, and its tools pass whole through a second server', async () => {
-    const target = script('toolkit.ts');
-    const served = { ...target, args: ['--conditions=bulla-source', ...target.args] };
-    const lock = await lockServer(served);
+    const lock = await lockServer(served());
     const session = await connect(lock);
     const { kit, call } = await caller(lock, session);
     expect(await call('add', { a: '2', b: 3 })).toMatchObject({ structuredContent: { sum: 5 } });

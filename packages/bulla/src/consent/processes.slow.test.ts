@@ -106,9 +106,11 @@ function processes(urlOf: (name: string, folder: string) => string): void {
     await store.close();
   });
 
-  test('processes that are killed at any moment leave no call allowed without its capsule', async () => {
+  test('processes that are killed at any moment leave no call allowed without its capsule', {
+    timeout: 120_000 * inject('rounds'),
+  }, async () => {
     const { url, store } = await prepared('killed');
-    for (let round = 0; round < 3 * inject('soak'); round++) {
+    for (let round = 0; round < 3 * inject('rounds'); round++) {
       const workers = [0, 1].map(() => startWorker('consent-worker.ts', [url, '', 'calls']));
       await ready(workers);
       await new Promise((resolve) => setTimeout(resolve, 50 + Math.random() * 150));

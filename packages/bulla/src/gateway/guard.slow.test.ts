@@ -54,7 +54,7 @@ test('kill -9 under load leaves a chain that verifies, with an intent for every 
           .filter((line) => line.includes('tools/call')).length
       : 0;
   let before = 0;
-  for (let round = 0; round < 3 * Math.min(inject('soak'), 10); round++) {
+  for (let round = 0; round < 3 * inject('rounds'); round++) {
     const guard = runGuard(guardTarget(cli(), place, server, '--quiet'));
     await shakeHands(guard);
     for (let id = 0; id < 400; id++)

@@ -5,6 +5,7 @@ import { readdirSync } from 'node:fs';
 import { setImmediate as breathe, setTimeout as sleep } from 'node:timers/promises';
 import { toUtf8, verify } from '@bulla/core/crypto';
 import { expect, onTestFinished, test } from 'vitest';
+import { program } from '../../test/processes.ts';
 import { temporaryFolder } from '../../test/run.ts';
 import { initKeyring, loadKeyring, openKeyring, rotateKeys } from './index.ts';
 
@@ -12,13 +13,7 @@ const real = { now: () => new Date(), randomBytes };
 
 /** Another process that rotates the keys of a keyring so many times. */
 function rotator(dir: string, times: number): { child: ChildProcess; done: Promise<void> } {
-  const code = `
-    import { randomBytes } from 'node:crypto';
-    import { rotateKeys } from ${JSON.stringify(import.meta.resolve('./index.ts'))};
-    for (let i = 0; i < ${times}; i++)
-      await rotateKeys(${JSON.stringify(dir)}, { now: () => new Date(), randomBytes, lock: { waitMs: 60_000 } });
-  `;
-  const args = ['--conditions=bulla-source', '--input-type=module', '--eval', code];
+  const args = [program('rotate-worker.ts'), dir, `${times}`, '0'];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   onTestFinished(() => void child.kill('SIGKILL'));
   let stderr = '';

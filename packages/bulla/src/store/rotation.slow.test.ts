@@ -21,7 +21,7 @@ test('keys rotate under load, from another process: every capsule verifies', {
     sealer: () => keyring.sealer(),
   });
   const chain = store.chain('rotated');
-  const rotating = startWorker('rotate-worker.ts', [keys, '20']);
+  const rotating = startWorker('rotate-worker.ts', [keys, '20', '20']);
   let running = true;
   const finished = rotating.done.then((status) => {
     running = false;

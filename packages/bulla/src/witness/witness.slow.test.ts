@@ -111,13 +111,13 @@ function expectOneHistory(cosigned: readonly Cosigned[]): void {
 }
 
 test('three processes share one state and are shown two histories at once: one of them is cosigned', {
-  timeout: 120_000 * inject('soak'),
+  timeout: 120_000 * inject('rounds'),
 }, async () => {
   const state = join(temporaryFolder(), 'state.db');
   const serving = await Promise.all([start(state), start(state), start(state)]);
   expect(new Set(serving.map(({ vkey }) => vkey)).size).toBe(1);
   const cosigned: Cosigned[] = [];
-  await hammer(serving, () => cosigned.length >= 100 * inject('soak'), cosigned);
+  await hammer(serving, () => cosigned.length >= 100 * inject('rounds'), cosigned);
   for (const { process } of serving) process.kill('SIGTERM');
   expect(await Promise.all(serving.map(({ done }) => done))).toEqual([0, 0, 0]);
   expectOneHistory(cosigned);
@@ -128,12 +128,12 @@ test('three processes share one state and are shown two histories at once: one o
 });
 
 test('kill -9 under load, again and again: what was answered is never forgotten or contradicted', {
-  timeout: 120_000 * inject('soak'),
+  timeout: 120_000 * inject('rounds'),
 }, async () => {
   const state = join(temporaryFolder(), 'state.db');
   const cosigned: Cosigned[] = [];
   let vkey: string | undefined;
-  for (let round = 0; round < 5 * inject('soak'); round++) {
+  for (let round = 0; round < 5 * inject('rounds'); round++) {
     const serving = await start(state);
     vkey ??= serving.vkey;
     expect(serving.vkey).toBe(vkey);
