@@ -5,7 +5,9 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { StoredCheckpoint } from '../store/index.ts';
 import {
   addWitness,
+  createJournal,
   type Evidence,
+  type Journal,
   loadPolicy,
   openWitness,
   POLICY_FILE,
@@ -58,7 +60,8 @@ export function define(command: Command, run: Run): void {
       `
 The keys are made at the first start. The state must never be put back to an older copy, and a witness whose state is
 lost must not go on under its name and key: it could cosign two histories of one log. SIGHUP reads the logs anew;
-SIGTERM and SIGINT end it. Every request is a line on standard error.
+SIGTERM and SIGINT end it. Requests are lines on standard error: every new cosignature and every new piece of
+evidence, and of all else the first ones of each kind and then one a minute, with a count.
 
 Example:
   $ bulla witness serve --name witness.example/w1 --log logs.txt`,
@@ -113,6 +116,8 @@ async function serve(options: ServeOptions): Promise<Exit> {
   let logs = readLogs(options.log);
   if (logs.size === 0) throw new BullaError('WITNESS_LOGS', 'There is no log that the witness would know.');
   const tell = (line: string) => say(`${new Date().toISOString()} ${line}`);
+  const journal = createJournal({ write: tell, now: () => performance.now() });
+  const flushing = setInterval(() => journal.flush(), 60_000).unref();
   const state = options.state ?? join(home(), 'witness', 'state.db');
   const witness = openWitness({
     name: options.name,
@@ -120,8 +125,8 @@ async function serve(options: ServeOptions): Promise<Exit> {
     mlDsa: options.mlDsa ?? false,
     logs: () => logs,
     now: () => new Date(),
-    onEvidence: (evidence) => tell(evidenceLine(evidence)),
-    onError: (error) => complain(error),
+    onEvidence: (evidence) => journal.keep(evidenceLine(evidence)),
+    onError: (error) => noteError(journal, error),
   });
   const reload = () => {
     try {
@@ -136,7 +141,7 @@ async function serve(options: ServeOptions): Promise<Exit> {
       witness,
       ...options.listen,
       ...(options.prefix !== undefined && { prefix: options.prefix }),
-      onRequest: (line) => tell(requestLine(line)),
+      onRequest: (line) => noteRequest(journal, line),
     });
     const stopped = stopSignal();
     process.on('SIGHUP', reload);
@@ -151,6 +156,8 @@ async function serve(options: ServeOptions): Promise<Exit> {
     process.off('SIGHUP', reload);
     await served.close();
   } finally {
+    clearInterval(flushing);
+    journal.flush();
     await witness.close();
   }
   return EXIT.good;
@@ -167,9 +174,20 @@ function stopSignal(): Promise<void> {
 }
 
 // Paths and origins come from outside, so they are shown in printable characters alone.
-function requestLine({ method, path, answer: { status, origin, size } }: RequestLine): string {
+function noteRequest(journal: Journal, { method, path, answer }: RequestLine): void {
+  const { status, origin, size } = answer;
   const what = origin === undefined ? '' : ` ${printable(origin)} ${size}`;
-  return `${method} ${printable(path)} ${status}${what}`;
+  const line = `${method} ${printable(path)} ${status}${what}`;
+  // With these answers the log is a known one; else anybody could name any number of them.
+  const isKnown = [200, 409, 422].includes(status) && origin !== undefined;
+  if (answer.isNew) journal.keep(line);
+  else journal.note(isKnown ? `${status} ${printable(origin)}` : String(status), line);
+}
+
+function noteError(journal: Journal, error: unknown): void {
+  const code = error instanceof BullaError ? error.code : 'defect';
+  const text = error instanceof BullaError ? error.message : error instanceof Error ? error.stack : error;
+  journal.note(code, `ERROR ${text} [${code}]`);
 }
 
 function evidenceLine({ kind, origin, size, root }: Evidence): string {

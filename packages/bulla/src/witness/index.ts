@@ -9,6 +9,7 @@ export {
 } from './client.ts';
 export { addWitness, loadPolicy, type NewWitness, POLICY_FILE, type Quorum } from './config.ts';
 export { type RequestLine, type ServedWitness, type ServeOptions, serveWitness } from './http.ts';
+export { createJournal, type Journal } from './journal.ts';
 export { type Cosigner, checkName, type KeyOptions, openKeys } from './keys.ts';
 export { type KnownLogs, readLogs } from './logs.ts';
 export { type OpenedWitness, type OpenWitnessOptions, openWitness } from './open.ts';

@@ -1,4 +1,5 @@
 import { createHash, createPublicKey, randomBytes, verify } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   formatVkey,
@@ -382,7 +383,8 @@ describe('what a witness keeps', () => {
     expect(await add(other, 5, 5, [])).toMatchObject({ status: 422 });
     expect(await add(other, 3, 5)).toEqual({ status: 409, body: '5\n' });
     expect(await add(other, 0, 5)).toEqual({ status: 409, body: '5\n' });
-    expect(evidence.map(({ kind }) => kind)).toEqual(['split-view', 'split-view', 'split-view']);
+    // It is told once, however often it is sent.
+    expect(evidence.map(({ kind }) => kind)).toEqual(['split-view']);
     expect(state.evidence()).toEqual([
       {
         ...{ kind: 'split-view', origin: seen.origin, size: 5, root: other.root(5), time: NOW },
@@ -397,6 +399,42 @@ describe('what a witness keeps', () => {
       evidence: { 'split-view': 1, inconsistent: 0, behind: 0 },
     });
     expect(state.latest(seen.origin)).toMatchObject({ size: 5, root: seen.root(5) });
+  });
+
+  test('checkpoints that are sent again and again leave nothing behind, and get the same answer', async () => {
+    const file = join(temporaryFolder(), 'state.db');
+    const { witness, evidence, clock } = make(undefined, { file, cosigners: [ed25519] });
+    const log = testLog();
+    const [first, second] = [await log.request(0, 5), await log.request(5, 8)];
+    const answers = [await witness.addCheckpoint(first), await witness.addCheckpoint(second)];
+    expect(answers.map(({ status, isNew }) => [status, isNew])).toEqual([
+      [200, true],
+      [200, true],
+    ]);
+    const replays = [first, second, await log.request(8, 8), await log.request(8, 5)];
+    const seen = new Set<string>();
+    const round = async () => {
+      for (const request of replays) {
+        const { status, body, isNew } = await witness.addCheckpoint(request);
+        seen.add(`${status} ${body} ${isNew}`);
+      }
+    };
+    await round();
+    const before = readFileSync(file);
+    for (let i = 0; i < 20; i++) await round();
+    // Nothing was written, and what was told once is not told again.
+    expect(readFileSync(file)).toEqual(before);
+    expect(evidence.map(({ kind, size }) => [kind, size])).toEqual([['behind', 5]]);
+    expect([...seen]).toEqual([
+      '409 8\n undefined',
+      `200 ${answers[1]!.body} undefined`,
+      expect.stringMatching(/^400 /),
+    ]);
+    // A second later the newest one gets a new time.
+    clock.seconds++;
+    const fresh = await witness.addCheckpoint(await log.request(8, 8));
+    expect([fresh.status, fresh.isNew, fresh.body === answers[1]!.body]).toEqual([200, undefined, false]);
+    expect(statSync(file).size).toBe(before.length);
   });
 
   test('a larger tree of another view cannot be proven, and is kept; so is a smaller one', async () => {

@@ -4,6 +4,7 @@ import {
   formatVkey,
   type NoteVerifier,
   noteVerifier,
+  openNote,
   parseNote,
   publicKey,
   sha256Hex,
@@ -33,6 +34,8 @@ export interface Answer {
   readonly body: string;
   readonly origin?: string;
   readonly size?: number;
+  /** Whether more is cosigned of the log than before. */
+  readonly isNew?: true;
 }
 
 export interface WitnessStatus {
@@ -66,7 +69,7 @@ export interface WitnessOptions {
   /** The logs that are known now; asked anew for each request. */
   readonly logs: () => KnownLogs;
   readonly now: () => Date;
-  /** Told of each checkpoint that a log signed and that does not go with what was cosigned. */
+  /** Told once of each checkpoint that a log signed and that does not go with what was cosigned, when it is stored. */
   readonly onEvidence?: (evidence: Evidence) => void;
   /** Told of what failed here and was answered with 500 or 503. */
   readonly onError?: (error: unknown) => void;
@@ -224,8 +227,8 @@ async function judge(
   const knownSize = latest?.size ?? 0;
   const found = opened && evidenceOf(opened, latest, options.now());
   const refuse = (answer: Answer, evidence = found): Decision<Answer> => {
-    if (evidence !== null) options.onEvidence?.(evidence);
-    return { cosigned: null, evidence, result: answer };
+    const onStored = () => void (evidence && options.onEvidence?.(evidence));
+    return { cosigned: null, evidence, result: answer, onStored };
   };
   if (oldSize > size) return refuse(plain(400, 'The old size is above that of the checkpoint.', submission));
   if (oldSize !== knownSize) {
@@ -241,8 +244,31 @@ async function judge(
     return refuse(plain(422, problem, submission), evidence);
   }
   const time = timeFor(options.now(), latest);
+  const known = latest && cosignedAlready(opened, latest, time, options.cosigners);
+  if (known) return refuse({ ...plain(200, '', submission), body: known });
   const { cosigned, lines } = await cosign(opened, options.cosigners, time);
-  return { cosigned, evidence: null, result: { ...plain(200, '', submission), body: lines } };
+  const isNew = size > knownSize && { isNew: true as const };
+  return { cosigned, evidence: null, result: { ...plain(200, '', submission), body: lines, ...isNew } };
+}
+
+/**
+ * The lines that were given for this very checkpoint at this very time; null if there are none. Who sends a checkpoint
+ * again and again gets no new signature and writes nothing.
+ */
+function cosignedAlready(
+  { text }: OpenedCheckpoint,
+  latest: Cosigned,
+  time: number,
+  cosigners: readonly Cosigner[],
+): string | null {
+  if (latest.time !== time || parseNote(latest.note).text !== text) return null;
+  const own = cosigners.map((by) =>
+    noteVerifier(by.name, publicKey(by.signer.algorithm, by.signer.publicKey), by.type),
+  );
+  const { verified } = openNote(latest.note, own);
+  return verified.length === own.length
+    ? formatNote({ text, signatures: verified }).slice(text.length + 1)
+    : null;
 }
 
 function inconsistency(

@@ -45,6 +45,8 @@ export interface Decision<T> {
   readonly cosigned: Cosigned | null;
   readonly evidence: Evidence | null;
   readonly result: T;
+  /** Called once that is durable, unless it was known already. */
+  readonly onStored?: () => void;
 }
 
 /** What a witness remembers, in a file that several processes may share. */
@@ -160,7 +162,10 @@ function stateOf(db: Database.Database, file: string, disk: Disk): WitnessState 
           if (db.inTransaction) db.exec('ROLLBACK');
           throw error;
         }
-        if (changed) await setMark();
+        if (changed) {
+          await setMark();
+          decision.onStored?.();
+        }
         return decision.result;
       }),
     latest: (origin) => guarded(file, () => latest(origin)),
