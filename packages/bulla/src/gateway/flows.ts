@@ -20,8 +20,9 @@ type Answer = ResultFrame | ErrorFrame;
 
 /** So many requests may be open; a host that has more of them is not waiting for answers. */
 const MAX_OPEN = 1024;
-/** So many calls are decided, and so many answers recorded, at a time. */
+/** Limits on concurrent decisions and recordings: how many, and how long their messages are together. */
 const MAX_BUSY = 64;
+const MAX_BUSY_BYTES = 32 * 1024 * 1024;
 
 const CANCELLED: Verdict = {
   status: 'failure',
@@ -36,8 +37,8 @@ const NOT_SENT: Verdict = {
 export class Flows {
   readonly #gate: Gate;
   /** Apart, because a call that is decided may wait for the answer to a list, behind answers that are recorded. */
-  readonly #deciding = new Slots(MAX_BUSY);
-  readonly #recording = new Slots(MAX_BUSY);
+  readonly #deciding = new Slots(MAX_BUSY, MAX_BUSY_BYTES);
+  readonly #recording = new Slots(MAX_BUSY, MAX_BUSY_BYTES);
 
   constructor(gate: Gate) {
     this.#gate = gate;
@@ -53,7 +54,8 @@ export class Flows {
     const { wire, session, features } = this.#gate;
     const request = wire.take(frame);
     if (request === null) return this.#refuseId(frame);
-    request.failed = (denial) => this.#recording.run(() => this.#deny(request, this.#entry(frame), denial));
+    const entry = this.#entry(frame);
+    request.failed = (denial) => this.#recording.run(() => this.#deny(request, entry, denial));
     let row: HostRequest;
     try {
       if (wire.ended !== null) throw wire.ended;
@@ -61,11 +63,11 @@ export class Flows {
       hostRequest(frame.method);
       row = hostRequest(frame.method, session.read(frame));
     } catch (denial) {
-      return this.#deciding.run(() => this.#deny(request, this.#entry(frame), denial));
+      return this.#deciding.run(() => this.#deny(request, entry, denial), frame.bytes.length);
     }
     if (row.kind === 'call') {
       const { names, recorded } = row;
-      return this.#deciding.run(() => this.#call(request, frame, names, recorded));
+      return this.#deciding.run(() => this.#call(request, frame, names, recorded), frame.bytes.length);
     }
     if (row.kind === 'list') this.#list(request, frame, row.list);
     else if (row.kind === 'open') this.#open(request, frame);
@@ -161,7 +163,7 @@ export class Flows {
       return;
     }
     const uri = frame.method === 'resources/read' ? frame.params?.get('uri') : undefined;
-    this.#expect(request, entry, intent, typeof uri === 'string' ? uri : null);
+    this.#expect(request, intent?.entry ?? entry, intent, typeof uri === 'string' ? uri : null);
     await wire.forward(request, frame, withholdCapabilities(frame, features));
   }
 
@@ -234,7 +236,7 @@ export class Flows {
         const refusal = denial ?? lost;
         if (refusal === null) await this.#pass(request, answer);
         else await this.#answer(request, entry, refusal, intent?.capsule.id ?? null);
-      });
+      }, answer.bytes.length);
     };
   }
 

@@ -179,7 +179,10 @@ export async function guard(options: GuardOptions): Promise<GuardExit> {
   options.signal?.removeEventListener('abort', onAbort);
   await host.flushed();
   await recorder.closed(exit.error?.code ?? null);
-  const { calls, blocked } = recorder.counts;
+  const { calls, blocked, unrecorded } = recorder.counts;
+  for (const [code, count] of Object.entries(unrecorded)) {
+    gate.log(`${count} more of ${code} were counted in the last record of the session only`);
+  }
   return { ...exit, calls, blocked };
 }
 

@@ -5,9 +5,13 @@ import type { Offer } from './stages/lists.ts';
 
 // What the host does not see is told to the operator, and recorded once.
 
-/** A name that somebody else chose, no longer than a record should have it. */
+/**
+ * A name that somebody else chose, no longer than a record should have it. It is a copy: a part of a text would keep
+ * the whole message in memory for as long as it is kept.
+ */
 export function shown(name: string): string {
-  return name.length > 200 ? `${name.slice(0, 200).toWellFormed()}\u2026` : name;
+  const text = name.length > 200 ? `${name.slice(0, 200).toWellFormed()}\u2026` : name;
+  return Buffer.from(text, 'utf16le').toString('utf16le');
 }
 
 /** A definition in a list is not as it was locked. */
@@ -18,7 +22,9 @@ export function tellOffer({ recorder, enforce, log }: Gate, method: string, offe
   const code = status === 'changed' ? 'GATEWAY_CHANGED' : 'GATEWAY_NOT_LOCKED';
   const denial = new Denial('lists', code, `${quote(name)} in ${method} ${what}.`);
   const about = { method, tool: { name, digest }, waived: enforce.lists ? null : denial };
-  if (!recorder.incident(denial, about, `${kind} ${key} ${digest}`)) return;
+  // What is locked and was changed matters most: each such item has a budget of its own.
+  const budget = status === 'changed' ? `${code} ${kind} ${key}` : code;
+  if (!recorder.incident(denial, about, `${kind} ${key} ${digest}`, budget)) return;
   log(`${enforce.lists ? 'removed' : 'would remove'} ${quote(name)} from ${method}: it ${what} [${code}]`);
 }
 
@@ -30,5 +36,7 @@ export function tellSelf({ recorder, enforce, log }: Gate, method: string, path:
   const message = `The server's answer to ${method} is not what was locked at ${quote(path)}.`;
   const denial = new Denial('session', 'GATEWAY_SELF_CHANGED', message);
   const waived = enforce.lists && !PASSED.includes(path) ? null : denial;
-  if (recorder.incident(denial, { method, tool: null, waived }, path)) log(`${message} [${denial.code}]`);
+  const budget = `${denial.code} ${path.split('/')[1]}`;
+  if (recorder.incident(denial, { method, tool: null, waived }, path, budget))
+    log(`${message} [${denial.code}]`);
 }

@@ -9,6 +9,7 @@ import {
   type Lock,
   lockDigest,
 } from '@bulla/core/lock';
+import { skeleton } from '@bulla/core/text';
 
 /** How a definition that a server offers stands to the lock. */
 export interface Verdict {
@@ -24,6 +25,10 @@ export interface Pins {
   judge(kind: ListKind, key: string, definition: JsonObject): Verdict;
   has(kind: ListKind, key: string): boolean;
   keys(kind: ListKind): Iterable<string>;
+  /** The lock's own text of a key that it has. */
+  own(kind: ListKind, key: string): string | undefined;
+  /** A locked key that could be taken for this one, which is not locked. */
+  lookAlike(kind: ListKind, key: string): string | undefined;
   readonly instructions: string | null;
   readonly capabilities: JsonObject;
   readonly serverInfo: JsonObject;
@@ -59,6 +64,8 @@ export function pinsOf(lock: Lock): Pins {
           return native.excluded[kind].every((pointer) => isPlain(at(definition, pointer)));
         };
   const likeness = new Map([...(native?.contents ?? [])].map(([uri, content]) => [addressKey(uri), content]));
+  const owned = perKind((kind) => new Map([...lists[kind].keys()].map((key) => [key, key])));
+  const looks = perKind((kind) => new Map([...lists[kind].keys()].map((key) => [skeleton(key), key])));
   return {
     lock: lockDigest(lock),
     judge(kind, key, definition) {
@@ -69,12 +76,23 @@ export function pinsOf(lock: Lock): Pins {
     },
     has: (kind, key) => lists[kind].has(key),
     keys: (kind) => lists[kind].keys(),
+    own: (kind, key) => owned(kind).get(key),
+    lookAlike: (kind, key) => looks(kind).get(skeleton(key)),
     instructions: (native?.instructions.definition ?? null) as string | null,
     capabilities: (native?.capabilities.definition ?? RELEASED_CAPABILITIES) as JsonObject,
     serverInfo: (native?.serverInfo.definition ?? new JsonObject()) as JsonObject,
     content: (uri) => native?.contents.get(uri),
     contentLike: (uri) =>
       likeness.size === 0 ? undefined : (native?.contents.get(uri) ?? likeness.get(addressKey(uri))),
+  };
+}
+
+/** Makes something for a list when it is first asked for. */
+function perKind<Value>(make: (kind: ListKind) => Value): (kind: ListKind) => Value {
+  const made = new Map<ListKind, Value>();
+  return (kind) => {
+    if (!made.has(kind)) made.set(kind, make(kind));
+    return made.get(kind)!;
   };
 }
 

@@ -92,6 +92,29 @@ describe('a tool', () => {
   });
 });
 
+test('a changed definition is recorded and told, however much junk came before it', async () => {
+  const guarded = await startRogue('hides-in-junk');
+  await initialize(guarded);
+  expect(said(await guarded.call('echo', hello))).toBe(ECHO);
+  expect(names(await guarded.ask('tools/list'))).toEqual(['add']);
+  await guarded.end();
+  const lines = await told(guarded.store);
+  expect(lines.filter((line) => line === 'from server rogue blocked GATEWAY_METHOD')).toHaveLength(64);
+  expect(lines.at(-1)).toBe('tools/list rogue/echo blocked GATEWAY_CHANGED');
+  expect((await records(guarded.store)).at(-1)!.outcome.metrics).toEqual({
+    calls: 1,
+    blocked: 0,
+    dropped: { GATEWAY_METHOD: 300, GATEWAY_CHANGED: 1 },
+    unrecorded: { GATEWAY_METHOD: 236 },
+  });
+  expect(guarded.log).toContain(
+    'removed "echo" from tools/list: it is not what was locked [GATEWAY_CHANGED]',
+  );
+  expect(guarded.log.at(-1)).toBe(
+    '236 more of GATEWAY_METHOD were counted in the last record of the session only',
+  );
+});
+
 describe('a list', () => {
   test('is checked on every page, and keeps its cursor and whatever else it has', async () => {
     const guarded = await startRogue('pages');

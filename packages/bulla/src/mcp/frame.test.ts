@@ -68,6 +68,8 @@ describe('parseFrame', () => {
     ['"x"', 'MCP_FRAME_SHAPE'],
     ['{}', 'MCP_FRAME_SHAPE'],
     ['{"method":"x"}', 'MCP_FRAME_SHAPE'],
+    [`{"jsonrpc":"2.0","id":"${'x'.repeat(1025)}","method":"x"}`, 'MCP_FRAME_SHAPE'],
+    [`{"jsonrpc":"2.0","id":${'1'.repeat(1025)},"method":"x"}`, 'MCP_FRAME_SHAPE'],
     ['{"jsonrpc":"1.0","method":"x"}', 'MCP_FRAME_SHAPE'],
     ['{"jsonrpc":2.0,"method":"x"}', 'MCP_FRAME_SHAPE'],
     ['{"jsonrpc":"2.0"}', 'MCP_FRAME_SHAPE'],

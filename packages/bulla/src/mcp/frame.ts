@@ -158,8 +158,11 @@ function checkMembers(object: JsonObject, known: readonly string[], path: string
  * standard decoder (which also folds U+017F and U+212A), or null.
  */
 export function caseTwin(object: JsonObject, known: readonly string[]): string | null {
+  const longest = Math.max(...known.map((name) => name.length));
+  const folded = new Set(known.map(fold));
   for (const key of object.keys) {
-    if (!known.includes(key) && known.some((name) => fold(name) === fold(key))) return key;
+    // Folding makes no text shorter.
+    if (key.length <= longest && !known.includes(key) && folded.has(fold(key))) return key;
   }
   return null;
 }
@@ -168,7 +171,14 @@ function fold(name: string): string {
   return name.toUpperCase().toLowerCase();
 }
 
+/** The longest id. They are kept while requests are open, on both sides. */
+const MAX_ID = 1024;
+
 function readId(id: JsonValue | undefined): Id {
+  const text = id instanceof JsonNumber ? id.lexeme : id;
+  if (typeof text === 'string' && text.length > MAX_ID) {
+    throw misshapen(`An id has at most ${MAX_ID} characters.`, '/id');
+  }
   if (typeof id === 'string' || (id instanceof JsonNumber && INTEGER.test(id.lexeme))) return id;
   throw misshapen('An id is a string or an integer, written without fraction and exponent.', '/id');
 }

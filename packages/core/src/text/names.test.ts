@@ -3,6 +3,18 @@ import { describe, expect, test } from 'vitest';
 import { PROTOTYPES } from './confusables.ts';
 import { confusable, mixedScript, scripts, skeleton } from './index.ts';
 
+test('the skeleton of a long name is that of its beginning, and the rest as it is', () => {
+  const long = 'a'.repeat(1024);
+  expect(skeleton(`${long}\u0410\ufdfa`)).toBe(`${long}\u0410\ufdfa`);
+  expect(skeleton(`\u0410${long}`)).toBe(`${long}a`);
+  // Each of these took most of a minute: one grows eighteenfold, the other has marks that must change places.
+  expect(skeleton('\ufdfa'.repeat(100_000))).toHaveLength(
+    100_000 - 1024 + skeleton('\ufdfa'.repeat(1024)).length,
+  );
+  const marks = `e${'\u0301'.repeat(100_000)}${'\u0316'.repeat(100_000)}`;
+  expect(skeleton(marks)).toBe(marks);
+});
+
 describe('confusable', () => {
   test.each([
     ['Cyrillic a', 'pаypal', 'paypal'],

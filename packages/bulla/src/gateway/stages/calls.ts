@@ -1,6 +1,5 @@
 import { JsonObject, type JsonValue } from '@bulla/core/json';
 import type { ListKind } from '@bulla/core/lock';
-import { confusable } from '@bulla/core/text';
 import { caseTwin, LISTS, quote, type RequestFrame } from '../../mcp/index.ts';
 import { Denial, RPC } from '../denial.ts';
 import type { Pins } from '../pins.ts';
@@ -158,7 +157,7 @@ const WORDS: Readonly<Record<ListKind, string>> = {
 };
 
 function notLocked(kind: ListKind, key: string, pins: Pins): Denial {
-  const twin = [...pins.keys(kind)].find((locked) => confusable(locked, key));
+  const twin = pins.lookAlike(kind, key);
   const looks = twin === undefined ? '' : ` It only looks like ${quote(twin)}.`;
   return new Denial(
     'calls',

@@ -42,7 +42,8 @@ export function checkPage(kind: ListKind, frame: ResultFrame, pins: Pins): Page 
   const offers = place.value.map((item): Offer => {
     const name = item instanceof JsonObject ? item.get(key) : undefined;
     if (typeof name !== 'string') return { kind, key: null, status: 'unlocked', digest: null };
-    return { kind, key: name, ...pins.judge(kind, name, item as JsonObject) };
+    // A name that is kept must not keep the whole page in memory.
+    return { kind, key: pins.own(kind, name) ?? name, ...pins.judge(kind, name, item as JsonObject) };
   });
   const edits = cutItems(place.span, (i) => offers[i]!.status !== 'same');
   return { offers, edits, nextCursor };

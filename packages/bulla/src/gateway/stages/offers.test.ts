@@ -14,6 +14,11 @@ const page = (result: string): ResultFrame =>
 const whole = page('{"tools":[]}');
 const offer = (status: 'same' | 'changed') =>
   ({ kind: 'tools', key: 'echo', status, digest: lock.tools.get('echo')!.digest }) as const;
+const lockedEcho = {
+  name: 'echo',
+  description: 'Gives back a text.',
+  inputSchema: { type: 'object', properties: { text: { type: 'string' } } },
+};
 const params = (value: JsonObject): string => String(value.get('cursor'));
 
 describe('what the server offers', () => {
@@ -79,5 +84,45 @@ describe('a list', () => {
     );
     expect(await refusal(read)).toMatchObject({ code: 'GATEWAY_LIST' });
     expect(asked).toBeLessThan(1010);
+  });
+
+  test('is read no further than its budget in bytes, and only what is locked is kept', async () => {
+    const offers = new Offers(pins, 100, () => 0, 100_000);
+    let pages = 0;
+    const endless = async (): Promise<ResultFrame> => {
+      const name = 'n'.repeat(30_000);
+      return page(
+        `{"tools":[{"name":"${name}","inputSchema":{}}],"nextCursor":"${'c'.repeat(1000)}${pages++}"}`,
+      );
+    };
+    expect(await refusal(offers.read('tools', endless, null))).toMatchObject({
+      code: 'GATEWAY_LIST',
+      message: "The server's tools/list has no end.",
+    });
+    expect(pages).toBe(4);
+  });
+
+  test('that a page showed as changed stays so when a list was being read meanwhile', async () => {
+    const offers = new Offers(pins, 100, () => 0);
+    const echo = `{"tools":[${JSON.stringify(lockedEcho)}],"nextCursor":"2"}`;
+    const { promise: last, resolve } = Promise.withResolvers<ResultFrame>();
+    const asked = Promise.withResolvers<void>();
+    const reading = offers.read(
+      'tools',
+      async (_, params) => {
+        if (!params.has('cursor')) return page(echo);
+        asked.resolve();
+        return last;
+      },
+      null,
+    );
+    await asked.promise;
+    offers.saw('tools', [offer('changed')], offers.generation('tools'));
+    resolve(whole);
+    await reading;
+    expect(offers.find('tools', 'echo', 0)).toMatchObject({ status: 'changed' });
+    // The next reading tells what is offered then.
+    await offers.read('tools', async () => page(echo.replace(',"nextCursor":"2"', '')), null);
+    expect(offers.find('tools', 'echo', 0)).toMatchObject({ status: 'same' });
   });
 });

@@ -1,3 +1,4 @@
+import { sha256Hex, toUtf8 } from '@bulla/core/crypto';
 import { JsonObject } from '@bulla/core/json';
 import { LIST_KINDS, type ListKind } from '@bulla/core/lock';
 import { LISTS, type ResultFrame } from '../../mcp/index.ts';
@@ -15,10 +16,14 @@ interface Known {
   /** When the list was last read from its beginning to its end; null if it was not. */
   readAt: number | null;
   reading: Promise<void> | null;
+  /** Changed definitions that came by while the list is read; what was read before must not overrule them. */
+  readonly meanwhile: Set<Offer>;
 }
 
 const MAX_PAGES = 1000;
 const MAX_ITEMS = 100_000;
+/** The most that all pages of one list may take together. */
+const MAX_LIST_BYTES = 64 * 1024 * 1024;
 
 /**
  * What the server has offered in this session, from every list that came by. A call rests on it: what was not offered,
@@ -30,12 +35,20 @@ export class Offers {
   readonly #recheckMs: number;
   readonly #now: () => number;
   readonly #lists: Record<ListKind, Known>;
+  readonly #maxListBytes: number;
 
-  constructor(pins: Pins, recheckMs: number, now: () => number) {
+  constructor(pins: Pins, recheckMs: number, now: () => number, maxListBytes: number = MAX_LIST_BYTES) {
     this.#pins = pins;
+    this.#maxListBytes = maxListBytes;
     this.#recheckMs = recheckMs;
     this.#now = now;
-    const none = (): Known => ({ generation: 0, items: new Map(), readAt: null, reading: null });
+    const none = (): Known => ({
+      generation: 0,
+      items: new Map(),
+      readAt: null,
+      reading: null,
+      meanwhile: new Set(),
+    });
     this.#lists = { tools: none(), prompts: none(), resources: none(), resourceTemplates: none() };
   }
 
@@ -51,12 +64,16 @@ export class Offers {
   saw(kind: ListKind, offers: readonly Offer[], generation: number): void {
     const known = this.#lists[kind];
     if (known.generation !== generation) return;
-    const at = this.#now();
-    for (const offer of offers) {
-      if (offer.key === null || offer.status === 'unlocked') continue;
-      const isTainted = known.items.get(offer.key)?.offer.status === 'changed';
-      if (!isTainted || offer.status === 'changed') known.items.set(offer.key, { offer, at });
-    }
+    for (const offer of offers) this.#keep(known, offer);
+    if (known.reading === null) return;
+    for (const offer of offers) if (offer.status === 'changed') known.meanwhile.add(offer);
+  }
+
+  /** Only what the lock holds is kept, so that no server can make it more. */
+  #keep(known: Known, offer: Offer): void {
+    if (offer.key === null || offer.status === 'unlocked') return;
+    const isTainted = known.items.get(offer.key)?.offer.status === 'changed';
+    if (!isTainted || offer.status === 'changed') known.items.set(offer.key, { offer, at: this.#now() });
   }
 
   /** The server told that something changed; nothing that it told before counts. */
@@ -88,6 +105,7 @@ export class Offers {
     const known = this.#lists[kind];
     known.reading ??= this.#readAll(kind, ask, meta).finally(() => {
       known.reading = null;
+      known.meanwhile.clear();
     });
     return known.reading;
   }
@@ -97,24 +115,31 @@ export class Offers {
     const { generation } = known;
     const { method } = LISTS[kind];
     const cursors = new Set<string>();
-    const all: Offer[] = [];
+    const locked: Offer[] = [];
+    let [items, bytes] = [0, 0];
     for (let cursor: string | null = null; ; ) {
       const params = JsonObject.from([
         ...(cursor === null ? [] : [['cursor', cursor] as const]),
         ...(meta === null ? [] : [['_meta', meta] as const]),
       ]);
-      const page = checkPage(kind, await ask(method, params), this.#pins);
-      all.push(...page.offers);
+      const frame: ResultFrame = await ask(method, params);
+      const page = checkPage(kind, frame, this.#pins);
+      for (const offer of page.offers) if (offer.status !== 'unlocked') locked.push(offer);
+      items += page.offers.length;
+      bytes += frame.bytes.length;
       cursor = page.nextCursor;
       if (cursor === null) break;
-      if (cursors.has(cursor) || cursors.size >= MAX_PAGES || all.length > MAX_ITEMS) {
+      // The digest, because a cursor may be long, and a part of a text keeps the whole text in memory.
+      const seen = sha256Hex(toUtf8(cursor));
+      const isTooMuch = cursors.size >= MAX_PAGES || items > MAX_ITEMS || bytes > this.#maxListBytes;
+      if (cursors.has(seen) || isTooMuch) {
         throw new Denial('lists', 'GATEWAY_LIST', `The server's ${method} has no end.`, { rpc: RPC.bad });
       }
-      cursors.add(cursor);
+      cursors.add(seen);
     }
     if (known.generation !== generation) return;
     known.items.clear();
     known.readAt = this.#now();
-    this.saw(kind, all, generation);
+    for (const offer of [...locked, ...known.meanwhile]) this.#keep(known, offer);
   }
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { CapsuleInput, DataObject, SealedCapsule } from '@bulla/core/capsule';
+import { sha256Hex, toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import type { JsonValue } from '@bulla/core/json';
 import type { Chain, Opening, Store } from '../../store/index.ts';
@@ -43,8 +44,8 @@ export interface Intent {
   readonly args: Commitment | null;
 }
 
-/** So many things that are not calls are recorded each in a capsule; the rest is only counted. */
-const MAX_INCIDENTS = 256;
+/** So many incidents of one budget are recorded each in a capsule; the rest is only counted. */
+const MAX_INCIDENTS = 64;
 
 /**
  * The record of a session: an intent before each call and an outcome after it, and a capsule for everything that was
@@ -52,8 +53,12 @@ const MAX_INCIDENTS = 256;
  */
 export class Recorder {
   readonly #context: RecordContext;
+  /** The digests of the incidents that are recorded. */
   readonly #seen = new Set<string>();
+  /** How many of them belong to each budget. */
+  readonly #spent = new Map<string, number>();
   readonly #dropped: Record<string, number> = {};
+  readonly #unrecorded: Record<string, number> = {};
   #opened: SealedCapsule | null = null;
   #calls = 0;
   #blocked = 0;
@@ -62,8 +67,19 @@ export class Recorder {
     this.#context = context;
   }
 
-  get counts(): { readonly calls: number; readonly blocked: number; readonly dropped: DataObject } {
-    return { calls: this.#calls, blocked: this.#blocked, dropped: { ...this.#dropped } };
+  get counts(): {
+    readonly calls: number;
+    readonly blocked: number;
+    readonly dropped: DataObject;
+    /** Of those that were dropped: how many have no record of their own, because there were too many. */
+    readonly unrecorded: DataObject;
+  } {
+    return {
+      calls: this.#calls,
+      blocked: this.#blocked,
+      dropped: { ...this.#dropped },
+      unrecorded: { ...this.#unrecorded },
+    };
   }
 
   /** The session begins. Rejects with a `STORE_…` or `KEYRING_…` code when that cannot be recorded. */
@@ -76,7 +92,8 @@ export class Recorder {
 
   /** The session ends. Rejects as `opened` does. */
   async closed(error: string | null): Promise<void> {
-    const { calls, blocked, dropped } = this.counts;
+    const { calls, blocked, dropped, unrecorded } = this.counts;
+    const isComplete = Object.keys(unrecorded).length === 0;
     await this.#context.chain.append({
       ...this.#system(),
       parent_id: this.#opened?.id ?? null,
@@ -84,7 +101,7 @@ export class Recorder {
         status: error === null ? 'success' : 'failure',
         summary: `guard ${this.#context.serverName}`,
         error,
-        metrics: { calls, blocked, dropped },
+        metrics: { calls, blocked, dropped, ...(isComplete ? {} : { unrecorded }) },
       },
     });
   }
@@ -109,7 +126,9 @@ export class Recorder {
         { id, openings },
       );
       this.#calls++;
-      return { capsule, entry, args };
+      // The arguments are committed to; whoever waits for the answer need not keep them in memory.
+      const { args: _, ...rest } = entry;
+      return { capsule, entry: rest, args };
     } catch (cause) {
       throw noRecord(cause);
     }
@@ -175,19 +194,34 @@ export class Recorder {
 
   /**
    * Counts something that was dropped or removed, or would have been, without anybody being answered, and records it the
-   * first time. What is the same again under `key` is only counted. True when it was new.
+   * first time. What is the same again under `key` is only counted; so is what exceeds the budget, by default one for
+   * each code, so that a flood of one kind hides no other. True when it was new.
    */
-  incident(denial: Denial, about: Pick<Entry, 'method' | 'tool' | 'waived'>, key: string): boolean {
-    this.#dropped[denial.code] = (this.#dropped[denial.code] ?? 0) + 1;
-    const name = `${denial.code} ${key}`.slice(0, 400);
-    if (this.#seen.has(name) || this.#seen.size >= MAX_INCIDENTS) return false;
+  incident(
+    denial: Denial,
+    about: Pick<Entry, 'method' | 'tool' | 'waived'>,
+    key: string,
+    budget: string = denial.code,
+  ): boolean {
+    const { code } = denial;
+    this.#dropped[code] = (this.#dropped[code] ?? 0) + 1;
+    const name = sha256Hex(toUtf8(`${code} ${key}`));
+    if (this.#seen.has(name)) return false;
+    const spent = this.#spent.get(budget) ?? 0;
+    if (spent >= MAX_INCIDENTS) {
+      this.#unrecorded[code] = (this.#unrecorded[code] ?? 0) + 1;
+      return false;
+    }
+    this.#spent.set(budget, spent + 1);
     this.#seen.add(name);
     const entry = { ...about, host: '', correlationId: null };
     const status = about.waived ? ('success' as const) : ('blocked' as const);
     const error = about.waived ? null : String(denial);
     const outcome = { status, summary: this.#request(entry), error };
     const appended = this.#context.chain.append({ ...this.#call(entry, null), outcome });
-    this.#noting = Promise.allSettled([this.#noting, appended]);
+    // What could not be recorded is recorded when it comes again.
+    const noted = appended.catch(() => void this.#seen.delete(name));
+    this.#noting = Promise.allSettled([this.#noting, noted]);
     return true;
   }
   #noting: Promise<unknown> = Promise.resolve();

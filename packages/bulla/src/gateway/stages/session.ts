@@ -2,6 +2,7 @@ import { JsonObject, type JsonValue } from '@bulla/core/json';
 import type { Era } from '@bulla/core/lock';
 import { INITIALIZE_VERSIONS, type RequestFrame, STATELESS_VERSIONS } from '../../mcp/index.ts';
 import { Denial, RPC } from '../denial.ts';
+import { shown } from '../notices.ts';
 import { cutMembers, type Edit, placeOf } from '../splice.ts';
 import type { ClientFeature } from './methods.ts';
 
@@ -74,7 +75,7 @@ export class Session {
   #name(info: JsonValue | undefined): void {
     const parts = [member(info, 'name'), member(info, 'version')];
     const text = parts.filter((part) => typeof part === 'string').join('/');
-    this.#host = text.slice(0, 200).toWellFormed();
+    this.#host = shown(text).toWellFormed();
   }
 }
 
