@@ -3,6 +3,7 @@ import { BullaError } from '@bulla/core/error';
 import { judged, openSource, verifyChain } from '../chain/index.ts';
 import type { Artifact, Verdict } from './artifacts.ts';
 import { missingText, noticeLines, unsealedPaths } from './notices.ts';
+import { counted } from './words.ts';
 
 /** A capsule, or a chain of them in any of the formats that are read. */
 export const chain: Artifact = {
@@ -77,7 +78,7 @@ export const chain: Artifact = {
       const noticed = noticeLines(found).flatMap(([name, text]) =>
         text === '' ? [] : `\n  ${name} ${text}`,
       );
-      const message = `${found.count} ${found.count === 1 ? 'record' : 'records'}, all good.${noticed.join('')}`;
+      const message = `${counted(found.count, 'record')}, all good.${noticed.join('')}`;
       return { result: 'good', code: 'ok', message, details, notProven };
     }
     const [first] = found.failures;

@@ -3,6 +3,7 @@ import { BullaError } from '@bulla/core/error';
 import { type Anchor, parseCheckpointBody, readAnchor } from '@bulla/core/log';
 import type { Artifact } from './artifacts.ts';
 import { anchorTrust } from './trust.ts';
+import { counted } from './words.ts';
 
 /** A signed note that is a checkpoint of a chain; one for which a verifier key is given is a note like any other. */
 export const checkpoint: Artifact = {
@@ -27,7 +28,7 @@ export const checkpoint: Artifact = {
       return {
         result: 'good',
         code: 'ok',
-        message: `${size} records of ${origin}, ${anchorText(anchor)}.`,
+        message: `${counted(size, 'record')} of ${origin}, ${anchorText(anchor)}.`,
         details: { origin, size, witnessed: anchor.witnessed, witnesses: anchor.witnesses },
         notProven,
       };

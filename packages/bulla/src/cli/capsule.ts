@@ -27,6 +27,7 @@ import {
 import { unsealedPaths } from './notices.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';
+import { counted } from './words.ts';
 
 export function define(command: Command, run: Run): void {
   const reporting = (sub: Command) =>
@@ -247,7 +248,7 @@ async function importChain(file: string, options: PlaceOptions & TrustOptions): 
       }
     }
     await chain.adopt(rows);
-    say(`bulla: imported ${imported} records into ${options.chain}`);
+    say(`bulla: imported ${counted(imported, 'record')} into ${options.chain}`);
   } finally {
     await store.close();
   }

@@ -19,6 +19,7 @@ import { missingText, noticeLines } from './notices.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { progressBar } from './progress.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';
+import { counted } from './words.ts';
 
 interface VerifyOptions extends TrustOptions, PlaceOptions, ReportOptions, AnchorOptions {
   structural?: boolean;
@@ -217,10 +218,7 @@ function verdictText(
     result.outcome
   ];
   const facts: [string, string][] = [
-    [
-      'read',
-      `${source.format}, ${result.count.toLocaleString('en')} records in ${seconds.toFixed(1)} s${rate}`,
-    ],
+    ['read', `${source.format}, ${counted(result.count, 'record')} in ${seconds.toFixed(1)} s${rate}`],
     ['checked', checkedText(options, keysFrom)],
     ['head', result.head === null ? '' : `${result.head.sequence}  ${result.head.hash}`],
     ['keys', counts(result.keys)],
@@ -237,7 +235,7 @@ function verdictText(
   if (result.failureCount > failures.length)
     failures.push(`  … and ${result.failureCount - failures.length} more; --json lists up to 1,000`);
   const summary = {
-    ok: `${result.count.toLocaleString('en')} records, unbroken from the first to the last`,
+    ok: `${counted(result.count, 'record')}, unbroken from the first to the last`,
     failed: `${result.failureCount} of the checks failed`,
     empty: 'there is nothing to verify',
     undecided: missingText(result.missingKeys),
@@ -280,7 +278,7 @@ async function head(options: PlaceOptions & ReportOptions): Promise<Exit> {
   try {
     const { length, hash } = await store.chain(options.chain).head();
     await report(options, { chain: options.chain, length, hash }, () =>
-      hash === null ? 'empty' : `${length} records, head ${hash}`,
+      hash === null ? 'empty' : `${counted(length, 'record')}, head ${hash}`,
     );
     return length === 0 ? EXIT.undecided : EXIT.good;
   } finally {
@@ -315,7 +313,7 @@ async function stats(options: PlaceOptions & ReportOptions): Promise<Exit> {
       for (const { tool } of capsule.execution.tool_calls) add('tool', tool);
     }
     await report(options, { chain: options.chain, records, ...counts }, () => [
-      `${records} records`,
+      counted(records, 'record'),
       ...Object.entries(counts).map(
         ([kind, names]) =>
           `  ${colors.dim(kind.padEnd(8))}${Object.entries(names)

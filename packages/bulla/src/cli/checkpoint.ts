@@ -10,6 +10,7 @@ import type { Run } from './commands.ts';
 import { colors, EXIT, type Exit, print, printExact, type ReportOptions, report } from './io.ts';
 import { keysFolder, openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { anchorTrust, type TrustOptions, trusted, trustOptions } from './trust.ts';
+import { counted } from './words.ts';
 
 export function define(command: Command, run: Run): void {
   placeOptions(
@@ -128,7 +129,7 @@ async function show(size: number | undefined, options: PlaceOptions): Promise<Ex
       (stored) => size === undefined || stored.size === size,
     );
     if (found === undefined) {
-      const which = size === undefined ? 'no checkpoint' : `no checkpoint of ${size} records`;
+      const which = size === undefined ? 'no checkpoint' : `no checkpoint of ${counted(size, 'record')}`;
       throw new BullaError('CHECKPOINT_MISSING', `The chain ${options.chain} has ${which}.`);
     }
     await printExact(found.note);

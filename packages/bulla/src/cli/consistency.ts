@@ -9,6 +9,7 @@ import type { Run } from './commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from './io.ts';
 import { openToRead, type PlaceOptions, placeOptions } from './place.ts';
 import { anchorTrust, type TrustOptions, trusted, trustOptions } from './trust.ts';
+import { counted } from './words.ts';
 
 interface ConsistencyOptions extends PlaceOptions, TrustOptions, ReportOptions {
   policy?: string;
@@ -54,7 +55,10 @@ async function compare(
 ): Promise<Exit> {
   const [a, b] = [await stateOf(old, tiles, options), await stateOf(newer, tiles, options)];
   if (a.size > b.size)
-    throw new BullaError('CONSISTENCY_ORDER', `The first has ${a.size} records, the second only ${b.size}.`);
+    throw new BullaError(
+      'CONSISTENCY_ORDER',
+      `The first has ${counted(a.size, 'record')}, the second only ${b.size}.`,
+    );
   const { proof, problem } = await judge(a, b, tiles);
   const document = {
     ok: problem === null,
@@ -66,7 +70,7 @@ async function compare(
   await report(options, document, () =>
     problem === null
       ? [
-          `${colors.green('good')}  the ${b.size} records begin with the ${a.size}`,
+          `${colors.green('good')}  the ${counted(b.size, 'record')} begin with the ${a.size}`,
           ...document.proof.map((hash) => `  ${hash}`),
         ].join('\n')
       : `${colors.red('BAD')}  ${problem.message} ${colors.dim(`[${problem.code}]`)}`,
@@ -93,7 +97,7 @@ async function judge(
   if (a.origin !== null && b.origin !== null && a.origin !== b.origin)
     return bad('LOG_ORIGIN', `The first is of the log ${a.origin}, the second of ${b.origin}.`);
   if (a.size === b.size && !equalBytes(a.root, b.root))
-    return bad('LOG_CONSISTENCY', `There are two different trees of ${a.size} records.`);
+    return bad('LOG_CONSISTENCY', `There are two different trees of ${counted(a.size, 'record')}.`);
   if (a.size === 0) return { proof: [], problem: null };
   const proof = await proveConsistency(tiles, a.size, b.size);
   try {
@@ -101,6 +105,6 @@ async function judge(
     return { proof, problem: null };
   } catch (error) {
     if (!(error instanceof BullaError)) throw error;
-    return bad('LOG_CONSISTENCY', `The ${b.size} records do not begin with the ${a.size}.`);
+    return bad('LOG_CONSISTENCY', `The ${counted(b.size, 'record')} do not begin with the ${a.size}.`);
   }
 }

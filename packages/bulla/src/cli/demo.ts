@@ -18,6 +18,7 @@ import { openStore } from '../store/index.ts';
 import type { Run } from './commands.ts';
 import { colors, EXIT, type Exit, print } from './io.ts';
 import { VERSION } from './version.ts';
+import { counted } from './words.ts';
 
 const SERVER = '@modelcontextprotocol/server-filesystem';
 const SERVER_VERSION = '2026.8.31';
@@ -160,7 +161,9 @@ async function verified({ home }: Place): Promise<string> {
       ...recordRows(records),
       row(
         'chain',
-        ok ? colors.green(`good: ${count} records, every hash, link and signature`) : colors.red('BAD'),
+        ok
+          ? colors.green(`good: ${counted(count, 'record')}, every hash, link and signature`)
+          : colors.red('BAD'),
       ),
       row(
         'proof',

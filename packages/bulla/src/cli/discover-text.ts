@@ -4,6 +4,7 @@ import { type Drift, verdict } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
 import { HIDDEN, type Judged, type Problem, runnerOf, shownUrl, shownWords } from '../discover/index.ts';
 import { colors } from './io.ts';
+import { counted } from './words.ts';
 
 /** What became of one server that was started. */
 export interface Outcome {
@@ -99,7 +100,7 @@ const PAINT = { locked: colors.green, changed: colors.red, unpinned: colors.yell
 
 /** All servers for people, under the file in which they stand. */
 export function discoveryText(all: readonly Told[], fileCount: number): string {
-  if (all.length === 0) return `No servers are configured here (${count(fileCount, 'file')} read).`;
+  if (all.length === 0) return `No servers are configured here (${counted(fileCount, 'file')} read).`;
   const groups = Map.groupBy(all, ({ server }) => server.file);
   const width = Math.max(...all.map(({ server }) => visible(server.name).length));
   const blocks = [...groups].map(([file, list]) => {
@@ -109,7 +110,7 @@ export function discoveryText(all: readonly Told[], fileCount: number): string {
   const states = (['locked', 'changed', 'unpinned'] as const)
     .map((state) => [state, all.filter((told) => stateOf(told) === state).length] as const)
     .filter(([, number]) => number > 0);
-  const sum = `${count(all.length, 'server')} in ${count(groups.size, 'file')}: ${states
+  const sum = `${counted(all.length, 'server')} in ${counted(groups.size, 'file')}: ${states
     .map(([state, number]) => `${number} ${PAINT[state](state)}`)
     .join(', ')}.`;
   return [...blocks, '', sum].join('\n');
@@ -154,7 +155,7 @@ function remarks(told: Told, state: Judged['state']): string[] {
 
 function changedWords({ server, outcome }: Told): string {
   const file = visible(short(server.lockFile));
-  if (outcome?.drift) return `${count(outcome.drift.counts.total, 'difference')} from ${file}`;
+  if (outcome?.drift) return `${counted(outcome.drift.counts.total, 'difference')} from ${file}`;
   return `${file} is of another command or address`;
 }
 
@@ -166,8 +167,4 @@ function errorWords({ code, message }: BullaError): string {
 export function short(path: string): string {
   const home = homedir();
   return home !== '/' && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
-}
-
-export function count(number: number, word: string): string {
-  return `${number} ${word}${number === 1 ? '' : 's'}`;
 }

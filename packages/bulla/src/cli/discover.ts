@@ -8,7 +8,6 @@ import { askYes, isAnswered } from './ask.ts';
 import type { Run } from './commands.ts';
 import { checkServer, lockServer } from './discover-scan.ts';
 import {
-  count,
   discoveryText,
   isChanged,
   type Outcome,
@@ -20,6 +19,7 @@ import {
 } from './discover-text.ts';
 import { complain, EXIT, type Exit, Refusal, type ReportOptions, report, say, showing } from './io.ts';
 import { home } from './place.ts';
+import { counted } from './words.ts';
 
 interface DiscoverOptions extends ReportOptions {
   home?: string;
@@ -104,7 +104,7 @@ async function isPermitted(work: readonly Judged[], options: DiscoverOptions): P
   if (!isAnswered()) {
     throw new BullaError(
       'DISCOVER_UNASKED',
-      `${count(work.length, 'server')} would be started, and nobody is here to be asked; look at the list, then say --yes.`,
+      `${counted(work.length, 'server')} would be started, and nobody is here to be asked; look at the list, then say --yes.`,
     );
   }
   const lines = work.map(

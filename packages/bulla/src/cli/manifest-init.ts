@@ -10,7 +10,8 @@ import { readWhole, replaceFile } from '../lockfile/index.ts';
 import type { Run } from './commands.ts';
 import { indented } from './indented.ts';
 import { EXIT, type Exit, printExact, type ReportOptions, say } from './io.ts';
-import { counted, problemLines } from './manifest-validate.ts';
+import { problemLines } from './manifest-validate.ts';
+import { counted } from './words.ts';
 
 interface InitOptions extends ReportOptions {
   fromLock: string;

@@ -7,8 +7,9 @@ import { readWhole } from '../lockfile/index.ts';
 import { createManifests, type Pushed } from '../manifest/index.ts';
 import type { Run } from './commands.ts';
 import { colors, EXIT, type Exit, printJson, type ReportOptions, report, say } from './io.ts';
-import { counted, problemLines } from './manifest-validate.ts';
+import { problemLines } from './manifest-validate.ts';
 import { openToWrite, type PlaceOptions, placeOptions } from './place.ts';
+import { counted } from './words.ts';
 
 interface PushOptions extends PlaceOptions, ReportOptions {
   agent: string;

@@ -13,6 +13,7 @@ import {
   printJson,
   type ReportOptions,
 } from './io.ts';
+import { counted } from './words.ts';
 
 export function defineValidate(command: Command, run: Run): void {
   command
@@ -103,8 +104,4 @@ function lineAndColumn(source: Uint8Array, offset: number): string {
   );
   const lines = before.split('\n');
   return `${lines.length}:${Array.from(lines.at(-1)!).length + 1}`;
-}
-
-export function counted(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? '' : 's'}`;
 }

@@ -1,5 +1,6 @@
 import type { ChainNotice, ChainReport } from '@bulla/core/capsule';
 import { pointer } from '@bulla/core/error';
+import { counted } from './words.ts';
 
 const UNSEALED = 'unauthenticated_field';
 
@@ -28,7 +29,7 @@ export function unsealedPaths(fields: readonly string[]): string[] {
 /** Which keys are missing, in one sentence. */
 export function missingText(missing: Readonly<Record<string, number>>): string {
   const names = Object.entries(missing).map(
-    ([name, n]) => `${name === '' ? 'an unnamed key' : name} (${n === 1 ? '1 record' : `${n} records`})`,
+    ([name, n]) => `${name === '' ? 'an unnamed key' : name} (${counted(n, 'record')})`,
   );
   return `Keys are missing that signed records: ${names.join(', ')}. Name them with --public-key or --keyring; "bulla keys export-public --all" writes those of a keyring.`;
 }

@@ -6,6 +6,7 @@ import { dataDirectory, ensureKeyring, type OpenKeyring, openKeyring } from '../
 import { openStore, type Store } from '../store/index.ts';
 import { createSubmit, loadPolicy, POLICY_FILE, type SubmitOutcome } from '../witness/index.ts';
 import { complain, say } from './io.ts';
+import { counted } from './words.ts';
 
 /** The options of the commands that use the local store. */
 export interface PlaceOptions {
@@ -114,5 +115,5 @@ function tellOutcome({ size, quorum, results }: SubmitOutcome): void {
   for (const result of results) {
     if (!result.ok) say(`bulla: witness ${result.name}: ${result.message} [${result.code}]`);
   }
-  if (!quorum) say(`bulla: the checkpoint of ${size} records has too few witnesses`);
+  if (!quorum) say(`bulla: the checkpoint of ${counted(size, 'record')} has too few witnesses`);
 }

@@ -19,6 +19,7 @@ import type { Run } from './commands.ts';
 import { EXIT, type Exit, printExact, type ReportOptions, readInput, say } from './io.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { anchorTrust, trusted } from './trust.ts';
+import { counted } from './words.ts';
 
 interface ProveOptions extends PlaceOptions, ReportOptions {
   out?: string;
@@ -125,7 +126,10 @@ async function write(
   const index = sequenceOf(record);
   const { size, root } = parseCheckpointBody(parseNote(checkpoint).text);
   if (index >= size)
-    throw new BullaError('CHECKPOINT_MISSING', `The checkpoint covers ${size} records, not record ${index}.`);
+    throw new BullaError(
+      'CHECKPOINT_MISSING',
+      `The checkpoint covers ${counted(size, 'record')}, not record ${index}.`,
+    );
   const hashes = await proveInclusion(tiles, index, size);
   // A proof that does not hold is of no use to anybody, and says that the tree or the record is not what it was.
   verifyInclusion({ leaf: leafHash(leafData(record)), index, size, root, proof: hashes });
@@ -138,6 +142,7 @@ async function write(
   if (existsSync(out) && !options.force)
     throw new BullaError('PROVE_EXISTS', `${out} exists; --force writes over it.`);
   writeFileSync(out, text);
-  if (!options.quiet) say(`bulla: wrote ${out}: record ${index} of a checkpoint of ${size} records`);
+  if (!options.quiet)
+    say(`bulla: wrote ${out}: record ${index} of a checkpoint of ${counted(size, 'record')}`);
   return EXIT.good;
 }

@@ -7,6 +7,7 @@ import type { Run } from './commands.ts';
 import { EXIT, type Exit, type ReportOptions, report } from './io.ts';
 import { openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { progressBar } from './progress.ts';
+import { counted } from './words.ts';
 
 export function define(command: Command, run: Run): void {
   placeOptions(
@@ -43,7 +44,7 @@ async function exportAll(dir: string, options: PlaceOptions & ReportOptions): Pr
     await report(
       options,
       { dir, origin, size, files },
-      () => `${files} files for ${size} records of ${origin} in ${dir}`,
+      () => `${counted(files, 'file')} for ${counted(size, 'record')} of ${origin} in ${dir}`,
     );
   } finally {
     await store.close();

@@ -20,6 +20,7 @@ import {
 import type { Run } from './commands.ts';
 import { colors, complain, EXIT, type Exit, type ReportOptions, report, say } from './io.ts';
 import { home, openToRead, type PlaceOptions, placeOptions } from './place.ts';
+import { counted } from './words.ts';
 
 interface ServeOptions extends ReportOptions {
   name: string;
@@ -284,6 +285,7 @@ function timeText(time: number): string {
 }
 
 function seenLine({ name, size, time, behind }: Seen): string {
-  const what = size === null ? colors.red('has cosigned nothing') : `cosigned ${size} records at ${time}`;
+  const what =
+    size === null ? colors.red('has cosigned nothing') : `cosigned ${counted(size, 'record')} at ${time}`;
   return `  ${name.padEnd(20)} ${what}${behind === 0 ? '' : colors.dim(`, ${behind} behind the end`)}`;
 }
