@@ -10,6 +10,7 @@ import {
 } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, type JsonValue, parse } from '@bulla/core/json';
+import { validities } from '../keys/index.ts';
 import type { Artifact, Trust, Verdict } from './artifacts.ts';
 import { readInput } from './io.ts';
 
@@ -38,8 +39,13 @@ function isAuthorization(bytes: Uint8Array): boolean {
 }
 
 /** Who holds a key is not known here, so each key counts as a person of its own. */
-function approvers({ keys, pqKeys }: Trust): ApproverKey[] {
-  return [...keys, ...pqKeys].map((key) => ({ key, person: keyId(key) }));
+function approvers(trust: Trust): ApproverKey[] {
+  const known = validities(trust);
+  return [...trust.keys, ...trust.pqKeys].map((key) => {
+    const person = keyId(key);
+    const validity = known.get(person);
+    return { key, person, ...(validity && { validity }) };
+  });
 }
 
 function refused(error: unknown): Verdict {
@@ -75,8 +81,8 @@ export const envelope: Artifact = {
         );
       if (trust.keys.length === 0)
         return undecided('No key is known to verify the authorization with.', details);
-      const { people } = openAuthorization(found, { keys: approvers(trust) });
-      const message = `Exactly this was approved by ${people.map((id) => id.slice(0, 16)).join(', ')}.`;
+      const { people, unknown } = openAuthorization(found, { keys: approvers(trust) });
+      const message = `Exactly this was approved by ${people.map((id) => id.slice(0, 16)).join(', ')}.${others(unknown)}`;
       return { result: 'good', code: 'ok', message, details: { ...details, people }, notProven: NOT_PROVEN };
     } catch (error) {
       return refused(error);
@@ -100,9 +106,15 @@ export const authorization: Artifact = {
   },
 };
 
+/** What was not verified is said, though it counts for nothing. */
+function others(unknown: readonly string[]): string {
+  if (unknown.length === 0) return '';
+  return ` Of keys that are not known here and count for nothing: ${unknown.map((id) => id.slice(0, 16)).join(', ')}.`;
+}
+
 function signedBy({ claims, people, unknown }: VerifiedAuthorization): Verdict {
   const { exec_hash, aud, exp } = claims;
-  const message = `Signed by ${people.map((id) => id.slice(0, 16)).join(', ')}, for ${exec_hash}.`;
+  const message = `Signed by ${people.map((id) => id.slice(0, 16)).join(', ')}, for ${exec_hash}.${others(unknown)}`;
   const details = { exec_hash, audience: aud, expires: exp, people, unknown };
   return { result: 'good', code: 'ok', message, details, notProven: NOT_PROVEN };
 }

@@ -1,7 +1,11 @@
-import { readPublicKey } from '@bulla/core/crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { keyId, readPublicKey } from '@bulla/core/crypto';
 import type { ApproverKey, ExecProfile } from '@bulla/core/envelope';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { loadKeyring, trustIn, validities } from '../keys/index.ts';
 import { readInput } from './io.ts';
+import { keysFolder } from './place.ts';
 
 export function execProfileOption(): Option {
   return new Option('--profile <id>', 'the form that is hashed: of the seed, or of the later draft')
@@ -40,10 +44,18 @@ export function approverOption(command: Command): Command {
   );
 }
 
-/** Throws `INPUT_UNREADABLE` and what reading a key throws. */
-export function approverKeys({ approver }: ApproverOptions): ApproverKey[] {
+/**
+ * The keys of the people, with what the keyring knows of them: a key that is revoked there counts for nothing, however
+ * it was named. Throws `INPUT_UNREADABLE`, and what reading a key or the keyring throws.
+ */
+export function approverKeys({ approver, keys }: ApproverOptions & { keys?: string }): ApproverKey[] {
+  const folder = keysFolder({ ...(keys !== undefined && { keys }) });
+  const hasKeyring = existsSync(join(folder, 'keyring.json'));
+  const known = hasKeyring ? validities(trustIn(loadKeyring(folder).epochs)) : new Map();
   return approver.map(({ person, file }) => {
     const text = /^[0-9a-f]{64}$/.test(file) ? file : Buffer.from(readInput(file)).toString('utf8');
-    return { person, key: readPublicKey(text) };
+    const key = readPublicKey(text);
+    const validity = known.get(keyId(key));
+    return { person, key, ...(validity && { validity }) };
   });
 }

@@ -13,6 +13,7 @@ const good = (...args: string[]) => {
   expect([status, stderr]).toEqual([0, '']);
   return stdout;
 };
+const keyOf = (who: string) => readPublicKey(readFileSync(path(`${who}.pub`), 'utf8'));
 const policy = JSON.parse(readFileSync(join(repo, 'examples/payment/policy.json'), 'utf8'));
 
 function publish(change: (document: typeof policy) => void = () => undefined): void {
@@ -252,6 +253,14 @@ describe('verify', () => {
     expect(stdout).toContain(`for ${hash}.`);
     expect(bulla('verify', path('envelope.json'), '--public-key', path('alice.pub')).status).toBe(3);
     expect(bulla('verify', ...files, '--public-key', path('bob.pub')).status).toBe(1);
+    // A key that the keyring knows as revoked counts for nothing, also when it is named.
+    good('keys', 'register', path('alice.pub'), '--json');
+    expect(bulla('verify', ...files).status).toBe(0);
+    good('keys', 'revoke', keyId(keyOf('alice')), '--reason', 'stolen', '--json');
+    const revoked = bulla('verify', ...files);
+    expect(revoked.status).toBe(1);
+    expect(revoked.stdout.match(/\[EE_AO_KEY_REVOKED\]/g)).toHaveLength(2);
+    expect(pay().stdout).toContain('(EE_AO_KEY_REVOKED at /signatures/0)');
   });
 });
 
@@ -266,14 +275,13 @@ describe('authorize', () => {
       );
     sign('eve', '--who', 'ceo', '--how', 'escalated', '--audience', 'bank');
     const { stderr } = sign('alice', '--add', path('approved.json'));
-    const keyOf = (who: string) => keyId(readPublicKey(readFileSync(path(`${who}.pub`), 'utf8')));
     const lines = stderr.split('\n').map((line) => line.replace(/\d{4}-\S+Z/g, 'TIME'));
     expect(lines.slice(-6)).toEqual([
       'ledger   bank',
       'valid    from TIME to TIME',
       expect.stringMatching(/^issued {3}by ceo as [0-9a-f-]{36}$/),
-      `you      human at TIME, key ${keyOf('alice')}`,
-      `beside   escalated at TIME, key ${keyOf('eve')}, not verified here`,
+      `you      human at TIME, key ${keyId(keyOf('alice'))}`,
+      `beside   escalated at TIME, key ${keyId(keyOf('eve'))}, not verified here`,
       '',
     ]);
     expect(pay().stdout).toContain('(EE_AO_SIGNER_UNKNOWN at /signatures)');

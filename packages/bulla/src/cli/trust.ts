@@ -46,8 +46,10 @@ export function trusted(options: TrustOptions): Trust {
   const chosen =
     options.keyring !== undefined ? readKeyring(options.keyring) : named.length === 0 ? local : undefined;
   const keys = [...named, ...(chosen ?? []).map((epoch) => epoch.publicKey)];
-  const ids = new Set(keys.map(keyId));
-  const known = [...new Set([...(chosen ?? []), ...local])].filter((epoch) => ids.has(epoch.keyId));
+  const ids = new Set([...keys, ...pqNamed].map(keyId));
+  const known = [...new Set([...(chosen ?? []), ...local])].filter(
+    ({ keyId: id, pqPublicKey }) => ids.has(id) || (pqPublicKey !== null && ids.has(keyId(pqPublicKey))),
+  );
   const { pqKeys, facts, revoked } = trustIn(known);
   return {
     ...{ keys, pqKeys: [...pqNamed, ...pqKeys], facts, revoked },

@@ -33,6 +33,7 @@ import {
   authorize,
   execHash,
   fromAuthorizationDetails,
+  type KeyValidity,
   openAuthorization,
   readApprovals,
   readAuthorization,
@@ -499,6 +500,42 @@ describe('other refusals', () => {
       '/signatures/2',
       'One key signed the authorization twice.',
     ]);
+  });
+
+  const limited = (change: Partial<KeyValidity>) =>
+    keys.map((holder) =>
+      holder.person === 'bob'
+        ? { ...holder, validity: { notBefore: null, notAfter: null, revokedAt: null, ...change } }
+        : holder,
+    );
+
+  test('EE_AO_KEY_REVOKED, whenever it says that it signed', () => {
+    for (const revokedAt of [0, NOW, NOW + 1000])
+      expect(refused(signed, limited({ revokedAt }))).toEqual([
+        'EE_AO_KEY_REVOKED',
+        '/signatures/1',
+        'A key that signed the authorization is revoked.',
+      ]);
+    // Also when it is given a second time as if nothing was known of it.
+    expect(refused(signed, [...limited({ revokedAt: NOW }), ...keys])[0]).toBe('EE_AO_KEY_REVOKED');
+    expect(refused(signed, [...keys, ...limited({ revokedAt: NOW })])[0]).toBe('EE_AO_KEY_REVOKED');
+  });
+
+  test('EE_AO_KEY_INVALID, when it says that it signed and when it is used', () => {
+    const opened = (change: Partial<KeyValidity>, now?: number) =>
+      refusal(() => openAuthorization(signed, { keys: limited(change), ...(now && { now }) }));
+    const when = NOW - 50;
+    const invalid = (time: number) => [
+      'EE_AO_KEY_INVALID',
+      '/signatures/1',
+      `A key that signed the authorization was not valid at ${time}.`,
+    ];
+    expect(opened({ notBefore: when, notAfter: when })).toBe('nothing');
+    expect(opened({ notBefore: when + 1 })).toEqual(invalid(when));
+    expect(opened({ notAfter: when - 1 })).toEqual(invalid(when));
+    expect(opened({ notAfter: NOW - 1 }, NOW)).toEqual(invalid(NOW));
+    expect(opened({ notAfter: NOW }, NOW)).toBe('nothing');
+    expect(openAuthorization(signed, { keys: limited({ notAfter: NOW }) }).until).toBe(NOW);
   });
 
   test('EE_AO_KEYS_AMBIGUOUS', () => {

@@ -39,6 +39,20 @@ export interface ApproverKey {
   readonly key: PublicKey;
   /** One name a person, however many keys the person has. */
   readonly person: string;
+  /** What else is known of the key. Default: nothing, so that it always counts. */
+  readonly validity?: KeyValidity;
+}
+
+/** From when to when a key counts, in Unix seconds; null for no limit. */
+export interface KeyValidity {
+  readonly notBefore: number | null;
+  /** The last second. */
+  readonly notAfter: number | null;
+  /**
+   * When it was revoked. From then on nothing that it signed counts: nobody can tell what it signed before from what
+   * was signed later and says so.
+   */
+  readonly revokedAt: number | null;
 }
 
 declare const proof: unique symbol;
@@ -60,6 +74,8 @@ export interface VerifiedAuthorization {
   readonly keyIds: readonly string[];
   /** The ids that other signatures name. Those were not checked, and prove nothing. */
   readonly unknown: readonly string[];
+  /** The last second at which all of the keys still count; null for no limit. */
+  readonly until: number | null;
   readonly [proof]: true;
 }
 
@@ -156,6 +172,8 @@ function claimsOf(payload: Uint8Array): Authorization {
 
 export interface OpenOptions {
   readonly keys: readonly ApproverKey[];
+  /** Unix time in seconds at which the keys must count. Default: whenever their holders say that they approved. */
+  readonly now?: number;
   readonly limits?: Limits;
 }
 
@@ -163,17 +181,19 @@ export interface OpenOptions {
  * Opens an authorization that at least one known key signed. Throws with the path: the codes of its form
  * (`EE_AO_INVALID`, `EE_AO_HEADER`, `EE_AO_ALG`, `EE_AO_DUPLICATE_SIGNATURE`), `EE_AO_ALG` when a header names
  * another algorithm than the key has, `EE_AO_SIGNATURE_INVALID` when a known key's signature does not verify or no
- * known key signed, `EE_AO_INVALID` for the claims, which are looked at only then, and `EE_AO_KEYS_AMBIGUOUS` when
- * one key is given to two people. Says nothing of time, tenant, audience or envelope: `checkEnvelope` does.
+ * known key signed, `EE_AO_KEY_REVOKED` and `EE_AO_KEY_INVALID` when a known key is revoked or was not valid then,
+ * `EE_AO_INVALID` for the claims, which are looked at only then, and `EE_AO_KEYS_AMBIGUOUS` when one key is given to
+ * two people. Says nothing of time, tenant, audience or envelope: `checkEnvelope` does.
  */
 export function openAuthorization(
   authorization: string | Uint8Array,
-  { keys, limits = {} }: OpenOptions,
+  { keys, now, limits = {} }: OpenOptions,
 ): VerifiedAuthorization {
   const known = holders(keys);
   const jws = parseJws(authorization, AUTHORIZATION_TYPE, limits);
   const approvals: VerifiedApproval[] = [];
   const unknown: string[] = [];
+  let until = Number.POSITIVE_INFINITY;
   for (const [i, { kid, approval }] of jws.signatures.entries()) {
     const holder = known.get(kid);
     if (holder === undefined) {
@@ -181,6 +201,8 @@ export function openAuthorization(
       continue;
     }
     checkSignature(jws, i, holder.key);
+    checkValidity(holder.validity, approval.when, now, i);
+    until = Math.min(until, holder.validity?.notAfter ?? Number.POSITIVE_INFINITY);
     approvals.push(Object.freeze({ person: holder.person, keyId: kid, ...approval }));
   }
   if (approvals.length === 0)
@@ -190,7 +212,10 @@ export function openAuthorization(
   const claims = claimsOf(jws.bytes);
   const people = [...new Set(approvals.map(({ person }) => person))];
   const keyIds = approvals.map(({ keyId }) => keyId);
-  const opened = { claims, approvals: Object.freeze(approvals), people, keyIds, unknown };
+  const opened = {
+    ...{ claims, approvals: Object.freeze(approvals), people, keyIds, unknown },
+    until: Number.isFinite(until) ? until : null,
+  };
   return Object.freeze(opened) as unknown as VerifiedAuthorization;
 }
 
@@ -198,11 +223,44 @@ function holders(keys: readonly ApproverKey[]): Map<string, ApproverKey> {
   const known = new Map<string, ApproverKey>();
   for (const holder of keys) {
     const id = idOf(holder.key);
-    if (known.has(id) && known.get(id)!.person !== holder.person)
+    const before = known.get(id);
+    if (before !== undefined && before.person !== holder.person)
       throw new BullaError('EE_AO_KEYS_AMBIGUOUS', 'One key is given to two people.');
-    known.set(id, holder);
+    const validity = stricter(before?.validity, holder.validity);
+    known.set(id, { ...holder, ...(validity && { validity }) });
   }
   return known;
+}
+
+/** A key that is given twice counts only when it does both times. */
+function stricter(a: KeyValidity | undefined, b: KeyValidity | undefined): KeyValidity | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  const both = (x: number | null, y: number | null, choose: (x: number, y: number) => number) =>
+    x === null || y === null ? (x ?? y) : choose(x, y);
+  return {
+    notBefore: both(a.notBefore, b.notBefore, Math.max),
+    notAfter: both(a.notAfter, b.notAfter, Math.min),
+    revokedAt: both(a.revokedAt, b.revokedAt, Math.min),
+  };
+}
+
+/** A revoked key counts for nothing; another one when it says that it signed, and now. */
+function checkValidity(
+  validity: KeyValidity | undefined,
+  when: number,
+  now: number | undefined,
+  index: number,
+): void {
+  if (validity === undefined) return;
+  const { notBefore, notAfter, revokedAt } = validity;
+  const refuse = (code: string, sentence: string) => {
+    throw new BullaError(code, sentence, { path: pointer(['signatures', index]) });
+  };
+  if (revokedAt !== null) refuse('EE_AO_KEY_REVOKED', 'A key that signed the authorization is revoked.');
+  for (const time of [when, now ?? when]) {
+    if ((notBefore !== null && time < notBefore) || (notAfter !== null && time > notAfter))
+      refuse('EE_AO_KEY_INVALID', `A key that signed the authorization was not valid at ${time}.`);
+  }
 }
 
 /** A verifier is given the same keys again and again. */

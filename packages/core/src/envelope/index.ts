@@ -17,6 +17,7 @@ export {
   type Authorization,
   addSignature,
   authorize,
+  type KeyValidity,
   type OpenOptions,
   openAuthorization,
   readApprovals,

@@ -263,6 +263,15 @@ describe('step 4, authorization', () => {
       '',
       'This must be an object of payload and signatures, as in general JSON form.',
     ]);
+    const validity = { notBefore: null, notAfter: NOW + 9, revokedAt: null };
+    const limited = keys.map((each) => ({ ...each, validity }));
+    expect(checkEnvelope({ ...good, keys: limited }).permit!.until).toBe(NOW + 9);
+    expect(failure({ keys: limited, now: NOW + 10 })).toEqual([
+      4,
+      'EE_AO_KEY_INVALID',
+      '/signatures/0',
+      `A key that signed the authorization was not valid at ${NOW + 10}.`,
+    ]);
     expect(failure({ tenantId: 'other' })).toEqual([
       4,
       'EE_TENANT_MISMATCH',

@@ -83,7 +83,7 @@ export interface Permit {
   readonly authorization: VerifiedAuthorization;
   /** The policy that it was held against. What it takes up of limits depends on when it is consumed: `reservationsOf`. */
   readonly policy: Policy;
-  /** The last second at which it may be consumed: neither the ttl nor the authorization is over. */
+  /** The last second at which it may be consumed: neither the ttl, the authorization nor a key of it is over. */
   readonly until: number;
   readonly [proof]: true;
 }
@@ -157,7 +157,7 @@ const CHECKLIST: readonly Run[] = [
       });
     if (authorization === null)
       throw new BullaError('EE_AO_INVALID', 'There is no authorization.', { path: '' });
-    const opened = openAuthorization(authorization, { keys, ...(limits && { limits }) });
+    const opened = openAuthorization(authorization, { keys, now: input.now, ...(limits && { limits }) });
     checkClaims(opened, input, so.envelope!, so.exec_hash!);
     so.authorization = opened;
   },
@@ -294,7 +294,8 @@ export function problemOf(error: unknown): Problem {
 function permitOf(so: Required<Progress>, skew: number): Permit {
   const { envelope, exec_hash, authorization, policy } = so;
   // An envelope still holds in the second of its ttl, an authorization no longer in that of its exp.
-  const until = Math.min(envelope.constraints.ttl, authorization.claims.exp - 1) + skew;
+  const times = Math.min(envelope.constraints.ttl, authorization.claims.exp - 1) + skew;
+  const until = Math.min(times, authorization.until ?? times);
   const permit = { envelope, exec_hash, nonce: nonceKey(envelope), authorization, policy, until };
   return Object.freeze(permit) as Permit;
 }
