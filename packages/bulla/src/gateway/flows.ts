@@ -140,7 +140,8 @@ export class Flows {
     try {
       const { subject, waived } = this.#subject(frame, names);
       const named = { name: shown(subject.name ?? frame.method), digest: null };
-      entry = { ...entry, tool: subject.name === null ? null : named, args: subject.args, waived };
+      const { args, rest } = subject;
+      entry = { ...entry, tool: subject.name === null ? null : named, args, rest, waived };
       const granted = await this.#decide(subject, frame, horizon);
       entry = { ...entry, ...granted };
       await recorder.assertMayAct();
@@ -174,7 +175,7 @@ export class Flows {
     } catch (error) {
       const denial = asDenial(error);
       if (this.#gate.enforce.calls || denial.code !== 'GATEWAY_NOT_LOCKED') throw denial;
-      return { subject: { name: null, args: frame.params!, needs: [] }, waived: denial };
+      return { subject: { name: null, args: frame.params!, rest: null, needs: [] }, waived: denial };
     }
   }
 

@@ -158,6 +158,10 @@ describe('requests', () => {
       { arguments: {} },
       { name: ['echo'] },
       { name: 'echo', task: { ttl: 1 } },
+      // Members that are not known: a server may act on them, and nothing would cover them.
+      { name: 'echo', arguments: {}, unknown: 1 },
+      { name: 'echo', uri: 'file:///a' },
+      { name: 'echo', requestedOutputs: [] },
     ]) {
       expect((await guarded.ask('tools/call', params)).error).toMatchObject({
         code: -32602,
@@ -175,6 +179,14 @@ describe('requests', () => {
     expect((await guarded.ask('prompts/get', { name: 'ask' })).result.messages).toHaveLength(1);
     expect(codeOf(await guarded.ask('prompts/get', { name: 'other' }))).toBe('GATEWAY_NOT_LOCKED');
     expect((await guarded.ask('resources/read', { uri: 'file:///a' })).result.contents).toHaveLength(1);
+    for (const [method, params] of [
+      ['prompts/get', { name: 'ask', unknown: 1 }],
+      ['resources/read', { uri: 'file:///a', name: 'a' }],
+      ['resources/subscribe', { uri: 'file:///a', unknown: 1 }],
+      ['completion/complete', { ref: { type: 'ref/prompt', name: 'ask' }, requestState: 's' }],
+    ] as const) {
+      expect([method, codeOf(await guarded.ask(method, params))]).toEqual([method, 'GATEWAY_PARAMS']);
+    }
     for (const uri of [
       'file:///b',
       'file:///a/../b',

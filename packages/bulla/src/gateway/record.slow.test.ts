@@ -99,6 +99,41 @@ describe('the evidence map', () => {
     expect(opens(call.result.commitment, 'result', answer, result.salt)).toBe(true);
   });
 
+  test('covers what else is forwarded, apart from the arguments', async () => {
+    const guarded = await startRogue('ordinary');
+    await initialize(guarded);
+    const again = { inputResponses: { a: { action: 'accept' } }, requestState: 's' };
+    const params = { name: 'echo', arguments: { n: 1 }, _meta: { x: 1 }, ...again };
+    await guarded.ask('tools/call', params);
+    await guarded.ask('resources/read', { uri: 'file:///a', ...again });
+    guarded.send(
+      '{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"ask","inputResponses":{"n":9007199254740993}}}',
+    );
+    await guarded.until(({ id }) => id === 1);
+    await guarded.end();
+    const [tool, toolOutcome, resource, , prompt] = (await records(guarded.store)).slice(1) as Sealed[];
+    for (const [intent, args] of [
+      [tool!, params.arguments],
+      [resource!, { uri: 'file:///a' }],
+    ] as const) {
+      const { bulla } = intent.context.environment;
+      const salt = async (commitment: string, kind: string) => {
+        const opening = (await guarded.store.opening(commitment))!;
+        expect(opening).toMatchObject({ capsuleId: intent.id, kind, payload: null });
+        return opening.salt;
+      };
+      expect(opens(bulla.args, 'args', args, await salt(bulla.args, 'args'))).toBe(true);
+      expect(opens(bulla.rest, 'rest', again, await salt(bulla.rest, 'rest'))).toBe(true);
+      expect(bulla.rest_of).toBeUndefined();
+    }
+    expect(toolOutcome!.context).toEqual(tool!.context);
+    const { rest, rest_of } = prompt!.context.environment.bulla;
+    expect(rest_of).toBe('mcptrust-v1');
+    const { salt } = (await guarded.store.opening(rest))!;
+    const text = canonicalize(parse('{"inputResponses":{"n":9007199254740993}}'), rest_of);
+    expect(opens(rest, 'rest', text, salt)).toBe(true);
+  });
+
   test('names the trace of the host, and commits to every digit', async () => {
     const guarded = await startRogue('ordinary');
     await initialize(guarded);

@@ -4,7 +4,7 @@ import { canonicalBytes } from './canonicalize.ts';
 import { lint } from './lint.ts';
 
 /** What can be committed to, each under a label of its own, so that one cannot be passed off as another. */
-const LABELS = { args: 'bulla:args:v1', result: 'bulla:result:v1' } as const;
+const LABELS = { args: 'bulla:args:v1', rest: 'bulla:rest:v1', result: 'bulla:result:v1' } as const;
 export type CommitmentKind = keyof typeof LABELS;
 
 export const SALT_BYTES = 32;

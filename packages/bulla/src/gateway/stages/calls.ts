@@ -23,43 +23,61 @@ export interface Granted extends Item {
 export interface Subject {
   /** As the record names it: an identifier, never an argument. */
   readonly name: string | null;
-  /** What the server is given: the payload that is committed to. */
+  /** What the server is asked to act on: the arguments, or the parameters of a method that has none. */
   readonly args: JsonValue;
+  /** Whatever else of the parameters is forwarded, but `_meta` and the name; null for nothing. */
+  readonly rest: JsonObject | null;
   readonly needs: readonly (readonly Item[])[];
 }
 
-const MEMBERS = ['name', 'arguments', 'uri', 'ref', 'argument', 'context', 'notifications', 'task', '_meta'];
-const LATER = ['inputResponses', 'requestState'];
+/** What a host gives with a request that it makes again (2026-07-28, Multi Round-Trip Requests). */
+const AGAIN = ['inputResponses', 'requestState'];
+/**
+ * The members of params (2025-11-25 and 2026-07-28). What is not here does not pass: nobody has decided how it is
+ * checked and recorded, and a server may act on it.
+ */
+const MEMBERS: Readonly<Record<Naming, readonly string[]>> = {
+  tool: ['name', 'arguments', 'task', ...AGAIN, '_meta'],
+  prompt: ['name', 'arguments', 'task', ...AGAIN, '_meta'],
+  resource: ['uri', ...AGAIN, '_meta'],
+  reference: ['ref', 'argument', 'context', '_meta'],
+  subscriptions: ['notifications', '_meta'],
+};
 
 /**
- * Reads which items a request is about. Throws a denial for params that another reader could understand otherwise, and
- * for a resource that no entry of the lock covers.
+ * Reads which items a request is about. Throws a denial for params that another reader could understand otherwise or
+ * that are not known, and for a resource that no entry of the lock covers.
  */
 export function subjectOf(frame: RequestFrame, names: Naming, pins: Pins): Subject {
   const params = frame.params ?? new JsonObject();
-  refuseTwins(params, [...MEMBERS, ...LATER]);
-  const args = without(params, '_meta');
+  refuseTwins(params, Object.values(MEMBERS).flat());
+  const unknown = params.keys.find((key) => !MEMBERS[names].includes(key));
+  if (unknown !== undefined) throw badParams(`The member ${quote(unknown)} is not known here.`);
+  const args = only(params, (key) => key !== '_meta' && !AGAIN.includes(key));
+  const again = only(params, (key) => AGAIN.includes(key));
+  const rest = again.size === 0 ? null : again;
   switch (names) {
     case 'tool':
     case 'prompt': {
       if (params.has('task')) throw badParams('Tasks do not pass this gateway; call the tool without one.');
       const name = text(params, 'name');
       const kind = names === 'tool' ? 'tools' : 'prompts';
-      return { name, args: params.get('arguments') ?? new JsonObject(), needs: [[{ kind, key: name }]] };
+      const given = params.get('arguments') ?? new JsonObject();
+      return { name, args: given, rest, needs: [[{ kind, key: name }]] };
     }
     case 'resource': {
       const candidates = resourceItems(text(params, 'uri'), pins);
-      return { name: candidates[0]!.key, args, needs: [candidates] };
+      return { name: candidates[0]!.key, args, rest, needs: [candidates] };
     }
     case 'reference': {
       const item = referenceItem(params.get('ref'), pins);
-      return { name: item.key, args, needs: [[item]] };
+      return { name: item.key, args, rest, needs: [[item]] };
     }
     case 'subscriptions': {
       const wanted = params.get('notifications');
       const uris = wanted instanceof JsonObject ? (wanted.get('resourceSubscriptions') ?? []) : [];
       if (!Array.isArray(uris)) throw badParams('resourceSubscriptions is a list.');
-      return { name: null, args, needs: uris.map((uri) => resourceItems(asText(uri, 'A URI'), pins)) };
+      return { name: null, args, rest, needs: uris.map((uri) => resourceItems(asText(uri, 'A URI'), pins)) };
     }
   }
 }
@@ -181,8 +199,8 @@ function refuseTwins(object: JsonObject, known: readonly string[]): void {
   if (twin !== null) throw badParams(`The member ${quote(twin)} could be taken for another.`);
 }
 
-function without(object: JsonObject, key: string): JsonObject {
-  return JsonObject.from([...object].filter(([name]) => name !== key));
+function only(object: JsonObject, isWanted: (key: string) => boolean): JsonObject {
+  return JsonObject.from([...object].filter(([key]) => isWanted(key)));
 }
 
 function badParams(message: string): Denial {

@@ -33,6 +33,8 @@ export interface Entry {
   readonly host: string;
   readonly correlationId: string | null;
   readonly args?: JsonValue;
+  /** What else is forwarded with it; null for nothing. */
+  readonly rest?: JsonValue | null;
   /** Why a call passes that would be blocked if the gateway did more than watch. */
   readonly waived?: Denial | null;
 }
@@ -41,7 +43,13 @@ export interface Entry {
 export interface Intent {
   readonly capsule: SealedCapsule;
   readonly entry: Entry;
+  readonly committed: Committed;
+}
+
+/** What a record commits to of the parameters of a request. */
+interface Committed {
   readonly args: Commitment | null;
+  readonly rest: Commitment | null;
 }
 
 /** So many incidents of one budget are recorded each in a capsule; the rest is only counted. */
@@ -120,15 +128,15 @@ export class Recorder {
   async intent(entry: Entry): Promise<Intent> {
     const id = randomUUID();
     try {
-      const { committed: args, openings } = commitments('args', entry.args, id);
+      const { committed, openings } = commitToParams(entry, id);
       const capsule = await this.#context.chain.append(
-        { ...this.#call(entry, args), outcome: { status: 'pending', summary: this.#request(entry) } },
+        { ...this.#call(entry, committed), outcome: { status: 'pending', summary: this.#request(entry) } },
         { id, openings },
       );
       this.#calls++;
       // The arguments are committed to; whoever waits for the answer need not keep them in memory.
-      const { args: _, ...rest } = entry;
-      return { capsule, entry: rest, args };
+      const { args: _, rest: __, ...kept } = entry;
+      return { capsule, entry: kept, committed };
     } catch (cause) {
       throw noRecord(cause);
     }
@@ -141,14 +149,14 @@ export class Recorder {
     durationMs: number,
     result?: JsonValue,
   ): Promise<void> {
-    const { entry, args, capsule } = intent;
+    const { entry, committed: params, capsule } = intent;
     const id = randomUUID();
     const duration_ms = Math.round(durationMs);
     try {
       const { committed, openings } = commitments('result', result, id);
       const call = {
         tool: entry.tool?.name ?? entry.method,
-        arguments: { ...args },
+        arguments: { ...params.args },
         result: committed === null ? null : { ...committed },
         success: verdict.status === 'success',
         duration_ms,
@@ -156,7 +164,7 @@ export class Recorder {
       };
       await this.#context.chain.append(
         {
-          ...this.#call(entry, args),
+          ...this.#call(entry, params),
           parent_id: capsule.id,
           execution: { duration_ms, tool_calls: [call] },
           outcome: { status: verdict.status, summary: this.#request(entry), error: verdict.error },
@@ -178,10 +186,10 @@ export class Recorder {
     this.#blocked++;
     const id = randomUUID();
     try {
-      const { committed: args, openings } = commitments('args', entry.args, id);
+      const { committed, openings } = commitToParams(entry, id);
       await this.#context.chain.append(
         {
-          ...this.#call(entry, args),
+          ...this.#call(entry, committed),
           outcome: { status: 'blocked', summary: this.#request(entry), error: String(denial) },
         },
         { id, openings },
@@ -218,7 +226,7 @@ export class Recorder {
     const status = about.waived ? ('success' as const) : ('blocked' as const);
     const error = about.waived ? null : String(denial);
     const outcome = { status, summary: this.#request(entry), error };
-    const appended = this.#context.chain.append({ ...this.#call(entry, null), outcome });
+    const appended = this.#context.chain.append({ ...this.#call(entry, NOTHING), outcome });
     // What could not be recorded is recorded when it comes again.
     const noted = appended.catch(() => void this.#seen.delete(name));
     this.#noting = Promise.allSettled([this.#noting, noted]);
@@ -236,13 +244,14 @@ export class Recorder {
     return tool === null ? `${method} ${serverName}` : `${method} ${serverName}/${tool.name}`;
   }
 
-  #call(entry: Entry, args: Commitment | null): CapsuleInput {
+  #call(entry: Entry, { args, rest }: Committed): CapsuleInput {
     const { agentId, sessionId, lock } = this.#context;
     const { tool, waived = null } = entry;
     const bulla = {
       ...this.#bulla(),
       ...(tool && { tool: { name: tool.name, digest: tool.digest } }),
       ...(args && { args: args.commitment }),
+      ...(rest && { rest: rest.commitment, ...(rest.of && { rest_of: rest.of }) }),
     };
     return {
       type: 'tool',
@@ -278,9 +287,21 @@ export class Recorder {
   }
 }
 
+const NOTHING: Committed = { args: null, rest: null };
+
+/** The commitments to the parameters of a request, and what opens them. */
+function commitToParams(entry: Entry, capsuleId: string): { committed: Committed; openings: Opening[] } {
+  const args = commitments('args', entry.args, capsuleId);
+  const rest = commitments('rest', entry.rest ?? undefined, capsuleId);
+  return {
+    committed: { args: args.committed, rest: rest.committed },
+    openings: [...args.openings, ...rest.openings],
+  };
+}
+
 /** The commitment to a payload, where there is one, and what opens it. */
 function commitments(
-  kind: 'args' | 'result',
+  kind: 'args' | 'rest' | 'result',
   payload: JsonValue | undefined,
   capsuleId: string,
 ): { committed: Commitment | null; openings: Opening[] } {
