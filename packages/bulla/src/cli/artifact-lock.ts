@@ -1,4 +1,4 @@
-import { keyId, type PublicKey } from '@bulla/core/crypto';
+import { keyId, type PublicKey, parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
 import { lockDigest, readLock, type VerifiedLock } from '@bulla/core/lock';
@@ -47,7 +47,7 @@ export function verifyLock(
   file: string,
   bytes: Uint8Array,
   signatureFile: string | undefined,
-  trust: Pick<Trust, 'keys' | 'revoked' | 'vkeys' | 'origin'>,
+  trust: Pick<Trust, 'keys' | 'revoked' | 'vkeys' | 'origin' | 'unasked'>,
 ): Verdict {
   const verdict = (result: Verdict['result'], code: string, message: string, details = {}): Verdict => ({
     ...{ result, code, message, details, notProven: NOT_PROVEN },
@@ -57,6 +57,10 @@ export function verifyLock(
       ? signatureBeside(file)
       : { path: signatureFile, bytes: readWhole(signatureFile) };
   const keys = standingKeys(trust);
+  if (signature !== null && isRevoked(bytes, signature.bytes, trust))
+    return verdict('bad', 'LOCK_SIGNATURE_INVALID', 'A key that is revoked signed the lock.', {
+      signature: signature.path,
+    });
   try {
     if (signature === null || (keys.length === 0 && trust.vkeys.length === 0)) {
       const lock = readLock(bytes);
@@ -78,9 +82,66 @@ export function verifyLock(
     });
   } catch (error) {
     if (!(error instanceof BullaError) || exitOf(error) !== EXIT.bad) throw error;
+    const signers = signature === null ? null : missingSigners(error.code, signature.bytes, trust);
+    if (signers !== null) {
+      const message = `None of the keys at hand signed the lock; ${signers} Name the key with -k, --vkey or --keyring.`;
+      return verdict('undecided', error.code, message, { signature: signature!.path });
+    }
     return verdict('bad', error.code, error.message, { signature: signature?.path ?? null });
   }
 }
+
+/** Whether only a key that is revoked signed the lock: that is not a missing key. */
+function isRevoked(
+  lock: Uint8Array,
+  signature: Uint8Array,
+  trust: Pick<Trust, 'keys' | 'revoked' | 'vkeys' | 'origin'>,
+): boolean {
+  const standing = new Set(standingKeys(trust));
+  const keys = trust.keys.filter((key) => key.algorithm === 'Ed25519' && !standing.has(key));
+  const isSignedBy = (some: Parameters<typeof openWith>[2]) => {
+    try {
+      return openWith(lock, signature, some) !== undefined;
+    } catch (error) {
+      if (error instanceof BullaError) return false;
+      throw error;
+    }
+  };
+  const { vkeys, origin } = trust;
+  return (
+    keys.length > 0 &&
+    isSignedBy({ keys, vkeys: [], origin }) &&
+    !isSignedBy({ keys: [...standing], vkeys, origin })
+  );
+}
+
+/**
+ * Who a signature says made it, where that is none of the keys at hand; null where one of them is named, so that the
+ * signature is bad. The released program's form names nobody: it is bad for keys that were named, and says nothing
+ * about others.
+ */
+function missingSigners(
+  code: string,
+  signature: Uint8Array,
+  { keys, unasked, vkeys }: Pick<Trust, 'keys' | 'unasked' | 'vkeys'>,
+): string | null {
+  const named = (names: readonly string[]) => `it says that it was signed by ${names.join(', ')}.`;
+  if (code === 'NOTE_UNVERIFIED')
+    return named(parseNote(signature).signatures.map(({ name, keyId }) => `${name}+${hex(keyId)}`));
+  if (code === 'DSSE_UNVERIFIED') {
+    const list = (parse(signature) as JsonObject).get('signatures') as JsonObject[];
+    const ids = list.map((one) => one.get('keyid'));
+    const ours = new Set(keys.map(keyId));
+    return ids.every((id) => typeof id === 'string' && id !== '' && !ours.has(id))
+      ? named(ids as string[])
+      : null;
+  }
+  return code === 'LOCK_SIGNATURE_INVALID' && unasked && vkeys.length === 0
+    ? 'its signature does not say whose it is, so it may also be of another lock.'
+    : null;
+}
+
+const hex = (id: number) => id.toString(16).padStart(8, '0');
 
 function goodText({ version, tools, verified }: VerifiedLock): string {
   return `A lock of version ${version} with ${tools.size} tool(s), signed by ${verified.keyIds.join(', ')}.`;

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { repo, bulla as run, temporaryFolder } from '../../test/run.ts';
 
@@ -349,5 +350,107 @@ describe.skipIf(!vectors)('what the references sealed', () => {
       join(vectors!, 'python-keyring-3-epochs.json'),
     ];
     expect(JSON.parse(bulla(epochs).stdout)).toMatchObject({ ok: true, count: 4 });
+  });
+});
+
+describe('what was changed in the store', () => {
+  test('is not resolved, proved, shown or exported as if it were good', () => {
+    const { hash, id } = JSON.parse(seal('one'));
+    const db = new Database(join(folder, 'home/store.db'));
+    db.prepare(`UPDATE record SET data = replace(data, '"one"', '"two"')`).run();
+    db.close();
+    const refused = { status: 1, stderr: expect.stringContaining('[CAPSULE_HASH]') };
+    expect(bulla(['capsule', 'resolve', `capsule://sha3_${hash}`])).toMatchObject({ ...refused, stdout: '' });
+    for (const meant of [hash, id, '0']) expect(bulla(['prove', meant, '--out', '-'])).toMatchObject(refused);
+    const exported = bulla(['capsule', 'export']);
+    expect([exported.status, exported.stdout.split('\n').length]).toEqual([1, 2]);
+    expect(exported.stderr).toContain(
+      'The content of 1 of 1 records was changed in the store. [CAPSULE_HASH]',
+    );
+    expect(bulla(['capsule', 'show', '-'], exported.stdout)).toMatchObject(refused);
+    expect(bulla(['tiles', 'export', join(folder, 'tiles')])).toMatchObject(refused);
+  });
+});
+
+describe('which keys count', () => {
+  test('when, whether revoked, with which post-quantum key: the local keyring knows, also of a key that is named', () => {
+    const text = seal('one');
+    const key = bulla(['keys', 'export-public']).stdout.trim();
+    const auditor = { BULLA_HOME: join(folder, 'auditor') };
+    const verify = (record: string, ...args: string[]) => {
+      const { status, stdout } = run(['capsule', 'verify', '--json', ...args], record, auditor);
+      return [status, JSON.parse(stdout).code];
+    };
+    const auditing = (...args: string[]) => expect(run(args, '', auditor).status).toBe(0);
+    expect(verify(text, '--public-key', key)).toEqual([0, 'ok']);
+    auditing('keys', 'init');
+    expect(verify(text)).toEqual([3, 'unknown_key']);
+    auditing('keys', 'register', key, '--not-after', '2020-01-01T00:00:00Z');
+    expect(verify(text)).toEqual([1, 'key_not_valid']);
+    expect(verify(text, '--public-key', key)).toEqual([1, 'key_not_valid']);
+    const all = file('keyring.json', bulla(['keys', 'export-public', '--all']).stdout);
+    expect(verify(text, '--keyring', all)).toEqual([1, 'key_not_valid']);
+    const elsewhere = { BULLA_HOME: join(folder, 'elsewhere') };
+    const stripped = text.replace(/"signature_pq":"[^"]*"/, '"signature_pq":""');
+    const judge = (record: string) =>
+      JSON.parse(run(['capsule', 'verify', '--json', '--keyring', all], record, elsewhere).stdout).code;
+    expect([judge(text), judge(stripped)]).toEqual(['ok', 'pq_missing']);
+    expect(bulla(['keys', 'revoke', key.slice(0, 16), '--reason', 'stolen']).status).toBe(0);
+    const here = bulla(['capsule', 'verify', '--json', '--public-key', key, '-'], text);
+    expect([here.status, JSON.parse(here.stdout).code]).toEqual([1, 'key_revoked']);
+  });
+
+  test('missing keys are undecided and named; all of them are exported together', () => {
+    const { signed_by } = JSON.parse(seal('one'));
+    const old = bulla(['keys', 'export-public']).stdout.trim();
+    expect(bulla(['keys', 'rotate']).status).toBe(0);
+    seal('two');
+    const chain = file('chain.jsonl', bulla(['capsule', 'export']).stdout);
+    const auditor = { BULLA_HOME: join(folder, 'auditor') };
+    const current = bulla(['keys', 'export-public']).stdout.trim();
+    const undecided = run(['chain', 'verify', chain, '--public-key', current], '', auditor);
+    expect(undecided.status).toBe(3);
+    expect(undecided.stdout).toContain(
+      `undecided  Keys are missing that signed records: ${signed_by} (1 record). Name them with --public-key or --keyring`,
+    );
+    expect(run(['verify', chain, '--public-key', current], '', auditor).status).toBe(3);
+    expect(
+      run(['chain', 'verify', chain, '--public-key', current, '--public-key', old], '', auditor).status,
+    ).toBe(0);
+    const all = file('keyring.json', bulla(['keys', 'export-public', '--all']).stdout);
+    expect(run(['chain', 'verify', chain, '--keyring', all], '', auditor).status).toBe(0);
+  });
+
+  test('what no seal covers is named with its path', () => {
+    seal('one');
+    seal('two');
+    const lines = bulla(['capsule', 'export']).stdout;
+    const chain = file('chain.jsonl', lines.replace('}\n', ',"note":"evil"}\n'));
+    const words = 'not sealed  /signed_at (every record), /signed_by (every record), /note (record 0)';
+    const sorted = (text: string) => /not sealed +(.*)/.exec(text)?.[1]?.split(', ').sort();
+    for (const command of [['chain', 'verify'], ['verify']])
+      expect(sorted(bulla([...command, chain]).stdout)).toEqual(sorted(words));
+    const one = file('one.json', lines.split('\n')[0]!.replace(/}$/, ',"note":"evil"}'));
+    expect(bulla(['capsule', 'verify', one]).stdout).toContain('not sealed: /note, /signed_at, /signed_by');
+    expect(bulla(['verify', one]).stdout).toContain('The seal does not cover /note, /signed_at, /signed_by.');
+    expect(JSON.parse(bulla(['capsule', 'verify', '--json', one]).stdout).not_sealed).toEqual([
+      ...['/note', '/signed_at', '/signed_by'],
+    ]);
+  });
+
+  test.each([
+    'zz',
+    '/nonexistent/key',
+    'D75A980182B10AB7D54BFED3C964073A0EE172F3DAA62325AF021A68F707511A',
+    '',
+  ])('%j is no key: a code, and exit 2', (key) => {
+    const text = seal('one');
+    for (const option of ['--public-key', '--pq-key', '--keyring']) {
+      const { status, stderr } = bulla(['capsule', 'verify', option, key, '-'], text);
+      expect([status, stderr]).toEqual([
+        2,
+        expect.stringMatching(/^bulla: .* \[(?:INPUT|KEY|KEYRING)_\w+\]\n$/),
+      ]);
+    }
   });
 });

@@ -2,6 +2,7 @@ import {
   type CapsuleInput,
   exportSealed,
   parseCapsuleUri,
+  readHashed,
   resolveFragment,
   SEAL_FIELDS,
   verifyCapsule,
@@ -15,6 +16,7 @@ import { capsuleText } from './capsule-text.ts';
 import type { Run } from './commands.ts';
 import {
   colors,
+  complain,
   EXIT,
   type Exit,
   print,
@@ -52,7 +54,7 @@ export function define(command: Command, run: Run): void {
 
   command
     .command('show')
-    .description('Show a capsule for people. It is not verified.')
+    .description('Show a capsule for people. Its hash is recomputed; its signature is not verified.')
     .argument('[file]', 'the capsule; - is standard input', '-')
     .action(
       run(async (file: string) => {
@@ -60,6 +62,8 @@ export function define(command: Command, run: Run): void {
         if (!(value instanceof JsonObject))
           throw new BullaError('CAPSULE_NOT_AN_OBJECT', 'A capsule is an object.');
         await print(`${capsuleText(value)}\n`);
+        // Shown all the same, so that one sees what is wrong; but never under a hash that it does not have.
+        if (value.has('hash')) readHashed(value);
         return EXIT.good;
       }),
     );
@@ -196,14 +200,26 @@ export const NOT_PROVEN: readonly string[] = [
 async function exportChain(options: PlaceOptions & { from: number }): Promise<Exit> {
   const store = await openToRead(options);
   let count = 0;
+  let changed = 0;
   try {
     for await (const row of store.chain(options.chain).records(options.from)) {
       await printExact(`${row.data}\n`);
       count++;
+      try {
+        readHashed(row.data, row.hash);
+      } catch (error) {
+        // Evidence is written whole, also where it was changed.
+        if (changed++ < 20) complain(error, `record ${row.sequence}`);
+      }
     }
   } finally {
     await store.close();
   }
+  if (changed > 0)
+    throw new BullaError(
+      'CAPSULE_HASH',
+      `The content of ${changed} of ${count} records was changed in the store.`,
+    );
   if (count > 0) return EXIT.good;
   throw new BullaError('CHAIN_EMPTY', `The chain ${options.chain} has no records from ${options.from} on.`);
 }

@@ -46,6 +46,7 @@ const EXIT_OF: Readonly<Record<string, Exit>> = {
   CHECKPOINT_EMPTY: EXIT.undecided,
   CHECKPOINT_MISSING: EXIT.undecided,
   CHECKPOINT_UNVERIFIED: EXIT.bad,
+  CAPSULE_HASH: EXIT.bad,
   LOG_INCLUSION: EXIT.bad,
   LOG_CONSISTENCY: EXIT.bad,
   LOG_UNSIGNED: EXIT.bad,

@@ -6,6 +6,7 @@ import { BullaError } from '@bulla/core/error';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import {
   dataDirectory,
+  formatKeyring,
   initKeyring,
   loadKeyring,
   readTime,
@@ -33,6 +34,7 @@ interface ExportOptions extends KeyringOptions {
   epoch?: number;
   format: KeyFormat;
   pq?: boolean;
+  all?: boolean;
 }
 interface RegisterOptions extends KeyringOptions {
   pq?: string;
@@ -81,6 +83,19 @@ export function defineKeyring(command: Command, run: Run): void {
         .default('hex'),
     )
     .option('--pq', 'the ML-DSA-65 key instead')
+    .addOption(
+      new Option(
+        '--all',
+        'every key with its time and revocation, as a keyring.json that verifies with --keyring',
+      ).conflicts(['epoch', 'pq']),
+    )
+    .addHelpText(
+      'after',
+      `
+Example, for an auditor, who needs every key that signed:
+  $ bulla keys export-public --all > keyring.json
+  $ bulla chain verify chain.jsonl --keyring keyring.json`,
+    )
     .action(run(exportPublic));
 
   reporting(sub('register', "Add somebody's public key to verify with; it never signs."))
@@ -194,6 +209,11 @@ async function list(options: KeyringOptions) {
 
 async function exportPublic(options: ExportOptions) {
   const { epochs, active } = loadKeyring(directory(options));
+  if (options.all) {
+    // Where a private key lies is nobody else's business.
+    await printExact(formatKeyring(epochs.map((epoch) => ({ ...epoch, token: null }))));
+    return EXIT.good;
+  }
   const epoch = options.epoch === undefined ? active : epochs.find((one) => one.epoch === options.epoch);
   if (epoch === undefined)
     throw new BullaError('KEYRING_EPOCH_UNKNOWN', `The keyring has no epoch ${options.epoch}.`);

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { bulla, temporaryFolder } from '../../test/run.ts';
+import { parseKeyring } from '../keys/index.ts';
 
 // A test key: the seed of the first example of RFC 8032.
 const SEED = '9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60';
@@ -212,6 +213,12 @@ describe('the keyring', () => {
       algorithm: 'ML-DSA-65',
       key_id: second.pq_key_id,
     });
+    const all = keys('export-public', '--all').stdout;
+    expect(parseKeyring(Buffer.from(all)).epochs.map(({ epoch, keyId }) => [epoch, keyId])).toEqual(
+      list.epochs.map((epoch: { epoch: number; key_id: string }) => [epoch.epoch, epoch.key_id]),
+    );
+    expect(all).toContain('"revoked_reason"');
+    expect(keys('export-public', '--all', '--epoch', '2').status).toBe(2);
     for (const args of [
       ['--epoch', '9'],
       ['--epoch', '2', '--pq'],

@@ -1,7 +1,10 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { keyId } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Lock, readLock, type VerifiedLock } from '@bulla/core/lock';
 import type { Command } from 'commander';
+import { loadKeyring, trustIn } from '../keys/index.ts';
 import { type LockKeys, loadKeys, openWith, readWhole, signatureBeside } from '../lockfile/index.ts';
 import { keysFolder } from './place.ts';
 
@@ -31,10 +34,16 @@ export function requireOptions(command: Command): Command {
   ).option('-s, --signature <file>', 'the signature (default: what lies beside the lock)');
 }
 
-/** The keys that were named, else those of the local keyring if there is one. */
+/**
+ * The keys that were named, else those of the local keyring if there is one; never one that the local keyring knows to
+ * be revoked.
+ */
 export function keysFrom({ key, keyring }: KeyOptions): LockKeys {
   const local = keysFolder({});
-  return loadKeys(key, keyring ?? (key.length === 0 && existsSync(local) ? local : null));
+  const hasLocal = existsSync(join(local, 'keyring.json'));
+  const found = loadKeys(key, keyring ?? (key.length === 0 && hasLocal ? local : null));
+  const revoked = new Set((hasLocal ? trustIn(loadKeyring(local).epochs).revoked : []).map((one) => one.key));
+  return { ...found, keys: found.keys.filter((one) => !revoked.has(keyId(one))) };
 }
 
 /** A lockfile's bytes and what they say, which a trusted key signed where that was required. */

@@ -1,5 +1,5 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { chainLink, parseCapsuleUri } from '@bulla/core/capsule';
+import { chainLink, parseCapsuleUri, readHashed } from '@bulla/core/capsule';
 import { parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
@@ -68,7 +68,7 @@ async function prove(capsule: string, options: ProveOptions): Promise<Exit> {
 function parseCapsule(bytes: Uint8Array | string): JsonObject {
   const value = parse(bytes, { allow: ['non-finite'] });
   const only = Array.isArray(value) && value.length === 1 ? value[0] : value;
-  if (only instanceof JsonObject) return only;
+  if (only instanceof JsonObject) return readHashed(only);
   throw new BullaError('CAPSULE_SEVERAL', 'A proof is of one capsule; this is not one.');
 }
 

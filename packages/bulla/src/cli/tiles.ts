@@ -1,4 +1,4 @@
-import { type JsonObject, parse } from '@bulla/core/json';
+import { readHashed } from '@bulla/core/capsule';
 import { leafData } from '@bulla/core/log';
 import type { Command } from 'commander';
 import { exportTiles } from '../log/index.ts';
@@ -53,6 +53,5 @@ async function exportAll(dir: string, options: PlaceOptions & ReportOptions): Pr
 }
 
 async function* leavesOf(chain: Chain, from: number): AsyncGenerator<Uint8Array> {
-  for await (const { data } of chain.records(from))
-    yield leafData(parse(data, { allow: ['non-finite', 'lone-surrogates'] }) as JsonObject);
+  for await (const { data, hash } of chain.records(from)) yield leafData(readHashed(data, hash));
 }

@@ -18,6 +18,8 @@ export interface TrustOptions {
 }
 
 export interface Trust extends KeyTrust {
+  /** Nobody named these keys: they are those of the local keyring. */
+  readonly unasked: boolean;
   /** Where the keys come from, for the report. */
   readonly origin: string;
 }
@@ -53,6 +55,7 @@ export function trusted(options: TrustOptions): Trust {
   const { pqKeys, facts, revoked } = trustIn(known);
   return {
     ...{ keys, pqKeys: [...pqNamed, ...pqKeys], facts, revoked },
+    unasked: options.keyring === undefined && named.length === 0,
     origin:
       chosen !== undefined
         ? `the keys of ${options.keyring ?? folder}`

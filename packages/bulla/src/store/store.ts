@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { type CapsuleInput, createCapsule, type SealedCapsule, signHashed } from '@bulla/core/capsule';
+import {
+  type CapsuleInput,
+  createCapsule,
+  readHashed,
+  type SealedCapsule,
+  signHashed,
+} from '@bulla/core/capsule';
 import type { Signer } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { dataDirectory, type Keyring } from '../keys/index.ts';
@@ -110,7 +116,10 @@ export interface Store {
   readonly tenant: string | null;
   chain(name: string): Chain;
   chains(): Promise<readonly { name: string; head: Head; indexed: number }[]>;
-  /** Finds records, newest first; the search tables are brought up to date before. */
+  /**
+   * Finds records, newest first; the search tables are brought up to date before. Rejects with `CAPSULE_HASH` if one
+   * of them was changed in the store, so that nothing is shown under a hash that it does not have.
+   */
   find(query: Query): Promise<readonly Found[]>;
   /** Fills the search tables anew from the chains; how many records there are. */
   reindex(): Promise<number>;
@@ -176,7 +185,9 @@ export function createStore(driver: Driver, options: StoreOptions & { tenant: st
     chains: () => driver.chains(),
     async find(query) {
       await index(query.chain);
-      return driver.find(query);
+      const found = await driver.find(query);
+      for (const { data, hash } of found) readHashed(data, hash);
+      return found;
     },
     async reindex() {
       await driver.dropIndex();

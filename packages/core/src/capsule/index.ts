@@ -65,6 +65,7 @@ export {
   signHashed,
 } from './seal.ts';
 export type { Warning } from './signatures.ts';
+export { readHashed } from './stored.ts';
 export { isIsoTimestamp, isoTimestamp } from './time.ts';
 export {
   type CapsuleUri,

@@ -1,6 +1,6 @@
 import { canonicalize, digestText, type ProfileId, sameDecimal } from '../canon/index.ts';
 import { BullaError, pointer } from '../error.ts';
-import { JsonNumber, JsonObject, type JsonValue } from '../json/index.ts';
+import { JsonNumber, JsonObject, type JsonValue, parse } from '../json/index.ts';
 import { CONTENT, type Form, SEAL_FIELDS } from './model.ts';
 
 /** A record taken apart: what a seal can cover, and what no capsule seal covers. */
@@ -85,6 +85,23 @@ export function matchHash(
     return { match: { profile: 'cps-ts', form: '13', specVersionLeftOut: false, hashedAsNull } };
   }
   return { match: null, refusal };
+}
+
+/**
+ * The record of a stored text, of which the content has the hash that the record says, under any known reading, and
+ * `hash` where one is given. Whoever shows, proves or serves a record under its hash reads it so. Throws
+ * `CAPSULE_HASH`, and the codes of the parser.
+ */
+export function readHashed(text: JsonObject | string | Uint8Array, hash?: string): JsonObject {
+  const record = text instanceof JsonObject ? text : parse(text, { allow: ['non-finite'] });
+  const stored = record instanceof JsonObject ? record.get('hash') : undefined;
+  if (record instanceof JsonObject && typeof stored === 'string' && (hash ?? stored) === stored) {
+    if (matchHash(takeApart(record).content, stored, true).match !== null) return record;
+  }
+  const which = hash ?? (typeof stored === 'string' ? stored : 'it says');
+  throw new BullaError('CAPSULE_HASH', `The content of the record does not have the hash ${which}.`, {
+    path: '/hash',
+  });
 }
 
 function without(object: JsonObject, left: string): JsonObject {
