@@ -309,6 +309,72 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
       await expect(store.find({ text: ' ' })).rejects.toMatchObject({ code: 'STORE_QUERY' });
     });
 
+    test('by text that others chose: NUL, half characters, very long; and nothing else is found by it', async () => {
+      const store = await opened({ tenant: 'hostile' });
+      const chain = store.chain('s');
+      const long = 'x'.repeat(9000);
+      const append = async (text: string) => {
+        const call = { tool: text, success: false };
+        const context = { agent_id: text, session_id: text };
+        const trigger = { correlation_id: text };
+        const summary = `${text} ${'words '.repeat(200_000)}last`;
+        return chain.append(
+          input(summary, { context, trigger, domain: text, execution: { tool_calls: [call] } }),
+        );
+      };
+      const texts = ['re\0ad', 're\\0ad', 're ad', 're', `${long}a`, `${long}b`, '\\#', 'é\0'.repeat(2000)];
+      const sealed = [];
+      for (const text of texts) sealed.push(await append(text));
+      const after = await chain.append(input('plain'));
+      for (const [i, text] of texts.entries()) {
+        for (const query of [
+          { tool: text },
+          { sessionId: text },
+          { correlationId: text },
+          { agentId: text },
+          { domain: text },
+        ])
+          expect((await store.find(query)).map(({ hash }) => hash)).toEqual([sealed[i]!.hash]);
+      }
+      expect((await store.find({ id: after.id })).map(({ hash }) => hash)).toEqual([after.hash]);
+      expect((await store.find({ text: 're\0ad' })).length).toBe(2);
+      expect(await store.find({ id: '\0', chain: '\0', type: '\0', status: '\0', since: '\0' })).toEqual([]);
+    });
+
+    test('a record that cannot be indexed is told of and found by its hash, and hides no other', async () => {
+      const store = await opened({ tenant: 'unreadable' });
+      const chain = store.chain('s');
+      for (let i = 0; i < 3; i++) await chain.append(input(`n${i}`));
+      const rows = await Array.fromAsync(chain.records());
+      const told: string[] = [];
+      const listen = (warning: Error) => told.push(warning.message);
+      process.on('warning', listen);
+      onTestFinished(() => void process.off('warning', listen));
+      // What somebody wrote into the database behind our back.
+      await store.transaction(async ({ run }) => {
+        await run("UPDATE record SET data = 'not json' WHERE hash = ?", rows[1]!.hash);
+      });
+      expect((await store.find({ chain: 's' })).map(({ sequence }) => sequence)).toEqual([2, 1, 0]);
+      expect((await store.find({ text: 'n2' })).map(({ sequence }) => sequence)).toEqual([2]);
+      expect((await store.find({ hash: rows[1]!.hash })).map(({ sequence }) => sequence)).toEqual([1]);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(told).toEqual(['Record 1 of the chain s can be found by its hash only (JSON_SYNTAX).']);
+    });
+
+    test('text that a database would change is refused by every statement', async () => {
+      const store = await opened({ tenant: 'text' });
+      for (const text of ['a\0b', 'a\ud800']) {
+        const kill = setKill({ agentId: text, reason: 'x', capsuleId: 'x' });
+        const refused = { code: 'STORE_TEXT' };
+        await expect(store.chain('t').append(input('kill'), { effect: kill })).rejects.toMatchObject(refused);
+        await expect(store.opening(text)).rejects.toMatchObject(refused);
+        await expect(store.eraseOpenings(text)).rejects.toMatchObject(refused);
+        await expect(open({ tenant: text })).rejects.toMatchObject({ code: 'STORE_TENANT' });
+        await store.assertMayAct(text);
+      }
+      expect((await store.chain('t').head()).length).toBe(0);
+    });
+
     test('the tables can be filled anew from the chains', async () => {
       const store = await opened({ tenant: 'rebuild' });
       await Promise.all(

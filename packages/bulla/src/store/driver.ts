@@ -71,6 +71,17 @@ export interface StoredCheckpoint {
 /** What a statement takes and gives. Whole numbers stay below 2^53; longer ones are text. */
 export type Value = string | number | null | Uint8Array;
 
+/**
+ * Checks the values of a statement. Databases cut text off at a NUL, or take none, and replace half of a character by the
+ * same sign whichever it was: two names would become one. Throws `STORE_TEXT`.
+ */
+export function assertText(values: readonly Value[]): void {
+  for (const value of values) {
+    if (typeof value === 'string' && (value.includes('\0') || !value.isWellFormed()))
+      throw new NotWrittenError('STORE_TEXT', 'A text with a NUL or half of a character cannot be stored.');
+  }
+}
+
 /** SQL that every database here understands, with `?` for each value. */
 export interface Statements {
   /**

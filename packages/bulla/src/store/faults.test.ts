@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
 import { input, sealer, verifiedLength } from '../../test/store-suite.ts';
 import type { Driver } from './driver.ts';
@@ -76,5 +76,32 @@ test('when the store fails and cannot be asked, the caller is told that it is un
   };
   const store = createStore({ ...driver, append: gone, settle: gone }, { url: file, tenant: null, sealer });
   await expect(store.chain('c').append(input('x'))).rejects.toMatchObject({ code: 'STORE_UNCERTAIN' });
+  await store.close();
+});
+
+test('entries that the database does not take are told of, one by one, and the others are found', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  const driver = openSqlite(file, { tenant: null, create: true });
+  const told: string[] = [];
+  const listen = (warning: Error) => told.push(warning.message);
+  process.on('warning', listen);
+  onTestFinished(() => void process.off('warning', listen));
+  const picky: Driver = {
+    ...driver,
+    addToIndex: async (chain, from, entries) => {
+      if (entries.some(({ summary }) => summary.startsWith('bad')))
+        throw new BullaError('STORE_FAILED', 'No such text.');
+      return driver.addToIndex(chain, from, entries);
+    },
+  };
+  const store = createStore(picky, { url: file, tenant: null, sealer });
+  const summaries = ['good 0', 'bad 1', 'good 2', 'good 3', 'bad 4'];
+  for (const summary of summaries) await store.chain('c').append(input(summary));
+  expect((await store.find({ text: 'good' })).map(({ sequence }) => sequence)).toEqual([3, 2, 0]);
+  expect((await store.find({})).length).toBe(5);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(told).toEqual(
+    [1, 4].map((n) => `Record ${n} of the chain c can be found by its hash only (STORE_FAILED).`),
+  );
   await store.close();
 });

@@ -1,46 +1,97 @@
+import { BullaError } from '@bulla/core/error';
 import { JsonObject, type JsonValue, parse } from '@bulla/core/json';
 import type { Driver, IndexEntry, Row } from './driver.ts';
+import { indexKey, indexText } from './index-key.ts';
 
 const PAGE = 500;
 
+/** Told of a record that cannot be found by what it says, only by its place and its hash. */
+export type Unsearchable = (chain: string, sequence: number, error: BullaError) => void;
+
 /** Brings the search tables of a chain up to its head; how many records were added. */
-export async function catchUp(driver: Driver, chain: string): Promise<number> {
+export async function catchUp(driver: Driver, chain: string, told: Unsearchable): Promise<number> {
   let added = 0;
   for (;;) {
     const from = await driver.indexed(chain);
     const rows = await driver.read(chain, from, PAGE);
     if (rows.length === 0) return added;
+    added += await addPage(driver, chain, from, rows, told);
+  }
+}
+
+/** Adds a page of records; one that the database does not take must not keep the others from being found. */
+async function addPage(
+  driver: Driver,
+  chain: string,
+  from: number,
+  rows: readonly Row[],
+  told: Unsearchable,
+): Promise<number> {
+  const refused: [sequence: number, error: BullaError][] = [];
+  const entries = rows.map((row) => {
+    try {
+      return indexEntry(row);
+    } catch (error) {
+      if (!(error instanceof BullaError)) throw error;
+      refused.push([row.sequence, error]);
+      return bareEntry(row);
+    }
+  });
+  try {
     // False means that another process indexed the same rows; the next round begins behind them.
-    if (await driver.addToIndex(chain, from, rows.map(indexEntry))) added += rows.length;
+    if (!(await driver.addToIndex(chain, from, entries))) return 0;
+    for (const [sequence, error] of refused) told(chain, sequence, error);
+    return rows.length;
+  } catch (error) {
+    // A store that is full or away takes none of them now.
+    if (!(error instanceof BullaError) || error.code !== 'STORE_FAILED') throw error;
+    const [row] = rows as [Row];
+    if (rows.length > 1) {
+      const middle = rows.length >> 1;
+      return (
+        (await addPage(driver, chain, from, rows.slice(0, middle), told)) +
+        (await addPage(driver, chain, from + middle, rows.slice(middle), told))
+      );
+    }
+    if (!(await driver.addToIndex(chain, from, [bareEntry(row)]))) return 0;
+    told(chain, row.sequence, error);
+    return 1;
   }
 }
 
 /** What a record is found by. A field of another type than it should be, in a foreign record, is not found by it. */
 export function indexEntry(row: Row): IndexEntry {
   const capsule = parse(row.data, { allow: ['non-finite', 'lone-surrogates'] });
-  const text = (...path: string[]) => textAt(capsule, path) ?? '';
+  const key = (...path: string[]) => keyAt(capsule, path) ?? '';
   const calls = at(capsule, ['execution', 'tool_calls']);
+  const summary = at(capsule, ['outcome', 'summary']);
   return {
     sequence: row.sequence,
-    hash: row.hash,
-    id: text('id'),
-    type: text('type'),
-    domain: text('domain'),
-    parentId: textAt(capsule, ['parent_id']),
-    agentId: text('context', 'agent_id'),
-    sessionId: textAt(capsule, ['context', 'session_id']),
-    correlationId: textAt(capsule, ['trigger', 'correlation_id']),
-    timestamp: text('trigger', 'timestamp'),
-    status: text('outcome', 'status'),
-    summary: text('outcome', 'summary'),
+    hash: indexKey(row.hash),
+    id: key('id'),
+    type: key('type'),
+    domain: key('domain'),
+    parentId: keyAt(capsule, ['parent_id']),
+    agentId: key('context', 'agent_id'),
+    sessionId: keyAt(capsule, ['context', 'session_id']),
+    correlationId: keyAt(capsule, ['trigger', 'correlation_id']),
+    timestamp: key('trigger', 'timestamp'),
+    status: key('outcome', 'status'),
+    summary: typeof summary === 'string' ? indexText(summary) : '',
     tools: [
       ...new Set(
         (Array.isArray(calls) ? calls : [])
-          .map((call) => textAt(call, ['tool']))
+          .map((call) => keyAt(call, ['tool']))
           .filter((tool) => tool !== null),
       ),
     ],
   };
+}
+
+function bareEntry({ sequence, hash }: Row): IndexEntry {
+  const none = { id: '', type: '', domain: '', agentId: '', timestamp: '', status: '', summary: '' };
+  const nulls = { parentId: null, sessionId: null, correlationId: null };
+  return { ...none, ...nulls, sequence, hash: indexKey(hash), tools: [] };
 }
 
 function at(value: JsonValue | undefined, path: readonly string[]): JsonValue | undefined {
@@ -49,7 +100,7 @@ function at(value: JsonValue | undefined, path: readonly string[]): JsonValue | 
   return found;
 }
 
-function textAt(value: JsonValue | undefined, path: readonly string[]): string | null {
+function keyAt(value: JsonValue | undefined, path: readonly string[]): string | null {
   const found = at(value, path);
-  return typeof found === 'string' ? found.toWellFormed() : null;
+  return typeof found === 'string' ? indexKey(found) : null;
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { Tip, Transaction, Value } from './driver.ts';
-import { EMPTY } from './driver.ts';
+import { assertText, EMPTY } from './driver.ts';
 import { isTransient } from './postgres-connections.ts';
 import { storeError } from './postgres-errors.ts';
 
@@ -17,8 +17,10 @@ export function positional(sql: string): string {
   return text;
 }
 
-export function bound(value: Value): string | number | null | Buffer {
-  return value instanceof Uint8Array ? Buffer.from(value) : value;
+/** The values of such a statement. Throws `STORE_TEXT`. */
+export function bound(values: readonly Value[]): (string | number | null | Buffer)[] {
+  assertText(values);
+  return values.map((value) => (value instanceof Uint8Array ? Buffer.from(value) : value));
 }
 
 /** The statements of a transaction that is open on a connection. */
@@ -27,8 +29,8 @@ export function openTransaction(client: pg.PoolClient, tenant: string | null): T
     tenant,
     forUpdate: ' FOR UPDATE',
     all: async <R extends object>(sql: string, ...values: readonly Value[]) =>
-      (await client.query(positional(sql), values.map(bound))).rows as R[],
-    run: async (sql, ...values) => (await client.query(positional(sql), values.map(bound))).rowCount ?? 0,
+      (await client.query(positional(sql), bound(values))).rows as R[],
+    run: async (sql, ...values) => (await client.query(positional(sql), bound(values))).rowCount ?? 0,
     async attempt(part) {
       await client.query('SAVEPOINT part');
       try {

@@ -210,12 +210,14 @@ function driver(pool: pg.Pool, tenant: string | null): Driver {
     ...searching(pool, tenant, query),
     reading: {
       tenant,
-      all: (text, ...values) => query(positional(text), values.map(bound)),
+      all: async (text, ...values) => query(positional(text), bound(values)),
     },
     transaction: (work) =>
       retried(() => transaction(pool, (client) => work(openTransaction(client, tenant)))),
-    erase: async (text, ...values) =>
-      (await retried(() => write(pool, { text: positional(text), values: values.map(bound) }))).rowCount ?? 0,
+    async erase(text, ...values) {
+      const statement = { text: positional(text), values: bound(values) };
+      return (await retried(() => write(pool, statement))).rowCount ?? 0;
+    },
     close: () => pool.end(),
   };
 }

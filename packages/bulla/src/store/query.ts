@@ -1,5 +1,6 @@
 import { BullaError } from '@bulla/core/error';
 import type { Query } from './driver.ts';
+import { indexKey, indexText } from './index-key.ts';
 
 /** What differs between the databases in a query. */
 interface QueryDialect {
@@ -46,12 +47,12 @@ export function conditions(query: Query, dialect: QueryDialect): { where: string
   };
   for (const [name, condition] of Object.entries(COLUMNS)) {
     const value = query[name as keyof Query];
-    if (value !== undefined) add(condition, value);
+    if (value !== undefined) add(condition, typeof value === 'string' ? indexKey(value) : value);
   }
   if (query.text !== undefined) {
-    if (query.text.trim() === '')
-      throw new BullaError('STORE_QUERY', 'A search for words needs at least one.');
-    add(dialect.text, dialect.words(query.text));
+    const text = indexText(query.text);
+    if (text.trim() === '') throw new BullaError('STORE_QUERY', 'A search for words needs at least one.');
+    add(dialect.text, dialect.words(text));
   }
   return { where: parts.join(' AND ') || '1 = 1', values: [...values, limit, offset] };
 }

@@ -109,5 +109,12 @@ export function migrations(dialect: Dialect): readonly string[] {
     consentTables(dialect),
     // Counted up to keep out a write that is still on its way when its outcome was settled.
     'ALTER TABLE chain ADD COLUMN fence BIGINT NOT NULL DEFAULT 0;',
+    // The keys of the search tables are written in another form; they are filled anew with the next search.
+    `
+    DELETE FROM found_text;
+    DELETE FROM found_tool;
+    DELETE FROM found;
+    UPDATE chain SET indexed = 0;
+    `,
   ];
 }

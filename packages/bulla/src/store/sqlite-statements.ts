@@ -1,6 +1,6 @@
 import { BullaError } from '@bulla/core/error';
 import type { Statements, Transaction, Value } from './driver.ts';
-import { NotWrittenError } from './driver.ts';
+import { assertText, NotWrittenError } from './driver.ts';
 import type { Connection } from './sqlite-connection.ts';
 
 /** The tenant, as the indexes begin. */
@@ -69,9 +69,14 @@ export function statementsOn(connection: Connection, tenant: string | null): Sta
   const { use, sql } = connection;
   return {
     tenant,
-    all: async <R extends object>(text: string, ...values: readonly Value[]) =>
-      use(() => sql(text).all(...values) as R[]),
-    run: async (text, ...values) => use(() => sql(text).run(...values).changes),
+    async all<R extends object>(text: string, ...values: readonly Value[]) {
+      assertText(values);
+      return use(() => sql(text).all(...values) as R[]);
+    },
+    async run(text, ...values) {
+      assertText(values);
+      return use(() => sql(text).run(...values).changes);
+    },
   };
 }
 

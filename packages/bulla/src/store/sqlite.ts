@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
 import type { Addition, Driver, Row, Statements, Tip, TreeNode } from './driver.ts';
-import { EMPTY } from './driver.ts';
+import { assertText, EMPTY } from './driver.ts';
 import { migrations } from './schema.ts';
 import { type Connection, createConnection } from './sqlite-connection.ts';
 import { searching } from './sqlite-search.ts';
@@ -214,8 +214,9 @@ function driver(connection: Connection, file: string, tenant: string | null): Dr
     ...searching(connection, tenant, patiently),
     reading: { tenant, all: async (text, ...values) => reader.statements().all(text, ...values) },
     transaction: (work) => transaction(work),
-    erase: (text, ...values) =>
-      patiently.alone(() =>
+    async erase(text, ...values) {
+      assertText(values);
+      return patiently.alone(() =>
         use((db) => {
           // Deleted rows stay in free pages unless they are overwritten.
           db.pragma('secure_delete = ON');
@@ -223,7 +224,8 @@ function driver(connection: Connection, file: string, tenant: string | null): Dr
           db.pragma('wal_checkpoint(TRUNCATE)');
           return changes;
         }),
-      ),
+      );
+    },
     close: () =>
       exclusive(async () => {
         reader.close();

@@ -146,6 +146,8 @@ const CHAIN_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?$/;
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { tenant = null } = options;
   if (tenant === '') throw new BullaError('STORE_TENANT', 'A tenant has a name, or is null.');
+  if (tenant?.includes('\0') || tenant?.isWellFormed() === false)
+    throw new BullaError('STORE_TENANT', 'The name of a tenant has no NUL and no half of a character.');
   return createStore(await openDriver({ ...options, tenant }), { ...options, tenant });
 }
 
@@ -174,7 +176,7 @@ export function createStore(driver: Driver, options: StoreOptions & { tenant: st
     let added = 0;
     for (const { name, head, indexed } of await driver.chains()) {
       if (indexed < head.length && (only === undefined || name === only))
-        added += await catchUp(driver, name);
+        added += await catchUp(driver, name, warnOfRecord);
     }
     return added;
   };
@@ -241,6 +243,12 @@ function defaultFolder(url: string): string {
 function warnOfCheckpoint(error: unknown): void {
   const message = error instanceof Error ? error.message : String(error);
   process.emitWarning(`A checkpoint could not be made: ${message}`, { code: 'CHECKPOINT_FAILED' });
+}
+
+function warnOfRecord(chain: string, sequence: number, { code }: BullaError): void {
+  process.emitWarning(`Record ${sequence} of the chain ${chain} can be found by its hash only (${code}).`, {
+    code: 'STORE_UNSEARCHABLE',
+  });
 }
 
 function inOrder(first: Effect, second: Effect | undefined): Effect {
