@@ -74,7 +74,7 @@ export default defineConfig({
           // These start programs, replace modules or change the process that they run in.
           include: ['packages/**/*.{slow,node}.test.ts', ...CHANGE_PROCESS, '{vectors,scripts}/**/*.test.ts'],
           exclude: [...PURE_AND_SLOW, ...LEFT_OUT],
-          globalSetup: ['packages/bulla/test/programs.ts'],
+          globalSetup: ['packages/bulla/test/programs.ts', 'packages/bulla/test/postgres-setup.ts'],
           testTimeout: TIMEOUT,
           hookTimeout: TIMEOUT,
           env,

@@ -3,7 +3,7 @@
 // owns the files behind standard output and standard error.
 import { readSync, writeSync } from 'node:fs';
 import { Readable } from 'node:stream';
-import { main } from '../dist/cli.js';
+import { main, takeStandardInput } from '../dist/cli.js';
 
 const COMMANDS = 3;
 const ANSWERS = 4;
@@ -41,8 +41,11 @@ process.on('beforeExit', () => {
     writeSync(ANSWERS, `${code}\n`);
     before = null;
   }
-  const { args, env, cwd } = nextCommand();
-  Object.defineProperty(process, 'stdin', { configurable: true, value: Readable.from([]) });
+  const { args, env, cwd, stdin } = nextCommand();
+  const input = Buffer.from(stdin, 'base64');
+  takeStandardInput(new Uint8Array(input));
+  const stream = Readable.from(input.length === 0 ? [] : [input], { objectMode: false });
+  Object.defineProperty(process, 'stdin', { configurable: true, value: stream });
   for (const name of Object.keys(process.env)) if (!Object.hasOwn(env, name)) delete process.env[name];
   Object.assign(process.env, env);
   process.chdir(cwd);

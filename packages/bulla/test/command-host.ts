@@ -38,17 +38,18 @@ const started = new Set<string>();
 
 /**
  * Whether a call must be a process of its own: the first call of each command in a test file, so that each is also
- * tested as a user runs it, one that reads standard input, and one whose environment matters when the CLI is loaded.
+ * tested as a user runs it, and one whose environment matters when the CLI is loaded.
  */
-export function isOwnProcess({ args, env, input = '' }: Call): boolean {
+export function isOwnProcess({ args, env }: Call): boolean {
   const command = args[0] ?? '';
   const isFirst = !started.has(command);
   started.add(command);
-  return isFirst || input.length > 0 || READ_ONCE.some((name) => env[name] !== undefined);
+  return isFirst || READ_ONCE.some((name) => env[name] !== undefined);
 }
 
-function lineOf({ args, env, cwd }: Call): string {
-  return `${JSON.stringify({ args, env, cwd })}\n`;
+function lineOf({ args, env, cwd, input = '' }: Call): string {
+  const stdin = Buffer.from(input as string).toString('base64');
+  return `${JSON.stringify({ args, env, cwd, stdin })}\n`;
 }
 
 interface Output {

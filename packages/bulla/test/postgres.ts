@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A PostgreSQL server of its own, in a temporary folder. */
+/** A PostgreSQL server in a temporary folder. */
 export interface Postgres {
   readonly url: string;
   /** Makes an empty database on it. */
@@ -36,8 +36,9 @@ if (!hasPostgres) {
 /** A program of the server's package. */
 export const bin = (program: string): string => join(folder, version!, 'bin', program);
 
-export async function startPostgres(): Promise<Postgres> {
-  const data = mkdtempSync(join(tmpdir(), 'bulla-pg-'));
+/** Starts a server with its data below a folder, and with these settings, such as `max_connections=300`. */
+export async function startPostgres(below: string = tmpdir(), ...settings: string[]): Promise<Postgres> {
+  const data = mkdtempSync(join(below, 'bulla-pg-'));
   // The server refuses to run as root; Debian's package brings a user for it.
   const user: { uid?: number; gid?: number } = process.getuid?.() === 0 ? accountOf('postgres') : {};
   if (user.uid !== undefined) chownSync(data, user.uid, user.gid!);
@@ -51,11 +52,9 @@ export async function startPostgres(): Promise<Postgres> {
 
   let server = await start();
   async function start() {
-    const started = spawn(bin('postgres'), ['-D', data, '-p', String(port), '-k', data, '-h', '127.0.0.1'], {
-      ...user,
-      cwd: data,
-      stdio: 'ignore',
-    });
+    const args = ['-D', data, '-p', String(port), '-k', data, '-h', '127.0.0.1'];
+    const set = settings.flatMap((setting) => ['-c', setting]);
+    const started = spawn(bin('postgres'), [...args, ...set], { ...user, cwd: data, stdio: 'ignore' });
     for (let i = 0; ; i++) {
       if (
         spawnSync(bin('pg_isready'), ['-h', '127.0.0.1', '-p', String(port)], { stdio: 'ignore' }).status ===
@@ -74,12 +73,7 @@ export async function startPostgres(): Promise<Postgres> {
 
   return {
     url: url('postgres'),
-    database(name) {
-      execFileSync(bin('createdb'), ['-h', '127.0.0.1', '-p', String(port), '-U', 'bulla', name], {
-        stdio: 'ignore',
-      });
-      return url(name);
-    },
+    database: (name) => createDatabase(url('postgres'), name),
     pgbench(database, prepare, script) {
       const file = join(data, 'bench.sql');
       writeFileSync(file, script);
@@ -114,6 +108,12 @@ export async function startPostgres(): Promise<Postgres> {
       rmSync(data, { recursive: true, force: true });
     },
   };
+}
+
+/** Makes an empty database on the server of a URL, and gives the URL of it. */
+export function createDatabase(server: string, name: string): string {
+  execFileSync(bin('createdb'), ['--maintenance-db', server, name], { stdio: 'ignore' });
+  return Object.assign(new URL(server), { pathname: `/${name}` }).href;
 }
 
 export function accountOf(name: string): { uid: number; gid: number } {

@@ -1,13 +1,14 @@
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { type TestEnv, testAgent } from '../../test/capability-agents.ts';
 import { historySuite } from '../../test/history-suite.ts';
-import { hasPostgres, type Postgres, startPostgres } from '../../test/postgres.ts';
+import { hasPostgres, type Postgres } from '../../test/postgres.ts';
 import { startWorker } from '../../test/processes.ts';
 import { registrySuite } from '../../test/registry-suite.ts';
 import { temporaryFolder } from '../../test/run.ts';
 import { sessionSuite } from '../../test/session-suite.ts';
+import { sharedPostgres } from '../../test/shared-postgres.ts';
 import { sealer, verifiedLength } from '../../test/store-suite.ts';
 import { openStore } from '../store/index.ts';
 import { createRegistry, createSessionHost } from './index.ts';
@@ -35,13 +36,12 @@ describe('SQLite', () => {
 });
 
 describe.skipIf(!hasPostgres)('PostgreSQL', () => {
-  let server: Postgres;
+  let server: Pick<Postgres, 'database'>;
   let url = '';
   beforeAll(async () => {
-    server = await startPostgres();
+    server = await sharedPostgres();
     url = server.database('capability');
   }, 60_000);
-  afterAll(() => server.stop());
 
   const database = {
     open: (options = {}) => openStore({ url, create: true, sealer, ...options }),

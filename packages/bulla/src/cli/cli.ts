@@ -6,6 +6,9 @@ import { complain, EXIT, type Exit, errorDocument, exitOf, oneLine, print, print
 import { streams } from './streams.ts';
 import { VERSION } from './version.ts';
 
+// For a program that runs commands inside itself.
+export { takeStandardInput } from '../os/index.ts';
+
 /** Runs one command and gives the exit code of the process. */
 export async function main(argv: readonly string[]): Promise<Exit> {
   let exit: Exit = EXIT.good;

@@ -16,8 +16,9 @@ import {
 } from '../../test/consent.ts';
 import { consentSuite } from '../../test/consent-suite.ts';
 import { manifestSuite } from '../../test/manifest-suite.ts';
-import { hasPostgres, type Postgres, startPostgres } from '../../test/postgres.ts';
+import { hasPostgres, type Postgres } from '../../test/postgres.ts';
 import { type Started, startWorker } from '../../test/processes.ts';
+import { sharedPostgres } from '../../test/shared-postgres.ts';
 import { sealer, verifiedLength } from '../../test/store-suite.ts';
 import { createManifests } from '../manifest/index.ts';
 import { openStore, type Store } from '../store/index.ts';
@@ -146,13 +147,12 @@ describe('SQLite', () => {
 });
 
 describe.skipIf(!hasPostgres)('PostgreSQL', () => {
-  let server: Postgres;
+  let server: Pick<Postgres, 'database'>;
   let suite = '';
   beforeAll(async () => {
-    server = await startPostgres();
+    server = await sharedPostgres();
     suite = server.database('suite');
   }, 60_000);
-  afterAll(() => server.stop());
 
   manifestSuite((options) => openStore({ url: suite, create: true, ...options }));
   consentSuite((options) => openStore({ url: suite, create: true, ...options }));

@@ -5,8 +5,9 @@ import { execHash, parseEnvelope, parsePolicy } from '@bulla/core/envelope';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { CHAIN, payment, policyWith, publishSample, verifierOn } from '../../test/envelope.ts';
 import { envelopeSuite } from '../../test/envelope-suite.ts';
-import { hasPostgres, type Postgres, startPostgres } from '../../test/postgres.ts';
+import { hasPostgres, type Postgres } from '../../test/postgres.ts';
 import { type Started, startWorker } from '../../test/processes.ts';
+import { sharedPostgres } from '../../test/shared-postgres.ts';
 import { sealer, verifiedLength } from '../../test/store-suite.ts';
 import { createLedger, openStore, type Store } from '../store/index.ts';
 import { ExecutionNotStarted } from './index.ts';
@@ -180,13 +181,12 @@ describe('SQLite', () => {
 });
 
 describe.skipIf(!hasPostgres)('PostgreSQL', () => {
-  let server: Postgres;
+  let server: Pick<Postgres, 'database'>;
   let suite = '';
   beforeAll(async () => {
-    server = await startPostgres();
+    server = await sharedPostgres();
     suite = server.database('suite');
   }, 60_000);
-  afterAll(() => server.stop());
 
   envelopeSuite((options) => openStore({ url: suite, create: true, ...options }));
 
