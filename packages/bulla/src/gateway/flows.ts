@@ -12,7 +12,7 @@ import { checkPage } from './stages/lists.ts';
 import { type HostRequest, hostRequest, type Naming } from './stages/methods.ts';
 import type { Entry, Intent } from './stages/record.ts';
 import { checkResult, type Verdict } from './stages/results.ts';
-import { checkSelf } from './stages/self.ts';
+import { checkNamed, checkSelf } from './stages/self.ts';
 import { ownMeta, withholdCapabilities } from './stages/session.ts';
 import type { Request } from './wire.ts';
 
@@ -84,10 +84,22 @@ export class Flows {
   }
 
   /** Answers the host with what the server sent. */
-  #pass(request: Request, answer: Answer, edits: readonly Edit[] = []): void | Promise<void> {
+  #pass(
+    request: Request,
+    answer: Answer,
+    edits: readonly Edit[] = this.#named(request, answer),
+  ): void | Promise<void> {
     const { wire, host } = this.#gate;
     wire.free(request);
     return host.write(wire.restored(request, answer, edits));
+  }
+
+  /** What an answer must lose of how the server names itself in it. */
+  #named({ method }: Request, answer: Answer): readonly Edit[] {
+    if (answer.kind === 'error') return [];
+    const check = checkNamed(answer, this.#gate.pins);
+    tellSelf(this.#gate, method, check);
+    return this.#gate.enforce.lists ? check.edits : [];
   }
 
   /** `initialize` and `server/discover`: the server describes itself. */
@@ -105,10 +117,10 @@ export class Flows {
         return this.#pass(request, answer);
       }
       try {
-        const { edits, changed } = checkSelf(answer, pins);
+        const check = checkSelf(answer, pins);
         if (isInitialize) session.initialized(answer.result.get('protocolVersion'));
-        for (const path of changed) tellSelf(this.#gate, frame.method, path);
-        return this.#pass(request, answer, enforce.lists ? edits : []);
+        tellSelf(this.#gate, frame.method, check);
+        return this.#pass(request, answer, enforce.lists ? check.edits : []);
       } catch (denial) {
         return request.failed(asDenial(denial));
       }
@@ -124,7 +136,8 @@ export class Flows {
         const { offers: found, edits } = checkPage(kind, answer, pins);
         offers.saw(kind, found, generation);
         for (const offer of found) if (offer.status !== 'same') tellOffer(this.#gate, method, offer);
-        return this.#pass(request, answer, enforce.lists ? edits : []);
+        const cut = enforce.lists ? edits : [];
+        return this.#pass(request, answer, [...cut, ...this.#named(request, answer)]);
       } catch (denial) {
         return request.failed(asDenial(denial));
       }

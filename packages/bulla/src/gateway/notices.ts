@@ -2,6 +2,7 @@ import { quote } from '../mcp/index.ts';
 import { Denial } from './denial.ts';
 import type { Gate } from './gate.ts';
 import type { Offer } from './stages/lists.ts';
+import type { SelfCheck } from './stages/self.ts';
 
 // What the host does not see is told to the operator, and recorded once.
 
@@ -28,14 +29,15 @@ export function tellOffer({ recorder, enforce, log }: Gate, method: string, offe
   log(`${enforce.lists ? 'removed' : 'would remove'} ${quote(name)} from ${method}: it ${what} [${code}]`);
 }
 
-/** These name the server and decide nothing: they pass. */
-const PASSED = ['/serverInfo/name', '/serverInfo/version'];
+/** Some of what the server says of itself is not as it was locked. */
+export function tellSelf(gate: Gate, method: string, { changed, passed }: SelfCheck): void {
+  for (const path of changed) tellPath(gate, method, path, passed.includes(path));
+}
 
-/** Something that the server says of itself is not as it was locked. */
-export function tellSelf({ recorder, enforce, log }: Gate, method: string, path: string): void {
+function tellPath({ recorder, enforce, log }: Gate, method: string, path: string, isPassed: boolean): void {
   const message = `The server's answer to ${method} is not what was locked at ${quote(path)}.`;
   const denial = new Denial('session', 'GATEWAY_SELF_CHANGED', message);
-  const waived = enforce.lists && !PASSED.includes(path) ? null : denial;
+  const waived = enforce.lists && !isPassed ? null : denial;
   const budget = `${denial.code} ${path.split('/')[1]}`;
   if (recorder.incident(denial, { method, tool: null, waived }, path, budget))
     log(`${message} [${denial.code}]`);

@@ -183,7 +183,7 @@ test('what a server says of itself is cut down to what was locked', async () => 
   expect(result).toEqual({
     protocolVersion: '2025-11-25',
     capabilities: { tools: { listChanged: true }, prompts: {} },
-    serverInfo: { name: 'rogue', version: '2' },
+    serverInfo: { name: 'rogue', version: '1' },
   });
   await guarded.end();
   const changes = (await records(guarded.store)).filter(({ type }) => type === 'tool');
@@ -194,11 +194,9 @@ test('what a server says of itself is cut down to what was locked', async () => 
     '/capabilities/tools/evil',
     '/instructions',
     '/serverInfo/description',
+    '/serverInfo/version',
   ]);
-  // Another version is told, and passes.
-  expect(
-    changes.filter(({ outcome }) => outcome.status === 'success').map(({ authority }) => authority.chain),
-  ).toEqual([[{ step: 'audit', decision: 'would-block', stage: 'session', code: 'GATEWAY_SELF_CHANGED' }]]);
+  expect(changes.map(({ outcome }) => outcome.status)).not.toContain('success');
 });
 
 test('a version of the protocol that is not known does not pass', async () => {

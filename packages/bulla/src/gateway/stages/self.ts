@@ -1,5 +1,6 @@
 import { canonicalize } from '@bulla/core/canon';
-import { JsonObject, type JsonValue } from '@bulla/core/json';
+import { toUtf8 } from '@bulla/core/crypto';
+import { JsonObject, type JsonValue, stringify } from '@bulla/core/json';
 import {
   caseTwin,
   INITIALIZE_VERSIONS,
@@ -9,7 +10,7 @@ import {
 } from '../../mcp/index.ts';
 import { Denial, RPC } from '../denial.ts';
 import type { Pins } from '../pins.ts';
-import { cutItems, cutMembers, type Edit, type Place, placeOf } from '../splice.ts';
+import { cutItems, cutMembers, type Edit, type Place, placeOf, replace } from '../splice.ts';
 import { SERVER_CAPABILITIES } from './methods.ts';
 
 /** What a server's answer to `initialize` or `server/discover` must lose, and what of it is not as it was locked. */
@@ -17,6 +18,8 @@ export interface SelfCheck {
   readonly edits: readonly Edit[];
   /** Paths inside the result, for the record. */
   readonly changed: readonly string[];
+  /** Those of them that pass all the same, because the lock holds nothing to put in their place. */
+  readonly passed: readonly string[];
 }
 
 const MEMBERS = [
@@ -24,13 +27,15 @@ const MEMBERS = [
   ...['_meta', 'resultType', 'ttlMs', 'cacheScope'],
 ];
 const SERVER_INFO = 'io.modelcontextprotocol/serverInfo';
-/** The protocol wants these of every server. They name it and decide nothing, so another value passes and is told. */
+/** The protocol wants these of every server, so that the locked value stands in the place of another one. */
 const NAMES = ['name', 'version'];
+/** A name or version that a lock of the released program does not hold passes if it can hardly tell anybody anything. */
+const PLAIN = /^[A-Za-z0-9@._+/-]{1,64}$/;
 
 /**
  * Checks what a server says of itself. Instructions that are not the locked ones go; of capabilities and of the
- * description of the server stays what was locked; versions of the protocol that are not known here go. Throws a
- * denial for an answer that has not the form of the protocol.
+ * description of the server stays what was locked, and its name and version are the locked ones; versions of the
+ * protocol that are not known here go. Throws a denial for an answer that has not the form of the protocol.
  */
 export function checkSelf(frame: ResultFrame, pins: Pins): SelfCheck {
   const { result } = frame;
@@ -45,6 +50,7 @@ export function checkSelf(frame: ResultFrame, pins: Pins): SelfCheck {
   }
   const edits: Edit[] = [];
   const changed: string[] = [];
+  const passed: string[] = [];
   if (instructions !== null && instructions !== pins.instructions) {
     const index = result.indexOf('instructions');
     edits.push(...cutMembers(placeOf(frame, 'result')!.span, (i) => i === index));
@@ -57,11 +63,41 @@ export function checkSelf(frame: ResultFrame, pins: Pins): SelfCheck {
     const info = placeOf(frame, 'result', ...path);
     if (info === null) continue;
     if (!(info.value instanceof JsonObject)) throw misshapen('its serverInfo is no object');
-    const found = common(info, pins.serverInfo, NAMES);
+    const found = serverInfoKept(info, pins);
     edits.push(...found.edits);
-    changed.push(...found.changed.map((at) => `/serverInfo${at}`));
+    changed.push(...found.changed);
+    passed.push(...found.passed);
   }
-  return { edits: [...edits, ...unknownVersions(frame)], changed };
+  return { edits: [...edits, ...unknownVersions(frame)], changed, passed };
+}
+
+/**
+ * Checks how a server names itself in any other result (2026-07-28, Basic, `_meta` of results). What is no description
+ * goes as a whole.
+ */
+export function checkNamed(frame: ResultFrame, pins: Pins): SelfCheck {
+  const info = placeOf(frame, 'result', '_meta', SERVER_INFO);
+  if (info === null) return { edits: [], changed: [], passed: [] };
+  if (info.value instanceof JsonObject) return serverInfoKept(info, pins);
+  const meta = placeOf(frame, 'result', '_meta')!;
+  const index = (meta.value as JsonObject).indexOf(SERVER_INFO);
+  return { edits: cutMembers(meta.span, (i) => i === index), changed: ['/serverInfo'], passed: [] };
+}
+
+function serverInfoKept(info: Place, { serverInfo }: Pins): SelfCheck {
+  const { edits, changed } = common(info, serverInfo, NAMES);
+  const passed: string[] = [];
+  const { keys, values } = info.value as JsonObject;
+  for (const [i, key] of keys.entries()) {
+    if (!NAMES.includes(key) || !changed.includes(`/${key}`)) continue;
+    const locked = serverInfo.get(key);
+    const value = values[i]!;
+    if (locked === undefined && typeof value === 'string' && PLAIN.test(value))
+      passed.push(`/serverInfo/${key}`);
+    else
+      edits.push(replace({ value, span: info.span.children![i]! }, toUtf8(stringify(locked ?? 'unknown'))));
+  }
+  return { edits, changed: changed.map((at) => `/serverInfo${at}`), passed };
 }
 
 /** Capabilities that the gateway has no methods for are cut as well, but that is no change of the server. */
@@ -71,6 +107,7 @@ function capabilitiesKept(place: Place, locked: JsonObject): SelfCheck {
   return {
     edits: common(place, passed, []).edits,
     changed: changed.filter((path) => SERVER_CAPABILITIES.includes(path.split('/')[1]!)),
+    passed: [],
   };
 }
 
@@ -78,7 +115,11 @@ function capabilitiesKept(place: Place, locked: JsonObject): SelfCheck {
  * Cuts every member that the locked object has not, or has with another value, at any depth; those that are spared are
  * only told. As deep as the lock is, without recursion.
  */
-function common(root: Place, lockedRoot: JsonObject, spared: readonly string[]): SelfCheck {
+function common(
+  root: Place,
+  lockedRoot: JsonObject,
+  spared: readonly string[],
+): { edits: Edit[]; changed: string[] } {
   const edits: Edit[] = [];
   const changed: string[] = [];
   const open = [{ place: root, locked: lockedRoot, at: '' }];
