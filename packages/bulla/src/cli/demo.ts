@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,13 +9,14 @@ import { leafData, leafHash, parseCheckpointBody, verifyInclusion } from '@bulla
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { storeSource, verifyChain } from '../chain/index.ts';
-import { initKeyring, loadKeyring } from '../keys/index.ts';
+import { loadKeyring } from '../keys/index.ts';
 import { identityOf } from '../lockfile/index.ts';
 import { proveInclusion } from '../log/index.ts';
 import { type StdioTarget, scan } from '../mcp/index.ts';
 import { openStore } from '../store/index.ts';
 import type { Run } from './commands.ts';
 import { colors, EXIT, type Exit, print } from './io.ts';
+import { leftOutOf } from './lock-choice.ts';
 import { VERSION } from './version.ts';
 import { counted } from './words.ts';
 
@@ -73,17 +73,17 @@ function serverFor(files: string): StdioTarget {
 const title = (text: string) => colors.bold(text);
 const row = (name: string, text: string) => `  ${colors.dim(name.padEnd(9))} ${text}`;
 
-async function pin(server: StdioTarget, { home, lock }: Place): Promise<string> {
-  await initKeyring(join(home, 'keys'), {
-    now: () => new Date(),
-    randomBytes: (size) => new Uint8Array(randomBytes(size)),
-  });
+async function pin(server: StdioTarget, { lock }: Place): Promise<string> {
   const surface = await scan(server);
-  const tools = surface.tools.filter((tool) => APPROVED.includes(tool.get('name') as string));
-  const { text } = writeLock(
-    { ...surface, tools },
-    { generator: `bulla ${VERSION}`, updatedAt: new Date(), identity: identityOf(server) },
-  );
+  // As `bulla lock --only` does.
+  const leftOut = await leftOutOf(surface, null, { only: APPROVED });
+  const identity = identityOf(server);
+  const { text } = writeLock(surface, {
+    generator: `bulla ${VERSION}`,
+    updatedAt: new Date(),
+    identity,
+    leftOut,
+  });
   writeFileSync(lock, text);
   return [
     title('Pin: what the server offers, and what may be used'),

@@ -1,5 +1,5 @@
 import { BullaError } from '@bulla/core/error';
-import type { Lock } from '@bulla/core/lock';
+import { type Lock, narrowed } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import {
@@ -20,6 +20,7 @@ import { targetFor } from './server.ts';
 interface GuardOptions extends PlaceOptions, RequireOptions, FetchOptions {
   lock: string;
   pinned?: boolean;
+  only?: string[];
   agent: string;
   name?: string;
   env: string[];
@@ -44,6 +45,7 @@ export function define(command: Command, run: Run): void {
   )
     .option('-l, --lock <file>', 'the lockfile', 'mcp-lock.json')
     .option('--pinned', 'start the program that the lock pins, not whatever the command would start now')
+    .option('--only <name...>', 'of the locked tools pass these alone; * stands for any text')
     .option('--agent <id>', 'the agent that the host runs, for records and kill switches', 'default')
     .option('--name <name>', 'what records call the server (default: its name in the lock)')
     .option(
@@ -90,7 +92,8 @@ function duration(text: string): number {
 }
 
 async function act(words: string[], options: GuardOptions): Promise<Exit> {
-  const lock = openLock(options.lock, options);
+  const opened = openLock(options.lock, options);
+  const lock = options.only === undefined ? opened : narrowed(opened, options.only);
   if (options.printEffectiveAllowlist) return printAllowlist(options.lock, lock);
   const server = targetFor(words, options.env, lock);
   if (server.kind !== 'stdio') {

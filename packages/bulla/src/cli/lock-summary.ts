@@ -27,6 +27,8 @@ export interface Done {
   /** What it pins of the server's program. */
   readonly artifact: Artifact | null;
   readonly target: Target;
+  /** Tools that the server offers and that are left out on purpose. */
+  readonly leftOut: ReadonlySet<string>;
 }
 
 const RISKS: readonly RiskLevel[] = ['HIGH', 'MEDIUM', 'LOW'];
@@ -42,7 +44,7 @@ export async function tell(
   const risk = RISKS.map((level) => [level, levels.filter((other) => other === level).length] as const);
   const counts = Object.fromEntries(LIST_KINDS.map((kind) => [kind, surface[kind].length]));
   const findings = deceptions(surface);
-  const { artifact, target, ...state } = done;
+  const { artifact, target, leftOut, ...state } = done;
   const config = configFor(done, surface, options);
   const document = {
     ok: true,
@@ -50,6 +52,7 @@ export async function tell(
     ...state,
     ...(artifact && { artifact: pinDocument(artifact) }),
     counts,
+    ...(leftOut.size > 0 && { leftOut: [...leftOut] }),
     risk: Object.fromEntries(risk),
     warnings,
     findings,
@@ -106,11 +109,18 @@ function staleSignatures({ state }: Done, { output }: LockOptions): string[] {
   return state === 'unchanged' ? [] : files.filter((file) => existsSync(file));
 }
 
+const MAX_NAMES = 20;
+
+function fewNames(names: readonly string[]): string {
+  const more = names.length > MAX_NAMES ? [`and ${names.length - MAX_NAMES} more`] : [];
+  return [...names.slice(0, MAX_NAMES).map(short), ...more].join(', ');
+}
+
 const MAX_REMARKS = 10;
 const MAX_REMARK = 400;
 
 function summary(
-  { state, format, artifact }: Done,
+  { state, format, artifact, leftOut }: Done,
   surface: Surface,
   risk: readonly (readonly [RiskLevel, number])[],
   remarks: readonly string[],
@@ -128,6 +138,9 @@ function summary(
   return [
     `${colors.green(what)}  ${output}: ${counts.join(', ')}`,
     ...(artifact === null ? [] : [`  ${colors.green('pinned')} ${pinText(artifact)}`]),
+    ...(leftOut.size === 0
+      ? []
+      : [`  ${colors.yellow('left out')} ${leftOut.size} ${leftOut.size === 1 ? 'tool' : 'tools'}, on purpose: ${fewNames([...leftOut])}`]),
     ...(format === 'native'
       ? []
       : [

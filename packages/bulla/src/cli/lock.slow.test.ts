@@ -58,6 +58,43 @@ test('a host that is configured as lock says reaches the guarded server from any
   );
 });
 
+test('a subset is locked, checked, guarded and kept', async () => {
+  const folder = temporaryFolder();
+  const server = surfaceServer(SHOP);
+  const wrong = await bullaIn(folder, ['lock', '--only', 'serch', '--', ...server.words]);
+  expect([wrong.status, wrong.stderr]).toEqual([2, 'bulla: No tool is called "serch". [LOCK_SELECTION]\n']);
+  const made = await bullaIn(folder, ['lock', '--only', 'sea*', '--', ...server.words]);
+  expect(made.stdout).toContain('\n  left out 1 tool, on purpose: order\n');
+  expect([...lockIn(folder).tools.keys()]).toEqual(['search']);
+
+  const same = await bullaIn(folder, ['check']);
+  expect([same.status, same.stdout]).toEqual([
+    0,
+    [
+      'No drift: what was compared is as it was locked.',
+      '',
+      'Left out of the lock on purpose: 1 tool (order).',
+      '',
+      'PASS: nothing is critical.',
+      '',
+    ].join('\n'),
+  ]);
+  const list = await bullaIn(folder, ['guard', '--print-effective-allowlist']);
+  expect(JSON.parse(list.stdout).tools).toEqual(['search']);
+
+  const [search, order] = SHOP.tools as object[];
+  server.show({ ...SHOP, tools: [search!, order!, { ...order, name: 'refund' }] });
+  const more = await bullaIn(folder, ['check']);
+  expect([more.status, more.stdout.includes('CRITICAL  tool refund')]).toEqual([1, true]);
+  expect((await bullaIn(folder, ['lock', '--only', 'search', 'order'])).status).toBe(0);
+  expect([...lockIn(folder).native!.leftOut.keys()]).toEqual(['refund']);
+  const few = await bullaIn(folder, ['guard', '--only', 'order', '--print-effective-allowlist']);
+  expect(JSON.parse(few.stdout).tools).toEqual(['order']);
+  expect(
+    (await bullaIn(folder, ['guard', '--only', 'refund', '--print-effective-allowlist'])).stderr,
+  ).toContain('[LOCK_SELECTION]');
+});
+
 describe('lock', () => {
   test('holds everything, says what, and is left as it is while nothing changes', async () => {
     const folder = temporaryFolder();

@@ -6,10 +6,12 @@ import {
   drift,
   driftJson,
   driftText,
+  keptOf,
   type Lock,
   lockDigest,
   readLock,
   type WriteLockOptions,
+  withoutTools,
   writeLock,
 } from '@bulla/core/lock';
 import { type Command, Option } from 'commander';
@@ -20,6 +22,7 @@ import type { Run } from './commands.ts';
 import { COMPAT } from './compat.ts';
 import { painted } from './drift-formats.ts';
 import { complain, EXIT, type Exit, print, printExact, type ReportOptions, refusing, say } from './io.ts';
+import { type ChoiceOptions, choiceOptions, isChoosing, leftOutOf } from './lock-choice.ts';
 import { artifactFor, type Pinned, pin, refuseUnpinned } from './lock-pin.ts';
 import { tell } from './lock-summary.ts';
 import { artifactFacts, type FetchOptions, fetchOptions } from './pinned.ts';
@@ -37,7 +40,12 @@ import { VERSION } from './version.ts';
 
 export type Format = NonNullable<WriteLockOptions['format']>;
 
-export interface LockOptions extends ServerOptions, ReportOptions, FetchOptions, Partial<RecordOptions> {
+export interface LockOptions
+  extends ServerOptions,
+    ReportOptions,
+    FetchOptions,
+    ChoiceOptions,
+    Partial<RecordOptions> {
   output: string;
   force?: boolean;
   yes?: boolean;
@@ -50,8 +58,10 @@ export interface LockOptions extends ServerOptions, ReportOptions, FetchOptions,
 export function define(command: Command, run: Run): void {
   recordOptions(
     fetchOptions(
-      serverOptions(
-        command.argument('[server...]', 'the server, after --; without it the one of the lockfile'),
+      choiceOptions(
+        serverOptions(
+          command.argument('[server...]', 'the server, after --; without it the one of the lockfile'),
+        ),
       ),
     ),
   )
@@ -76,11 +86,15 @@ export function define(command: Command, run: Run): void {
 If the server changed since it was locked, the difference is shown. On a terminal you are asked: one key where only
 prose changed, the word yes for anything else. Elsewhere it ends with 1, and the lockfile stays as it is.
 
+With --only, --except or --choose only some of the tools are locked. The others are left out on purpose: the guard hides
+them, and check passes while they are there. The next lock keeps the choice; --only '*' takes it back.
+
 With --pin the package that npx, npm exec or docker run names is resolved once, and what is locked is what that very
 package shows; bulla run then runs it, and nothing else.
 
 Examples:
   $ bulla lock -- npx -y @modelcontextprotocol/server-everything
+  $ bulla lock --only 'read_*' list_directory -- npx -y @modelcontextprotocol/server-filesystem /tmp
   $ bulla lock --pin -- npx -y @modelcontextprotocol/server-filesystem /tmp`,
     )
     .action(run(recorded('lock', lock)));
@@ -130,16 +144,23 @@ export async function settle(
   const usual = COMPAT && pinned !== null ? 'v2' : 'native';
   const format = asked ?? (COMPAT && old !== null ? formatOf(old) : usual);
   const artifact = artifactFor(pinned, old, options.pin);
-  const found = old && driftSince(old, target, scanned, pinned);
-  const made = written(scanned, target, old, artifact, format, compatGo);
+  const leftOut = await leftOutOf(scanned.surface, old, options);
+  if (leftOut.size > 0 && format !== 'native')
+    throw new BullaError(
+      'LOCK_SELECTION',
+      `Format ${format} cannot say which tools are left out on purpose.`,
+    );
+  const found = old && withoutTools(driftSince(old, target, scanned, pinned), leftOut);
+  const made = written(scanned, target, old, artifact, format, compatGo, leftOut);
+  const kept = keptOf(scanned.surface, leftOut);
   const warnings = [...made.warnings, ...(pinned?.warnings ?? [])];
   if (found !== null) note({ drift: { ...found.counts } });
   if (artifact !== null) note({ artifact: artifactFacts(artifact) });
-  if (found !== null && found.counts.total === 0 && !asksForAnother(old!, asked, options)) {
+  if (found !== null && found.counts.total === 0 && !asksForAnother(old!, asked, leftOut, options)) {
     const state = { state: 'unchanged', format: formatOf(old!), sha256: old!.sha256, artifact } as const;
     note({ lock: lockDigest(old!) });
     const profile = old!.native?.profile ?? null;
-    await tell({ ...state, profile, target }, scanned.surface, warnings, options);
+    await tell({ ...state, profile, target, leftOut }, kept, warnings, options);
     return EXIT.good;
   }
   if (found !== null && found.counts.total > 0 && !(await isAccepted(found, options))) {
@@ -156,15 +177,25 @@ export async function settle(
   replaceFile(options.output, bytes);
   const state = { state: old === null ? 'created' : 'updated', format, sha256: sha256Hex(bytes) } as const;
   const profile = compatGo ? 'mcptrust-v1-go' : 'mcptrust-v1';
-  await tell({ ...state, profile, artifact, target }, scanned.surface, warnings, options);
+  await tell({ ...state, profile, artifact, target, leftOut }, kept, warnings, options);
   return EXIT.good;
 }
 
-/** Another format or number rule than the file has was asked for by name, or a pin that it does not have. */
-function asksForAnother(old: Lock, asked: Format | undefined, { compatGo, pin }: LockOptions): boolean {
+/** Another format, number rule or choice of tools than the file has was asked for, or a pin that it does not have. */
+function asksForAnother(
+  old: Lock,
+  asked: Format | undefined,
+  leftOut: ReadonlySet<string>,
+  options: LockOptions,
+): boolean {
+  const { compatGo, pin } = options;
+  const before = old.native?.leftOut;
+  const isOtherChoice =
+    isChoosing(options) &&
+    (leftOut.size !== (before?.size ?? 0) || [...leftOut].some((name) => !before?.has(name)));
   const isOtherRule = compatGo === true && old.native?.profile === 'mcptrust-v1';
   const isOtherPin = pin !== undefined && pin !== (old.artifact !== null);
-  return isOtherRule || isOtherPin || (asked !== undefined && asked !== formatOf(old));
+  return isOtherRule || isOtherPin || isOtherChoice || (asked !== undefined && asked !== formatOf(old));
 }
 
 /** A program that is pinned for the first time is no change; another than the pinned one is. */
@@ -201,6 +232,7 @@ function written(
   artifact: Artifact | null,
   format: Format,
   compatGo: boolean,
+  leftOut: ReadonlySet<string>,
 ): ReturnType<typeof writeLock> {
   const updatedAt = now();
   return refusing('The server cannot be locked', () =>
@@ -212,6 +244,7 @@ function written(
         updatedAt,
         identity: identityOf(target),
         authorization,
+        leftOut,
         ...(artifact && format !== 'v1' && { artifact }),
         ...(old?.native && { exclude: old.native.excluded }),
       }),

@@ -18,6 +18,11 @@ export const DRIFT_CODES = {
   'tool-added': { label: 'tool added', help: ADDED, severity: 'critical' },
   'tool-removed': { label: 'tool removed', help: REMOVED, severity: 'critical' },
   'tool-renamed': { label: 'tool renamed', help: RENAMED, severity: 'critical' },
+  'tool-left-out-changed': {
+    label: 'left-out tool changed',
+    help: 'Nobody approved it. Read it again before you do.',
+    severity: 'info',
+  },
   'prompt-added': { label: 'prompt added', help: ADDED, severity: 'critical' },
   'prompt-removed': { label: 'prompt removed', help: REMOVED, severity: 'critical' },
   'prompt-renamed': { label: 'prompt renamed', help: RENAMED, severity: 'critical' },

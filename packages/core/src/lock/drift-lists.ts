@@ -6,6 +6,7 @@ import { suspiciousNames } from './drift-names.ts';
 import type { Whole } from './drift-side.ts';
 import { entryOf } from './entry.ts';
 import { pointedContent } from './pointed.ts';
+import type { LeftOut } from './selection.ts';
 import { LISTS, type ListKind } from './surface.ts';
 
 /** What happened to the names of a list. */
@@ -26,13 +27,19 @@ export function listItems(kind: ListKind, lock: Whole, current: Whole, around: A
   for (const name of lock.names(kind)) {
     const [was, is] = [lock.entry(kind, name)!, current.entry(kind, name)];
     if (is === undefined) removed!.push(name);
-    else if (was.digest !== is.digest || was.sourceDigest !== is.sourceDigest) changed!.push(name);
+    else if (isOther(was, is)) changed!.push(name);
   }
-  for (const name of current.names(kind)) if (lock.definition(kind, name) === undefined) added!.push(name);
+  const leftOut = kind === 'tools' ? lock.leftOut : NONE;
+  const byName = new Map<string, DriftItem[]>();
+  for (const name of current.names(kind)) {
+    if (lock.definition(kind, name) !== undefined) continue;
+    const was = leftOut.get(name);
+    if (was === undefined || around.isLock) added!.push(name);
+    else if (isOther(was, current.entry(kind, name)!)) byName.set(name, [leftOutItem(subjectOf(kind, name))]);
+  }
   const moves = pairRenames(removed!, added!, (name, isNew) =>
     bodyOf(kind, (isNew ? current : lock).definition(kind, name)!, around.exclusions),
   );
-  const byName = new Map<string, DriftItem[]>();
   const shared = { ...around, maxSteps: around.maxSteps ?? share(changed!.length) };
   for (const name of changed!) {
     const subject = subjectOf(kind, name);
@@ -52,12 +59,26 @@ export function listItems(kind: ListKind, lock: Whole, current: Whole, around: A
     const items = addedItems(kind, subject, after, around);
     byName.set(name, [addedItem(subject, after), ...items, ...unpinned(subject, null, after, current)]);
   }
-  for (const name of moves.removed)
-    byName.set(name, [removedItem(subjectOf(kind, name), lock.definition(kind, name))]);
+  for (const name of moves.removed) {
+    const isLeftOut = kind === 'tools' && current.leftOut.has(name);
+    byName.set(name, [removedItem(subjectOf(kind, name), lock.definition(kind, name), isLeftOut)]);
+  }
   const fresh = added!.map((name) => subjectOf(kind, name));
   for (const item of suspiciousNames(fresh, lock.names(kind), around.others))
     byName.get(item.name)!.push(item);
   return inOrder(byName);
+}
+
+const NONE: ReadonlyMap<string, LeftOut> = new Map();
+
+function isOther(was: LeftOut, is: LeftOut): boolean {
+  return was.digest !== is.digest || was.sourceDigest !== is.sourceDigest;
+}
+
+/** Nobody approved it, so nobody is hurt; but whoever thinks of approving it should look again. */
+function leftOutItem(subject: Subject): DriftItem {
+  const sentence = 'The tool was left out on purpose, and its definition is another now.';
+  return itemOf(subject, 'changed', 'tool-left-out-changed', 'info', [], sentence, {});
 }
 
 /**
@@ -155,9 +176,9 @@ export function addedItem(subject: Subject, after: JsonObject | undefined): Drif
   return itemOf(subject, 'added', code, 'critical', [], sentence, sides(undefined, after));
 }
 
-export function removedItem(subject: Subject, before: JsonObject | undefined): DriftItem {
+export function removedItem(subject: Subject, before: JsonObject | undefined, isLeftOut = false): DriftItem {
   const code = `${subject.kind as 'tool'}-removed` as const;
-  const sentence = `The ${subject.kind} is gone.`;
+  const sentence = isLeftOut ? 'The tool is left out on purpose now.' : `The ${subject.kind} is gone.`;
   return itemOf(subject, 'removed', code, 'critical', [], sentence, sides(before, undefined));
 }
 

@@ -33,6 +33,8 @@ export interface Around {
   readonly exclusions: readonly string[];
   readonly profile: LockProfile;
   readonly maxSteps: number | undefined;
+  /** Two lockfiles are compared, not a lock with a server. */
+  readonly isLock: boolean;
 }
 
 /** In which order members are told, whatever order the server gives them. */

@@ -3,6 +3,7 @@ import { DEFAULT_EXCLUSIONS, type Entry, type Exclusions, entryOf } from './entr
 import { located } from './fields.ts';
 import type { Lock } from './lock.ts';
 import type { Native } from './native.ts';
+import type { LeftOut } from './selection.ts';
 import { byKey, type Content, type Era, LIST_KINDS, type ListKind, type Surface } from './surface.ts';
 
 /** One side of a comparison that is known whole. */
@@ -13,6 +14,8 @@ export interface Whole {
   readonly instructions: string | null;
   readonly capabilities: JsonObject;
   readonly contents: ReadonlyMap<string, Content>;
+  /** Tools that a lock leaves out on purpose; a surface leaves out none. */
+  readonly leftOut: ReadonlyMap<string, LeftOut>;
   names(kind: ListKind): Iterable<string>;
   definition(kind: ListKind, name: string): JsonObject | undefined;
   /** The definition with its digest, under the exclusions of the comparison. */
@@ -33,9 +36,9 @@ function ofNative(native: Native, exclusions: Exclusions): Whole {
   const same = Object.fromEntries(
     LIST_KINDS.map((kind) => [kind, sameTexts(native.excluded[kind], exclusions[kind])]),
   );
-  const { protocolVersion, era, contents } = native;
+  const { protocolVersion, era, contents, leftOut } = native;
   return {
-    ...{ protocolVersion, era, contents },
+    ...{ protocolVersion, era, contents, leftOut },
     serverInfo: native.serverInfo.definition as JsonObject,
     instructions: native.instructions.definition as string | null,
     capabilities: native.capabilities.definition as JsonObject,
@@ -57,6 +60,7 @@ function ofSurface(surface: Surface, exclusions: Exclusions): Whole {
   return {
     ...{ protocolVersion, era, serverInfo, instructions, capabilities },
     contents: new Map(contents.map((content) => [content.uri, content])),
+    leftOut: new Map(),
     names: (kind) => lists[kind].keys(),
     definition: (kind, name) => lists[kind].get(name),
     entry(kind, name) {

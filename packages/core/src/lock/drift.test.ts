@@ -27,6 +27,7 @@ describe('nothing changed', () => {
       server: 'sample',
       stored: true,
       unseen: [],
+      leftOut: [],
     });
   });
 

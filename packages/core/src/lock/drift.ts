@@ -42,6 +42,8 @@ export interface Drift {
   readonly stored: boolean;
   /** What was not compared, because one side does not tell. What is named here can have changed unnoticed. */
   readonly unseen: readonly (keyof Coverage)[];
+  /** Tools that the lock leaves out on purpose and that are there now. Nothing is wrong with that. */
+  readonly leftOut: readonly string[];
 }
 
 export interface DriftCounts extends Readonly<Record<Severity, number>> {
@@ -109,6 +111,7 @@ export function drift(lock: Lock, current: Surface | Lock, options: DriftOptions
       ...{ names, maxSteps: options.maxSteps },
       ...{ exclusions: exclusions[kind], profile: lock.profiles[0]! },
       others: kind === 'tools' ? others : [],
+      isLock: isLock(current),
     };
     const found = whole((was, is) => listItems(kind, was, is, around));
     see(kind, found ?? (kind === 'resources' ? null : hashedItems(kind, known, now, profiles, around)));
@@ -122,7 +125,14 @@ export function drift(lock: Lock, current: Surface | Lock, options: DriftOptions
     server: lock.serverName,
     stored: lock.native !== null,
     unseen,
+    leftOut: [...(before?.leftOut.keys() ?? [])].filter((name) => after?.definition('tools', name)),
   };
+}
+
+/** A drift without what it says of some tools: whoever leaves them out need not accept how they changed. */
+export function withoutTools(found: Drift, names: ReadonlySet<string>): Drift {
+  const items = found.items.filter(({ kind, name }) => kind !== 'tool' || !names.has(name));
+  return { ...found, items, counts: countsOf(items) };
 }
 
 function countsOf(items: readonly DriftItem[]): DriftCounts {

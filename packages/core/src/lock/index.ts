@@ -32,6 +32,7 @@ export {
   type DriftVerdict,
   drift,
   verdict,
+  withoutTools,
 } from './drift.ts';
 export { DRIFT_CODES, type DriftCode } from './drift-codes.ts';
 export {
@@ -71,6 +72,7 @@ export { driftMarkdown, type MarkdownOptions } from './report-markdown.ts';
 export { driftSarif, type SarifOptions } from './report-sarif.ts';
 export { driftText, type TextOptions } from './report-text.ts';
 export { type RiskLevel, riskKeywords, riskLevel } from './risk.ts';
+export { keptOf, type LeftOut, matchNames, narrowed } from './selection.ts';
 export {
   type LockSignature,
   openSigned,

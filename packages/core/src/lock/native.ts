@@ -6,6 +6,7 @@ import { type LockProfile, schemaOf } from './hashes.ts';
 import { type Authorization, type Identity, writeAuthorization, writeIdentity } from './identity.ts';
 import { pointedContent } from './pointed.ts';
 import { refuseRemoteRefs } from './remote-ref.ts';
+import { keptOf, type LeftOut } from './selection.ts';
 import { byKey, type Content, type Era, LIST_KINDS, type ListKind, type Surface } from './surface.ts';
 import { mapSorted } from './write-released.ts';
 
@@ -28,6 +29,8 @@ export interface Native {
   readonly resourceTemplates: ReadonlyMap<string, Entry>;
   readonly contents: ReadonlyMap<string, Content>;
   readonly flags: readonly Flag[];
+  /** Tools that the server offered and nobody approved, by name. */
+  readonly leftOut: ReadonlyMap<string, LeftOut>;
 }
 
 /** Something that the lock could not pin. */
@@ -43,6 +46,8 @@ export interface NativeOptions {
   readonly identity: Identity;
   readonly authorization: Authorization;
   readonly exclude?: Partial<Exclusions>;
+  /** Names of tools that are left out on purpose. */
+  readonly leftOut?: ReadonlySet<string>;
 }
 
 /** What a server has one of. */
@@ -52,7 +57,9 @@ export const SINGLES = ['serverInfo', 'instructions', 'capabilities'] as const;
  * Pins a surface whole. Throws `LOCK_DEFINITION` and `LOCK_DUPLICATE` (see `byKey`), `LOCK_EXCLUSION`,
  * `LOCK_FIELD_VALUE` for a content without a hash, and `CANON_NOT_FINITE` for a number that no double holds.
  */
-export function nativeOf(surface: Surface, options: NativeOptions): Native {
+export function nativeOf(whole: Surface, options: NativeOptions): Native {
+  const { leftOut = new Set() } = options;
+  const surface = keptOf(whole, leftOut);
   const excluded = { ...DEFAULT_EXCLUSIONS, ...options.exclude };
   for (const kind of LIST_KINDS) checkExclusions(kind, excluded[kind]);
   const list = (kind: ListKind) =>
@@ -81,7 +88,22 @@ export function nativeOf(surface: Surface, options: NativeOptions): Native {
     ...entries,
     contents,
     flags: flagsOf(entries, contents),
+    leftOut: leftOutOf(whole, leftOut, excluded),
   };
+}
+
+function leftOutOf(
+  surface: Surface,
+  names: ReadonlySet<string>,
+  excluded: Exclusions,
+): ReadonlyMap<string, LeftOut> {
+  const out = new Map([...byKey('tools', surface.tools)].filter(([name]) => names.has(name)));
+  return mapSorted(out, (definition, name) =>
+    located(['tools', name], () => {
+      const { digest, sourceDigest } = entryOf(definition, excluded.tools);
+      return { digest, sourceDigest };
+    }),
+  );
 }
 
 /** The surface that a native lock stores; lists come in the order of the file. */
@@ -162,7 +184,17 @@ export function writeNative(native: Native): JsonObject {
       new JsonObject([...native.contents.keys()], [...native.contents.values()].map(writeContent)),
     ],
     ['flags', native.flags.map((flag) => JsonObject.from(Object.entries(flag)))],
+    ...(native.leftOut.size === 0 ? [] : [leftOutMember(native.leftOut)]),
   ]);
+}
+
+function leftOutMember(leftOut: Native['leftOut']): [string, JsonValue] {
+  const digests = [...leftOut.values()].map(({ digest, sourceDigest }) =>
+    sourceDigest === null
+      ? new JsonObject(['digest'], [digest])
+      : new JsonObject(['digest', 'sourceDigest'], [digest, sourceDigest]),
+  );
+  return ['leftOut', new JsonObject(['tools'], [new JsonObject([...leftOut.keys()], digests)])];
 }
 
 function writeEntry({ digest, sourceDigest, definition }: Entry): JsonObject {

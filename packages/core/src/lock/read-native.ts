@@ -1,5 +1,5 @@
 import { BullaError, pointer } from '../error.ts';
-import { JsonNumber, type JsonValue } from '../json/index.ts';
+import { JsonNumber, type JsonObject, type JsonValue } from '../json/index.ts';
 import { checkExclusions, type Entry, type Exclusions, entryOf } from './entry.ts';
 import {
   inconsistent,
@@ -20,6 +20,7 @@ import { LOCK_PROFILES } from './hashes.ts';
 import { readAuthorization, readIdentity } from './identity.ts';
 import { definitionsOf, type Flag, flagsOf, type Native, refuseRemoteSchemas, SINGLES } from './native.ts';
 import { NATIVE_KEY } from './released.ts';
+import type { LeftOut } from './selection.ts';
 import { type Content, type Era, LIST_KINDS, LISTS, type ListKind } from './surface.ts';
 
 const ERAS: readonly Era[] = ['stateless', 'initialize'];
@@ -28,6 +29,7 @@ const FIELDS = {
     ...['format', 'profile', 'identity', 'authorization', 'era', 'protocolVersion', 'excluded'],
     ...[...SINGLES, ...LIST_KINDS, 'contents', 'flags'],
   ],
+  optional: ['leftOut'],
 };
 const STRICT: Reading = { lenient: false, ignored: [] };
 
@@ -78,12 +80,18 @@ export function readNative(value: JsonValue): Native {
     resourceTemplates: list('resourceTemplates'),
     contents: readContents(record.get('contents'), [...at, 'contents']),
     flags: readFlags(record.get('flags'), [...at, 'flags']),
+    leftOut: record.has('leftOut')
+      ? readLeftOut(record.get('leftOut'), [...at, 'leftOut'])
+      : new Map<string, LeftOut>(),
   };
   for (const name of ['serverInfo', 'capabilities'] as const)
     readObject(native[name].definition, [...at, name, 'definition']);
   const instructions = native.instructions.definition;
   if (instructions !== null && typeof instructions !== 'string')
     throw wrongType([...at, 'instructions', 'definition'], 'a string or null');
+  for (const name of native.leftOut.keys()) {
+    if (native.tools.has(name)) throw inconsistent([...at, 'leftOut', 'tools', name], 'is locked too');
+  }
   refuseRemoteSchemas(definitionsOf(native, 'tools'));
   checkFlags(native);
   return native;
@@ -112,6 +120,25 @@ function readExclusions(value: JsonValue | undefined, at: Path): Exclusions {
     resources: list('resources'),
     resourceTemplates: list('resourceTemplates'),
   };
+}
+
+function readLeftOut(value: JsonValue | undefined, at: Path): Map<string, LeftOut> {
+  const record = readRecord(value, at, { required: ['tools'] }, STRICT);
+  const place = [...at, 'tools'];
+  const digestAt = (entry: JsonObject, key: string, where: Path) => {
+    const text = readText(entry, key, where);
+    if (!/^sha256:[0-9a-f]{64}$/.test(text))
+      throw wrongValue([...where, key], 'This must be sha256: and 64 lower-case hex digits.');
+    return text;
+  };
+  const entries = [...readObject(record.get('tools'), place)].map(([name, element]): [string, LeftOut] => {
+    const where = [...place, name];
+    const fields = { required: ['digest'], optional: ['sourceDigest'] };
+    const entry = readRecord(element, where, fields, STRICT);
+    const sourceDigest = entry.has('sourceDigest') ? digestAt(entry, 'sourceDigest', where) : null;
+    return [name, { digest: digestAt(entry, 'digest', where), sourceDigest }];
+  });
+  return new Map(entries);
 }
 
 function readContents(value: JsonValue | undefined, at: Path): Map<string, Content> {

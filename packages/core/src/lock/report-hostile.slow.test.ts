@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, inject, test } from 'vitest';
-import { between, type Members } from '../../test/drift.ts';
-import type { SurfaceText } from '../../test/surface.ts';
+import { between, lockOf, type Members } from '../../test/drift.ts';
+import { options, type SurfaceText, surface } from '../../test/surface.ts';
 import { inspectText } from '../text/index.ts';
-import { type Drift, driftJson, driftJunit, driftMarkdown, driftSarif, driftText } from './index.ts';
+import { type Drift, drift, driftJson, driftJunit, driftMarkdown, driftSarif, driftText } from './index.ts';
 
 // Whatever a server writes, and wherever it writes it, no report lets it out of its place.
 
@@ -90,6 +90,7 @@ function drifted([a, b, c, d]: readonly string[]): Drift {
         inputSchema: { properties: { [one]: { description: one } } },
       }),
       JSON.stringify({ name: `r${one}`, description: 'The same body' }),
+      JSON.stringify({ name: `o${d}`, description: one }),
     ],
     prompts: [
       JSON.stringify({ name: 'p', description: one, arguments: [{ name: one, description: one }] }),
@@ -101,7 +102,8 @@ function drifted([a, b, c, d]: readonly string[]): Drift {
     ],
     resourceTemplates: [JSON.stringify({ uriTemplate: `a:{${one}}`, name: one, mimeType: one })],
   });
-  return between(side(a! + b!, c!), side(c! + d!, a!), { otherTools: [b!] });
+  const lock = lockOf(side(a! + b!, c!), { leftOut: new Set([`o${d}`]) });
+  return drift(lock, surface(side(c! + d!, a!)), { identity: options.identity, otherTools: [b!] });
 }
 
 /** Characters that are not what they seem; lines are looked at one by one. */
@@ -150,7 +152,7 @@ const CHECKS: Readonly<Record<string, (found: Drift) => void>> = {
 };
 
 const LINE =
-  /^(?:$|\d+ differences: |(?:CRITICAL|MODERATE|INFO) {2}(?:server|instructions|capabilities|tool|prompt|resource|template)| {2}(?:The |What |A text|How )| {4}(?:\| |- )|Not compared|FAIL: )/;
+  /^(?:$|\d+ differences: |(?:CRITICAL|MODERATE|INFO) {2}(?:server|instructions|capabilities|tool|prompt|resource|template)| {2}(?:The |What |A text|How )| {4}(?:\| |- )|Not compared|Left out of the lock on purpose: 1 tool \(|FAIL: )/;
 
 describe('whatever a server writes', () => {
   const found = ATTACKS.map((attack) => drifted(['x', attack, 'y', attack + attack]));
@@ -236,6 +238,7 @@ const OURS = [
     'u',
   ),
   /^<\/details>$/,
+  /^Left out of the lock on purpose: 1 tool \(CODE\)\.$/,
   /^Not compared, because one side does not tell: [A-Za-z, ]+\.$/,
 ];
 

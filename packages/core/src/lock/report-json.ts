@@ -35,6 +35,7 @@ export function driftJson(drift: Drift, options: JsonOptions = {}): string {
     lockSha256: drift.sha256,
     stored: drift.stored,
     unseen: drift.unseen,
+    ...(drift.leftOut.length === 0 ? {} : { leftOut: drift.leftOut }),
   };
   return `${safe(indented(document, ''))}\n`;
 }

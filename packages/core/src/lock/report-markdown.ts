@@ -38,7 +38,7 @@ export function driftMarkdown(drift: Drift, options: MarkdownOptions = {}): stri
     '',
     summary(drift),
   ];
-  const end = limitWords(drift).flatMap((line) => ['', line]);
+  const end = limitWords(drift, markdownCell).flatMap((line) => ['', line]);
   const room = () => maxLength - [...top, ...end].join('\n').length - 200;
   if (counts.total > 0) top.push('', '| | What | Changed |', '|---|---|---|');
   const rows = fit(groups.map(row), room());

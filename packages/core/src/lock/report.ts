@@ -2,7 +2,15 @@ import { type JsonObject, type JsonValue, stringify } from '../json/index.ts';
 import { schemaArguments } from '../schema/index.ts';
 import { type DiffPart, visible } from '../text/index.ts';
 import type { Drift } from './drift.ts';
-import { asObject, type DriftItem, type DriftKind, type Severity, shown, worst } from './drift-item.ts';
+import {
+  asObject,
+  counted,
+  type DriftItem,
+  type DriftKind,
+  type Severity,
+  shown,
+  worst,
+} from './drift-item.ts';
 import { changeWords } from './drift-schema.ts';
 import { MAX_TEXT } from './drift-text.ts';
 
@@ -169,11 +177,22 @@ function argumentLines(schema: JsonValue): string[] {
   return all.length > lines.length ? [...lines, `- and ${all.length - lines.length} more arguments`] : lines;
 }
 
-/** What a reader must know of what was not compared; nothing where all was. */
-export function limitWords({ stored, unseen }: Drift): string[] {
+/** What a reader must know of what was not compared, or left out; nothing where all was. */
+export function limitWords({ stored, unseen, leftOut }: Drift, nameOf = nameWords): string[] {
   const lines = stored
     ? []
     : ['The lock holds hashes and no definitions: it tells that something changed, but not what.'];
   if (unseen.length > 0) lines.push(`Not compared, because one side does not tell: ${unseen.join(', ')}.`);
+  if (leftOut.length > 0)
+    lines.push(
+      `Left out of the lock on purpose: ${counted(leftOut.length, 'tool')} (${fewNames(leftOut, nameOf)}).`,
+    );
   return lines;
+}
+
+const MAX_NAMES = 20;
+
+function fewNames(names: readonly string[], nameOf: (name: string) => string): string {
+  const more = names.length > MAX_NAMES ? [`and ${names.length - MAX_NAMES} more`] : [];
+  return [...names.slice(0, MAX_NAMES).map(nameOf), ...more].join(', ');
 }

@@ -5,6 +5,7 @@ import type { Exclusions } from './entry.ts';
 import { type LockProfile, rulesPart, textOf } from './hashes.ts';
 import { type Authorization, type Identity, NO_AUTHORIZATION } from './identity.ts';
 import { type Native, nativeOf, refuseRemoteSchemas, writeNative } from './native.ts';
+import { keptOf } from './selection.ts';
 import { byKey, type Surface } from './surface.ts';
 import { hashDefinitions, writeV2, writeV3 } from './write-released.ts';
 
@@ -29,6 +30,11 @@ export interface WriteLockOptions {
   readonly artifact?: Artifact;
   /** Other members to leave out of the digests of a list, instead of the default ones. */
   readonly exclude?: Partial<Exclusions>;
+  /**
+   * Names of tools that are left out on purpose: `drift` tells them from new ones. The released program's formats have
+   * no place for that.
+   */
+  readonly leftOut?: ReadonlySet<string>;
 }
 
 /** Something that whoever makes a lock should know. */
@@ -48,7 +54,7 @@ export interface LockWarning {
  * Locks a surface: the text of the lockfile, and what should be said about it. The same surface and options
  * give the same text. Throws with the path: `LOCK_DEFINITION` and `LOCK_CASE_TWIN` for definitions that
  * cannot be read in one way, `LOCK_DUPLICATE` for two of one name, `LOCK_REMOTE_REF` for a schema that points
- * outside itself, `LOCK_IDENTITY`, `LOCK_EXCLUSION`, `LOCK_TIME`, `CANON_NOT_FINITE` for a number that no
+ * outside itself, `LOCK_IDENTITY`, `LOCK_EXCLUSION`, `LOCK_SELECTION`, `LOCK_TIME`, `CANON_NOT_FINITE` for a number that no
  * double holds, `VALUE_TOO_DEEP`.
  */
 export function writeLock(
@@ -61,10 +67,16 @@ export function writeLock(
     artifact = null,
     authorization = NO_AUTHORIZATION,
     exclude = {},
+    leftOut = new Set(),
   } = options;
+  if (leftOut.size > 0 && format !== 'native') {
+    const message = 'Only the native format says which tools are left out on purpose.';
+    throw new BullaError('LOCK_SELECTION', message);
+  }
+  const { tools } = keptOf(surface, leftOut);
   const profile: LockProfile = options.compatGo === true ? 'mcptrust-v1-go' : 'mcptrust-v1';
   const definitions = {
-    tools: byKey('tools', surface.tools),
+    tools: byKey('tools', tools),
     prompts: byKey('prompts', surface.prompts),
     resourceTemplates: byKey('resourceTemplates', surface.resourceTemplates),
   };
@@ -80,7 +92,7 @@ export function writeLock(
   const meta = { generator: options.generator, updatedAt: rfc3339(options.updatedAt) };
   const server = { name: textOf(surface.serverInfo, 'name', ['serverInfo']), artifact };
   if (format === 'v3') return { text: writeV3(meta, server, hashes, null), warnings };
-  const native = nativeOf(surface, { profile, identity, authorization, exclude });
+  const native = nativeOf(surface, { profile, identity, authorization, exclude, leftOut });
   const text = writeV3(meta, server, hashes, writeNative(native));
   return { text, warnings: [...warnings, ...nativeWarnings(native)] };
 }
