@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { dataDirectory } from '../keys/index.ts';
 import type { StdioTarget } from '../mcp/index.ts';
 import { home } from './place.ts';
@@ -58,7 +59,7 @@ function labelOf(name: string): string {
 
 /** How this very program is started from anywhere: by its file in a clone or on the path, else by Node. */
 function ownCommand(): string[] {
-  const script = realpathSync(process.argv[1]!);
+  const script = realpathSync(ownScript());
   if (process.platform !== 'win32') {
     const inClone = resolve(dirname(script), '../../../bin/bulla');
     if (script.endsWith('/packages/bulla/dist/bulla.js') && existsSync(inClone)) return [inClone];
@@ -70,6 +71,12 @@ function ownCommand(): string[] {
     if (onPath !== undefined && realpathSync(onPath) === script) return [onPath];
   }
   return [process.execPath, script];
+}
+
+/** The program that this module was built into; from the sources, what was started. */
+function ownScript(): string {
+  const built = ['./bulla.js', '../bulla.js'].map((path) => fileURLToPath(new URL(path, import.meta.url)));
+  return built.find((path) => existsSync(path)) ?? process.argv[1]!;
 }
 
 /** The words of a command that name something in this folder: a host, which starts in another, does not find it. */
