@@ -140,7 +140,9 @@ function summary(
     ...(artifact === null ? [] : [`  ${colors.green('pinned')} ${pinText(artifact)}`]),
     ...(leftOut.size === 0
       ? []
-      : [`  ${colors.yellow('left out')} ${leftOut.size} ${leftOut.size === 1 ? 'tool' : 'tools'}, on purpose: ${fewNames([...leftOut])}`]),
+      : [
+          `  ${colors.yellow('left out')} ${leftOut.size} ${leftOut.size === 1 ? 'tool' : 'tools'}, on purpose: ${fewNames([...leftOut])}`,
+        ]),
     ...(format === 'native'
       ? []
       : [
