@@ -1,6 +1,7 @@
-// The work of action.yml, on nothing but Node and the built CLI: check, publish, verdict. It runs on Node 20, because
-// that is what runners have. Whatever servers wrote is data here: it reaches no shell and no workflow command, and the
-// reports hold it only where it can be no markup.
+// The work of action.yml (check) and publish/action.yml (publish), on nothing but Node and the built CLI. It runs on
+// Node 20, because that is what runners have. Whatever servers wrote is data here: it reaches no shell and no workflow
+// command, and the reports hold it only where it can be no markup. Servers run as the user of the job, so that nothing
+// is trusted that a job holds in which they ran: publish runs in another one, and takes the report for a stranger's.
 import { spawnSync } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import {
@@ -16,12 +17,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
+import { codeBlock, MAX_COMMENT, packReport, readReport } from './action-report.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const SEVERITIES = ['critical', 'moderate', 'info', 'benign'];
 const EXITS = { pass: 0, fail: 1, undecided: 3 };
-/** What GitHub takes at most: a comment of so many characters, a summary of a little more than so many bytes. */
-const MAX_COMMENT = 65_000;
+/** What GitHub takes at most in a summary, with some room. */
 const MAX_SUMMARY = 1_000_000;
 const MAX_PAGES = 20;
 const USAGE = 2;
@@ -70,9 +71,9 @@ function nodeFor() {
   return join(root, 'node_modules', 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
 }
 
-/** The environment without what gives rights on GitHub: a lock may name any variable for its server. */
+/** The environment without what belongs to the runner or gives rights on GitHub, whatever a lock names. */
 export function withoutRights(env) {
-  const isRight = (name) => /^(?:INPUT_|ACTIONS_|BULLA_TOKEN$|GITHUB_TOKEN$|GH_TOKEN$)/i.test(name);
+  const isRight = (name) => /^(?:GITHUB_|RUNNER_|ACTIONS_|INPUT_|BULLA_TOKEN$|GH_)/i.test(name);
   return Object.fromEntries(Object.entries(env).filter(([name]) => !isRight(name)));
 }
 
@@ -86,13 +87,6 @@ function printSafely(text) {
 function setOutput(name, value) {
   const fence = randomUUID();
   appendFileSync(process.env.GITHUB_OUTPUT, `${name}<<${fence}\n${value}\n${fence}\n`);
-}
-
-/** A block of code that nothing in it can end. */
-export function codeBlock(text) {
-  const longest = Math.max(0, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
-  const fence = '`'.repeat(Math.max(3, longest + 1));
-  return `${fence}text\n${text.trimEnd()}\n${fence}\n`;
 }
 
 /** The name of a file as code, in which a bar or a backtick does no harm. */
@@ -158,7 +152,7 @@ function checkOne(lock, folder, index, { failOn, isRequired, keys }) {
   };
 }
 
-/** Checks every lockfile, each with one scan, and writes the reports. It fails only if it was used wrongly. */
+/** Checks every lockfile, each with one scan, writes the reports, and ends as the worst of them. */
 function check() {
   const { BULLA_LOCKS, BULLA_FAIL_ON, BULLA_REQUIRE_SIGNATURE, BULLA_KEYS, GITHUB_EVENT_NAME } = process.env;
   // There, the job of the target repository would start what a stranger's lock names, with the repository's secrets.
@@ -191,8 +185,18 @@ function check() {
   setOutput('outcome', outcome);
   setOutput('markdown', markdown);
   setOutput('sarif', isWhole ? sarif : '');
-  setOutput('differences', String(differences));
+  const log = isWhole ? gzipSync(readFileSync(sarif)).toString('base64') : null;
+  const text = readFileSync(markdown, 'utf8');
+  setOutput('report', packReport({ outcome, differences, markdown: text, sarif: log }));
+  process.stdout.write(outcome === 'pass' ? `${WORDS.pass}\n` : `::error title=Bulla::${WORDS[outcome]}\n`);
+  process.exitCode = EXITS[outcome];
 }
+
+const WORDS = {
+  pass: 'Every server is as it was locked, below the threshold.',
+  fail: 'A server is not as it was locked.',
+  undecided: 'A server could not be compared with its lock.',
+};
 
 /** Asks GitHub, with the job's token, which no message holds. Throws `Refused`. */
 async function github(method, path, body) {
@@ -242,33 +246,32 @@ async function earlierComment(repo, number, mark) {
 }
 
 /** One comment on the pull request, the same one each time; none while there never was anything to say. */
-async function comment() {
+async function comment({ outcome, differences, markdown }) {
   const { GITHUB_EVENT_NAME, GITHUB_EVENT_PATH, GITHUB_REPOSITORY: repo } = process.env;
   if (GITHUB_EVENT_NAME !== 'pull_request') return 'There is no pull request to comment on.';
   const number = JSON.parse(readFileSync(GITHUB_EVENT_PATH, 'utf8')).pull_request?.number;
   if (!Number.isSafeInteger(number) || !/^[\w.-]+\/[\w.-]+$/.test(repo ?? ''))
     throw new Wrong('The event names no pull request.');
   const mark = marker();
-  const body = `${mark}\n${readFileSync(process.env.BULLA_MARKDOWN, 'utf8')}`;
+  const body = `${mark}\n${markdown}`;
   const id = await earlierComment(repo, number, mark);
   if (id !== null) {
     await github('PATCH', `/repos/${repo}/issues/comments/${id}`, { body });
     return 'The comment on the pull request is up to date.';
   }
-  const isQuiet = process.env.BULLA_OUTCOME === 'pass' && process.env.BULLA_DIFFERENCES === '0';
-  if (isQuiet) return 'Nothing changed: no comment is needed.';
+  if (outcome === 'pass' && differences === 0) return 'Nothing changed: no comment is needed.';
   await github('POST', `/repos/${repo}/issues/${number}/comments`, { body });
   return 'The pull request has a comment.';
 }
 
 /** Hands the log to code scanning. */
-async function upload() {
-  const { BULLA_SARIF, GITHUB_REPOSITORY: repo, GITHUB_SHA, GITHUB_REF } = process.env;
-  if (!BULLA_SARIF) return 'Not every lockfile could be compared: nothing is uploaded to code scanning.';
+async function upload({ sarif }) {
+  const { GITHUB_REPOSITORY: repo, GITHUB_SHA, GITHUB_REF } = process.env;
+  if (sarif === null) return 'There is no log of every lockfile: nothing is uploaded to code scanning.';
   await github('POST', `/repos/${repo}/code-scanning/sarifs`, {
     commit_sha: GITHUB_SHA,
     ref: GITHUB_REF,
-    sarif: gzipSync(readFileSync(BULLA_SARIF)).toString('base64'),
+    sarif,
     tool_name: 'Bulla',
   });
   return 'Code scanning has the result.';
@@ -276,6 +279,8 @@ async function upload() {
 
 /** Publishes as far as the token goes: what it may not do is a warning, and changes no verdict. */
 async function publish() {
+  const report = readReport(process.env.BULLA_REPORT ?? '');
+  if (report === null) throw new Wrong('The input report is not the output of the check.');
   const wanted = [
     [flag('comment', process.env.BULLA_COMMENT), 'comment', comment],
     [flag('upload-sarif', process.env.BULLA_UPLOAD), 'upload', upload],
@@ -283,7 +288,7 @@ async function publish() {
   for (const [isWanted, name, action] of wanted) {
     if (!isWanted) continue;
     try {
-      process.stdout.write(`${await action()}\n`);
+      process.stdout.write(`${await action(report)}\n`);
     } catch (error) {
       if (error instanceof Wrong) throw error;
       const reason = error instanceof Refused ? error.message : 'GitHub cannot be reached.';
@@ -292,20 +297,7 @@ async function publish() {
   }
 }
 
-/** Ends as the check did. No outcome, because the check broke off, is no pass. */
-function verdict() {
-  const { BULLA_OUTCOME = '' } = process.env;
-  const words = {
-    pass: 'Every server is as it was locked, below the threshold.',
-    fail: 'A server is not as it was locked.',
-    undecided: 'A server could not be compared with its lock.',
-  };
-  const outcome = Object.hasOwn(words, BULLA_OUTCOME) ? BULLA_OUTCOME : 'undecided';
-  process.stdout.write(outcome === 'pass' ? `${words.pass}\n` : `::error title=Bulla::${words[outcome]}\n`);
-  process.exitCode = EXITS[outcome];
-}
-
-const STEPS = { check, publish, verdict };
+const STEPS = { check, publish };
 
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   const step = Object.hasOwn(STEPS, process.argv[2] ?? '') ? STEPS[process.argv[2]] : null;

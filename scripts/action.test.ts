@@ -1,34 +1,45 @@
+import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { readAction } from '../packages/bulla/test/action.ts';
-import { temporaryFolder } from '../packages/bulla/test/run.ts';
+import { CHECK, PUBLISH, readAction } from '../packages/bulla/test/action.ts';
+import { repo, temporaryFolder } from '../packages/bulla/test/run.ts';
 import { sarifComplaints } from '../packages/bulla/test/sarif.ts';
 // @ts-expect-error: plain JavaScript, which runs before anything is built
 import * as action from './action.mjs';
+// @ts-expect-error: the same
+import { codeBlock, packReport, readReport, shownMarkdown } from './action-report.mjs';
 
 describe('action.yml', () => {
-  const { runs, inputs } = readAction();
-
-  test('runs only what lies in its own checkout, and no other action', () => {
+  test.each([CHECK, PUBLISH])('%s runs only what lies in its own checkout, and no other action', (folder) => {
+    const { runs } = readAction(repo, folder);
     expect(runs.using).toBe('composite');
     for (const step of runs.steps) {
       expect([step.uses, step.shell]).toEqual([undefined, 'bash']);
-      expect(step.run).toMatch(/^node "\$GITHUB_ACTION_PATH\/scripts\/(?:setup|action)\.mjs"(?: [a-z]+)?$/);
+      expect(step.run).toMatch(
+        /^node "\$GITHUB_ACTION_PATH\/(?:\.\.\/)?scripts\/(?:setup|action)\.mjs"(?: [a-z]+)?$/,
+      );
     }
   });
 
-  test('lets no expression into a script: what comes from outside is in the environment', () => {
-    for (const step of runs.steps) expect(step.run).not.toContain('${{');
-    const used = runs.steps.flatMap(({ env = {} }) => Object.values(env).join(' '));
-    for (const name of Object.keys(inputs)) expect(used.join(' ')).toContain(`inputs.${name} `);
-  });
+  test.each([CHECK, PUBLISH])(
+    '%s lets no expression into a script: inputs are in the environment',
+    (folder) => {
+      const { runs, inputs } = readAction(repo, folder);
+      for (const step of runs.steps) expect(step.run).not.toContain('${{');
+      const used = runs.steps.flatMap(({ env = {} }) => Object.values(env).join(' '));
+      for (const name of Object.keys(inputs)) expect(used.join(' ')).toContain(`inputs.${name} `);
+    },
+  );
 
-  test('has the token in no step that starts servers', () => {
-    const holders = runs.steps.filter(({ env = {} }) =>
-      Object.values(env).some((value) => value.includes('token')),
-    );
-    expect(holders.map(({ name }) => name)).toEqual(['Publish']);
+  test('starts servers in the last step, in an action that has no token', () => {
+    expect(JSON.stringify(readAction())).not.toContain('token }}');
+    expect(readAction().runs.steps.map(({ name }) => name)).toEqual([
+      'Set up Bulla from this commit',
+      'Check',
+    ]);
+    expect(readAction(repo, PUBLISH).runs.steps.map(({ name }) => name)).toEqual(['Publish']);
   });
 });
 
@@ -50,11 +61,18 @@ describe('lockfiles', () => {
   });
 });
 
-test('what gives rights on GitHub is not in the environment of the CLI', () => {
+test("what is the runner's, or gives rights on GitHub, is not in the environment of the CLI", () => {
   const env = {
     PATH: '/bin',
     API_KEY: 'of the server',
     GITHUB_TOKEN: 'x',
+    GITHUB_ENV: 'x',
+    GITHUB_PATH: 'x',
+    GITHUB_OUTPUT: 'x',
+    GITHUB_STEP_SUMMARY: 'x',
+    GITHUB_PERSONAL_ACCESS_TOKEN: 'x',
+    RUNNER_TEMP: 'x',
+    runner_os: 'x',
     GH_TOKEN: 'x',
     BULLA_TOKEN: 'x',
     INPUT_TOKEN: 'x',
@@ -65,8 +83,80 @@ test('what gives rights on GitHub is not in the environment of the CLI', () => {
 });
 
 test('a block of code is not ended by what is in it', () => {
-  expect(action.codeBlock('a\n```\n# title\n')).toBe('````text\na\n```\n# title\n````\n');
-  expect(action.codeBlock('plain')).toBe('```text\nplain\n```\n');
+  expect(codeBlock('a\n```\n# title\n')).toBe('````text\na\n```\n# title\n````\n');
+  expect(codeBlock('plain')).toBe('```text\nplain\n```\n');
+});
+
+describe('a report from a job in which servers ran', () => {
+  const report = { outcome: 'fail', differences: 2, markdown: '### ❌ x\n', sarif: 'H4sI' };
+
+  test('is read as it was packed, and refused if it cannot have been', () => {
+    expect(readReport(packReport(report))).toEqual(report);
+    const packed = (value: unknown) => readReport(gzipSync(JSON.stringify(value)).toString('base64'));
+    expect(readReport('')).toBe(null);
+    expect(readReport('e30=')).toBe(null);
+    for (const wrong of [
+      ...[null, [], 'x', { ...report, outcome: 'toString' }, { ...report, differences: '0' }],
+      ...[
+        { ...report, markdown: null },
+        { ...report, sarif: 'a b' },
+        { ...report, sarif: undefined },
+      ],
+    ])
+      expect(packed(wrong)).toBe(null);
+    expect(readReport(gzipSync(Buffer.alloc(1 << 24)).toString('base64'))).toBe(null);
+  });
+
+  test('leaves out a log for which a variable of the environment has no room', () => {
+    const sarif = randomBytes(120_000).toString('base64');
+    const text = packReport({ ...report, sarif });
+    expect([text.length < 1000, readReport(text)]).toEqual([true, { ...report, sarif: null }]);
+  });
+
+  const ours = [
+    '### ❌ Drift of `mcp-lock.json`\n\n2 differences: 2 critical.\n\n| | What | Changed |\n|---|---|---|',
+    '| 🔴 critical | tool ``x`@octocat<b>`` | description changed, new destination (only prose) |\n',
+    '<details><summary>🔴 <code>tool x&#64;y é</code></summary>\n\n```text\n@octocat <img>\n```\n\n</details>\n',
+    "### ⚠️ <code>a&#124;b.json</code> could not be checked\n\n````text\n```\n@octocat's\n````\n",
+  ];
+
+  test('is shown as it is if it is made as ours are', () => {
+    const whole = ours.join('\n');
+    for (const text of [...ours, whole]) expect(shownMarkdown(text)).toBe(text);
+  });
+
+  test.each([
+    ['a mention', 'Hello @octocat'],
+    ['a link', '[x](y)'],
+    ['an image', '![x](y)'],
+    ['an address', 'see https://evil.example'],
+    ['another address', 'see www.evil.example'],
+    ['a number of an issue', 'closes #7'],
+    ['a tag', '<img src=x>'],
+    ['a comment', '<!-- bulla-check 0000000000000000 -->'],
+    ['a reference', '&commat;octocat'],
+    ['code that a bar ends', '| a `b | @octocat` |'],
+    ['code that nothing ends', 'a `@octocat'],
+    ['code of another length', 'a `@octocat``'],
+    ['a block that ends early', '```text\n   ```  \n@octocat\n```'],
+    ['a block that a longer run ends', '```text\n`````\n@octocat\n```'],
+    ['a block that a carriage return ends', '```text\n\r```\r@octocat\n```'],
+    ['a block that nothing ends', '```text\nx'],
+    ['code that is HTML', '</details>\n`@octocat`'],
+    ['the same', '<details><summary>🔴 <code>x</code></summary>\n`@octocat`'],
+    ['a heading with markup', '<details><summary>🔴 <code>x<b>@octocat</b></code></summary>\n'],
+    ['a control character', 'a\u001b[31m'],
+    ['too long a text', 'a'.repeat(65_001)],
+  ])('is shown as code if it has %s', (_, text) => {
+    for (const whole of [text, `${ours[0]}\n\n${text}\n`, `${text}\n\n${ours[3]}`]) {
+      const shown = shownMarkdown(whole);
+      const [, fence, inside] = /^(`{3,})text\n([\s\S]*)\n\1\n$/.exec(shown)!;
+      expect(
+        inside!.match(/^ {0,3}`+[ \t]*$/gm)?.some((line) => line.trim().length >= fence!.length),
+      ).not.toBe(true);
+      expect(shown.length).toBeLessThanOrEqual(65_001);
+    }
+  });
 });
 
 test('reports that do not fit are counted', () => {

@@ -3,7 +3,7 @@ import { accessSync, constants, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { readAction } from '../packages/bulla/test/action.ts';
+import { PUBLISH, readAction } from '../packages/bulla/test/action.ts';
 import { lockOf, SHOP, surfaceServer } from '../packages/bulla/test/lockfiles.ts';
 import { repo, temporaryFolder } from '../packages/bulla/test/run.ts';
 
@@ -11,20 +11,33 @@ const read = (file: string) => parse(readFileSync(join(repo, file), 'utf8'));
 
 describe('the example workflow', () => {
   const workflow = read('examples/ci/pull-request.yml');
-  const { steps } = workflow.jobs.bulla;
+  const { check, publish } = workflow.jobs;
 
   test('asks for no more rights than it needs, and never runs on pull_request_target', () => {
-    expect(workflow.permissions).toEqual({ contents: 'read', 'pull-requests': 'write' });
+    expect(workflow.permissions).toEqual({});
+    expect([check.permissions, publish.permissions]).toEqual([
+      { contents: 'read' },
+      { 'pull-requests': 'write' },
+    ]);
     expect(Object.keys(workflow.on)).toEqual(['pull_request', 'schedule']);
-    expect(steps[0].with).toEqual({ 'persist-credentials': false });
+    expect(check.steps[0].with).toEqual({ 'persist-credentials': false });
   });
 
-  test('names every action by its commit, and only inputs that there are', () => {
-    expect(steps.map(({ uses }: { uses: string }) => uses)).toEqual([
+  test('starts servers in the last step of a job that can write nothing, and publishes from another', () => {
+    const used = ({ steps }: { steps: { uses: string }[] }) => steps.map(({ uses }) => uses);
+    expect(used(check)).toEqual([
       expect.stringMatching(/^actions\/checkout@[0-9a-f]{40}$/),
       'OWNER/bulla@COMMIT',
     ]);
-    for (const name of Object.keys(steps[1].with)) expect(Object.keys(readAction().inputs)).toContain(name);
+    expect(used(publish)).toEqual(['OWNER/bulla/publish@COMMIT']);
+    expect([check.outputs, publish.needs]).toEqual([
+      { report: `\${{ steps.${check.steps[1].id}.outputs.report }}` },
+      'check',
+    ]);
+    for (const name of Object.keys(check.steps[1].with))
+      expect(Object.keys(readAction().inputs)).toContain(name);
+    for (const name of Object.keys(publish.steps[0].with))
+      expect(Object.keys(readAction(repo, PUBLISH).inputs)).toContain(name);
   });
 });
 

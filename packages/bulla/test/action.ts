@@ -11,7 +11,7 @@ import { repo, temporaryFolder } from './run.ts';
 /** `action.yml`, as far as it is used here. */
 export interface ActionFile {
   inputs: Record<string, { default?: string }>;
-  outputs: Record<string, { value: string }>;
+  outputs?: Record<string, { value: string }>;
   runs: {
     using: string;
     steps: {
@@ -26,8 +26,12 @@ export interface ActionFile {
   };
 }
 
-export function readAction(folder: string = repo): ActionFile {
-  return parse(readFileSync(join(folder, 'action.yml'), 'utf8')) as ActionFile;
+/** The folders of the actions, in the checkout. */
+export const CHECK = '.';
+export const PUBLISH = 'publish';
+
+export function readAction(checkout: string = repo, folder: string = CHECK): ActionFile {
+  return parse(readFileSync(join(checkout, folder, 'action.yml'), 'utf8')) as ActionFile;
 }
 
 /** A checkout as a runner makes it: the files of the repository, and nothing that was installed or built. */
@@ -166,9 +170,35 @@ export interface JobOptions {
   readonly path?: string;
 }
 
-/** Runs the steps of `action.yml` as a runner does: each `run` by its shell, expressions only where they stand. */
+/**
+ * Runs the two jobs of the example: the check, and then what publishes, on a machine of its own, with the report of the
+ * first for its input.
+ */
 export async function runAction(options: JobOptions): Promise<JobResult> {
-  const { inputs, outputs, runs } = readAction(options.action);
+  const inputs = options.with ?? {};
+  const isFor = (folder: string) => (name: string) =>
+    Object.hasOwn(readAction(options.action, folder).inputs, name);
+  const only = (folder: string) =>
+    Object.fromEntries(Object.entries(inputs).filter(([name]) => isFor(folder)(name)));
+  const checked = await runJob(CHECK, only(CHECK), options);
+  const { report = '' } = checked.outputs;
+  if (report === '') return checked;
+  const published = await runJob(PUBLISH, { ...only(PUBLISH), report }, options);
+  return {
+    ...checked,
+    isGreen: checked.isGreen && published.isGreen,
+    exits: { ...checked.exits, ...published.exits },
+    log: checked.log + published.log,
+  };
+}
+
+/** Runs the steps of an action as a runner does: each `run` by its shell, expressions only where they stand. */
+async function runJob(
+  action: string,
+  inputsGiven: Readonly<Record<string, string>>,
+  options: JobOptions,
+): Promise<JobResult> {
+  const { inputs, outputs = {}, runs } = readAction(options.action, action);
   const folder = temporaryFolder();
   const event = join(folder, 'event.json');
   writeFileSync(event, JSON.stringify({ pull_request: { number: 7 } }));
@@ -176,7 +206,7 @@ export async function runAction(options: JobOptions): Promise<JobResult> {
   const github = { token: TOKEN };
   const given: Record<string, string> = {};
   for (const [name, { default: usual = '' }] of Object.entries(inputs))
-    given[name] = options.with?.[name] ?? filled(usual, { inputs: {}, steps, github });
+    given[name] = inputsGiven[name] ?? filled(usual, { inputs: {}, steps, github });
   const context = { inputs: given, steps, github };
   const summary = join(folder, 'summary.md');
   writeFileSync(summary, '');
@@ -196,7 +226,9 @@ export async function runAction(options: JobOptions): Promise<JobResult> {
       HOME: folder,
       GITHUB_ACTIONS: 'true',
       GITHUB_ACTION: '__me_bulla',
-      GITHUB_ACTION_PATH: options.action,
+      GITHUB_ACTION_PATH: join(options.action, action),
+      GITHUB_ENV: join(folder, 'env'),
+      GITHUB_PATH: join(folder, 'path'),
       GITHUB_API_URL: options.github?.url ?? 'http://127.0.0.1:1',
       GITHUB_EVENT_NAME: 'pull_request',
       GITHUB_EVENT_PATH: event,

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { BullaError } from '@bulla/core/error';
+import { leadsToRunner } from '../mcp/index.ts';
 import type { Installed } from './install.ts';
 import type { Program } from './program.ts';
 
@@ -12,12 +13,16 @@ export function commandOf({ fence }: Installed, program: Program, args: readonly
 /** Variables by which Node loads other code than what is pinned. */
 const LOADING = ['NODE_OPTIONS', 'NODE_PATH', 'NODE_COMPILE_CACHE', 'NODE_REPL_EXTERNAL_MODULE'];
 
-/** The environment for a pinned program: without what makes Node load other code, unless the lock names it. */
+/**
+ * The environment for a pinned program: without what makes Node load other code, unless the lock names it, and without
+ * what leads to the runner of a CI job.
+ */
 export function pinnedEnvironment(
   environment: Readonly<Record<string, string | undefined>>,
   named: readonly string[],
 ): Record<string, string | undefined> {
-  const isLeft = (name: string) => LOADING.includes(name.toUpperCase()) && !named.includes(name);
+  const isLeft = (name: string) =>
+    leadsToRunner(name) || (LOADING.includes(name.toUpperCase()) && !named.includes(name));
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !isLeft(name)));
 }
 

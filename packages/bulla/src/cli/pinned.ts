@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import type { DataObject } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
 import type { Artifact, Lock } from '@bulla/core/lock';
-import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import {
   type Cache,
@@ -28,7 +27,7 @@ import {
 import { targetOf } from '../lockfile/index.ts';
 import type { StdioTarget, Target } from '../mcp/index.ts';
 import { createFetcher, type Fetcher } from '../net/index.ts';
-import type { ReportOptions } from './io.ts';
+import { type ReportOptions, say } from './io.ts';
 import { home } from './place.ts';
 import { progressBar } from './progress.ts';
 
@@ -96,7 +95,7 @@ export async function installPinned(
 }
 
 function tell(text: string, { quiet }: ReportOptions): void {
-  if (!quiet) process.stderr.write(`bulla: ${visible(text)}\n`);
+  if (!quiet) say([`bulla: ${text}`]);
 }
 
 /** For what runs long: says when others can make a `node_modules` above the unpacked packages. */

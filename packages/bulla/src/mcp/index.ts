@@ -39,6 +39,7 @@ export {
   environmentOf,
   type HttpTarget,
   INHERITED,
+  leadsToRunner,
   parseTarget,
   parseUrl,
   type StdioTarget,

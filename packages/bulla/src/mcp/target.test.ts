@@ -146,6 +146,18 @@ describe('environmentOf', () => {
     expect(environmentOf(target, environment)).toEqual({ PATH: '/bin', TOKEN: 't', LANG: '' });
   });
 
+  it('refuses a name by which a server would reach the runner of a CI job, set or not', () => {
+    for (const name of [
+      ...['GITHUB_ENV', 'GITHUB_PATH', 'GITHUB_OUTPUT', 'GITHUB_STATE', 'GITHUB_STEP_SUMMARY', 'github_env'],
+      ...['RUNNER_TEMP', 'ACTIONS_RUNTIME_TOKEN', 'ACTIONS_ID_TOKEN_REQUEST_URL', 'INPUT_TOKEN'],
+    ])
+      expect(codeOf(() => environmentOf({ ...target, env: [name] }, { [name]: 'x' }))).toBe('MCP_TARGET_ENV');
+    const own = { ...target, env: ['GITHUB_PERSONAL_ACCESS_TOKEN'] };
+    expect(environmentOf(own, { GITHUB_PERSONAL_ACCESS_TOKEN: 'x' })).toEqual({
+      GITHUB_PERSONAL_ACCESS_TOKEN: 'x',
+    });
+  });
+
   it('refuses a name that is not set', () => {
     expect(codeOf(() => environmentOf(target, {}))).toBe('MCP_TARGET_ENV');
   });

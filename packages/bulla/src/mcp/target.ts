@@ -84,7 +84,20 @@ export const INHERITED: readonly string[] =
       ]
     : ['HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'USER'];
 
-/** The environment of a server. Throws `MCP_TARGET_ENV` when one of the names is not set. */
+/**
+ * Whether a variable leads to the runner of a CI job: to files by which a step changes the environment, the path, the
+ * outputs and the summary of the others, or to the services and tokens of the job. No server has any use for them.
+ */
+export function leadsToRunner(name: string): boolean {
+  return /^(?:GITHUB_(?:ENV|PATH|OUTPUT|STATE|STEP_SUMMARY|ACTION_PATH)$|RUNNER_|ACTIONS_|INPUT_)/i.test(
+    name,
+  );
+}
+
+/**
+ * The environment of a server. Throws `MCP_TARGET_ENV` when one of the names is not set, or is of a variable that leads
+ * to the runner of a CI job.
+ */
 export function environmentOf(
   target: StdioTarget,
   environment: Readonly<Record<string, string | undefined>>,
@@ -96,6 +109,8 @@ export function environmentOf(
     if (value !== undefined && !value.startsWith('()')) out[name] = value;
   }
   for (const name of target.env) {
+    if (leadsToRunner(name))
+      throw new BullaError('MCP_TARGET_ENV', `The environment variable ${name} is for no server.`);
     const value = environment[name];
     if (value === undefined) {
       throw new BullaError('MCP_TARGET_ENV', `The environment variable ${name} is not set.`);
