@@ -54,6 +54,7 @@ await build({
 await build({
   ...common,
   entryPoints: [
+    { in: join(bulla, 'src/index.ts'), out: 'index' },
     ...['audit', 'capability', 'consent', 'envelope', 'keys', 'manifest', 'store', 'chain'].map((name) => ({
       in: join(bulla, `src/${name}/index.ts`),
       out: name,

@@ -49,7 +49,8 @@ export interface OpenKeyring {
 }
 
 export interface OpenOptions {
-  readonly now: () => Date;
+  /** Default: the clock of this machine. */
+  readonly now?: () => Date;
   /** Where the PIN of a token is. Default `process.env`. */
   readonly env?: Environment;
   readonly disk?: Disk;
@@ -60,9 +61,9 @@ export interface OpenOptions {
  * Opens a keyring to sign with, and ends a rotation that a crash cut short, unless another process is at it. Throws
  * as {@link loadKeyring} does.
  */
-export function openKeyring(dir: string, options: OpenOptions): OpenKeyring {
+export function openKeyring(dir: string, options: OpenOptions = {}): OpenKeyring {
   recover(dir, options);
-  const { now, env = process.env } = options;
+  const { now = () => new Date(), env = process.env } = options;
   const tokens = new Map<string, TokenSigner>();
   let loaded: { keyring: Keyring; identity: FileIdentity } | undefined;
   let sealed: { sealer: Sealer; active: Epoch; keyring: Keyring } | undefined;
