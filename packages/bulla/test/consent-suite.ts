@@ -24,7 +24,7 @@ import {
   USER,
 } from './consent.ts';
 import { histories, runHistory } from './consent-history.ts';
-import { sealer, verifiedLength } from './store-suite.ts';
+import { afterAppend, sealer, verifiedLength } from './store-suite.ts';
 
 interface Sealed {
   readonly id: string;
@@ -244,6 +244,18 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       await store.transaction(setKill({ agentId: AGENT, reason: 'stop', capsuleId: 'c' }));
       await expect(consent.call(calling('notify'))).rejects.toMatchObject({ code: 'KILLED' });
       await expect(consent.start(start(allowed))).rejects.toMatchObject({ code: 'KILLED' });
+    });
+
+    test('is not made when a kill switch comes while its start is written', async () => {
+      const { store, consent, clock } = await added();
+      const allowed = (await consent.call(calling('notify'))).decisions[0]!;
+      const kill = setKill({ agentId: AGENT, reason: 'stop', capsuleId: 'c' });
+      const late = consentOn(
+        afterAppend(store, () => store.transaction(kill)),
+        { now: () => clock.at },
+      );
+      await expect(late.start(start(allowed))).rejects.toMatchObject({ code: 'KILLED' });
+      expect(await consent.decision(allowed.id)).toMatchObject({ stage: 'error', reason: 'killed' });
     });
 
     test('cannot take the id of another, whoever made it', async () => {

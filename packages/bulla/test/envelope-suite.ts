@@ -37,7 +37,7 @@ import {
   verifierOn,
   verifierOptions,
 } from './envelope.ts';
-import { input, sealer, verifiedLength } from './store-suite.ts';
+import { afterAppend, input, sealer, verifiedLength } from './store-suite.ts';
 
 interface Sealed {
   readonly id: string;
@@ -208,7 +208,7 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       const [intent, outcome] = await records(store);
       expect([outcome!.parent_id, outcome!.outcome]).toMatchObject([
         intent!.id,
-        { status: 'failure', error: 'execution: failed' },
+        { status: 'failure', error: 'execution: Error' },
       ]);
       expect((await verifier.verifyAndConsume(text, authorization, never)).verdict.code).toBe(
         'EE_NONCE_REPLAY',
@@ -452,6 +452,20 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
         'permit: KILLED',
       ]);
       expect((await verifier.verifyAndConsume(text, authorization, pay)).status).toBe('success');
+    });
+
+    test('by a kill switch that comes with the intent: nothing is executed, and the limits are free again', async () => {
+      const store = await opened();
+      const kill = setKill({ agentId: 'agent-7', reason: 'it ran away', capsuleId: 'k' });
+      const late = afterAppend(store, () => store.transaction(kill));
+      const [text, authorization] = await payment(1);
+      const decision = await verifierOn(late).verifyAndConsume(text, authorization, never);
+      expect(decision).toMatchObject({ status: 'failure', released: true, error: { code: 'KILLED' } });
+      expect((await records(store)).map(({ outcome }) => [outcome.status, outcome.error])).toEqual([
+        ['pending', null],
+        ['failure', 'execution: KILLED'],
+      ]);
+      expect((await createLedger(store).execution(decision.verdict.exec_hash!))!.state).toBe('released');
     });
 
     test('by a risk engine, by arguments that are not the approved ones, and by either failing', async () => {

@@ -1,5 +1,6 @@
 import { opens } from '@bulla/core/canon';
 import type { SealedCapsule } from '@bulla/core/capsule';
+import { BullaError } from '@bulla/core/error';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   createRegistry,
@@ -10,7 +11,7 @@ import {
 } from '../src/capability/index.ts';
 import { setKill } from '../src/store/index.ts';
 import { capsulesOf, type Database, type TestEnv, testAgent } from './capability-agents.ts';
-import { verifiedLength } from './store-suite.ts';
+import { afterAppend, verifiedLength } from './store-suite.ts';
 
 type Bulla = { [key: string]: unknown; tool?: { name: string; digest: string | null }; args?: string };
 const bullaOf = ({ context }: SealedCapsule) => (context.environment as { bulla: Bulla }).bulla;
@@ -297,6 +298,41 @@ export function sessionSuite(database: Database): void {
       expect(all[3]!.outcome.error).toBe('kill: KILLED: A kill switch stands for agent bot: stop');
       expect(bullaOf(all[3]!).capability).toEqual({ static: session.agent.staticHash });
       expect((await registry.turns(session.id)).length).toBe(1);
+    });
+
+    test('includes a call whose kill switch comes while its intent is written', async () => {
+      const ran: string[] = [];
+      let kill = false;
+      const { store } = await registryOf();
+      const effect = setKill({ agentId: 'bot', reason: 'stop', capsuleId: 'k' });
+      const registry = createRegistry(
+        afterAppend(store, async () => void (kill && (await store.transaction(effect)))),
+      );
+      const { session } = await opened({ context: { ran }, registry });
+      await session.turn(async (turn) => {
+        kill = true;
+        await expect(turn.call('echo', { text: 'x' })).rejects.toMatchObject({ code: 'KILLED' });
+        kill = false;
+      });
+      expect(ran).toEqual([]);
+      const [, intent, outcome] = await capsulesOf(store);
+      expect([intent, outcome].map((one) => [told(one!), one!.outcome.error])).toEqual([
+        ['tool tools/call echo pending', null],
+        ['tool tools/call echo failure', 'KILLED'],
+      ]);
+    });
+
+    test('holds no words of what a context throws', async () => {
+      const { store, session } = await opened();
+      const context = () => {
+        throw new BullaError('MCP_ERROR_ANSWER', '401 for token sk-123');
+      };
+      await expect(session.turn(() => 0, { context: context as never })).rejects.toMatchObject({
+        code: 'MCP_ERROR_ANSWER',
+      });
+      expect((await capsulesOf(store)).map(({ outcome }) => outcome.error)).toEqual([
+        'turn: MCP_ERROR_ANSWER',
+      ]);
     });
 
     test('includes a turn whose agent cannot be evaluated or whose context is none', async () => {

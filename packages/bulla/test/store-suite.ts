@@ -30,6 +30,22 @@ export const input = (summary: string, more: CapsuleInput = {}): CapsuleInput =>
   outcome: { status: 'success', summary, ...more.outcome },
 });
 
+/** The same store, but something else happens before anybody is told that a record is durable. */
+export function afterAppend(store: Store, happens: () => Promise<unknown>): Store {
+  return {
+    ...store,
+    chain(name) {
+      const chain = store.chain(name);
+      const append: typeof chain.append = async (...record) => {
+        const sealed = await chain.append(...record);
+        await happens();
+        return sealed;
+      };
+      return { ...chain, append };
+    },
+  };
+}
+
 /** Verifies a whole chain as an auditor would; how many records it has. */
 export async function verifiedLength(store: Store, name: string): Promise<number> {
   const verifier = createChainVerifier({ mode: 'cryptographic', keys: [key] });

@@ -21,6 +21,16 @@ export class BullaError extends Error {
   }
 }
 
+/**
+ * How a failure stands in a sealed record or a stored row: by its code, else by its class. A message is for whoever is
+ * told now; it may quote a token or an argument, and a record is for ever.
+ */
+export function failureOf(error: unknown): string {
+  if (error instanceof BullaError && /^[A-Z][A-Z0-9_]{0,63}$/.test(error.code)) return error.code;
+  const name = error instanceof Error ? error.name : '';
+  return /^[A-Za-z]{1,64}$/.test(name) ? name : 'Error';
+}
+
 /** Writes a path of keys and indices as a JSON Pointer (RFC 6901); the root is the empty string. */
 export function pointer(segments: readonly (string | number)[]): string {
   let out = '';

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { opens } from '@bulla/core/canon';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
-import { sealer, verifiedLength } from '../../test/store-suite.ts';
-import { setKill } from '../store/index.ts';
+import { sealer, signer, verifiedLength } from '../../test/store-suite.ts';
+import { openStore, setKill } from '../store/index.ts';
 import { type Audit, type AuditOptions, openAudit } from './index.ts';
 
 async function opened(options: Partial<AuditOptions> = {}): Promise<Audit> {
@@ -54,18 +54,22 @@ describe('record', () => {
     expect(await verifiedLength(audit.store, 'default')).toBe(2);
   });
 
-  test('what the action throws passes through unchanged, and is recorded', async () => {
+  test('what the action throws passes through unchanged, and is recorded by its class', async () => {
     const audit = await opened();
-    const error = new RangeError('too far');
-    await expect(
-      audit.record({ request: 'go' }, () => {
-        throw error;
-      }),
-    ).rejects.toBe(error);
-    expect((await capsules(audit))[1].outcome).toMatchObject({
-      status: 'failure',
-      error: 'RangeError: too far',
-    });
+    for (const error of [new RangeError('401 for token sk-123'), 'sk-123 was refused', undefined])
+      await expect(
+        audit.record({ request: 'go', tool: 'fetch' }, () => {
+          throw error;
+        }),
+      ).rejects.toBe(error);
+    const all = await capsules(audit);
+    expect(all.filter((_, i) => i % 2 === 1).map(({ outcome }) => outcome)).toMatchObject([
+      { status: 'failure', error: 'RangeError' },
+      { status: 'failure', error: 'Error' },
+      { status: 'failure', error: 'Error' },
+    ]);
+    // What was thrown may quote anything, and a record is for ever.
+    expect(JSON.stringify(all)).not.toContain('sk-123');
   });
 
   test('nested actions are children of the intent around them, also when they run at once', async () => {
@@ -134,8 +138,35 @@ describe('record', () => {
     expect(action).not.toHaveBeenCalled();
     expect((await capsules(audit))[1].outcome).toMatchObject({
       status: 'blocked',
-      error: 'KILLED: A kill switch stands for everything: stop',
+      error: 'KILLED',
     });
+  });
+
+  test('a kill switch that stands before the action begins stops it, also when the intent is sealed', async () => {
+    const url = join(temporaryFolder(), 'audit.db');
+    const operator = await openStore({ url, create: true });
+    onTestFinished(() => operator.close());
+    let kill = false;
+    const killing = {
+      ...signer,
+      sign: async (message: Uint8Array) => {
+        if (kill) await operator.transaction(setKill({ agentId: 'bot', reason: 'stop', capsuleId: 'k' }));
+        return signer.sign(message);
+      },
+    };
+    const audit = await opened({ url, sealer: () => ({ signer: killing }) });
+    await audit.record({ request: 'before' }, () => undefined);
+    kill = true;
+    const action = vi.fn();
+    await expect(audit.record({ request: 'x' }, action)).rejects.toMatchObject({ code: 'KILLED' });
+    expect(action).not.toHaveBeenCalled();
+    const [intent, outcome] = (await capsules(audit)).slice(-2);
+    expect([intent.outcome.status, outcome.outcome.status, outcome.outcome.error]).toEqual([
+      'pending',
+      'blocked',
+      'KILLED',
+    ]);
+    expect(outcome.parent_id).toBe(intent.id);
   });
 
   test('an outcome that cannot be recorded is never silent', async () => {

@@ -10,7 +10,7 @@ import type {
   SealedCapsule,
   Trigger,
 } from '@bulla/core/capsule';
-import { BullaError } from '@bulla/core/error';
+import { BullaError, failureOf } from '@bulla/core/error';
 import { stringify } from '@bulla/core/json';
 import { type Opening, openStore, type Store, type StoreOptions } from '../store/index.ts';
 
@@ -72,7 +72,8 @@ export interface Audit {
    * Seals the intent, runs the action, seals the outcome. Actions inside the action become children of its intent.
    *
    * Without a record there is no action: rejects, before the action runs, with `KILLED` while a kill switch stands
-   * and with whatever keeps the intent from being stored. What the action throws passes through unchanged. If the
+   * (also one that came while the intent was written) and with whatever keeps the intent from being stored. What the
+   * action throws passes through unchanged; the record names its class or code, never its message. If the
    * outcome of an action that succeeded cannot be recorded, rejects with `AUDIT_OUTCOME_LOST`, whose `result` is
    * what the action returned; if it failed, its own error passes through and `onLoss` is told.
    */
@@ -126,17 +127,13 @@ export async function openAudit(options: AuditOptions): Promise<Audit> {
     const content = base(type, parentId, intent);
     const withContext = { ...content, context: { ...content.context, environment } };
 
-    const refusal = await store.assertMayAct(options.agentId).catch((error: unknown) => error);
-    if (refusal !== undefined) {
-      const { code, message } = refusal as BullaError;
-      await chain.append(
-        {
-          ...withContext,
-          outcome: { status: 'blocked', summary: intent.request, error: `${code}: ${message}` },
-        },
-        { id, openings },
-      );
-      throw refusal;
+    const blocked = (error: unknown) =>
+      ({ status: 'blocked', summary: intent.request, error: failureOf(error) }) as const;
+    try {
+      await store.assertMayAct(options.agentId);
+    } catch (error) {
+      await chain.append({ ...withContext, outcome: blocked(error) }, { id, openings });
+      throw error;
     }
     const sealed = await chain.append(
       { ...withContext, outcome: { status: 'pending', summary: intent.request } },
@@ -185,13 +182,20 @@ export async function openAudit(options: AuditOptions): Promise<Audit> {
       tell({ error, intent: sealed });
     };
 
+    try {
+      // A kill switch that came while the intent was written stands before the action, and stops it.
+      await store.assertMayAct(options.agentId);
+    } catch (error) {
+      await chain.append({ ...withContext, parent_id: sealed.id, outcome: blocked(error) }).catch(tellLoss);
+      throw error;
+    }
     let result: T;
     try {
       result = await parent.run(sealed.id, async () =>
         action({ intent: sealed, note: (more) => void notes.push(more) }),
       );
     } catch (error) {
-      await finish({ status: 'failure', error: messageOf(error) }, undefined).catch(tellLoss);
+      await finish({ status: 'failure', error: failureOf(error) }, undefined).catch(tellLoss);
       throw error;
     }
     try {
@@ -226,9 +230,4 @@ function payloadOf(result: unknown): Data | undefined {
   } catch {
     return undefined;
   }
-}
-
-function messageOf(error: unknown): string {
-  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  return text.toWellFormed();
 }

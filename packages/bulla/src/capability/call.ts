@@ -8,11 +8,11 @@ import {
   type ToolSpec,
 } from '@bulla/core/capability';
 import type { DataObject, SealedCapsule } from '@bulla/core/capsule';
-import { BullaError } from '@bulla/core/error';
+import { BullaError, failureOf } from '@bulla/core/error';
 import { parse, stringify, toPlain } from '@bulla/core/json';
 import type { Store } from '../store/index.ts';
 import { isAbort, throwIfAborted } from './abort.ts';
-import { type Commitment, failed, type NamedTool, type Stage, type TurnRecorder } from './record.ts';
+import type { Commitment, NamedTool, Stage, TurnRecorder } from './record.ts';
 
 /** A tool that is enabled in a turn; it is called through the turn alone. */
 export interface TurnTool {
@@ -122,6 +122,13 @@ export class Calls<Env> {
     const made: Made = { tool: tool!, args, intent, started: performance.now() };
     this.#counts.calls++;
     this.#counts.open++;
+    try {
+      // A kill switch that came while the intent was written stands before the call, and stops it.
+      await store.assertMayAct(runtime.agentId!);
+    } catch (error) {
+      await this.#fail(made, error);
+      throw error;
+    }
     let output: unknown;
     try {
       output = await spec.handler(runtime, value, options);
@@ -175,7 +182,7 @@ export class Calls<Env> {
   async #fail(made: Made, error: unknown, metrics: DataObject = {}): Promise<void> {
     this.#counts.failed++;
     try {
-      await this.#end(made, { status: 'failure', error: failed(error), metrics });
+      await this.#end(made, { status: 'failure', error: failureOf(error), metrics });
     } catch (lost) {
       this.#setting.recorder.lost(lost, made.intent);
     }

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { type CommitmentKind, commit, SALT_BYTES } from '@bulla/core/canon';
 import type { CapabilityLink } from '@bulla/core/capability';
 import type { CapsuleInput, Data, DataObject, SealedCapsule } from '@bulla/core/capsule';
-import { BullaError } from '@bulla/core/error';
+import { BullaError, failureOf } from '@bulla/core/error';
 import { stringify } from '@bulla/core/json';
 import type { Chain, Effect, Opening } from '../store/index.ts';
 
@@ -230,15 +230,11 @@ function openingsOf(committed: Commitment | undefined): { openings?: readonly Op
   return committed === undefined ? {} : { openings: [committed.opening] };
 }
 
-function denied(stage: Stage, error: unknown): string {
-  return error instanceof BullaError
-    ? `${stage}: ${error.code}: ${error.message}`
-    : `${stage}: ${failed(error)}`;
-}
+/** Codes whose sentences are written here and name nothing but what the agent's own code declares. */
+const OURS = /^(?:SESSION_|CAPABILITY_|VALUE_|KILLED$)/;
 
-/** How a failure stands in a record: by its code or its class. Its text may quote what the record must not hold. */
-export function failed(error: unknown): string {
-  if (error instanceof BullaError) return error.code;
-  const name = error instanceof Error ? error.name : '';
-  return /^[A-Za-z]{1,64}$/.test(name) ? name : 'Error';
+/** What anybody else throws, a context or a server behind it, may quote what a record must not hold. */
+function denied(stage: Stage, error: unknown): string {
+  const told = `${stage}: ${failureOf(error)}`;
+  return error instanceof BullaError && OURS.test(error.code) ? `${told}: ${error.message}` : told;
 }

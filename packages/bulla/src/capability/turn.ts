@@ -14,14 +14,14 @@ import {
   type ToolPipelineHooks,
 } from '@bulla/core/capability';
 import type { SealedCapsule } from '@bulla/core/capsule';
-import { BullaError } from '@bulla/core/error';
+import { BullaError, failureOf } from '@bulla/core/error';
 import type { Store } from '../store/index.ts';
 import { isAbort, throwIfAborted, untilAborted } from './abort.ts';
 import { Calls, isStream, SessionOutcomeLostError, type TurnTool } from './call.ts';
 import { type ContextSource, mergeContexts } from './context.ts';
 import { type OnHookError, type RunEvent, runSessionHooks, type SessionHooks } from './hooks.ts';
 import { type Kept, keepEnvelope, keepLink } from './kept.ts';
-import { failed, type Loss, type Stage, TurnRecorder, turnEvidence } from './record.ts';
+import { type Loss, type Stage, TurnRecorder, turnEvidence } from './record.ts';
 import type { AgentRecord } from './rows.ts';
 import { type Begun, beginTurn, type SessionRecord } from './sessions.ts';
 
@@ -157,7 +157,7 @@ export async function runTurn<Env, T>(
       throwIfAborted(signal);
       result = await untilAborted(signal, (async () => run(turn))());
     } catch (error) {
-      await end('failure', failed(error)).catch((lost: unknown) => recorder.lost(lost, turn.capsule));
+      await end('failure', failureOf(error)).catch((lost: unknown) => recorder.lost(lost, turn.capsule));
       throw error;
     }
     try {

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { userInfo } from 'node:os';
 import type { CapsuleInput, Data, DataObject } from '@bulla/core/capsule';
-import { BullaError } from '@bulla/core/error';
+import { BullaError, failureOf } from '@bulla/core/error';
 import type { Command } from 'commander';
 import type { Chain } from '../store/index.ts';
 import { complain, EXIT, type Exit, exitOf, say } from './io.ts';
@@ -71,7 +71,7 @@ async function withReceipt(
   }
   const outcome: CapsuleInput['outcome'] = {
     status: exit === EXIT.good ? 'success' : 'failure',
-    error: thrown === undefined ? (exit === EXIT.good ? null : `exit ${exit}`) : sentenceOf(thrown),
+    error: thrown === undefined ? (exit === EXIT.good ? null : `exit ${exit}`) : failureOf(thrown),
     metrics: { exit, duration_ms: Math.round(performance.now() - started) },
   };
   try {
@@ -98,8 +98,4 @@ function receipt(name: string, bulla: DataObject, outcome: CapsuleInput['outcome
     context: { agent_id: 'bulla', environment: { bulla } },
     outcome: { summary: `bulla ${name}`, ...outcome },
   };
-}
-
-function sentenceOf(error: unknown): string {
-  return error instanceof BullaError ? `${error.code}: ${error.message}` : String(error);
 }

@@ -222,7 +222,18 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
     async start(given, more) {
       const matter = await findMatter(reading, given.id);
       if (matter !== null) await store.assertMayAct(matter.agent);
-      return about(given.id, (at) => ({ type: 'start', at, ...given }), { about: more });
+      const started = await about(given.id, (at) => ({ type: 'start', at, ...given }), { about: more });
+      if (matter === null || started.refusal !== null) return started;
+      try {
+        // A kill switch that came while the start was written stands before the call, and stops it.
+        await store.assertMayAct(matter.agent);
+      } catch (error) {
+        const end = { type: 'finish', id: given.id, status: 'error', reason: 'killed' } as const;
+        // If that cannot be written, it ends when it is overdue; the call is not made either way.
+        await about(given.id, (at) => ({ at, ...end }), { about: more }).catch(() => undefined);
+        throw error;
+      }
+      return started;
     },
     finish: (given, more) => about(given.id, (at) => ({ type: 'finish', at, ...given }), { about: more }),
     withdraw: (id) => about(id, (at) => ({ type: 'withdraw', at, id })),

@@ -8,7 +8,7 @@ import type {
   Verdict,
   VerifiedApproval,
 } from '@bulla/core/envelope';
-import { BullaError } from '@bulla/core/error';
+import { failureOf } from '@bulla/core/error';
 import type { Opening } from '../store/index.ts';
 
 // What the chain says of an envelope: ids and digests. Destinations, amounts and the words of a refusal stay outside.
@@ -70,7 +70,7 @@ export function outcomeCapsule(
 ): CapsuleInput {
   const { action_type, target } = permit.envelope;
   const duration_ms = Math.round(durationMs);
-  const said = success ? null : `execution: ${error instanceof BullaError ? error.code : 'failed'}`;
+  const said = success ? null : `execution: ${failureOf(error)}`;
   const tool = action_type === 'TOOL_CALL' ? target.asset : action_type;
   return {
     ...intent,

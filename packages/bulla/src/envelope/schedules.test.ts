@@ -131,8 +131,8 @@ function breakable(file: string) {
       });
       throw error;
     },
-    async read(...args) {
-      if (!silent) return driver.read(...args);
+    async settle(...args) {
+      if (!silent) return driver.settle(...args);
       silent = false;
       throw new BullaError('STORE_UNREADABLE', 'Gone.');
     },

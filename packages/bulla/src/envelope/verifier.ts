@@ -132,8 +132,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
   /** Step 7: everything that must be durable before the execution, in one transaction. */
   const consume = async (about: About, permit: Permit, content: CapsuleInput): Promise<SealedCapsule> => {
     const intentId = randomUUID();
-    const { caller } = permit.envelope.actor;
-    const agentIds = [...new Set([caller, about.agentId ?? caller])];
+    const agentIds = agentIdsOf(about, permit);
     try {
       return await chain.append(content, {
         id: intentId,
@@ -220,15 +219,27 @@ export function createVerifier(options: VerifierOptions): Verifier {
       if (!verdict.ok || permit === null || begun === undefined) return block(attempt, verdict, failure);
       const { content, intent } = begun;
       const started = performance.now();
-      const attempted = await attemptOnce(() => execute(permit));
+      let isStarted = false;
+      const attempted = await attemptOnce(async () => {
+        // A kill switch that came while the intent was written stands before the execution, and stops it.
+        for (const agentId of agentIdsOf(about, permit)) await store.assertMayAct(agentId);
+        isStarted = true;
+        return execute(permit);
+      });
       const durationMs = performance.now() - started;
-      const released = !attempted.success && attempted.error instanceof ExecutionNotStarted;
+      const released = !attempted.success && (!isStarted || attempted.error instanceof ExecutionNotStarted);
       const outcome = outcomeCapsule(content, permit, intent.id, { ...attempted, durationMs });
       const common = { verdict, permit, intent, ...(await end(outcome, permit, released)) };
       if (attempted.success) return { status: 'success', result: attempted.result, ...common };
       return { status: 'failure', error: attempted.error, released, ...common };
     },
   };
+}
+
+/** For whom a kill switch is heeded. */
+function agentIdsOf({ agentId }: About, { envelope }: Permit): string[] {
+  const { caller } = envelope.actor;
+  return [...new Set([caller, agentId ?? caller])];
 }
 
 /** The hash of an envelope that was refused before it was hashed. */

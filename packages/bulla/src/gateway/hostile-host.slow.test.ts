@@ -13,7 +13,7 @@ describe('what is no message', () => {
     const cases: [string, unknown[]][] = [
       ['}{', json],
       ['{"jsonrpc":"2.0","id":1,', json],
-      ['{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}', json],
+      ['{"jsonrpc":"2.0","id":1,"method":"ping","sk-123":1,"sk-123":2}', json],
       ['{"jsonrpc":"2.0","id":1,"method":"\\ud800"}', json],
       ['[{"jsonrpc":"2.0","id":1,"method":"ping"}]', [-32600, 'MCP_FRAME_BATCH', null]],
       ['"hello"', shape],
@@ -44,6 +44,8 @@ describe('what is no message', () => {
       'from host rogue blocked MCP_FRAME_CASE_TWIN',
       'from host rogue blocked MCP_FRAME_TOO_LARGE',
     ]);
+    // The host is told what it wrote; the record is not.
+    expect(JSON.stringify(await records(guarded.store))).not.toContain('sk-123');
   });
 
   test('is passed over where it is blank', async () => {

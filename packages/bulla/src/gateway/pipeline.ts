@@ -67,7 +67,9 @@ export class Pipeline {
   refusedFromHost(error: BullaError, bytes: Uint8Array): void | Promise<void> {
     const rpc = error.code === 'MCP_FRAME_JSON' ? RPC.parse : RPC.invalid;
     const denial = new Denial('frame', error.code, error.message, { rpc });
-    this.#drop(denial, 'host', error.code);
+    // What the parser found quotes the host, which is not for a record.
+    const noted = new Denial('frame', error.code, 'The host sent something that is no message.');
+    this.#drop(noted, 'host', error.code);
     const id = rpc === RPC.invalid ? idIn(bytes) : null;
     // Under the id of an open request, the host would take it for the answer to that one.
     const isClear = id !== null && !this.#gate.wire.isTaken(id);
