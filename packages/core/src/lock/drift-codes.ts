@@ -151,8 +151,8 @@ export const DRIFT_CODES = {
   },
   'server-name-changed': {
     label: 'server name changed',
-    help: 'The server calls itself something else. The name proves nothing.',
-    severity: 'moderate',
+    help: 'The server calls itself something else. The name proves nothing, but people decide by it.',
+    severity: 'critical',
   },
   'server-version-changed': {
     label: 'server version changed',

@@ -8,9 +8,10 @@ describe('what the server says of itself', () => {
     serverInfo: JSON.stringify({ name: 'sample', version: '1.0.0', ...more }),
   });
   check([
-    ['name', info({}), info({ name: 'other' }), ['moderate server-name-changed /serverInfo/name']],
+    ['name', info({}), info({ name: 'other' }), ['critical server-name-changed /serverInfo/name']],
     ['version', info({}), info({ version: '1.0.1' }), ['info server-version-changed /serverInfo/version']],
     ['title', info({}), info({ title: 'S' }), ['critical title-changed /serverInfo/title prose']],
+    ['a title that goes', info({ title: 'S' }), info({}), ['critical title-changed /serverInfo/title prose']],
     [
       'site',
       info({}),

@@ -23,7 +23,10 @@ import { LIST_KINDS } from './surface.ts';
 
 const SERVER: Subject = { kind: 'server', name: '', at: [] };
 
-/** What the server says of itself: a name and a version prove nothing, so they weigh little. */
+/**
+ * What the server says of itself. A name proves nothing, but people decide by it, as by a title; a version is for
+ * reading only, and changes with every release.
+ */
 export function serverItems(lock: Whole, current: Whole, names: () => ToolNames): DriftItem[] {
   const subject: Subject = { ...SERVER, at: ['serverInfo'] };
   const [before, after] = [lock.serverInfo, current.serverInfo];
@@ -34,7 +37,7 @@ export function serverItems(lock: Whole, current: Whole, names: () => ToolNames)
   );
   const items = keys.map((key) => {
     const [was, is] = [before.get(key), after.get(key)];
-    if (key === 'name') return serverNameItem(was, is);
+    if (key === 'name') return serverNameItem(was, is, 'critical');
     if (key === 'version')
       return valueItem(
         subject,
@@ -53,9 +56,13 @@ export function serverItems(lock: Whole, current: Whole, names: () => ToolNames)
   return [...beside(items, suspect), ...protocolItems(lock, current)];
 }
 
-export function serverNameItem(was: JsonValue | undefined, is: JsonValue | undefined): DriftItem {
+export function serverNameItem(
+  was: JsonValue | undefined,
+  is: JsonValue | undefined,
+  severity: Severity,
+): DriftItem {
   const subject: Subject = { ...SERVER, at: ['serverInfo'] };
-  return valueItem(subject, 'server-name-changed', 'moderate', ['name'], 'The name of the server', was, is);
+  return valueItem(subject, 'server-name-changed', severity, ['name'], 'The name of the server', was, is);
 }
 
 /** Versions of the protocol are dates, so that they sort. */
