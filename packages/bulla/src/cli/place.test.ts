@@ -1,4 +1,4 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
@@ -70,4 +70,16 @@ test('reading, and writing to a store that must be there, make no keyring', asyn
   await expect(openToRead(options)).rejects.toMatchObject({ code: 'STORE_MISSING' });
   await expect(openToWrite(options, false)).rejects.toMatchObject({ code: 'KEYRING_MISSING' });
   expect([existsSync(keys()), said]).toEqual([false, '']);
+});
+
+test('files that others can read are told of once, with the command that mends it', async () => {
+  await sealOne();
+  const [store, keyring] = [join(home, 'store.db'), join(keys(), 'keyring.json')];
+  chmodSync(store, 0o644);
+  chmodSync(keyring, 0o640);
+  said = '';
+  for (let i = 0; i < 2; i++) await (await openToRead(options)).close();
+  expect(said).toBe(
+    `bulla: warning: others on this machine can read or change what is yours alone; run: chmod go= ${store} ${keyring}\n`,
+  );
 });

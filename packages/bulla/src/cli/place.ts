@@ -1,8 +1,10 @@
+import { readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import type { Command } from 'commander';
 import { dataDirectory, ensureKeyring, type OpenKeyring, openKeyring } from '../keys/index.ts';
+import { findLoose, tightenCommand } from '../os/index.ts';
 import { openStore, type Store } from '../store/index.ts';
 import { createSubmit, loadPolicy, POLICY_FILE, type SubmitOutcome } from '../witness/index.ts';
 import { complain, say } from './io.ts';
@@ -36,8 +38,35 @@ export function keysFolder({ keys }: Pick<PlaceOptions, 'keys'>): string {
   return keys ?? join(home(), 'keys');
 }
 
+/** Files and folders of a store and its keyring, whether they are there or not. */
+function ownFiles(options: PlaceOptions): string[] {
+  const [store, keys] = [storeUrl(options), keysFolder(options)];
+  const beside = ['-wal', '-shm', '.checkpoints'].map((end) => `${store}${end}`);
+  return [home(), store, ...beside, keys, ...namesIn(keys).map((name) => join(keys, name))];
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+const told = new Set<string>();
+
+/** Says once what others on this machine can read or change of them, with the command that mends it. */
+function tellLoose(options: PlaceOptions): void {
+  const loose = findLoose(ownFiles(options));
+  const command = tightenCommand(loose);
+  if (loose.length === 0 || told.has(command)) return;
+  told.add(command);
+  say(`bulla: warning: others on this machine can read or change what is yours alone; run: ${command}`);
+}
+
 /** Opens the store to read; nothing is created. */
 export function openToRead(options: PlaceOptions): Promise<Store> {
+  tellLoose(options);
   return openStore({ url: storeUrl(options), tenant: options.tenant ?? null });
 }
 
@@ -49,6 +78,7 @@ export async function openToWrite(
   options: PlaceOptions & { readonly quiet?: boolean },
   create = true,
 ): Promise<Store> {
+  tellLoose(options);
   let keyring = keyringFor(options, create);
   const policy = loadPolicy(join(home(), POLICY_FILE));
   const store = await openStore({

@@ -70,7 +70,8 @@ export function replaceFile(path: string, bytes: Uint8Array, disk: Disk = realDi
       `.${basename(place)}.${process.pid}.${randomBytes(4).toString('hex')}.new`,
     );
     try {
-      const file = disk.create(draft, 0o644);
+      // Never looser than the old one, not for a moment: who opens it then reads what is written later.
+      const file = disk.create(draft, old === undefined ? 0o644 : old.mode & 0o777);
       try {
         if (old !== undefined) chmodSync(draft, old.mode & 0o777);
         disk.write(file, bytes);

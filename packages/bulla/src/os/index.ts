@@ -1,3 +1,4 @@
 /** What every other folder may use of the operating system. */
 export { openFound, readFound, readUpTo } from './file.ts';
+export { createPrivateFile, findLoose, type Loose, tightenCommand } from './private.ts';
 export { readStandardInput, takeStandardInput } from './stdin.ts';

@@ -1,7 +1,9 @@
-import { existsSync, mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
+import { createDirectory } from '../keys/index.ts';
+import { createPrivateFile } from '../os/index.ts';
 import type { Addition, Driver, Row, Statements, Tip, TreeNode } from './driver.ts';
 import { assertText, EMPTY } from './driver.ts';
 import { migrations } from './schema.ts';
@@ -44,7 +46,8 @@ export function openSqlite(file: string, options: SqliteOptions): Driver {
   const { tenant, readOnly = false, maxPages } = options;
   if (!existsSync(file)) {
     if (!options.create) throw new BullaError('STORE_MISSING', `There is no store at ${file}.`);
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    createDirectory(dirname(resolve(file)));
+    createForOwner(file);
   }
   let create = options.create ?? false;
   const connection = createConnection(file, () => {
@@ -62,6 +65,15 @@ export function openSqlite(file: string, options: SqliteOptions): Driver {
     return db;
   });
   return driver(connection, file, tenant);
+}
+
+function createForOwner(file: string): void {
+  try {
+    createPrivateFile(file);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new BullaError('STORE_UNREADABLE', `The store cannot be created: ${file} (${code}).`, { cause });
+  }
 }
 
 function prepareFile(db: Database.Database, readOnly: boolean): void {

@@ -117,7 +117,7 @@ function readFile(file: string): Uint8Array | null {
 function replacing(file: string, change: (bytes: Uint8Array | null) => Policy): Policy {
   createDirectory(dirname(file));
   const draft = `${file}.new`;
-  const output = attempt(draft, () => realDisk.create(draft, 0o644));
+  const output = attempt(draft, () => realDisk.create(draft, 0o600));
   let policy: Policy;
   try {
     try {

@@ -1,9 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
 import { createDirectory, type Disk } from '../keys/index.ts';
+import { createPrivateFile } from '../os/index.ts';
 import { lost, type Mark, markFile, readMark, writeMark } from './mark.ts';
 
 export interface StateOptions {
@@ -89,13 +90,11 @@ export function openDatabase(
   });
 }
 
-/** SQLite would follow the umask. */
 function createForOwner(file: string): void {
   try {
-    closeSync(openSync(file, 'wx', 0o600));
+    createPrivateFile(file);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    if (code === 'EEXIST') return; // another process was faster
     throw new BullaError('WITNESS_STATE_FAILED', `${file} cannot be created (${code}).`, { cause });
   }
 }
