@@ -57,7 +57,7 @@ test('what the operator should know is on standard error, and the server cannot 
   const guard = runGuard(guardTarget(cli(), place, server, '--allow-other-command'));
   const { code, stderr } = await guard.ended();
   expect(code).toBe(3);
-  expect(stderr).toContain('[server] no configuration\n[server] \u001b[31mgiving up\n');
+  expect(stderr).toContain('[server] no configuration\n[server] ⟨U+001B⟩[31mgiving up\n');
   expect(stderr).toContain('bulla: The server ended with exit code 3.');
 });
 
@@ -130,6 +130,7 @@ test('a lock or a store that cannot be used starts nothing', async () => {
   const { received, server } = prepare();
   const place = await preparePlace(server);
   writeFileSync(received, '');
+  writeFileSync(join(place.home, 'none'), '');
   expect(run({ ...place, keys: join(place.home, 'none') }, server).status).toBe(2);
   writeFileSync(place.lock, '{"lockFileVersion":"4.0"}');
   expect(run(place, server)).toMatchObject({

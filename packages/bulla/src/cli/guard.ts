@@ -1,6 +1,5 @@
 import { BullaError } from '@bulla/core/error';
 import { type Lock, narrowed } from '@bulla/core/lock';
-import { visible } from '@bulla/core/text';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import {
   CLIENT_FEATURES,
@@ -11,11 +10,14 @@ import {
   pinsOf,
 } from '../gateway/index.ts';
 import type { Run } from './commands.ts';
-import { complain, EXIT, type Exit, print, refusing } from './io.ts';
+import { escaped } from './indented.ts';
+import { complain, EXIT, type Exit, print, refusing, say } from './io.ts';
 import { openLock, type RequireOptions, requireOptions } from './lock-keys.ts';
 import { type FetchOptions, fetchOptions, pinnedServer, tellOpenPlace } from './pinned.ts';
 import { openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { targetFor } from './server.ts';
+import { serverLines } from './server-lines.ts';
+import { streams } from './streams.ts';
 
 interface GuardOptions extends PlaceOptions, RequireOptions, FetchOptions {
   lock: string;
@@ -91,17 +93,16 @@ function duration(text: string): number {
   return Number(count) * { ms: 1, s: 1000, m: 60_000 }[unit as 'ms' | 's' | 'm'];
 }
 
-async function act(words: string[], options: GuardOptions): Promise<Exit> {
+async function act(given: string[], options: GuardOptions): Promise<Exit> {
   const opened = openLock(options.lock, options);
   const lock = options.only === undefined ? opened : narrowed(opened, options.only);
   if (options.printEffectiveAllowlist) return printAllowlist(options.lock, lock);
-  const server = targetFor(words, options.env, lock);
+  const server = targetFor(given, options.env, lock);
   if (server.kind !== 'stdio') {
     throw new BullaError('SERVER_OPTION', 'Only a server that is started here can be guarded yet.');
   }
   if (!options.allowOtherCommand) refusing('Nothing was started', () => checkIdentity(lock, server));
-  const say = (line: string): void => void process.stderr.write(`bulla: ${visible(line)}\n`);
-  const log = options.quiet ? undefined : say;
+  const log = options.quiet ? undefined : (line: string) => say([`bulla: ${line}`]);
   if (lock.native === null)
     log?.(`${options.lock} holds some hashes only; 'bulla lock' pins whole definitions`);
   const pinned = options.pinned ? await pinnedServer(lock, server, options) : null;
@@ -110,6 +111,10 @@ async function act(words: string[], options: GuardOptions): Promise<Exit> {
     pinned?.release();
     throw error;
   });
+  const words = serverLines(
+    (line) => say([line]),
+    () => streams.stderr.writableLength < MAX_UNREAD,
+  );
   const stop = new AbortController();
   const onSignal = (): void => stop.abort();
   for (const name of SIGNALS) process.on(name, onSignal);
@@ -129,18 +134,22 @@ async function act(words: string[], options: GuardOptions): Promise<Exit> {
       timeoutMs: options.timeout,
       recheckMs: options.recheck,
       signal: stop.signal,
-      onStderr: prefixed((line) => process.stderr.write(line)),
+      onStderr: (chunk) => words.take(chunk),
       log,
     });
+    words.end();
     if (exit.error !== null) complain(exit.error);
     return exit.error === null ? EXIT.good : EXIT.undecided;
   } finally {
+    words.end();
     pinned?.release();
     await store.close();
     for (const name of SIGNALS) process.off(name, onSignal);
   }
 }
 
+/** So many bytes may wait for whoever reads standard error; then the server's lines are left out. */
+const MAX_UNREAD = 1024 * 1024;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 function modeOf({ auditOnly, filterOnly }: GuardOptions): Mode {
@@ -158,26 +167,6 @@ async function printAllowlist(lockfile: string, lock: Lock): Promise<Exit> {
     templates: list('resourceTemplates'),
     tools: list('tools'),
   };
-  await print(`${JSON.stringify(document, null, 2)}\n`);
+  await print(`${escaped(JSON.stringify(document, null, 2))}\n`);
   return EXIT.good;
-}
-
-const LF = 0x0a;
-const PREFIX = Buffer.from('[server] ');
-
-/** Puts a mark before each line of the server, so that none can pass for one of ours. */
-function prefixed(write: (bytes: Uint8Array) => void): (chunk: Uint8Array) => void {
-  let atStart = true;
-  return (chunk) => {
-    const parts: Uint8Array[] = [];
-    for (let start = 0; start < chunk.length; ) {
-      const newline = chunk.indexOf(LF, start);
-      const end = newline < 0 ? chunk.length : newline + 1;
-      if (atStart) parts.push(PREFIX);
-      parts.push(chunk.subarray(start, end));
-      atStart = newline >= 0;
-      start = end;
-    }
-    write(Buffer.concat(parts));
-  };
 }
