@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import type { CapsuleInput } from '@bulla/core/capsule';
-import { createChainVerifier, verifyCapsule } from '@bulla/core/capsule';
+import { createCapsule, createChainVerifier, sealSync, verifyCapsule } from '@bulla/core/capsule';
 import { localSigner, parseNote, publicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type JsonObject, parse } from '@bulla/core/json';
@@ -16,7 +17,14 @@ import {
 } from '@bulla/core/log';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { proveConsistency, proveInclusion, rootAt } from '../src/log/index.ts';
-import { type Effect, liftKill, type Store, type StoreOptions, setKill } from '../src/store/index.ts';
+import {
+  type Effect,
+  liftKill,
+  type Row,
+  type Store,
+  type StoreOptions,
+  setKill,
+} from '../src/store/index.ts';
 
 /** A test key. */
 export const signer = localSigner('Ed25519', new Uint8Array(32).fill(3));
@@ -44,6 +52,19 @@ export function afterAppend(store: Store, happens: () => Promise<unknown>): Stor
       return { ...chain, append };
     },
   };
+}
+
+/** A chain that was sealed elsewhere, by a program that names no log. */
+export function foreignRows(count: number): Row[] {
+  const rows: Row[] = [];
+  for (let sequence = 0; sequence < count; sequence++) {
+    const now = new Date('2026-05-01T00:00:00Z');
+    const content = createCapsule(input(`n${sequence}`), { id: randomUUID(), now });
+    const placed = { ...content, sequence, previous_hash: rows.at(-1)?.hash ?? null };
+    const { sealed, text } = sealSync(placed, signer, { signedAt: now });
+    rows.push({ sequence, hash: sealed.hash, data: text });
+  }
+  return rows;
 }
 
 /** Verifies a whole chain as an auditor would; how many records it has. */
@@ -133,12 +154,29 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
 
     test('records from elsewhere are taken as they are, only where they continue the chain', async () => {
       const store = await opened();
-      await Promise.all([0, 1, 2].map((i) => store.chain('source').append(input(`n${i}`))));
-      const rows = await Array.fromAsync(store.chain('source').records());
+      const rows = foreignRows(3);
       await store.chain('copy').adopt(rows);
       expect(await Array.fromAsync(store.chain('copy').records())).toEqual(rows);
       await expect(store.chain('copy').adopt(rows)).rejects.toMatchObject({ code: 'STORE_ADOPT' });
       expect(await verifiedLength(store, 'copy')).toBe(3);
+    });
+
+    test('the chain of another operator or tenant, or one that is here already, is not taken', async () => {
+      const operator = 'op.example';
+      const store = await opened({ tenant: 'adopts', operator });
+      for (const i of [0, 1]) await store.chain('source').append(input(`n${i}`));
+      const rows = await Array.fromAsync(store.chain('source').records());
+      const foreign = { code: 'STORE_FOREIGN' };
+      await expect(store.chain('copy').adopt(rows)).rejects.toMatchObject(foreign);
+      for (const other of [
+        { tenant: 'evil', operator },
+        { operator },
+        { tenant: 'adopts', operator: 'other.example' },
+      ]) {
+        const elsewhere = await opened(other);
+        await expect(elsewhere.chain('unused').adopt(rows)).rejects.toMatchObject(foreign);
+        expect((await elsewhere.chain('unused').head()).length).toBe(0);
+      }
     });
   });
 
@@ -178,9 +216,8 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
 
     test('holds records from elsewhere too', async () => {
       const store = await opened({ tenant: 'tree' });
-      await Promise.all([0, 1, 2].map((i) => store.chain('from').append(input(`n${i}`))));
-      await store.chain('to').adopt(await Array.fromAsync(store.chain('from').records()));
-      expect(await rootAt(store.chain('to').tiles, 3)).toEqual((await treeOf(store, 'from')).root());
+      await store.chain('to').adopt(foreignRows(3));
+      expect(await rootAt(store.chain('to').tiles, 3)).toEqual((await treeOf(store, 'to')).root());
     });
   });
 

@@ -5,7 +5,7 @@ import {
   explainCapabilityLinkRelationship,
 } from '@bulla/core/capability';
 import type { SealedCapsule } from '@bulla/core/capsule';
-import type { Found, Store } from '../store/index.ts';
+import type { FoundRecord, Store } from '../store/index.ts';
 import { corrupt } from './kept.ts';
 import { DOMAIN, type TurnEvidence, turnEvidence } from './record.ts';
 import { findLink } from './rows.ts';
@@ -116,8 +116,8 @@ async function turnCapsules(store: Store, session: SessionRecord): Promise<Map<s
   const query = { chain: session.chain, sessionId: session.id, domain: DOMAIN, type: 'agent' } as const;
   for (let offset = 0; ; offset += PAGE) {
     const page = await store.find({ ...query, status: 'pending', limit: PAGE, offset });
-    for (const { data } of page) {
-      const capsule = read(data);
+    for (const one of page) {
+      const capsule = read(one);
       found.set(capsule.id, capsule);
     }
     if (page.length < PAGE) return found;
@@ -130,11 +130,12 @@ async function laterCapsule(
   session: SessionRecord,
   id: string,
 ): Promise<SealedCapsule | undefined> {
-  const [found]: readonly Found[] = await store.find({ chain: session.chain, id });
-  return found === undefined ? undefined : read(found.data);
+  const [found] = await store.find({ chain: session.chain, id });
+  return found === undefined ? undefined : read(found);
 }
 
-function read(data: string): SealedCapsule {
+function read({ data, intact }: FoundRecord): SealedCapsule {
+  if (!intact) return corrupt('A capsule of the session was changed in the store.');
   try {
     return JSON.parse(data) as SealedCapsule;
   } catch (cause) {

@@ -113,8 +113,15 @@ describe('capsule', () => {
     expect(exported.stdout.trimEnd().split('\n').length).toBe(3);
     const path = file('chain.jsonl', exported.stdout);
     const store = join(folder, 'other.db');
-    expect(bulla(['capsule', 'import', path, '--store', store]).status).toBe(0);
+    const foreign = bulla(['capsule', 'import', path, '--store', store]);
+    expect([foreign.status, foreign.stderr]).toEqual([1, expect.stringContaining('[STORE_FOREIGN]')]);
+    const BULLA_OPERATOR = /set BULLA_OPERATOR=(\S+)/.exec(foreign.stderr)![1]!;
+    const moved = { BULLA_HOME: join(folder, 'home'), BULLA_OPERATOR };
+    expect(run(['capsule', 'import', path, '--store', store], '', moved).status).toBe(0);
     expect(bulla(['capsule', 'export', '--store', store]).stdout).toBe(exported.stdout);
+    expect(bulla(['capsule', 'seal', '--store', store], '{}').status).toBe(0);
+    const whole = bulla(['chain', 'verify', '--store', store, '--json']);
+    expect([whole.status, JSON.parse(whole.stdout).anchors.failures]).toEqual([0, []]);
     const tampered = file('bad.jsonl', exported.stdout.replace('"two"', '"too"'));
     expect(bulla(['capsule', 'import', tampered, '--store', join(folder, 'third.db')])).toMatchObject({
       status: 1,
@@ -125,9 +132,17 @@ describe('capsule', () => {
 
   test('import goes on behind a chain that matches, and refuses one that differs', () => {
     for (const summary of ['one', 'two', 'three']) seal(summary);
-    const lines = bulla(['capsule', 'export']).stdout.trimEnd().split('\n');
+    const lines = run(['capsule', 'export'], '', { BULLA_HOME: join(folder, 'home') })
+      .stdout.trimEnd()
+      .split('\n');
     const whole = file('whole.jsonl', `${lines.join('\n')}\n`);
     const store = join(folder, 'other.db');
+    const { environment } = JSON.parse(lines[0]!).context;
+    const moved = {
+      BULLA_HOME: join(folder, 'home'),
+      BULLA_OPERATOR: environment.bulla.origin.split('/')[0],
+    };
+    const bulla = (args: string[], input = '') => run(args, input, moved);
     // What an import that was cut off has left.
     expect(bulla(['capsule', 'import', file('part.jsonl', `${lines[0]}\n`), '--store', store]).status).toBe(
       0,

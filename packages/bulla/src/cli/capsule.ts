@@ -10,7 +10,7 @@ import {
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, type JsonValue, parse, stringify, toPlain } from '@bulla/core/json';
 import type { Command } from 'commander';
-import { judged, openSource, type SourceRecord, verifyChain } from '../chain/index.ts';
+import { judged, openSource, type SourceRecord, snapshot, verifyChain } from '../chain/index.ts';
 import type { Row } from '../store/index.ts';
 import { capsuleText } from './capsule-text.ts';
 import type { Run } from './commands.ts';
@@ -225,6 +225,16 @@ async function exportChain(options: PlaceOptions & { from: number }): Promise<Ex
 }
 
 async function importChain(file: string, options: PlaceOptions & TrustOptions): Promise<Exit> {
+  // Read once: what is stored is what was verified, whatever becomes of the file meanwhile.
+  const { path, remove } = snapshot(file);
+  try {
+    return await importVerified(path, options);
+  } finally {
+    remove();
+  }
+}
+
+async function importVerified(file: string, options: PlaceOptions & TrustOptions): Promise<Exit> {
   const trust = trusted(options);
   const verified = await verifyChain(openSource(file), {
     ...trust,
@@ -298,7 +308,7 @@ async function resolveUri(uri: string, options: PlaceOptions): Promise<Exit> {
     });
     if (found === undefined)
       throw new BullaError('CAPSULE_NOT_FOUND', `The store has nothing that ${uri} names.`);
-    const capsule = parse(found.data, { allow: ['non-finite'] });
+    const capsule = readHashed(found.data, found.hash);
     await printExact(`${fragment === null ? found.data : stringify(resolveFragment(capsule, fragment))}\n`);
   } finally {
     await store.close();

@@ -34,6 +34,7 @@ const EXIT_OF: Readonly<Record<string, Exit>> = {
   CHAIN_EMPTY: EXIT.undecided,
   IMPORT_NOT_VERIFIED: EXIT.bad,
   IMPORT_DIFFERS: EXIT.bad,
+  STORE_FOREIGN: EXIT.bad,
   KILLED: EXIT.bad,
   STORE_BEHIND: EXIT.bad,
   STORE_FORKED: EXIT.bad,

@@ -96,13 +96,14 @@ describe('chain verify with checkpoints', () => {
     // The real key signs other records from number 12 on, under the same name.
     const origin = readFileSync(first, 'utf8').split('\n')[0]!;
     const forged = path('forged.db');
-    const store = await openStore({ url: forged, create: true });
+    const operator = origin.slice(0, -'/-/default'.length);
+    const store = await openStore({ url: forged, create: true, operator });
     const kept = lines
       .slice(0, 12)
       .map((data, sequence) => ({ sequence, hash: JSON.parse(data).hash, data }));
     await store.chain('default').adopt(kept);
     await store.close();
-    await append(18, 'forged', forged, { operator: origin.slice(0, -'/-/default'.length) });
+    await append(18, 'forged', forged, { operator });
     const other = exported('forged.jsonl', '--store', forged);
     expect(failures([other])).toEqual([0, []]);
     expect(failures([other, '--checkpoint', second])).toEqual([1, [['rewritten', 0]]]);

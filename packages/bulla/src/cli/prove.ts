@@ -85,7 +85,7 @@ async function findRecord(store: Store, chain: string, meant: string): Promise<J
     chain,
     ...(file === undefined ? queryOf(meant) : { sequence: sequenceOf(file) }),
   });
-  const record = found === undefined ? undefined : parseCapsule(found.data);
+  const record = found === undefined ? undefined : readHashed(found.data, found.hash);
   if (record === undefined || (file !== undefined && file.get('hash') !== record.get('hash')))
     throw new BullaError('CAPSULE_NOT_FOUND', `The chain ${chain} has no capsule ${meant}.`);
   return record;

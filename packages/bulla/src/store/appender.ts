@@ -50,9 +50,9 @@ export interface AppenderContext {
   beginSigning(): Promise<SignHashed>;
   /**
    * Asked before the first commit of this process, and whenever the chain has become shorter: whether the chain may
-   * go on from here, and under which origin. Gives the end of the chain with its tree and its origin.
+   * go on from here, and under which origin (`claimed` for a new one). Gives the end of the chain with its tree and its origin.
    */
-  admit(tip: Tip, locked: boolean): Promise<Admitted>;
+  admit(tip: Tip, locked: boolean, claimed?: string): Promise<Admitted>;
   /** Told of every commit: where the chain ends now, and where it ended before. */
   committed(tip: Tip, before: Tip): void;
 }

@@ -2,7 +2,6 @@ export { readCheckpointLines } from './checkpoint-file.ts';
 export type { Submission, Submit } from './checkpoints.ts';
 export type {
   Effect,
-  Found,
   Head,
   Query,
   Row,
@@ -22,4 +21,11 @@ export {
 } from './ledger.ts';
 export type { PublishedPolicy } from './ledger-policies.ts';
 export type { Opening } from './openings.ts';
-export { type Chain, openStore, type Sealer, type Store, type StoreOptions } from './store.ts';
+export {
+  type Chain,
+  type FoundRecord,
+  openStore,
+  type Sealer,
+  type Store,
+  type StoreOptions,
+} from './store.ts';

@@ -12,6 +12,7 @@ import type { Signer } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { dataDirectory, type Keyring } from '../keys/index.ts';
 import type { TileSource } from '../log/index.ts';
+import { adoptedOrigin } from './adopted.ts';
 import { Appender, type AppenderContext, type SignHashed } from './appender.ts';
 import { checkpointFolder } from './checkpoint-file.ts';
 import { Checkpointer, contradiction, newestKnown, type Submit, storeTiles } from './checkpoints.ts';
@@ -86,7 +87,10 @@ export interface Chain {
    * capsule that must not be sealed, and with `STORE_…`; `STORE_UNCERTAIN` alone leaves open whether it is stored.
    */
   append(input: CapsuleInput, options?: AppendOptions): Promise<SealedCapsule>;
-  /** Stores records that were sealed elsewhere, exactly as they are, behind a head that they continue. */
+  /**
+   * Stores records that were sealed elsewhere, exactly as they are, behind a head that they continue. The caller has
+   * verified them. Rejects with `STORE_ADOPT`, and with `STORE_FOREIGN` for the chain of another log.
+   */
   adopt(rows: readonly Row[]): Promise<void>;
   head(): Promise<Head>;
   /** The name under which the chain's checkpoints are signed; null before the first record. */
@@ -111,16 +115,22 @@ export interface Chain {
   records(from?: number): AsyncGenerator<Row>;
 }
 
+/** A record that a query found. */
+export interface FoundRecord extends Found {
+  /** Whether its content has the hash that it was stored with. */
+  readonly intact: boolean;
+}
+
 /** A database, opened for one tenant. */
 export interface Store {
   readonly tenant: string | null;
   chain(name: string): Chain;
   chains(): Promise<readonly { name: string; head: Head; indexed: number }[]>;
   /**
-   * Finds records, newest first; the search tables are brought up to date before. Rejects with `CAPSULE_HASH` if one
-   * of them was changed in the store, so that nothing is shown under a hash that it does not have.
+   * Finds records, newest first; the search tables are brought up to date before. One that was changed in the store is
+   * not `intact`: it must not be shown, proved or served under its hash.
    */
-  find(query: Query): Promise<readonly Found[]>;
+  find(query: Query): Promise<readonly FoundRecord[]>;
   /** Fills the search tables anew from the chains; how many records there are. */
   reindex(): Promise<number>;
   /** The kill switches that stand. */
@@ -188,8 +198,7 @@ export function createStore(driver: Driver, options: StoreOptions & { tenant: st
     async find(query) {
       await index(query.chain);
       const found = await driver.find(query);
-      for (const { data, hash } of found) readHashed(data, hash);
-      return found;
+      return found.map((one) => ({ ...one, intact: isIntact(one) }));
     },
     async reindex() {
       await driver.dropIndex();
@@ -251,6 +260,15 @@ function warnOfRecord(chain: string, sequence: number, { code }: BullaError): vo
   });
 }
 
+function isIntact({ data, hash }: Found): boolean {
+  try {
+    return readHashed(data, hash) !== undefined;
+  } catch (error) {
+    if (error instanceof BullaError) return false;
+    throw error;
+  }
+}
+
 function inOrder(first: Effect, second: Effect | undefined): Effect {
   return async (transaction) => {
     await first(transaction);
@@ -281,13 +299,17 @@ function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<
   const newest = (origin: string) => newestKnown(driver, name, origin, folder.of(origin));
 
   /** The end of the chain with its tree and its origin, both made if they are not there yet. */
-  const rooted = async (tip: Tip, locked: boolean): Promise<Tip & { readonly origin: string }> => {
+  const rooted = async (
+    tip: Tip,
+    locked: boolean,
+    claimed?: string,
+  ): Promise<Tip & { readonly origin: string }> => {
     if (tip.tree === null) {
       if (locked) throw new BullaError('STORE_BUSY', 'The chain was replaced by an older one; try again.');
       await plant(driver, name, tip, newOrigin());
       return rooted(await driver.tip(name), true);
     }
-    return { ...tip, origin: tip.origin ?? newOrigin() };
+    return { ...tip, origin: tip.origin ?? claimed ?? newOrigin() };
   };
   const appending: AppenderContext = {
     async beginSigning(): Promise<SignHashed> {
@@ -296,11 +318,11 @@ function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<
       const { signer, pqSigner } = await store.sealer();
       return (hashed) => signHashed(hashed, signer, { signedAt, pqSigner });
     },
-    async admit(tip, locked) {
-      const { origin } = await rooted(tip, locked);
+    async admit(tip, locked, claimed) {
+      const { origin } = await rooted(tip, locked, claimed);
       const known = await newest(origin);
       // Others append and make checkpoints meanwhile: only an end that is read after them must not be behind them.
-      const end = locked ? { ...tip, origin } : await rooted(await driver.tip(name), false);
+      const end = locked ? { ...tip, origin } : await rooted(await driver.tip(name), false, claimed);
       if (end.origin !== origin) return appending.admit(end, locked);
       const found = await contradiction(driver, name, end, known);
       if (found !== null) throw found.error;
@@ -325,7 +347,9 @@ function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<
     },
     async adopt(rows) {
       if (rows.length === 0) return;
-      const { origin } = await appending.admit(await driver.tip(name), false);
+      const claimed = await adoptedOrigin(driver, rows, name, newOrigin);
+      const admitted = await appending.admit(await driver.tip(name), false, claimed);
+      const origin = claimed ?? admitted.origin;
       let end: Tip | undefined;
       let before: Tip | undefined;
       await driver.appendLocked(name, async (tip) => {

@@ -140,13 +140,16 @@ test('records of another process that one of our keys signed are verified and co
 
 test('what this process adopted it has verified, whoever signed it', async () => {
   const foreign = join(temporaryFolder(), 'foreign.db');
-  const theirs = await openStore({ url: foreign, create: true, sealer: () => ({ signer: stranger }) });
+  const theirs = await openStore({
+    ...{ url: foreign, create: true, operator: 'op.example' },
+    sealer: () => ({ signer: stranger }),
+  });
   for (let i = 0; i < 4; i++) await theirs.chain('c').append(input(`n${i}`));
   const rows = await Array.fromAsync(theirs.chain('c').records());
   await theirs.close();
   const url = join(temporaryFolder(), 'store.db');
   for (const part of [rows.slice(0, 2), rows.slice(2)]) {
-    const store = await openStore({ url, create: true, sealer });
+    const store = await openStore({ url, create: true, sealer, operator: 'op.example' });
     await store.chain('c').adopt(part);
     expect((await store.chain('c').checkpoint()).size).toBe(part.at(-1)!.sequence + 1);
     await store.close();

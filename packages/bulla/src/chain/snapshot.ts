@@ -1,0 +1,41 @@
+import { chmodSync, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { BullaError } from '@bulla/core/error';
+
+/** What SQLite keeps beside a database: records that are committed and not in the file itself yet. */
+const WAL = '-wal';
+
+/** A copy that nobody else can change or read, and that is gone when it is removed. */
+export interface Snapshot {
+  readonly path: string;
+  /** Whether a write-ahead log of SQLite was copied with it. */
+  readonly wal: boolean;
+  remove(): void;
+}
+
+/**
+ * Copies a file, and the write-ahead log of a database beside it, to a folder of our own. Throws
+ * `CHAIN_SOURCE_MISSING`, and `INPUT_UNREADABLE` for what cannot be read or copied.
+ */
+export function snapshot(file: string): Snapshot {
+  if (!existsSync(file)) throw new BullaError('CHAIN_SOURCE_MISSING', `There is no file ${file}.`);
+  const folder = mkdtempSync(join(tmpdir(), 'bulla-snapshot-'));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  const path = join(folder, basename(file));
+  const copy = (ending: string) => {
+    copyFileSync(`${file}${ending}`, `${path}${ending}`);
+    // A read-only file stays read-only in its copy, which SQLite must be able to open.
+    chmodSync(`${path}${ending}`, 0o600);
+  };
+  try {
+    copy('');
+    const wal = existsSync(`${file}${WAL}`);
+    if (wal) copy(WAL);
+    return { path, wal, remove };
+  } catch (cause) {
+    remove();
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new BullaError('INPUT_UNREADABLE', `${file} cannot be read (${code}).`, { cause });
+  }
+}

@@ -1,0 +1,53 @@
+import { BullaError } from '@bulla/core/error';
+import { JsonObject, type JsonValue, parse } from '@bulla/core/json';
+import type { Driver, Row } from './driver.ts';
+
+/** The name that a record gives the log of its chain: the first one, and those that say that the chain was recovered. */
+function originIn({ sequence, data }: Row): string | undefined {
+  if (sequence > 0 && !data.includes('"recovered"')) return undefined;
+  let found: JsonValue | undefined = parse(data, { allow: ['non-finite', 'lone-surrogates'] });
+  for (const key of ['context', 'environment', 'bulla'])
+    found = found instanceof JsonObject ? found.get(key) : undefined;
+  if (!(found instanceof JsonObject) || (sequence > 0 && !found.has('recovered'))) return undefined;
+  const origin = found.get('origin');
+  return typeof origin === 'string' ? origin : undefined;
+}
+
+const stem = (origin: string) => origin.replace(/~[1-9][0-9]*$/, '');
+
+/**
+ * Under which name a chain goes on that records from elsewhere are added to: the one that they give it themselves, so
+ * that checkpoints of it are of the chain that its first record names; undefined if they say nothing. `own` is what
+ * this store would call a new chain of this name. Throws `STORE_FOREIGN` for the chain of another operator or tenant,
+ * and for one that the store has already under another name: a log would be signed in two versions.
+ */
+export async function adoptedOrigin(
+  driver: Pick<Driver, 'chains' | 'tip'>,
+  rows: readonly Row[],
+  chain: string,
+  own: () => string,
+): Promise<string | undefined> {
+  const claims = rows.map(originIn).filter((origin) => origin !== undefined);
+  const claimed = claims.at(-1);
+  if (claimed === undefined) return undefined;
+  const place = own().slice(0, -chain.length);
+  const odd = claims.find(
+    (origin) =>
+      !origin.startsWith(place) || origin.slice(place.length).includes('/') || stem(origin) !== stem(claimed),
+  );
+  if (odd !== undefined) {
+    const operator = odd.split('/').slice(0, -2).join('/');
+    const message = `The records are of the log ${odd}, and the chains of this store and tenant are signed as ${place}…. To go on as that operator, set BULLA_OPERATOR=${operator} and name its tenant.`;
+    throw new BullaError('STORE_FOREIGN', message);
+  }
+  for (const { name } of await driver.chains()) {
+    const { origin } = await driver.tip(name);
+    const isSame = origin !== null && stem(origin) === stem(claimed);
+    if (origin === null || isSame === (name === chain)) continue;
+    const message = isSame
+      ? `The store has the log ${claimed} already, as the chain ${name}.`
+      : `The records are of the log ${claimed}, and the chain ${chain} is of ${origin}.`;
+    if (isSame || name === chain) throw new BullaError('STORE_FOREIGN', message);
+  }
+  return claimed;
+}
