@@ -5,7 +5,7 @@ import { Gatherer } from './gather.ts';
 
 /**
  * Reads a body as server-sent events and gives each to `take`, waiting for it. Returns at the end of the body.
- * Throws `MCP_FRAME_TOO_LARGE` for an event over the limit, `MCP_FRAME_JSON` for bytes that are not UTF-8, and what
+ * Throws `MCP_FRAME_TOO_LARGE` for an event over the limit, with all of its lines, `MCP_FRAME_JSON` for bytes that are not UTF-8, and what
  * reading the body or `take` throws.
  */
 export async function readEvents(
@@ -16,9 +16,15 @@ export async function readEvents(
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const waiting: EventSourceMessage[] = [];
   let overlong = false;
+  // What came since the last event, without comments, which keep a stream alive. Empty lines of data cost the parser
+  // far more memory than the text that they add up to.
+  let pending = 0;
   const parser = createParser({
     maxBufferSize: maxBytes,
     onEvent: (event) => waiting.push(event),
+    onComment: (comment) => {
+      pending -= comment.length + 2;
+    },
     onError: (error) => {
       overlong ||= error.type === 'max-buffer-size-exceeded';
     },
@@ -30,12 +36,14 @@ export async function readEvents(
     } catch (cause) {
       throw new BullaError('MCP_FRAME_JSON', 'The stream of events is not valid UTF-8.', { cause });
     }
+    pending += text.length;
     parser.feed(text);
+    if (waiting.length > 0) pending = 0;
     for (const event of waiting.splice(0)) {
-      const pending = take(event);
-      if (pending) await pending;
+      const taken = take(event);
+      if (taken) await taken;
     }
-    if (overlong) throw tooLarge(maxBytes);
+    if (overlong || pending > maxBytes) throw tooLarge(maxBytes);
   }
 }
 
