@@ -116,7 +116,7 @@ export function mergedSarif(logs) {
   return { $schema: logs[0]?.log.$schema, version: '2.1.0', runs };
 }
 
-function checkOne(lock, folder, index, { failOn, isRequired, keys }) {
+function checkOne(lock, folder, index, { failOn, isRequired, keys, isPinned }) {
   const [sarif, markdown] = [join(folder, `${index}.sarif`), join(folder, `${index}.md`)];
   const args = [
     'check',
@@ -126,6 +126,7 @@ function checkOne(lock, folder, index, { failOn, isRequired, keys }) {
     `--report=markdown=${markdown}`,
   ];
   if (isRequired) args.push('--require-signature');
+  if (isPinned) args.push('--pinned');
   args.push(...keys.map((key) => `--key=${key}`));
   const { status, stdout, stderr, error } = spawnSync(
     nodeFor(),
@@ -154,7 +155,8 @@ function checkOne(lock, folder, index, { failOn, isRequired, keys }) {
 
 /** Checks every lockfile, each with one scan, writes the reports, and ends as the worst of them. */
 function check() {
-  const { BULLA_LOCKS, BULLA_FAIL_ON, BULLA_REQUIRE_SIGNATURE, BULLA_KEYS, GITHUB_EVENT_NAME } = process.env;
+  const { BULLA_LOCKS, BULLA_FAIL_ON, BULLA_REQUIRE_SIGNATURE, BULLA_KEYS, BULLA_PINNED, GITHUB_EVENT_NAME } =
+    process.env;
   // There, the job of the target repository would start what a stranger's lock names, with the repository's secrets.
   if (GITHUB_EVENT_NAME === 'pull_request_target')
     throw new Wrong(
@@ -166,6 +168,7 @@ function check() {
     failOn: BULLA_FAIL_ON,
     isRequired: flag('require-signature', BULLA_REQUIRE_SIGNATURE),
     keys: lines(BULLA_KEYS),
+    isPinned: flag('pinned', BULLA_PINNED),
   };
   const locks = [...new Set(lines(BULLA_LOCKS).flatMap(lockfiles))];
   if (locks.length === 0) throw new Wrong('The input locks names no lockfile.');

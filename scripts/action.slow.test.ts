@@ -189,6 +189,12 @@ describe('what cannot be told is never green', () => {
     expect(github.uploads).toEqual([]);
   });
 
+  test('a lock that pins no program, where only pinned ones are started', async () => {
+    const { folder } = shop();
+    const result = await job(folder, await fakeGitHub(), { with: { pinned: 'true' } });
+    expect([result.exits.Check, result.log]).toEqual([3, expect.stringContaining('[PIN_NONE]')]);
+  });
+
   test('a lockfile that is not there, wrong inputs, and pull_request_target', async () => {
     const folder = temporaryFolder();
     const run = async (input: Record<string, string>, env: Record<string, string> = {}) => {
@@ -203,6 +209,7 @@ describe('what cannot be told is never green', () => {
     expect(await run({ locks: '' })).toEqual(broken);
     expect(await run({ 'fail-on': 'never' })).toEqual(broken);
     expect(await run({ 'require-signature': 'yes' })).toEqual(broken);
+    expect(await run({ pinned: '1' })).toEqual(broken);
     expect(await run({}, { GITHUB_EVENT_NAME: 'pull_request_target' })).toEqual(broken);
   });
 
