@@ -119,7 +119,7 @@ async function storeRead(name: string, url: string, sign: () => unknown): Promis
   const asked = { identity, tool: tool!.name, tool_digest: tool!.digest, args: { path: '/tmp/a' } };
   const { id, shown } = (await ours.call(asked)).prompt!;
   await ours.answer({ prompt: id, shown, choice: 'allow-session', ...said });
-  const runner = createRunner({ store, chain, now: Date.now, rules: DEFAULT_RULES });
+  const runner = createRunner({ store, chain, now: async () => Date.now(), rules: DEFAULT_RULES });
   const read = () => runner.state(pair, null);
 
   const [reads, signs]: [number[], number[]] = [[], []];

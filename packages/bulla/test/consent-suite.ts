@@ -1,5 +1,5 @@
 import { commit } from '@bulla/core/canon';
-import { type Decision, disclosureDigest, identityOf } from '@bulla/core/consent';
+import { type Decision, disclosureDigest, identityOf, type Prompt } from '@bulla/core/consent';
 import * as fc from 'fast-check';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import type { Consent } from '../src/consent/index.ts';
@@ -244,6 +244,30 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       await store.transaction(setKill({ agentId: AGENT, reason: 'stop', capsuleId: 'c' }));
       await expect(consent.call(calling('notify'))).rejects.toMatchObject({ code: 'KILLED' });
       await expect(consent.start(start(allowed))).rejects.toMatchObject({ code: 'KILLED' });
+    });
+
+    test('has one deadline for all processes, whatever their own clocks say', async () => {
+      const { store, other } = await added();
+      const asking = (mediumPromptMs: number) => consentOn(store, { rules: { mediumPromptMs } });
+      const answering = consentOn(other, { rules: { startWithinMs: 300 } });
+      await grant(answering);
+      const [inTime, late] = [await asked(asking(600_000)), await asked(asking(1))];
+      const reply = async (prompt: Prompt, ownClock: number) => {
+        const real = Date.now;
+        Date.now = () => real() + ownClock;
+        try {
+          return await answering.answer({ ...allow, prompt: prompt.id, shown: prompt.shown });
+        } finally {
+          Date.now = real;
+        }
+      };
+      // The answering process is an hour ahead: that gives nobody an hour to begin.
+      const { decided_at, start_before } = (await reply(inTime, 3_600_000)).decisions[0]!;
+      expect([start_before! - decided_at, decided_at <= (await store.time())]).toEqual([300, true]);
+      while ((await store.time()) < late.expires_at!) await new Promise((resolve) => setTimeout(resolve, 5));
+      // It is an hour behind: the time to answer is over all the same.
+      expect((await reply(late, -3_600_000)).refusal!.code).toBe('CONSENT_LATE');
+      expect(await answering.pending()).toEqual([]);
     });
 
     test('is not made when a kill switch comes while its start is written', async () => {

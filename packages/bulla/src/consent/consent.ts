@@ -46,7 +46,10 @@ import { waitForDecision } from './wait.ts';
 export interface ConsentOptions {
   /** The chain of the store into which everything is sealed. */
   readonly chain: string;
-  /** Unix time in milliseconds. Default: the system's clock. */
+  /**
+   * Unix time in milliseconds. Default: the clock of the store's database, so that a deadline which one process set is
+   * the same moment for another one that answers, whatever their own clocks say.
+   */
   readonly now?: () => number;
   /** What the operator decides beyond the defaults. */
   readonly rules?: Partial<Rules>;
@@ -151,12 +154,13 @@ export interface Consent {
 }
 
 export function createConsent(store: Store, options: ConsentOptions): Consent {
-  const { chain, now = Date.now, newId = randomUUID, pollMs = 200 } = options;
+  const { chain, newId = randomUUID, pollMs = 200 } = options;
+  const now = options.now === undefined ? () => store.time() : async () => options.now!();
   const holder = options.holder ?? newId();
   const rules = { ...DEFAULT_RULES, ...options.rules };
   const { reading } = store;
   const runner = createRunner({ store, chain, now, rules });
-  const manifests = createManifests(store, { now });
+  const manifests = createManifests(store, options.now === undefined ? {} : { now: options.now });
 
   const ask = (identity: Identity, event: (at: number) => ConsentEvent, extra: Extra): Promise<Decided> => {
     const { user, agent } = identity;
@@ -253,7 +257,7 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
     endSession: (pair, device, session) =>
       runner.run(pair, (at) => ({ type: 'end-session', at, device, session })),
     async pending(of = {}) {
-      const at = now();
+      const at = await now();
       const prompts = await openPrompts(reading);
       return prompts.filter(
         ({ expires_at, ...prompt }) => (expires_at === null || at < expires_at) && isOf(prompt, of),
@@ -284,7 +288,7 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
       const shown = showing(prompt, call, { covers, ...(previous !== null && { previous }) });
       return { prompt, showing: shown, disclosure: null };
     },
-    sweep: async () => each(await overdue(reading, now()), sweepPair),
+    sweep: async () => each(await overdue(reading, await now()), sweepPair),
     restart: async (gone) =>
       each(await held(reading, gone), (pair) =>
         runner.run(pair, (at) => ({ type: 'restart', at, holder: gone })),

@@ -55,7 +55,7 @@ export interface Runner {
 export interface RunnerOptions {
   readonly store: Store;
   readonly chain: string;
-  readonly now: () => number;
+  readonly now: () => Promise<number>;
   readonly rules: Rules;
 }
 
@@ -97,7 +97,7 @@ export function createRunner({ store, chain: name, now, rules }: RunnerOptions):
     extra: Extra,
   ): Promise<Attempted> => {
     const { loaded, state } = await read(pair, idOf(make(0)));
-    const event = make(now());
+    const event = make(await now());
     const step = decide(state, event, rules);
     if (step.refusal !== null) return { ...step, capsules: [], left: false };
     const seen = event.type === 'sweep' || loaded.rev === null ? (loaded.declared ?? 0) : loaded.seen;
@@ -173,7 +173,7 @@ export function createRunner({ store, chain: name, now, rules }: RunnerOptions):
       });
     },
     async runForNobody({ user = '', agent = '' }, make, { about = {}, opening } = {}) {
-      const step = decide(emptyState(user, agent), make(now()), rules);
+      const step = decide(emptyState(user, agent), make(await now()), rules);
       const capsules: SealedCapsule[] = [];
       for (const decision of step.decisions) {
         const id = randomUUID();

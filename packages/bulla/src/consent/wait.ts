@@ -8,7 +8,7 @@ export interface Waiting {
   onDecided(listener: () => void): () => void;
   sweep(pair: Pair): Promise<unknown>;
   withdraw(pair: Pair): Promise<void>;
-  now(): number;
+  now(): Promise<number>;
   readonly pollMs: number;
 }
 
@@ -30,7 +30,7 @@ export async function waitForDecision(
       if (matter === null)
         throw new BullaError('CONSENT_PROMPT_UNKNOWN', `There is no question with the id ${id}.`);
       if (matter.decision !== null) return matter.decision;
-      const left = (matter.prompt!.expires_at ?? Number.POSITIVE_INFINITY) - now();
+      const left = (matter.prompt!.expires_at ?? Number.POSITIVE_INFINITY) - (await now());
       if (signal?.aborted) await withdraw(matter);
       else if (left <= 0 || matter.unseen) await sweep(matter);
       else await bell.wait(Math.min(pollMs, left));

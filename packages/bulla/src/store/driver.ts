@@ -202,6 +202,8 @@ export interface Driver {
   find(query: Query): Promise<readonly Found[]>;
   /** Statements that only read, each by itself; they see what was committed. */
   readonly reading: Pick<Statements, 'tenant' | 'all'>;
+  /** Unix time in milliseconds by the database's own clock, which is the same for every process that uses it. */
+  time(): Promise<number>;
   transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** Runs a `DELETE`, and overwrites what it deletes where the database leaves that to us. */
   erase(sql: string, ...values: readonly Value[]): Promise<number>;

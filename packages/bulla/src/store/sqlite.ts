@@ -136,6 +136,7 @@ function createReader(connection: Connection, file: string, tenant: string | nul
 }
 
 const FIND_CHAIN = `SELECT chain_key, length, head_hash, tree, origin FROM chain WHERE ${OURS} AND name = ?`;
+const TIME = "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) AS now";
 const MAKE_CHAIN = 'INSERT INTO chain (tenant, name, length, head_hash) VALUES (?, ?, 0, NULL)';
 const MOVE_HEAD = 'UPDATE chain SET length = ?, head_hash = ?, tree = ?, origin = ? WHERE chain_key = ?';
 const ADD_RECORD = 'INSERT INTO record (chain_key, sequence, hash, data, leaf) VALUES (?, ?, ?, ?, ?)';
@@ -225,6 +226,7 @@ function driver(connection: Connection, file: string, tenant: string | null): Dr
       ),
     ...searching(connection, tenant, patiently),
     reading: { tenant, all: async (text, ...values) => reader.statements().all(text, ...values) },
+    time: async () => use(() => (sql(TIME).get() as { now: number }).now),
     transaction: (work) => transaction(work),
     async erase(text, ...values) {
       assertText(values);

@@ -139,6 +139,8 @@ export interface Store {
   assertMayAct(agentId: string): Promise<void>;
   /** Reads the tables that effects write. */
   readonly reading: Driver['reading'];
+  /** Unix time in milliseconds by the database's own clock, which is the same for every process that uses it. */
+  time(): Promise<number>;
   /** Changes the tables that effects write, where no record goes with it. */
   transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
   opening(commitment: string): Promise<Opening | null>;
@@ -207,6 +209,7 @@ export function createStore(driver: Driver, options: StoreOptions & { tenant: st
     kills: () => standingKills(driver.reading),
     assertMayAct: (agentId) => assertNotKilled(driver.reading, agentId),
     reading: driver.reading,
+    time: () => driver.time(),
     transaction: (work) => driver.transaction(work),
     opening: (commitment) => findOpening(driver.reading, commitment),
     eraseOpenings: (capsuleId) => eraseOpenings(driver, capsuleId),
