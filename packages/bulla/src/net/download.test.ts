@@ -179,3 +179,21 @@ test("npm's proxy dials what it is asked to; hosts that are excepted are reached
   expect(await code(get(direct, target))).toBe('DOWNLOAD_PRIVATE');
   expect(connects.length).toBe(1);
 });
+
+test('a request that is sent is sent once, with its body, and follows nothing', async () => {
+  const { url, asked } = await tlsServer((request, response) => {
+    if (request.url === '/moved') response.writeHead(307, { location: '/' }).end();
+    else if (request.url === '/broken') request.socket.destroy();
+    else request.pipe(response);
+  });
+  const from = allowing([url]);
+  const send = (path: string, maxBytes = 1000) =>
+    from.send(new URL(path, url), { method: 'POST', body: Buffer.from('a=1'), maxBytes });
+  expect((await readBody(await send('/'))).toString()).toBe('a=1');
+  expect(await send('/moved')).toMatchObject({ status: 307, headers: { location: '/' } });
+  expect(await code(send('/broken'))).toBe('DOWNLOAD_FAILED');
+  expect(await code(send('/', 2).then(readBody))).toBe('DOWNLOAD_TOO_LARGE');
+  const elsewhere = fetcher({ ca }).send(url, { method: 'POST', maxBytes: 1000 });
+  expect(await code(elsewhere)).toBe('DOWNLOAD_PRIVATE');
+  expect(asked).toEqual(['POST /', 'POST /moved', 'POST /broken', 'POST /']);
+});
