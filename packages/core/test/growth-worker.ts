@@ -1,0 +1,277 @@
+// Every reader of core with inputs that double in size: `node --conditions=bulla-source growth-worker.ts [--time]`.
+
+import { canonicalize, commit, lint, profiles } from '../src/canon/index.ts';
+import { readSnapshot } from '../src/capability/index.ts';
+import { createChainVerifier, parseCapsuleUri, validate, verifyCapsule } from '../src/capsule/index.ts';
+import { parseNote, readPublicKey, toUtf8 } from '../src/crypto/index.ts';
+import { openAuthorization, parsePolicy as parseBoundPolicy, parseEnvelope } from '../src/envelope/index.ts';
+import { type JsonValue, parse, parseWithSpans, stringify, toPlain } from '../src/json/index.ts';
+import {
+  drift,
+  driftJson,
+  driftJunit,
+  driftMarkdown,
+  driftSarif,
+  driftText,
+  readBundle,
+  readLock,
+  writeLock,
+} from '../src/lock/index.ts';
+import { parseProof, parsePolicy as parseWitnessPolicy } from '../src/log/index.ts';
+import { diffManifests, diffText, readManifest, validateManifest } from '../src/manifest/index.ts';
+import { parsePolicy } from '../src/policy/index.ts';
+import { compareSchemas, schemaFaults } from '../src/schema/index.ts';
+import {
+  confusable,
+  inspectText,
+  lineDiff,
+  markdownBlock,
+  mixedScript,
+  references,
+  safeText,
+  scripts,
+  skeleton,
+  visible,
+  wordDiff,
+} from '../src/text/index.ts';
+import { manifestText, toolOf } from './manifest.ts';
+import { printGrowth, type Reader, reader } from './steps.ts';
+import { options, type SurfaceText, surface } from './surface.ts';
+
+const list = (n: number, item: (i: number) => string) => Array.from({ length: n }, (_, i) => item(i));
+const members = (n: number, value: (i: number) => string) =>
+  `{${list(n, (i) => `"k${i}":${value(i)}`).join(',')}}`;
+
+/** Documents of every shape that JSON has. */
+const DOCUMENTS: Readonly<Record<string, (n: number) => string>> = {
+  'small numbers': (n) => `[${list(n, (i) => String(i % 10)).join(',')}]`,
+  'large numbers': (n) => `[${list(n, (i) => `${i}.5e${i % 300}`).join(',')}]`,
+  'one long number': (n) => `1${'0'.repeat(n)}.${'1'.repeat(n)}`,
+  members: (n) => members(n, String),
+  'empty objects': (n) => `[${list(n, () => '{}').join(',')}]`,
+  'one long text': (n) => JSON.stringify('é\u0001"x'.repeat(n)),
+  'texts with escapes': (n) => `[${list(n, () => '"\\u0041\\n\\ud83d\\ude00"').join(',')}]`,
+  'deep lists': (n) => '['.repeat(Math.min(n, 900)) + ']'.repeat(Math.min(n, 900)),
+  'white space': (n) => `{}${'\n'.repeat(n)}`,
+  'an open text': (n) => `"${'a'.repeat(n)}`,
+};
+/** Texts in which something repeats. */
+const TEXTS: Readonly<Record<string, (n: number) => string>> = {
+  words: (n) => list(n, (i) => `word${i}`).join(' '),
+  'the same word': (n) => 'same '.repeat(n),
+  lines: (n) => list(n, (i) => `line ${i}`).join('\n'),
+  'letters without spaces': (n) => 'a'.repeat(n),
+  'compatibility letters': (n) => '\ufdfa'.repeat(n),
+  marks: (n) => 'a\u0301'.repeat(n),
+  'marks on one letter': (n) => `a${'\u0301'.repeat(n)}`,
+  'invisible characters': (n) => 'a\u200b\u202e'.repeat(n),
+  joiners: (n) => '👩\u200d'.repeat(n),
+  scripts: (n) => 'aаαあ'.repeat(n),
+  addresses: (n) => list(n, (i) => `https://h${i}.example/p?q=${i} a${i}@b.example`).join(' '),
+  dots: (n) => 'a.'.repeat(n),
+  slashes: (n) => '/a'.repeat(n),
+  markup: (n) => '`<b>|*_['.repeat(n),
+};
+
+const each = <Input>(
+  name: string,
+  inputs: Readonly<Record<string, (n: number) => Input>>,
+  read: (input: Input) => unknown,
+  from?: number,
+): Reader[] => Object.entries(inputs).map(([what, input]) => reader(`${name}: ${what}`, input, read, from));
+
+const tool = (name: string, more: object = {}) =>
+  JSON.stringify({ name, description: `The tool ${name}.`, inputSchema: { type: 'object' }, ...more });
+const lockOf = (text: SurfaceText) => readLock(toUtf8(writeLock(surface(text), options).text));
+
+/** The second half before the first: the same length, with differences everywhere. */
+const turned = (text: string) => text.slice(text.length >> 1) + text.slice(0, text.length >> 1);
+
+const lockWith = (n: number, more = '') =>
+  lockOf({ tools: list(n, (i) => tool(`t${i}`, { description: `Reads ${i}.${more}` })) });
+const surfaceWith = (n: number, more = '') =>
+  surface({ tools: list(n, (i) => tool(`t${i}`, { description: `Reads ${i}.${more}` })) });
+const schemaWith = (keyword: string) => (n: number) =>
+  [`{"${keyword}":${members(n, () => '{"type":"string"}')}}`, `{"${keyword}":${members(n, () => '{}')}}`].map(
+    (text) => parse(text),
+  ) as [JsonValue, JsonValue];
+const listedSchemas = (keyword: string) => (n: number) =>
+  [1, 2].map((more) => parse(`{"${keyword}":[${list(n, (i) => `{"const":${i * more}}`).join(',')}]}`)) as [
+    JsonValue,
+    JsonValue,
+  ];
+const capsule = (extra: string) => toUtf8(`{"id":"x","hash":"","signature":"",${extra}}`);
+const SALT = new Uint8Array(32);
+
+const READERS: readonly Reader[] = [
+  ...each('parse', DOCUMENTS, (text) => parse(text)),
+  ...each('parseWithSpans', DOCUMENTS, (text) => parseWithSpans(text)),
+  ...each('stringify', DOCUMENTS, (text) => stringify(parse(text))),
+  ...each('toPlain', DOCUMENTS, (text) => toPlain(parse(text))),
+  ...Object.keys(profiles).flatMap((id) =>
+    each(
+      `canonicalize ${id}`,
+      { members: DOCUMENTS.members!, numbers: DOCUMENTS['small numbers']! },
+      (text) => canonicalize(parse(text), id as keyof typeof profiles),
+    ),
+  ),
+  ...each('lint', DOCUMENTS, (text) => lint(parse(text))),
+  ...each('commit', DOCUMENTS, (text) => commit('args', parse(text), SALT)),
+  ...each('visible', TEXTS, (text) => visible(text)),
+  ...each('visible, ordinary', TEXTS, (text) => visible(text, { ordinary: true })),
+  ...each('safeText', TEXTS, safeText),
+  ...each('inspectText', TEXTS, inspectText),
+  ...each('skeleton', TEXTS, skeleton),
+  ...each('confusable', TEXTS, (text) => confusable(text, `${text}x`)),
+  ...each('scripts', TEXTS, scripts),
+  ...each('mixedScript', TEXTS, mixedScript),
+  ...each('references', TEXTS, references),
+  ...each('markdownBlock', TEXTS, markdownBlock),
+  // Beyond some differences it looks no further; below that, its work is their number times the length.
+  ...each('wordDiff', TEXTS, (text) => wordDiff(text, turned(text)), 2000),
+  ...each('lineDiff', TEXTS, (text) => lineDiff(text, text.replaceAll('a', 'b')), 2000),
+  ...['properties', 'patternProperties', '$defs', 'dependentSchemas'].flatMap((keyword) =>
+    each('compareSchemas', { [keyword]: schemaWith(keyword) }, ([before, after]) =>
+      compareSchemas(before, after),
+    ),
+  ),
+  ...['anyOf', 'oneOf', 'allOf', 'prefixItems', 'enum'].flatMap((keyword) =>
+    each('compareSchemas', { [keyword]: listedSchemas(keyword) }, ([before, after]) =>
+      compareSchemas(before, after),
+    ),
+  ),
+  reader('schemaFaults', schemaWith('patternProperties'), ([schema]) => schemaFaults(schema)),
+  reader(
+    'readLock',
+    (n) => toUtf8(members(n, (i) => `{"a":${i}}`)),
+    (bytes) => readLock(bytes),
+  ),
+  reader(
+    'readLock, tools',
+    (n) =>
+      toUtf8(
+        `{"version":"1.0","server_command":"x","tools":${members(n, () => '{"description_hash":"sha256:00","input_schema_hash":"sha256:00","risk_level":"LOW"}')}}`,
+      ),
+    (bytes) => readLock(bytes),
+  ),
+  reader(
+    'drift, other texts',
+    (n) => [lockWith(n), surfaceWith(n, ' More.')] as const,
+    ([a, b]) => drift(a, b),
+    20,
+  ),
+  reader(
+    'drift, other tools',
+    (n) => [lockWith(n), surface({ tools: list(n, (i) => tool(`u${i}`)) })] as const,
+    ([a, b]) => drift(a, b),
+    20,
+  ),
+  ...Object.entries({ driftText, driftJson, driftJunit, driftMarkdown, driftSarif }).map(([name, write]) =>
+    reader(
+      name,
+      (n) => drift(lockWith(n), surfaceWith(n, ' More.')),
+      (found) => write(found),
+      20,
+    ),
+  ),
+  reader(
+    'readBundle',
+    (n) => new Uint8Array(n * 100).fill(0x50),
+    (bytes) => readBundle(bytes),
+  ),
+  reader(
+    'verifyCapsule, members',
+    (n) => capsule(`"a":${members(n, String)}`),
+    (bytes) => verifyCapsule(bytes, { keys: [] }),
+  ),
+  reader(
+    'validate',
+    (n) => parse(`{"a":${members(n, String)}}`),
+    (value) => validate(value),
+  ),
+  reader(
+    'createChainVerifier',
+    (n) => list(n, (i) => `{"id":"${i}","sequence":${i}}`),
+    (records) => {
+      const verifier = createChainVerifier({ keys: [] });
+      for (const record of records) verifier.push(record);
+      return verifier.finish();
+    },
+  ),
+  reader('parseCapsuleUri', (n) => `capsule://sha3_${'a'.repeat(64)}#${'/a'.repeat(n)}`, parseCapsuleUri),
+  reader('parseNote, text', (n) => `${'line\n'.repeat(n)}\n— a AAAAAAAA\n`, parseNote),
+  reader('parseNote, signatures', (n) => `a\n\n${'— a AAAAAAAA\n'.repeat(n)}`, parseNote),
+  reader('parseProof', (n) => `c2sp.org/tlog-proof@v1\nindex 1\n${'AAAA\n'.repeat(n)}\nx\n`, parseProof),
+  reader(
+    'parseWitnessPolicy',
+    (n) => toUtf8(list(n, (i) => `witness w${i} x+00+AA`).join('\n')),
+    parseWitnessPolicy,
+  ),
+  reader(
+    'readPublicKey',
+    (n) => 'a'.repeat(n),
+    (text) => readPublicKey(text),
+  ),
+  reader(
+    'parsePolicy',
+    (n) =>
+      `name: a\nrules:\n${list(n, (i) => `  - name: r${i}\n    expr: size(tools) < ${i}\n    failure_msg: m\n`).join('')}`,
+    (text) => parsePolicy(text),
+    10,
+  ),
+  reader(
+    'parsePolicy, one rule',
+    (n) => `name: a\nrules:\n  - name: r\n    failure_msg: m\n    expr: "${'1 + '.repeat(n)}1 > 0"\n`,
+    (text) => parsePolicy(text),
+    20,
+  ),
+  reader(
+    'parseEnvelope',
+    (n) => `{"metadata":${members(n, String)}}`,
+    (text) => parseEnvelope(text),
+  ),
+  reader(
+    'parseBoundPolicy',
+    (n) => `{"rules":[${list(n, () => '{}').join(',')}]}`,
+    (text) => parseBoundPolicy(text),
+  ),
+  reader(
+    'openAuthorization',
+    (n) =>
+      toUtf8(
+        `{"payload":"e30","signatures":[${list(n, () => '{"protected":"e30","signature":"AA"}').join(',')}]}`,
+      ),
+    (bytes) => openAuthorization(bytes, { keys: [] } as never),
+  ),
+  reader(
+    'validateManifest',
+    (n) =>
+      manifestText((manifest) => {
+        manifest.tools = list(n, (i) => `t${i}`).map((name) => toolOf(name));
+      }),
+    validateManifest,
+    20,
+  ),
+  reader(
+    'diffManifests',
+    (n) =>
+      [
+        manifestText((m) => {
+          m.tools = list(n, (i) => `a${i}`).map((name) => toolOf(name));
+        }),
+        manifestText((m) => {
+          m.tools = list(n, (i) => `b${i}`).map((name) => toolOf(name));
+        }),
+      ] as const,
+    ([a, b]) => diffText(diffManifests(readManifest(a), readManifest(b))),
+    10,
+  ),
+  reader(
+    'readSnapshot',
+    (n) =>
+      `{"staticHash":"x","toolRefs":[${list(n, (i) => `{"toolKey":"t${i}","toolHash":"x"}`).join(',')}]}`,
+    (text) => readSnapshot(toUtf8(text)),
+  ),
+];
+
+await printGrowth(READERS);
