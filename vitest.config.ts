@@ -45,6 +45,22 @@ declare module 'vitest' {
   }
 }
 
+/**
+ * What depends on the runtime and is run in a browser too: the provider of signatures and hashes, the encoding of text,
+ * Unicode, numbers, the order of texts, packages with other code for browsers, and each verifier once from end to end.
+ * The rest is plain logic on the same engine; that all of core can be loaded is a test of its own.
+ */
+const IN_BROWSER = [
+  '{canon,crypto,json,text}/*',
+  'capability/{payloads,properties,vectors}',
+  'capsule/{chain,seal,verify}',
+  'envelope/{authorization,hash,verify}',
+  'lock/{bundle,drift-suspect,hashes,signature,unzip}',
+  'log/{checkpoint,leaf,tiles,verify}',
+  'manifest/{draft,names,validate}',
+  'policy/policy',
+].map((name) => `packages/core/src/${name}.test.ts`);
+
 /** What takes long is left out of the fast run. */
 const LEFT_OUT = process.env.BULLA_FAST === '1' ? ['**/*.slow.test.ts'] : [];
 /** Slow tests of core are as pure as the others. */
@@ -85,7 +101,7 @@ export default defineConfig({
         test: {
           name: 'together',
           provide,
-          include: ['packages/*/src/**/*.test.ts'],
+          include: ['packages/*/{src,test}/**/*.test.ts'],
           exclude: [
             'packages/**/*.node.test.ts',
             'packages/bulla/**/*.slow.test.ts',
@@ -108,7 +124,8 @@ export default defineConfig({
               test: {
                 name: 'browser',
                 provide,
-                include: ['packages/core/src/**/*.test.ts'],
+                include: [...IN_BROWSER, 'packages/core/test/doors.test.ts'],
+                isolate: false,
                 exclude: ['**/*.node.test.ts'],
                 testTimeout: 3 * TIMEOUT,
                 browser: {
