@@ -61,7 +61,8 @@ export interface Running {
 }
 
 export function runGuard({ command, args }: StdioTarget): Running {
-  const child = spawn(command, args, { stdio: 'pipe' });
+  // As a host starts it: without the variables of whoever runs the tests.
+  const child = spawn(command, args, { stdio: 'pipe', env: { PATH: process.env.PATH ?? '' } });
   onTestFinished(() => void child.kill('SIGKILL'));
   let [text, stderr] = ['', ''];
   child.stdout.on('data', (chunk: Buffer) => {

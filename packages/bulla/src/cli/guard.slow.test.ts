@@ -23,11 +23,16 @@ const SESSION = [
   '{"jsonrpc":"2.0","id":2,"method":"ping"}',
 ].join('\n');
 
-function run(place: Place, server: StdioTarget, options: string[] = [], input = SESSION): Result {
+function run(
+  place: Place,
+  server: StdioTarget,
+  options: string[] = [],
+  variables: Record<string, string> = {},
+): Result {
   const { command, args } = guardTarget(cli(), place, server, ...options);
   const { status, stdout, stderr } = spawnSync(command, args, {
-    input,
-    env: { PATH: process.env.PATH ?? '' },
+    input: SESSION,
+    env: { PATH: process.env.PATH ?? '', ...variables },
   });
   return { status, stdout: stdout.toString(), stderr: stderr.toString() };
 }
@@ -86,9 +91,24 @@ test('a lock of another command is refused before anything is started', async ()
   const place = await preparePlace(script('rogue.mjs', '/dev/null', 'ordinary'));
   const refused = run(place, server);
   expect([refused.status, refused.stdout]).toEqual([1, '']);
-  expect(refused.stderr).toContain('[GATEWAY_OTHER_SERVER]');
+  expect(refused.stderr).toContain('another server: argument 2 differs. [GATEWAY_OTHER_SERVER]');
   expect(existsSync(received)).toBe(false);
   expect(run(place, server, ['--allow-other-command']).status).toBe(0);
+});
+
+test('variables of the host that the lock does not name are told, with the command that adds them', async () => {
+  const { server } = prepare();
+  const place = await preparePlace(server);
+  const how = `bulla lock -o ${place.lock} --env SHOP_TOKEN -- ${[server.command, ...server.args].join(' ')}\n`;
+  const told = run(place, server, [], { SHOP_TOKEN: 's3cret' });
+  expect([told.status, told.stderr]).toEqual([
+    0,
+    `bulla: the server does not see SHOP_TOKEN, which the lock does not name; to let it: ${how}`,
+  ]);
+  const refused = run(place, server, ['--env', 'SHOP_TOKEN'], { SHOP_TOKEN: 's3cret' });
+  expect(refused.status).toBe(1);
+  expect(refused.stderr).toContain(`bulla: to lock it with these variables: ${how}`);
+  expect(refused.stderr).toContain('it does not see the environment variable "SHOP_TOKEN".');
 });
 
 test('without a server, the one of the lock is started', async () => {

@@ -10,6 +10,7 @@ import {
   pinsOf,
 } from '../gateway/index.ts';
 import type { Run } from './commands.ts';
+import { relockCommand, unseenNames } from './guard-env.ts';
 import { escaped } from './indented.ts';
 import { complain, EXIT, type Exit, print, refusing, say } from './io.ts';
 import { openLock, type RequireOptions, requireOptions } from './lock-keys.ts';
@@ -101,8 +102,19 @@ async function act(given: string[], options: GuardOptions): Promise<Exit> {
   if (server.kind !== 'stdio') {
     throw new BullaError('SERVER_OPTION', 'Only a server that is started here can be guarded yet.');
   }
-  if (!options.allowOtherCommand) refusing('Nothing was started', () => checkIdentity(lock, server));
   const log = options.quiet ? undefined : (line: string) => say([`bulla: ${line}`]);
+  if (!options.allowOtherCommand) {
+    const identity = lock.native?.identity;
+    const isMore =
+      identity?.transport === 'stdio' && options.env.some((name) => !identity.env.includes(name));
+    if (isMore) log?.(`to lock it with these variables: ${relockCommand(options.lock, server, [])}`);
+    refusing('Nothing was started', () => checkIdentity(lock, server));
+  }
+  const unseen = unseenNames(process.env, server.env);
+  if (unseen.length > 0) {
+    const how = relockCommand(options.lock, server, unseen);
+    log?.(`the server does not see ${unseen.join(', ')}, which the lock does not name; to let it: ${how}`);
+  }
   if (lock.native === null)
     log?.(`${options.lock} holds some hashes only; 'bulla lock' pins whole definitions`);
   const pinned = options.pinned ? await pinnedServer(lock, server, options) : null;
