@@ -1,7 +1,9 @@
 import { statSync } from 'node:fs';
 import {
+  detectKey,
   fromUtf8,
   type NoteVerifier,
+  type PrivateKey,
   type PublicKey,
   readPrivateKey,
   readPublicKey,
@@ -53,8 +55,9 @@ export interface SigningKey {
 }
 
 /**
- * The key in a file, in any format, or the active key of a keyring. Throws `INPUT_UNREADABLE`, `INPUT_TOO_LARGE`,
- * `KEY_UNNAMED` for neither or both, and the `KEY_…` and `KEYRING_…` codes.
+ * The key in a file, in any format that tells private keys from public ones, or the active key of a keyring. Throws
+ * `INPUT_UNREADABLE`, `INPUT_TOO_LARGE`, `KEY_UNNAMED` for neither or both, `KEY_AMBIGUOUS` for hex, and the `KEY_…`
+ * and `KEYRING_…` codes.
  */
 export function loadSigner(from: {
   readonly file?: string | undefined;
@@ -62,8 +65,18 @@ export function loadSigner(from: {
 }): SigningKey {
   if ((from.file === undefined) === (from.keyring === undefined))
     throw new BullaError('KEY_UNNAMED', 'Name the key to sign with: a file, or a keyring.');
-  if (from.file !== undefined)
-    return { signer: signerOf(readPrivateKey(readText(from.file), 'Ed25519')), close: () => undefined };
+  if (from.file !== undefined) return { signer: signerOf(readSigningKey(from.file)), close: () => undefined };
   const keyring = openKeyring(from.keyring!, { now: () => new Date() });
   return { signer: keyring.signer(), close: () => keyring.close() };
+}
+
+/** With a public key for a seed, everybody who has the public key could sign the same. */
+function readSigningKey(file: string): PrivateKey {
+  const text = readText(file);
+  if (detectKey(text).kind === 'either')
+    throw new BullaError(
+      'KEY_AMBIGUOUS',
+      `${file} holds 64 hex digits, which may be a public key. "bulla keys convert" writes a private one as PEM.`,
+    );
+  return readPrivateKey(text, 'Ed25519');
 }
