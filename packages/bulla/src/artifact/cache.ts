@@ -1,11 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { createWriteStream, existsSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { createWriteStream, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { BullaError } from '@bulla/core/error';
 import type { TreePackage } from '@bulla/core/lock';
 import { createDirectory } from '../keys/index.ts';
+import { readFound } from '../os/index.ts';
 import type { Registry } from './registry.ts';
 
 /** The largest tarball that is fetched. */
@@ -31,12 +32,17 @@ export interface Cache {
 export function openCache(folder: string): Cache {
   const pathOf = ({ integrity }: Wanted) => join(folder, `${hexOf(integrity)}.tgz`);
   const load = (entry: Wanted): Buffer | null => {
+    const unreadable = (cause?: unknown) =>
+      new BullaError('PIN_CACHE_UNREADABLE', `${pathOf(entry)} cannot be read.`, { cause });
+    let bytes: Uint8Array | null;
     try {
-      return readFileSync(pathOf(entry));
+      bytes = readFound(pathOf(entry), MAX_TARBALL);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-      throw new BullaError('PIN_CACHE_UNREADABLE', `${pathOf(entry)} cannot be read.`, { cause: error });
+      throw unreadable(error);
     }
+    if (bytes === null) throw unreadable();
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   };
   return {
     has: (entry) => existsSync(pathOf(entry)),

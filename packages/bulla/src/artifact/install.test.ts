@@ -204,10 +204,21 @@ test('a place is refused where somebody else can write a node_modules above', as
   chmodSync(modules, 0o777);
   expect(await refusal(install(whole(), options))).toEqual({
     code: 'PIN_PLACE_SHARED',
-    message: `Others can write ${realpathSync(modules)}, where Node would look for packages of the pinned program. Remove it, or set BULLA_HOME to another folder.`,
+    message: `Others can write ${realpathSync(modules)}, where Node would look for packages of the pinned program. Set BULLA_HOME to a folder of your own.`,
   });
   rmSync(modules, { recursive: true });
   symlinkSync('nowhere', modules);
+  expect((await refusal(install(whole(), options))).code).toBe('PIN_PLACE_SHARED');
+  rmSync(modules);
+  // Who can write a folder can put another one in the place of those in it, unless it is sticky.
+  chmodSync(dirname(trees), 0o777);
+  expect(await refusal(install(whole(), options))).toEqual({
+    code: 'PIN_PLACE_SHARED',
+    message: `Others can replace what lies in ${realpathSync(dirname(trees))}, and so the packages of the pinned program. Set BULLA_HOME to a folder of your own.`,
+  });
+  chmodSync(dirname(trees), 0o1777);
+  (await install(whole(), options)).release();
+  chmodSync(trees, 0o1777);
   expect((await refusal(install(whole(), options))).code).toBe('PIN_PLACE_SHARED');
 });
 
@@ -353,7 +364,11 @@ test('the sha256 of the released program counts where the lock has it', async ()
 
 test('a cache that cannot be read is told', async () => {
   const { folder, options } = await prepared();
-  mkdirSync(join(folder, `${hexOf(sri(pack(left)))}.tgz`));
+  const file = join(folder, `${hexOf(sri(pack(left)))}.tgz`);
+  mkdirSync(file);
+  expect((await refusal(install(whole(), options))).code).toBe('PIN_CACHE_UNREADABLE');
+  rmSync(file, { recursive: true });
+  expect(spawnSync('mkfifo', [file]).status).toBe(0);
   expect((await refusal(install(whole(), options))).code).toBe('PIN_CACHE_UNREADABLE');
 });
 

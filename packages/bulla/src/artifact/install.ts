@@ -133,17 +133,23 @@ function nameOf(chosen: readonly (readonly [string, TreePackage])[]): string {
 
 /** Folders come before what lies in them. What is optional and for other machines is left out, with what lies in it. */
 function choose(tree: Tree, platform: Platform): [string, TreePackage][] {
-  const left: string[] = [];
+  const left = new Set<string>();
   return [...tree.packages]
     .sort(([a], [b]) => depth(a) - depth(b))
     .filter(([path, entry]) => {
-      if (left.some((above) => path.startsWith(`${above}/`))) return false;
+      if (holdersOf(path).some((above) => left.has(above))) return false;
       if (isFor(entry, platform)) return true;
       if (!entry.optional)
         throw new BullaError('PIN_PLATFORM', `${entry.name} ${entry.version} is not for this machine.`);
-      left.push(path);
+      left.add(path);
       return false;
     });
+}
+
+/** The packages in whose folders a package lies. */
+function holdersOf(path: string): string[] {
+  const at = path.lastIndexOf('/node_modules/');
+  return at < 0 ? [] : [path.slice(0, at), ...holdersOf(path.slice(0, at))];
 }
 
 function depth(path: string): number {

@@ -1,10 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import spawn from 'cross-spawn';
+import { readFound } from '../os/index.ts';
 
 const MAX_OUTPUT = 64 * 1024 * 1024;
+const MAX_LOCKFILE = 64 * 1024 * 1024;
 const TAIL = 2000;
 const NPM_MS = 300_000;
 
@@ -13,26 +15,27 @@ const ALONE = '--no-workspaces';
 
 /**
  * Runs npm in a folder of its own, where no project can configure it, and gives what it wrote and the folder's
- * `package-lock.json`. Rejects with `PIN_NPM_MISSING` and `PIN_NPM_FAILED`.
+ * `package-lock.json`. Rejects with `PIN_NPM_MISSING`, `PIN_NPM_FAILED` and `PIN_TREE_FORM`.
  */
-export async function runNpm(args: readonly string[]): Promise<{ stdout: string; lock: Buffer | null }> {
+export async function runNpm(args: readonly string[]): Promise<{ stdout: string; lock: Uint8Array | null }> {
   const folder = mkdtempSync(join(tmpdir(), 'bulla-npm-'));
   try {
     // Without it npm would look for a project in the folders above.
     writeFileSync(join(folder, 'package.json'), '{"private":true}\n');
     const stdout = await output(args, folder);
-    return { stdout, lock: readIfThere(join(folder, 'package-lock.json')) };
+    return { stdout, lock: readLockfile(join(folder, 'package-lock.json')) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-function readIfThere(path: string): Buffer | null {
-  try {
-    return readFileSync(path);
-  } catch {
-    return null;
-  }
+/** Null where there is none. How large it becomes is up to a registry. Throws `PIN_TREE_FORM`. */
+function readLockfile(path: string): Uint8Array | null {
+  if (!existsSync(path)) return null;
+  const bytes = readFound(path, MAX_LOCKFILE);
+  if (bytes === null)
+    throw new BullaError('PIN_TREE_FORM', `npm wrote a lockfile of more than ${MAX_LOCKFILE} bytes.`);
+  return bytes;
 }
 
 function output(args: readonly string[], cwd: string): Promise<string> {

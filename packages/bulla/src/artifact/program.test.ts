@@ -58,3 +58,18 @@ test('it is a script for Node, in the package', () => {
   for (const file of ['../node.js', 'a/../../node.js', '..\\node.js', 'nothing.js', 'link.js', '.'])
     expect(found(file), file).toBe('PIN_BIN');
 });
+
+test('a package with many programs is told in a few words', () => {
+  const bin = Object.fromEntries(
+    Array.from({ length: 5000 }, (_, i) => [`${i}${'x'.repeat(500)}`, 'node.js']),
+  );
+  let message = '';
+  try {
+    programOf({ root, manifest: { name: 'a', version: '1.0.0', bin } }, 'b');
+  } catch (error) {
+    message = (error as BullaError).message;
+  }
+  expect([message.length < 2300, message.endsWith(' and 4980 more; name one of them with --bin.')]).toEqual([
+    ...[true, true],
+  ]);
+});

@@ -22,7 +22,7 @@ export function programOf(installed: Pick<Installed, 'manifest' | 'root'>, named
   const name = named ?? (bins.size === 1 ? [...bins.keys()][0]! : own);
   const path = bins.get(name);
   if (path === undefined) {
-    const known = bins.size === 0 ? 'has no program' : `has the programs ${[...bins.keys()].join(', ')}`;
+    const known = bins.size === 0 ? 'has no program' : `has the programs ${listed([...bins.keys()])}`;
     throw new BullaError('PIN_BIN', `The package ${known}; name one of them with --bin.`);
   }
   const relative = posix.normalize(path.replace(/^\.?\/+/, ''));
@@ -30,6 +30,12 @@ export function programOf(installed: Pick<Installed, 'manifest' | 'root'>, named
     throw new BullaError('PIN_BIN', `The program ${name} lies outside of its package.`);
   const script = join(installed.root, relative);
   return { name, script, flags: flagsOf(script, name) };
+}
+
+/** The package names as many as it likes, as long as it likes. */
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, 20).map((name) => name.slice(0, 100));
+  return names.length > 20 ? `${shown.join(', ')} and ${names.length - 20} more` : shown.join(', ');
 }
 
 function unscoped(name: string): string {
