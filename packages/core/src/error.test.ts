@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { BullaError, failureOf, pointer } from './error.ts';
+import { BullaError, failureOf, pointer, withoutSecrets } from './error.ts';
 
 test('a path is written as a JSON Pointer with ~ and / escaped', () => {
   expect(pointer([])).toBe('');
@@ -28,4 +28,26 @@ test('a failure stands in a record by its code or its class, never by its words'
       { code: secret, message: secret },
     ].map(failureOf),
   ).toEqual(['STORE_FULL', 'BullaError', 'RangeError', 'AbortError', 'Error', 'Error', 'Error', 'Error']);
+});
+
+test.each([
+  ['postgres://u:pw@h/db', 'postgres://***@h/db'],
+  ['postgress://u:pw@h is no store', 'postgress://***@h is no store'],
+  ['There is nothing at "postgres:/u:pw@h/db".', 'There is nothing at "postgres:/***@h/db".'],
+  ['//u:pw@h', '//***@h'],
+  ['https://token@h/x', 'https://***@h/x'],
+  [
+    'postgres://h/db?user=u&password=pw&sslmode=require',
+    'postgres://h/db?user=u&password=***&sslmode=require',
+  ],
+  ['https://h/?access_token=abc#x', 'https://h/?access_token=***#x'],
+  ['https://127.0.0.1:4873/@scope/name', 'https://127.0.0.1:4873/@scope/name'],
+  ['npx -y a@1.2.3 and me@example.com', 'npx -y a@1.2.3 and me@example.com'],
+])('no error quotes a password: %s', (text, shown) => {
+  expect(new BullaError('X', text).message).toBe(shown);
+});
+
+test('a long text does not stall the hiding', () => {
+  for (const part of ['://', ':/', '//', '?password', '&token=', 'a'])
+    expect(withoutSecrets(part.repeat(300_000)).length).toBeGreaterThan(0);
 });

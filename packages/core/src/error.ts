@@ -13,7 +13,7 @@ export class BullaError extends Error {
     message: string,
     where: { path?: string; offset?: number; cause?: unknown } = {},
   ) {
-    super(message, where.cause === undefined ? undefined : { cause: where.cause });
+    super(withoutSecrets(message), where.cause === undefined ? undefined : { cause: where.cause });
     this.name = 'BullaError';
     this.code = code;
     if (where.path !== undefined) this.path = where.path;
@@ -38,4 +38,17 @@ export function pointer(segments: readonly (string | number)[]): string {
     out += `/${typeof segment === 'number' ? segment : segment.replaceAll('~', '~0').replaceAll('/', '~1')}`;
   }
   return out;
+}
+
+/**
+ * A text without what may be a password in the addresses that it quotes: a user before the host, also where a slash is
+ * missing, and the values of such parameters. Addresses are mistyped, and what does not parse is quoted most.
+ */
+export function withoutSecrets(text: string): string {
+  return text
+    .replace(/(:\/{1,3}|\/\/)[^\s/@]*@/g, '$1***@')
+    .replace(
+      /([?&;](?:[a-z]*password|passwd|pwd|[a-z_-]*token|[a-z_-]*secret|api[_-]?key)=)[^&#\s"']*/gi,
+      '$1***',
+    );
 }

@@ -24,6 +24,10 @@ describe('the program', () => {
       stdout: '',
       stderr: expect.stringContaining("unknown command 'nonsense'"),
     });
+    // What is quoted of the command line may hold a password.
+    expect(bulla(['chain', 'verify', '--stroe=postgres://u:hunter2@h/db']).stderr).toContain(
+      "unknown option '--stroe=postgres://***@h/db'",
+    );
     expect(bulla(['canon', '--profile', 'nope'])).toMatchObject({
       status: 2,
       stdout: '',

@@ -1,4 +1,4 @@
-import { BullaError } from '@bulla/core/error';
+import { BullaError, withoutSecrets } from '@bulla/core/error';
 import { Command, CommanderError } from 'commander';
 import { COMMANDS, type Run } from './commands.ts';
 import { COMPAT, checkCompat, compatExit } from './compat.ts';
@@ -59,7 +59,7 @@ export async function programOf(run: Run, isCalled: (name: string) => boolean): 
       // It quotes words of the command line; its own second line is a suggestion.
       outputError: (text, write) =>
         write(
-          text
+          withoutSecrets(text)
             .trimEnd()
             .split(/\n(?=\(Did you mean )/)
             .map(oneLine)

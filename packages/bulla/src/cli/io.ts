@@ -1,4 +1,4 @@
-import { BullaError } from '@bulla/core/error';
+import { BullaError, withoutSecrets } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import { readWhole } from '../lockfile/index.ts';
 import { escaped } from './indented.ts';
@@ -222,9 +222,9 @@ export function complain(error: unknown, subject?: string): void {
       ...(error.offset === undefined ? [] : [`byte ${error.offset}`]),
       ...(error.path ? [`at ${error.path}`] : []),
     ].join(', ');
-    const place = where === '' ? '' : ` ${colors.dim(`(${where})`)}`;
+    const place = where === '' ? '' : ` ${colors.dim(`(${withoutSecrets(where)})`)}`;
     say(oneLine(`${prefix} ${error.message}${place} ${colors.dim(`[${error.code}]`)}`));
   } else {
-    say(`${prefix} ${error instanceof Error ? error.stack : String(error)}`);
+    say(`${prefix} ${withoutSecrets(String(error instanceof Error ? error.stack : error))}`);
   }
 }

@@ -67,7 +67,10 @@ function fromFolder(folder: string): Fetch {
 
 /** Whoever publishes a log may redirect to public addresses, and to the place itself. */
 function fromWeb(prefix: string): Fetch {
-  const base = new URL(prefix.endsWith('/') ? prefix : `${prefix}/`);
+  const base = URL.parse(prefix.endsWith('/') ? prefix : `${prefix}/`);
+  // It is not shown: what does not parse may hold a secret anywhere.
+  if (base === null)
+    throw new BullaError('TILES_UNREADABLE', 'The address of the tiles cannot be read as a URL.');
   const fetcher = createFetcher({ privateOrigins: new Set([base.origin]), totalMs: 30_000 });
   return async (path) => {
     try {

@@ -39,10 +39,10 @@ export function parseTarget(argv: readonly string[], env: readonly string[] = []
 /** Reads the address of a server. Throws `MCP_TARGET_URL`. */
 export function parseUrl(text: string): URL {
   const url = URL.parse(text);
-  if (url === null) throw badUrl(`${JSON.stringify(text)} is not an address.`);
+  // The text is not shown: what does not parse may hold a secret anywhere.
+  if (url === null) throw badUrl('The address of the server cannot be read as a URL.');
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
     throw badUrl('An address begins with https: or http:.');
-  // The text is not shown: it holds a secret.
   if (url.username !== '' || url.password !== '') {
     throw badUrl('An address holds no user name and no password; give them as a header.');
   }

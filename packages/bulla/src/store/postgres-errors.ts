@@ -94,7 +94,7 @@ function meaning(error: ServerError): [code: string, sentence: string] {
 function refusedUser(message: string, routine: string | undefined): string {
   if (routine === 'InitializeSessionUserId') return 'The server has no such user (28000).';
   if (/no encryption|SSL off/.test(message))
-    return 'The server refuses this user without TLS; try "?sslmode=require" (28000).';
+    return 'The server refuses this user without TLS; try "?sslmode=verify-full" (28000).';
   return 'The server does not let this user connect to this database from here (28000).';
 }
 

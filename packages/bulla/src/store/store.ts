@@ -33,6 +33,7 @@ import { assertNotKilled, type StandingKill, standingKills } from './kills.ts';
 import { addOpenings, eraseOpenings, findOpening, type Opening } from './openings.ts';
 import { originOf } from './origin.ts';
 import { nextOrigin, recoveryDraft } from './recover.ts';
+import { parseStoreUrl } from './store-url.ts';
 import { grow, leafOf, plant } from './tree.ts';
 
 /** The keys that seal, from one consistent look at the keyring. */
@@ -153,7 +154,7 @@ const CHAIN_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?$/;
 
 /**
  * Opens a store. Throws `STORE_MISSING` unless it is there or `create` is set, `STORE_TENANT` for an empty tenant,
- * and the codes of the database.
+ * `STORE_URL`, and the codes of the database.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { tenant = null } = options;
@@ -164,11 +165,11 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 }
 
 async function openDriver(options: StoreOptions & { tenant: string | null }): Promise<Driver> {
-  const { url, tenant, create = false, readOnly = false } = options;
-  if (isPostgres(url)) {
-    return (await import('./postgres.ts')).openPostgres(url, { tenant, create, readOnly });
-  }
-  return (await import('./sqlite.ts')).openSqlite(url, { tenant, create, readOnly });
+  const { tenant, create = false, readOnly = false } = options;
+  const place = parseStoreUrl(options.url);
+  if (place.kind === 'postgres')
+    return (await import('./postgres.ts')).openPostgres(place.url, { tenant, create, readOnly });
+  return (await import('./sqlite.ts')).openSqlite(place.file, { tenant, create, readOnly });
 }
 
 /** The store over a driver; apart from `openStore` for tests that break the driver. */
@@ -241,15 +242,11 @@ function storeContext(driver: Driver, options: StoreOptions & { tenant: string |
   };
 }
 
-function isPostgres(url: string): boolean {
-  return /^postgres(?:ql)?:\/\//.test(url);
-}
-
 function defaultFolder(url: string): string {
-  if (!isPostgres(url)) return `${url}.checkpoints`;
-  const { host, pathname, searchParams } = new URL(url);
-  const database = encodeURIComponent(`${host || searchParams.get('host') || ''}${pathname}`);
-  return join(dataDirectory(process.env, process.platform, homedir()), 'checkpoints', database);
+  const place = parseStoreUrl(url);
+  if (place.kind === 'sqlite') return `${place.file}.checkpoints`;
+  const data = dataDirectory(process.env, process.platform, homedir());
+  return join(data, 'checkpoints', encodeURIComponent(place.database));
 }
 
 function warnOfCheckpoint(error: unknown): void {
