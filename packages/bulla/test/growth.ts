@@ -1,0 +1,1 @@
+export { steepReaders } from '../../core/test/growth.ts';
