@@ -1,6 +1,5 @@
 export type { AnchorSources } from './anchoring.ts';
 export { judged, type Revocation } from './judged.ts';
-export { type Snapshot, snapshot } from './snapshot.ts';
 export { type ChainSource, openSource, type SourceOptions, type SourceRecord } from './source.ts';
 export { storeSource } from './store-source.ts';
 export { type VerifiedChain, type VerifyChainOptions, verifyChain } from './verify-chain.ts';

@@ -21,6 +21,8 @@ export interface ChainSource {
     | 'sqlite (data)'
     | 'sqlite (canonical)'
     | 'store';
+  /** What was read instead of the file that was named, where that could not be opened as it is. */
+  readonly copied?: string | null;
   /** How many bytes or records there are, for showing progress; null where that is not known. */
   readonly size: { readonly unit: 'bytes' | 'records'; readonly total: number } | null;
   records(progress?: (done: number) => void): AsyncIterable<SourceRecord>;

@@ -1,7 +1,8 @@
 import type { CanonicalRecord } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, stringify } from '@bulla/core/json';
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
+import { openReadable } from '../store/index.ts';
 import type { ChainSource, SourceRecord } from './source.ts';
 
 const SEAL_COLUMNS = ['hash', 'signature', 'signature_pq', 'signed_at', 'signed_by'] as const;
@@ -14,7 +15,7 @@ type SealColumns = Record<(typeof SEAL_COLUMNS)[number], string | null>;
  * more than one tenant and none is named; null names the records without one.
  */
 export function readSqlite(file: string, tenant: string | null | undefined): ChainSource {
-  const db = new Database(file, { readonly: true, fileMustExist: true });
+  const { db, copied, close } = openReadable(file);
   const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all() as string[];
   const columnsOf = (table: string) =>
     db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[];
@@ -25,7 +26,7 @@ export function readSqlite(file: string, tenant: string | null | undefined): Cha
   const canonical = find('canonical');
   const table = canonical ?? find('data');
   if (table === undefined) {
-    db.close();
+    close();
     const own = tables.includes('chain') && tables.includes('record');
     throw new BullaError(
       'CHAIN_SOURCE',
@@ -34,7 +35,7 @@ export function readSqlite(file: string, tenant: string | null | undefined): Cha
   }
   const name = `"${table.replaceAll('"', '""')}"`;
   const byTenant = columnsOf(table).includes('tenant_id');
-  const chosen = byTenant ? chooseTenant(db, name, tenant) : undefined;
+  const chosen = byTenant ? chooseTenant(db, close, name, tenant) : undefined;
   const where = byTenant ? 'WHERE tenant_id IS ?' : '';
   const values = byTenant ? [chosen] : [];
   const total = db
@@ -54,18 +55,20 @@ export function readSqlite(file: string, tenant: string | null | undefined): Cha
         progress?.(++done);
       }
     } finally {
-      db.close();
+      close();
     }
   }
   return {
     format: canonical === undefined ? 'sqlite (data)' : 'sqlite (canonical)',
     size: { unit: 'records', total },
+    copied,
     records,
   };
 }
 
 function chooseTenant(
   db: Database.Database,
+  close: () => void,
   table: string,
   tenant: string | null | undefined,
 ): string | null {
@@ -75,7 +78,7 @@ function chooseTenant(
     | null
   )[];
   if (tenants.length > 1) {
-    db.close();
+    close();
     throw new BullaError(
       'CHAIN_SOURCE_TENANT',
       'The file has chains of several tenants; name one with --tenant.',

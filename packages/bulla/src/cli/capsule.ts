@@ -10,7 +10,8 @@ import {
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, type JsonValue, parse, stringify, toPlain } from '@bulla/core/json';
 import type { Command } from 'commander';
-import { judged, openSource, type SourceRecord, snapshot, verifyChain } from '../chain/index.ts';
+import { judged, openSource, type SourceRecord, verifyChain } from '../chain/index.ts';
+import { snapshot } from '../os/index.ts';
 import type { Row } from '../store/index.ts';
 import { capsuleText } from './capsule-text.ts';
 import type { Run } from './commands.ts';
@@ -27,7 +28,7 @@ import {
   say,
 } from './io.ts';
 import { unsealedPaths } from './notices.ts';
-import { openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
+import { openToRead, openToVerify, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';
 import { counted } from './words.ts';
 
@@ -198,7 +199,7 @@ export const NOT_PROVEN: readonly string[] = [
 ];
 
 async function exportChain(options: PlaceOptions & { from: number }): Promise<Exit> {
-  const store = await openToRead(options);
+  const store = await openToVerify(options);
   let count = 0;
   let changed = 0;
   try {

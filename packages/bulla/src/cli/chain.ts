@@ -16,7 +16,7 @@ import { nonNegative } from './capsule.ts';
 import type { Run } from './commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from './io.ts';
 import { missingText, noticeLines } from './notices.ts';
-import { openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
+import { openToVerify, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { progressBar } from './progress.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';
 import { counted } from './words.ts';
@@ -107,7 +107,7 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
     );
     return EXIT.undecided;
   }
-  const store = file === undefined ? await openToRead(options) : undefined;
+  const store = file === undefined ? await openToVerify(options) : undefined;
   try {
     const source =
       store === undefined
@@ -139,14 +139,28 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
     if (options.resume !== undefined) writeFileSync(options.resume, `${JSON.stringify(state)}\n`);
     const anchored = anchors && { ...anchors, root: toHex(anchors.root), unverified: found?.unverified ?? 0 };
     const limits = notProven(options, anchors?.ranges ?? []);
-    await report(options, { ...document, anchors: anchored, format: source.format, not_proven: limits }, () =>
-      verdictText(
-        result,
-        source,
-        seconds,
-        { keysFrom: trust.origin, limits, unverified: found?.unverified ?? 0 },
-        options,
-      ),
+    await report(
+      options,
+      {
+        ...document,
+        anchors: anchored,
+        format: source.format,
+        copied: store?.copied ?? source.copied ?? null,
+        not_proven: limits,
+      },
+      () =>
+        verdictText(
+          result,
+          source,
+          seconds,
+          {
+            keysFrom: trust.origin,
+            limits,
+            unverified: found?.unverified ?? 0,
+            copied: store?.copied ?? source.copied ?? null,
+          },
+          options,
+        ),
     );
     return { ok: EXIT.good, failed: EXIT.bad, empty: EXIT.undecided, undecided: EXIT.undecided }[
       result.outcome
@@ -205,7 +219,12 @@ function verdictText(
   result: VerifiedChain,
   source: ChainSource,
   seconds: number,
-  { keysFrom, limits, unverified }: { keysFrom: string; limits: readonly string[]; unverified: number },
+  {
+    keysFrom,
+    limits,
+    unverified,
+    copied,
+  }: { keysFrom: string; limits: readonly string[]; unverified: number; copied: string | null },
   options: VerifyOptions,
 ): string[] {
   const rate = seconds > 0.5 ? `, ${Math.round(result.count / seconds).toLocaleString('en')} a second` : '';
@@ -219,6 +238,7 @@ function verdictText(
   ];
   const facts: [string, string][] = [
     ['read', `${source.format}, ${counted(result.count, 'record')} in ${seconds.toFixed(1)} s${rate}`],
+    ['from', copied ?? ''],
     ['checked', checkedText(options, keysFrom)],
     ['head', result.head === null ? '' : `${result.head.sequence}  ${result.head.hash}`],
     ['keys', counts(result.keys)],
@@ -274,7 +294,7 @@ async function recover(options: PlaceOptions & ReportOptions & { reason: string 
 }
 
 async function head(options: PlaceOptions & ReportOptions): Promise<Exit> {
-  const store = await openToRead(options);
+  const store = await openToVerify(options);
   try {
     const { length, hash } = await store.chain(options.chain).head();
     await report(options, { chain: options.chain, length, hash }, () =>
@@ -287,7 +307,7 @@ async function head(options: PlaceOptions & ReportOptions): Promise<Exit> {
 }
 
 async function stats(options: PlaceOptions & ReportOptions): Promise<Exit> {
-  const store = await openToRead(options);
+  const store = await openToVerify(options);
   try {
     const counts: Record<'type' | 'status' | 'tool' | 'agent', Record<string, number>> = {
       type: {},

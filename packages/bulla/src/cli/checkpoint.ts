@@ -8,7 +8,7 @@ import { readPolicy } from './anchors.ts';
 import { nonNegative } from './capsule.ts';
 import type { Run } from './commands.ts';
 import { colors, EXIT, type Exit, print, printExact, type ReportOptions, report } from './io.ts';
-import { keysFolder, openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
+import { keysFolder, openToVerify, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { anchorTrust, type TrustOptions, trusted, trustOptions } from './trust.ts';
 import { counted } from './words.ts';
 
@@ -66,7 +66,7 @@ async function create(options: PlaceOptions & ReportOptions): Promise<Exit> {
 
 async function list(options: PlaceOptions & TrustOptions & ReportOptions & { limit: number }): Promise<Exit> {
   const how = anchorTrust(trusted(options), readPolicy({}));
-  const store = await openToRead(options);
+  const store = await openToVerify(options);
   try {
     const found = (await store.chain(options.chain).checkpoints(options.limit)).map((stored) => ({
       ...documentOf(stored),
@@ -107,7 +107,7 @@ function judge(note: string, how: Parameters<typeof readAnchor>[1]) {
 
 async function vkey(options: PlaceOptions): Promise<Exit> {
   const { publicKey } = loadKeyring(keysFolder(options)).active;
-  const store = await openToRead(options);
+  const store = await openToVerify(options);
   try {
     const origin = await store.chain(options.chain).origin();
     if (origin === null)
@@ -123,7 +123,7 @@ async function vkey(options: PlaceOptions): Promise<Exit> {
 }
 
 async function show(size: number | undefined, options: PlaceOptions): Promise<Exit> {
-  const store = await openToRead(options);
+  const store = await openToVerify(options);
   try {
     const found = (await store.chain(options.chain).checkpoints(size === undefined ? 1 : MANY)).find(
       (stored) => size === undefined || stored.size === size,

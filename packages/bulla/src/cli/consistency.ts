@@ -7,7 +7,7 @@ import { openPublished, proveConsistency, rootAt, type TileSource } from '../log
 import { readCheckpoints, readPolicy } from './anchors.ts';
 import type { Run } from './commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from './io.ts';
-import { openToRead, type PlaceOptions, placeOptions } from './place.ts';
+import { openToVerify, type PlaceOptions, placeOptions } from './place.ts';
 import { anchorTrust, type TrustOptions, trusted, trustOptions } from './trust.ts';
 import { counted } from './words.ts';
 
@@ -39,7 +39,7 @@ export function define(command: Command, run: Run): void {
 
 async function consistency(old: string, newer: string, options: ConsistencyOptions): Promise<Exit> {
   if (options.tiles !== undefined) return compare(openPublished(options.tiles), old, newer, options);
-  const store = await openToRead(options);
+  const store = await openToVerify(options);
   try {
     return await compare(store.chain(options.chain).tiles, old, newer, options);
   } finally {

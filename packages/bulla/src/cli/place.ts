@@ -70,6 +70,11 @@ export function openToRead(options: PlaceOptions): Promise<Store> {
   return openStore({ url: storeUrl(options), tenant: options.tenant ?? null });
 }
 
+/** Opens the store to verify or copy what is in it: nothing is written, so that it may lie on any medium. */
+export function openToVerify(options: PlaceOptions): Promise<Store> {
+  return openStore({ url: storeUrl(options), tenant: options.tenant ?? null, readOnly: true });
+}
+
 /**
  * Opens the store to write, sealing with the active key of the keyring and showing checkpoints to the witnesses. Where
  * the store may be created, so may the keyring: who seals for the first time has one made.

@@ -1,4 +1,5 @@
 /** What every other folder may use of the operating system. */
 export { openFound, readFound, readUpTo } from './file.ts';
 export { createPrivateFile, findLoose, type Loose, tightenCommand } from './private.ts';
+export { type Snapshot, snapshot } from './snapshot.ts';
 export { readStandardInput, takeStandardInput } from './stdin.ts';

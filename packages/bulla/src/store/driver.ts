@@ -161,6 +161,8 @@ export interface Found {
  * `BullaError` with a `STORE_…` code.
  */
 export interface Driver {
+  /** What was read instead of the file that was named, where that could not be opened. */
+  readonly copied?: string;
   /** The end of a chain; the empty one for a chain that does not exist. */
   tip(chain: string): Promise<Tip>;
   /**

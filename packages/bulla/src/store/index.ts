@@ -21,6 +21,7 @@ export {
 } from './ledger.ts';
 export type { PublishedPolicy } from './ledger-policies.ts';
 export type { Opening } from './openings.ts';
+export { openReadable } from './readable.ts';
 export {
   type Chain,
   type FoundRecord,

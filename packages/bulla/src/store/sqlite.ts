@@ -6,6 +6,7 @@ import { createDirectory } from '../keys/index.ts';
 import { createPrivateFile } from '../os/index.ts';
 import type { Addition, Driver, Row, Statements, Tip, TreeNode } from './driver.ts';
 import { assertText, EMPTY } from './driver.ts';
+import { openReadable, type Readable } from './readable.ts';
 import { migrations } from './schema.ts';
 import { type Connection, createConnection } from './sqlite-connection.ts';
 import { searching } from './sqlite-search.ts';
@@ -49,11 +50,12 @@ export function openSqlite(file: string, options: SqliteOptions): Driver {
     createDirectory(dirname(resolve(file)));
     createForOwner(file);
   }
+  if (readOnly) return openToRead(file, tenant);
   let create = options.create ?? false;
   const connection = createConnection(file, () => {
-    const db = new Database(file, { readonly: readOnly, fileMustExist: !create, timeout: OPEN_MS });
+    const db = new Database(file, { fileMustExist: !create, timeout: OPEN_MS });
     try {
-      prepareFile(db, readOnly);
+      prepareFile(db);
       db.pragma(`busy_timeout = ${BUSY_MS}`);
       if (maxPages !== undefined) db.pragma(`max_page_count = ${maxPages}`);
     } catch (error) {
@@ -67,6 +69,28 @@ export function openSqlite(file: string, options: SqliteOptions): Driver {
   return driver(connection, file, tenant);
 }
 
+/** Nothing is written, not even beside the file. A store of an earlier version is brought up to date in a copy. */
+function openToRead(file: string, tenant: string | null): Driver {
+  const opened: Readable[] = [];
+  const connection = createConnection(file, () => {
+    const found = openReadable(file, { timeout: OPEN_MS, needsCopy: (db) => versionOf(db) < SCHEMA.length });
+    opened.push(found);
+    if (!found.db.readonly) prepareFile(found.db);
+    found.db.pragma(`busy_timeout = ${BUSY_MS}`);
+    return found.db;
+  });
+  const [{ path, copied }] = opened as [Readable];
+  const made = driver(connection, path, tenant);
+  return {
+    ...made,
+    ...(copied !== null && { copied }),
+    async close() {
+      await made.close();
+      for (const one of opened) one.close();
+    },
+  };
+}
+
 function createForOwner(file: string): void {
   try {
     createPrivateFile(file);
@@ -76,15 +100,18 @@ function createForOwner(file: string): void {
   }
 }
 
-function prepareFile(db: Database.Database, readOnly: boolean): void {
+/** Throws `STORE_NEWER`. */
+function versionOf(db: Database.Database): number {
   const version = db.pragma('user_version', { simple: true }) as number;
-  if (version > SCHEMA.length) {
-    throw new BullaError(
-      'STORE_NEWER',
-      `The store is of version ${version}; this program knows ${SCHEMA.length}.`,
-    );
-  }
-  if (readOnly) return;
+  if (version <= SCHEMA.length) return version;
+  throw new BullaError(
+    'STORE_NEWER',
+    `The store is of version ${version}; this program knows ${SCHEMA.length}.`,
+  );
+}
+
+function prepareFile(db: Database.Database): void {
+  versionOf(db);
   // WAL lets readers go on while one writes. Its default would lose acknowledged records in a power cut.
   db.pragma('journal_mode = WAL');
   db.pragma('synchronous = FULL');

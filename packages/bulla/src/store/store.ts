@@ -125,6 +125,8 @@ export interface FoundRecord extends Found {
 /** A database, opened for one tenant. */
 export interface Store {
   readonly tenant: string | null;
+  /** What is read instead of the file that was named, where that cannot be opened as it is; null for the file. */
+  readonly copied: string | null;
   chain(name: string): Chain;
   chains(): Promise<readonly { name: string; head: Head; indexed: number }[]>;
   /**
@@ -196,6 +198,7 @@ export function createStore(driver: Driver, options: StoreOptions & { tenant: st
 
   return {
     tenant: options.tenant,
+    copied: driver.copied ?? null,
     chain,
     chains: () => driver.chains(),
     async find(query) {
