@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatVkey, noteVerifier, parseVkey, publicKey } from '@bulla/core/crypto';
@@ -113,6 +113,10 @@ describe('witness serve', () => {
     expect(refused(...name, '--log', log.vkey, '--prefix', 'x')).toEqual([2, 'WITNESS_PREFIX']);
     const far = refused(...name, '--log', log.vkey, '--listen', '192.0.2.1:80');
     expect(far).toEqual([3, 'WITNESS_LISTEN']);
+    // That start made the key. Without its state it never cosigns again.
+    truncateSync(join(home, 'witness/state.db'));
+    expect(refused(...name, '--log', log.vkey)).toEqual([2, 'WITNESS_STATE_LOST']);
+    rmSync(join(home, 'witness'), { recursive: true });
     expect(witness(home, 'serve', ...name, '--log', log.vkey, '--listen', 'nowhere').status).not.toBe(0);
   });
 });

@@ -126,7 +126,10 @@ async function serve(options: ServeOptions): Promise<Exit> {
     mlDsa: options.mlDsa ?? false,
     logs: () => logs,
     now: () => new Date(),
-    onEvidence: (evidence) => journal.keep(evidenceLine(evidence)),
+    onEvidence: (evidence, isKept) => {
+      if (isKept) journal.keep(evidenceLine(evidence, 'it is kept in the state'));
+      else journal.note('EVIDENCE', evidenceLine(evidence, 'it is not kept, there is too much of its kind'));
+    },
     onError: (error) => noteError(journal, error),
   });
   const reload = () => {
@@ -191,8 +194,8 @@ function noteError(journal: Journal, error: unknown): void {
   journal.note(code, `ERROR ${text} [${code}]`);
 }
 
-function evidenceLine({ kind, origin, size, root }: Evidence): string {
-  return `EVIDENCE ${kind}: ${printable(origin)} signed size ${size} with root ${Buffer.from(root).toString('base64')}; it is kept in the state`;
+function evidenceLine({ kind, origin, size, root }: Evidence, kept: string): string {
+  return `EVIDENCE ${kind}: ${printable(origin)} signed size ${size} with root ${Buffer.from(root).toString('base64')}; ${kept}`;
 }
 
 async function add(name: string, vkey: string, url: string, options: AddOptions): Promise<Exit> {

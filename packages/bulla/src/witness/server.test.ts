@@ -25,6 +25,7 @@ import {
   type Witness,
   type WitnessState,
 } from './index.ts';
+import { MAX_EVIDENCE } from './state.ts';
 
 const NAME = 'witness.example/w1';
 const NOW = 1_800_000_000;
@@ -457,6 +458,42 @@ describe('what a witness keeps', () => {
     await add(testLog(), 0, 8);
     await add(testLog({ seed: 2, view: 'b' }), 5, 5, []);
     expect(state.evidence()).toEqual([]);
+  });
+
+  test('a good checkpoint that came with a wrong proof is no evidence any more once it was proven', async () => {
+    const { add, state } = make();
+    await add(testLog(), 0, 5);
+    expect((await add(testLog(), 5, 8, [])).status).toBe(422);
+    expect(state.evidence().map(({ kind, size }) => [kind, size])).toEqual([['inconsistent', 8]]);
+    expect((await add(testLog(), 5, 8)).status).toBe(200);
+    expect(state.evidence()).toEqual([]);
+  });
+
+  test('evidence for which there is no room is still told, and that of other kinds still kept', async () => {
+    const file = join(temporaryFolder(), 'state.db');
+    const { witness, state } = make(undefined, { file, cosigners: [ed25519] });
+    const log = testLog();
+    await witness.addCheckpoint(await log.request(0, 5));
+    const db = new Database(file);
+    db.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${MAX_EVIDENCE})
+      INSERT INTO evidence (kind, origin, size, root, note, against, time, serial)
+      SELECT 'inconsistent', '${log.origin}', 1000 + i, x'00', '', '', 1, 1 FROM n`);
+    db.close();
+    const told: [string, boolean][] = [];
+    const telling = createWitness({
+      ...{ state, cosigners: [ed25519], logs: () => readLogs([log.vkey]), now: () => new Date(NOW * 1000) },
+      onEvidence: ({ kind }, isKept) => told.push([kind, isKept]),
+    });
+    const other = testLog({ view: 'b' });
+    for (const request of [await other.request(5, 8), await other.request(5, 5, [])]) {
+      for (let i = 0; i < 2; i++) expect((await telling.addCheckpoint(request)).status).toBe(422);
+    }
+    expect(told).toEqual([
+      ['inconsistent', false],
+      ['inconsistent', false],
+      ['split-view', true],
+    ]);
+    expect(state.evidence().filter(({ kind }) => kind === 'split-view')).toHaveLength(1);
   });
 
   test('two witnesses that see one view each cosign their own, and each refuses the other', async () => {

@@ -69,8 +69,11 @@ export interface WitnessOptions {
   /** The logs that are known now; asked anew for each request. */
   readonly logs: () => KnownLogs;
   readonly now: () => Date;
-  /** Told once of each checkpoint that a log signed and that does not go with what was cosigned, when it is stored. */
-  readonly onEvidence?: (evidence: Evidence) => void;
+  /**
+   * Told once of each checkpoint that a log signed and that does not go with what was cosigned, when it is stored; each
+   * time of one for which there is no room.
+   */
+  readonly onEvidence?: (evidence: Evidence, isKept: boolean) => void;
   /** Told of what failed here and was answered with 500 or 503. */
   readonly onError?: (error: unknown) => void;
 }
@@ -227,7 +230,7 @@ async function judge(
   const knownSize = latest?.size ?? 0;
   const found = opened && evidenceOf(opened, latest, options.now());
   const refuse = (answer: Answer, evidence = found): Decision<Answer> => {
-    const onStored = () => void (evidence && options.onEvidence?.(evidence));
+    const onStored = (isKept: boolean) => void (evidence && options.onEvidence?.(evidence, isKept));
     return { cosigned: null, evidence, result: answer, onStored };
   };
   if (oldSize > size) return refuse(plain(400, 'The old size is above that of the checkpoint.', submission));

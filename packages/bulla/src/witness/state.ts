@@ -45,8 +45,8 @@ export interface Decision<T> {
   readonly cosigned: Cosigned | null;
   readonly evidence: Evidence | null;
   readonly result: T;
-  /** Called once that is durable, unless it was known already. */
-  readonly onStored?: () => void;
+  /** Called once that is durable, unless it was known already; with false for evidence for which there is no room. */
+  readonly onStored?: (isKept: boolean) => void;
 }
 
 /** What a witness remembers, in a file that several processes may share. */
@@ -112,12 +112,23 @@ function stateOf(db: Database.Database, file: string, disk: Disk): WitnessState 
     seen = serial;
     return serial + 1;
   };
-  /** Stores what was decided, and tells whether that changed anything. */
-  const store = ({ cosigned, evidence }: Decision<unknown>, serial: number): boolean => {
+  const findEvidence = db.prepare(
+    'SELECT 1 FROM evidence WHERE origin = ? AND kind = ? AND size = ? AND root = ?',
+  );
+  const voidEvidence = db.prepare(
+    "DELETE FROM evidence WHERE origin = ? AND kind = 'inconsistent' AND size = ? AND root = ?",
+  );
+  /** Stores what was decided, and tells whether that changed anything, or found no room. */
+  const store = (
+    { cosigned, evidence }: Decision<unknown>,
+    serial: number,
+  ): 'changed' | 'known' | 'no room' => {
     let changes = 0;
     if (cosigned !== null) {
       const { origin, size, root, time, note } = cosigned;
       changes += put.run(origin, size, root, time, note, serial).changes;
+      // Somebody had sent it with a wrong proof.
+      voidEvidence.run(origin, size, root);
     }
     if (evidence !== null) {
       const { kind, origin, size, root, note, against, time } = evidence;
@@ -125,8 +136,13 @@ function stateOf(db: Database.Database, file: string, disk: Disk): WitnessState 
         ...[kind, origin, size, root, note, against, time, serial, origin, kind],
       ).changes;
     }
-    if (changes > 0) advance.run(serial, newStamp());
-    return changes > 0;
+    if (changes > 0) {
+      advance.run(serial, newStamp());
+      return 'changed';
+    }
+    if (evidence === null) return 'known';
+    const { origin, kind, size, root } = evidence;
+    return findEvidence.get(origin, kind, size, root) === undefined ? 'no room' : 'known';
   };
   /** Under the lock once more: another process may have stored a later change, whose mark must not be set back. */
   const setMark = async (): Promise<void> => {
@@ -152,20 +168,18 @@ function stateOf(db: Database.Database, file: string, disk: Disk): WitnessState 
       exclusive(async () => {
         await begin(db, file);
         let decision: Decision<T>;
-        let changed: boolean;
+        let stored: ReturnType<typeof store>;
         try {
           const serial = guarded(file, next);
           decision = await decide(guarded(file, () => latest(origin)));
-          changed = guarded(file, () => store(decision, serial));
+          stored = guarded(file, () => store(decision, serial));
           guarded(file, () => db.exec('COMMIT'));
         } catch (error) {
           if (db.inTransaction) db.exec('ROLLBACK');
           throw error;
         }
-        if (changed) {
-          await setMark();
-          decision.onStored?.();
-        }
+        if (stored === 'changed') await setMark();
+        if (stored !== 'known') decision.onStored?.(stored === 'changed');
         return decision.result;
       }),
     latest: (origin) => guarded(file, () => latest(origin)),
