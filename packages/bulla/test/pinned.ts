@@ -51,7 +51,7 @@ if (how === 'wait') { console.log('waiting'); setInterval(() => undefined, 1000)
 }
 
 /** Asks for a package in every way that Node has, in every kind of process and thread, and prints what was found. */
-const WAYS = `import { fork, spawnSync } from 'node:child_process';
+const WAYS = `import { execFileSync, fork, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
@@ -61,11 +61,16 @@ const run = (args, options) => JSON.parse(spawnSync(process.execPath, args, { en
 const inWorker = async (options) => (await once(new Worker(tries, options), 'message'))[0];
 found.here = await (await import('./tries.cjs')).default.tried;
 found.spawned = run([tries]);
+found.spawnedAlone = run([tries], { env: {} });
+found.executedAlone = JSON.parse(execFileSync(process.execPath, [tries], { env: {} }));
 found.evaluated = run(['-e', 'require(' + JSON.stringify(tries) + ')']);
 found.forked = (await once(fork(tries), 'message'))[0];
+found.forkedAlone = (await once(fork(tries, { env: {}, execArgv: [] }), 'message'))[0];
 found.worker = await inWorker();
 found.workerOfItsOwn = await inWorker({ execArgv: [] });
 found.workerWithoutEnvironment = await inWorker({ env: {} });
+found.workerAlone = await inWorker({ env: {}, execArgv: [] });
+found.below = run(['-e', 'require("child_process").fork(' + JSON.stringify(tries) + ', { env: {} }).on("message", (m) => console.log(JSON.stringify(m)))'], { env: {} });
 console.log(JSON.stringify(found));
 `;
 

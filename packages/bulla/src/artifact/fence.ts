@@ -8,20 +8,49 @@ import { BullaError } from '@bulla/core/error';
 // pinned. So packages of a tree find packages of the same tree, and nothing else. What a program loads by path, such
 // as its user's configuration, and what that loads, is not touched.
 //
-// The fence is a file beside the trees, because every version of Node can load one first, and it hands itself on: to
-// the workers and to the processes that are started with the environment of the program. It must run on any Node.
+// The fence is a file beside the trees, because every version of Node can load one first, and it hands itself on to
+// workers and child processes through their environment. It must run on any Node.
 
 const TEXT = `'use strict';
 const Module = require('node:module');
+const childProcess = require('node:child_process');
+const threads = require('node:worker_threads');
 const { pathToFileURL } = require('node:url');
 const { sep } = require('node:path');
 
 const option = '--require ' + JSON.stringify(__filename);
-const given = process.env.NODE_OPTIONS;
-if (!given) process.env.NODE_OPTIONS = option;
-else if (!given.includes(option)) process.env.NODE_OPTIONS = option + ' ' + given;
+const fenced = (given) => (!given ? option : given.includes(option) ? given : option + ' ' + given);
+process.env.NODE_OPTIONS = fenced(process.env.NODE_OPTIONS);
 // Compiled code would be read from the folder for temporary files, where others can put some.
 process.env.NODE_DISABLE_COMPILE_CACHE = '1';
+
+// What gets an environment of its own gets the fence with it.
+const withFence = (options) => {
+  if (typeof options?.env !== 'object' || options.env === null) return options;
+  const env = {};
+  for (const name in options.env) env[name] = options.env[name];
+  return { ...options, env: { ...env, NODE_OPTIONS: fenced(env.NODE_OPTIONS) } };
+};
+const start = childProcess.ChildProcess.prototype.spawn;
+childProcess.ChildProcess.prototype.spawn = function spawn(options) {
+  const name = 'NODE_OPTIONS=';
+  if (Array.isArray(options?.envPairs)) {
+    const given = options.envPairs.find((pair) => pair.startsWith(name));
+    const others = options.envPairs.filter((pair) => !pair.startsWith(name));
+    options = { ...options, envPairs: [...others, name + fenced(given?.slice(name.length))] };
+  }
+  return start.call(this, options);
+};
+for (const name of ['spawnSync', 'execFileSync', 'execSync']) {
+  const act = childProcess[name];
+  childProcess[name] = (...words) => act(...words.map((word) => (Array.isArray(word) ? word : withFence(word))));
+}
+threads.Worker = class Worker extends threads.Worker {
+  constructor(file, options) {
+    super(file, withFence(options));
+  }
+};
+Module.syncBuiltinESMExports();
 
 const treeIn = (home, place, separator) => {
   const end = place.startsWith(home) ? place.indexOf(separator, home.length) : -1;

@@ -5,7 +5,7 @@ test('a pinned program gets nothing that makes Node load other code, or leads to
   const environment = {
     ...{ PATH: '/bin', HOME: '/home/a', API_KEY: 'x', GITHUB_TOKEN: 'x', NODE_ENV: 'test' },
     ...{ NODE_OPTIONS: '-r x', NODE_PATH: '/x', NODE_COMPILE_CACHE: '/x', node_path: '/x' },
-    ...{ GITHUB_ENV: '/x', GITHUB_OUTPUT: '/x', RUNNER_TEMP: '/x', ACTIONS_RUNTIME_TOKEN: 'x', INPUT_A: 'x' },
+    ...{ GITHUB_ENV: '/x', GITHUB_OUTPUT: '/x', RUNNER_TEMP: '/x', ACTIONS_RUNTIME_TOKEN: 'x' },
   };
   const rest = { PATH: '/bin', HOME: '/home/a', API_KEY: 'x', GITHUB_TOKEN: 'x', NODE_ENV: 'test' };
   expect(pinnedEnvironment(environment, [])).toEqual(rest);

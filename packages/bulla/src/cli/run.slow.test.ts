@@ -271,7 +271,8 @@ describe('run', () => {
     const none = [0, 0, 0, 0, 0, 0];
     const ways = await bulla(['run', '--bin', 'end', '--', 'ways'], env);
     expect(JSON.parse(ways.stdout)).toEqual({
-      ...{ here: none, spawned: none, evaluated: none, forked: none, worker: none },
+      ...{ here: none, spawned: none, evaluated: none, forked: none, worker: none, below: none },
+      ...{ spawnedAlone: none, executedAlone: none, forkedAlone: none, workerAlone: none },
       ...{ workerOfItsOwn: none, workerWithoutEnvironment: none },
     });
   });

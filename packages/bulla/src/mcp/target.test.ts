@@ -149,7 +149,7 @@ describe('environmentOf', () => {
   it('refuses a name by which a server would reach the runner of a CI job, set or not', () => {
     for (const name of [
       ...['GITHUB_ENV', 'GITHUB_PATH', 'GITHUB_OUTPUT', 'GITHUB_STATE', 'GITHUB_STEP_SUMMARY', 'github_env'],
-      ...['RUNNER_TEMP', 'ACTIONS_RUNTIME_TOKEN', 'ACTIONS_ID_TOKEN_REQUEST_URL', 'INPUT_TOKEN'],
+      ...['RUNNER_TEMP', 'ACTIONS_RUNTIME_TOKEN', 'ACTIONS_ID_TOKEN_REQUEST_URL'],
     ])
       expect(codeOf(() => environmentOf({ ...target, env: [name] }, { [name]: 'x' }))).toBe('MCP_TARGET_ENV');
     const own = { ...target, env: ['GITHUB_PERSONAL_ACCESS_TOKEN'] };

@@ -89,9 +89,7 @@ export const INHERITED: readonly string[] =
  * outputs and the summary of the others, or to the services and tokens of the job. No server has any use for them.
  */
 export function leadsToRunner(name: string): boolean {
-  return /^(?:GITHUB_(?:ENV|PATH|OUTPUT|STATE|STEP_SUMMARY|ACTION_PATH)$|RUNNER_|ACTIONS_|INPUT_)/i.test(
-    name,
-  );
+  return /^(?:GITHUB_(?:ENV|PATH|OUTPUT|STATE|STEP_SUMMARY|ACTION_PATH)$|RUNNER_|ACTIONS_)/i.test(name);
 }
 
 /**
@@ -110,7 +108,10 @@ export function environmentOf(
   }
   for (const name of target.env) {
     if (leadsToRunner(name))
-      throw new BullaError('MCP_TARGET_ENV', `The environment variable ${name} is for no server.`);
+      throw new BullaError(
+        'MCP_TARGET_ENV',
+        `The environment variable ${name} is for the runner of a CI job, and for no server.`,
+      );
     const value = environment[name];
     if (value === undefined) {
       throw new BullaError('MCP_TARGET_ENV', `The environment variable ${name} is not set.`);
