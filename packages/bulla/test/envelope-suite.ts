@@ -58,6 +58,7 @@ async function records(store: Store): Promise<Sealed[]> {
 
 const pay = () => 'paid';
 const never = () => expect.unreachable();
+const ID = '0f3a9a7e-6f0e-4f8a-9a53-2d1c6d1f7b11';
 
 /** What every database must do; `open` gives a handle on one store, each tenant of which is new. */
 export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<Store>): void {
@@ -176,6 +177,48 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       const [text, authorization] = await payment(1);
       for (const store of [a, b])
         expect((await verifierOn(store).verifyAndConsume(text, authorization, pay)).status).toBe('success');
+    });
+
+    test('nothing that a ledger keeps is seen, used up or stopped from another tenant, or from none', async () => {
+      const mine = await opened();
+      const nobodys = await open({ sealer, tenant: null });
+      onTestFinished(() => nobodys.close());
+      const others = [await opened(), nobodys];
+      const opening = {
+        commitment: 'c',
+        capsuleId: 'o',
+        kind: 'args',
+        salt: new Uint8Array(32),
+        payload: '1',
+      };
+      await mine.chain(CHAIN).append(input('with an opening'), { id: ID, openings: [opening] });
+      const all = await Promise.all(Array.from({ length: 5 }, (_, i) => payment(i)));
+      for (const each of all)
+        expect((await verifierOn(mine).verifyAndConsume(...each, pay)).status).toBe('success');
+      const refused = await verifierOn(mine).verifyAndConsume(...(await payment(9)), never);
+      expect(refused.verdict.code).toBe('EE_CONSTRAINT_VIOLATION');
+      await mine.transaction(setKill({ agentId: null, reason: 'stop', capsuleId: 'k' }));
+      for (const store of others) {
+        const ledger = createLedger(store);
+        const hash = execHash(parseEnvelope(all[0]![0]));
+        expect([
+          await ledger.execution(hash),
+          await ledger.refusals(refused.verdict.exec_hash!),
+          await store.kills(),
+          await store.opening('c'),
+          await store.eraseOpenings(ID),
+        ]).toEqual([null, [], [], null, 0]);
+        if (store === nobodys) {
+          expect(await ledger.policies()).toEqual([]);
+          await publishSample(store);
+        }
+        // The same nonces, authorizations and envelopes, up to the same ceiling.
+        for (const each of all)
+          expect((await verifierOn(store).verifyAndConsume(...each, pay)).status).toBe('success');
+      }
+      expect((await mine.opening('c'))?.payload).toBe('1');
+      const { verdict } = await verifierOn(mine).verifyAndConsume(...(await payment(10)), never);
+      expect([verdict.code, verdict.steps.at(-1)!.status]).toEqual(['EE_CONSTRAINT_VIOLATION', 'failed']);
     });
 
     test('under the later draft', async () => {
