@@ -145,7 +145,7 @@ describe('consent', () => {
   test('denies once or for ever, also what can no longer be shown', async () => {
     granted('filesystem:read');
     const first = (await consent().call(calling('read_file', caller()))).prompt!;
-    expect(run('consent', 'deny', first.id).status).toBe(0);
+    expect(json('consent', 'deny', `${first.id.slice(0, 8)}…`)).toMatchObject([0, { id: first.id }]);
     expect(await consent().decision(first.id)).toMatchObject({ reason: 'user_rejected' });
     const second = await consent().call(calling('read_file', caller()));
     await store.eraseOpenings(second.capsules[0]!.id);

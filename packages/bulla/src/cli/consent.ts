@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import type { Consent, Shown } from '../consent/index.ts';
 import { askKey, isAnswered } from './ask.ts';
 import type { Run } from './commands.ts';
+import { questionId } from './consent-id.ts';
 import {
   atTerminal,
   type ConsentOptions,
@@ -33,7 +34,7 @@ export function define(command: Command, run: Run): void {
 
   const answering = (name: string, description: string) =>
     writing(consentOptions(command.command(name).description(description)))
-      .argument('<id>', 'the question, as `consent pending` names it')
+      .argument('<id>', 'the question, as `consent pending` names it; the beginning of its id will do')
       .option('--user <id>', 'who answers (default: you, as this installation names you)')
       .option('--shown <digest>', 'what you saw, as `consent pending` names it');
 
@@ -182,10 +183,14 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'CONSENT_SHOWING',
 ]);
 
-async function answer(id: string, options: AnswerOptions, choosing: Choosing): Promise<Exit> {
+async function answer(given: string, options: AnswerOptions, choosing: Choosing): Promise<Exit> {
   const store = await openToWrite(options, false);
   try {
     const consent = consentOver(store, options);
+    const id = questionId(
+      given,
+      (await consent.pending()).map((prompt) => prompt.id),
+    );
     const chosen = await choosing(consent, id, options);
     if (chosen === null) return EXIT.bad;
     const { choice, seen, disclosure } = chosen;
