@@ -3,6 +3,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { playwright } from '@vitest/browser-playwright';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { hasVectors, listFiles, readBytes } from './packages/core/test/files-node.ts';
 
 const chromium = process.env.BULLA_CHROMIUM ?? '/usr/bin/chromium';
@@ -70,6 +71,31 @@ const CHANGE_PROCESS = [
   'packages/bulla/src/artifact/install.test.ts',
   'packages/bulla/src/keys/{keyring-token,pkcs11}.test.ts',
 ];
+/** The longest files begin first, so that none of them is left over for one core at the end. */
+const LONGEST = [
+  'bulla/src/consent/processes.slow',
+  'bulla/src/envelope/races.slow',
+  'bulla/src/cli/capability.slow',
+  'scripts/action.slow',
+  'bulla/src/cli/run.slow',
+  'bulla/src/store/concurrency.slow',
+  'scripts/docs-pinning.slow',
+  'bulla/src/cli/run-registry.slow',
+  'scripts/readme.slow',
+  'scripts/docs-log.slow',
+  'scripts/docs-capabilities.slow',
+  'bulla/src/capability/databases.slow',
+];
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const at = LONGEST.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`));
+      return at < 0 ? LONGEST.length : at;
+    };
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
+  }
+}
+
 /** No test may touch the data of whoever runs it. */
 const env = { BULLA_HOME: home };
 const onNode = {
@@ -81,6 +107,7 @@ const onNode = {
 export default defineConfig({
   test: {
     maxWorkers: availableParallelism(),
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         ...onNode,

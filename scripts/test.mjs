@@ -1,6 +1,6 @@
 // Runs lint, types and tests. `--fast` leaves out what needs a browser, a database server or a crash; `--soak` lets
 // property and crash tests run for much longer.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,15 +11,19 @@ if (fast) process.env.BULLA_FAST = '1';
 if (process.argv.includes('--soak')) process.env.BULLA_SOAK = '1';
 const chromium = process.env.BULLA_CHROMIUM ?? '/usr/bin/chromium';
 
-function run(title, script, ...args) {
-  const { status } = spawnSync(process.execPath, [join(root, script), ...args], {
-    cwd: root,
-    stdio: 'inherit',
+/** Runs a program and gives its exit code and, unless it prints for itself, what it printed. */
+function start(script, args, stdio) {
+  const child = spawn(process.execPath, [join(root, script), ...args], { cwd: root, stdio });
+  const chunks = [];
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => chunks.push(chunk));
+  return new Promise((resolve) => {
+    child.on('close', (status) => resolve({ status, output: Buffer.concat(chunks) }));
   });
-  if (status !== 0) {
-    console.error(`\n${title}: failed`);
-    process.exit(status ?? 1);
-  }
+}
+
+function fail(title, status) {
+  console.error(`\n${title}: failed`);
+  process.exit(status ?? 1);
 }
 
 if (!process.env.BULLA_VECTORS)
@@ -29,12 +33,16 @@ if (!fast && !existsSync(chromium)) {
   if (process.env.BULLA_REQUIRE_BROWSER === '1') process.exit(1);
 }
 
-run('lint', 'node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.');
-run('import directions', 'scripts/check-imports.mjs');
-run('types', 'node_modules/typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.json');
-run(
-  'tests',
-  'node_modules/vitest/vitest.mjs',
-  'run',
-  ...(fast ? ['--project', 'apart', '--project', 'together'] : []),
-);
+const checks = [
+  ['lint', 'node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.'],
+  ['import directions', 'scripts/check-imports.mjs'],
+  ['types', 'node_modules/typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.json'],
+].map(([title, script, ...args]) => [title, start(script, args, ['ignore', 'pipe', 'pipe'])]);
+for (const [title, result] of checks) {
+  const { status, output } = await result;
+  process.stdout.write(output);
+  if (status !== 0) fail(title, status);
+}
+const projects = fast ? ['--project', 'apart', '--project', 'together'] : [];
+const { status } = await start('node_modules/vitest/vitest.mjs', ['run', ...projects], 'inherit');
+if (status !== 0) fail('tests', status);
