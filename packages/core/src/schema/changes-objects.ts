@@ -1,7 +1,7 @@
 import { JsonObject, type JsonValue } from '../json/index.ts';
 import { propertyParts } from './conjunction.ts';
 import type { Part } from './document.ts';
-import type { ChangeKind } from './sentence.ts';
+import type { ChangeKind, Direction } from './sentence.ts';
 import { ANY, typeWords } from './value.ts';
 import { type Kinds, LIMIT, type Walk } from './walk.ts';
 
@@ -39,16 +39,21 @@ function texts(value: JsonValue | undefined): Set<string> | undefined {
 export function properties(walk: Walk): void {
   named(walk, 'properties', (name, from, to) => {
     const { before, after } = walk.pair;
-    const [was, is] = [propertyParts(before.view, name), propertyParts(after.view, name)];
-    const certain = was.possible.length + is.possible.length === 0;
-    const direction = certain ? walk.direction(was.certain, is.certain) : 'unknown';
+    const both = walk.prover.affordable((budget) => [
+      propertyParts(before.view, name, budget),
+      propertyParts(after.view, name, budget),
+    ]);
+    const isCertain = both?.every(({ possible }) => possible.length === 0) ?? false;
+    const direction = isCertain ? walk.direction(both![0]!.certain, both![1]!.certain) : 'unknown';
     const kind = from === undefined ? 'argument-added' : 'argument-removed';
     const place = walk.named('properties', name);
     walk.report({ kind, keyword: 'properties', before: from?.node, after: to?.node, direction, place });
   });
+  let together: Direction | undefined;
   named(walk, 'patternProperties', (pattern, from, to) => {
     // A pattern takes names out of the hands of the others, so they are judged together.
-    const direction = walk.direction(...walk.cut(NAMES));
+    together ??= walk.direction(...walk.cut(NAMES));
+    const direction = together;
     const place = { ...walk.named('patternProperties', pattern), argument: underPattern(walk, pattern) };
     walk.limit('patternProperties', direction, from?.node, to?.node, { place });
   });

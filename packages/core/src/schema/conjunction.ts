@@ -1,7 +1,7 @@
 import type { JsonValue } from '../json/index.ts';
 import { compare, isInteger, plus, wholesAround } from './decimal.ts';
 import type { Part } from './document.ts';
-import { matches } from './pattern.ts';
+import { matcher, type Truth } from './pattern.ts';
 import type { Budget } from './steps.ts';
 import { BOOLEAN, FRACTION, NULL, NUMBER, typeOf, valueKey } from './value.ts';
 import type { Bound, View } from './view.ts';
@@ -88,8 +88,9 @@ function gather(parts: readonly Part[], budget: Budget): { found: Part[]; cyclic
       continue;
     }
     found.add(branch.part);
-    const { anyOf, oneOf, values } = branch.part.view;
-    budget.spend(((anyOf?.length ?? 0) + (oneOf?.length ?? 0) + (values?.size ?? 0)) / 8);
+    const { anyOf, oneOf, values, required } = branch.part.view;
+    const size = (anyOf?.length ?? 0) + (oneOf?.length ?? 0) + (values?.size ?? 0) + required.size;
+    budget.spend(size / 8);
     for (const part of branch.part.view.all.toReversed()) open.push({ part, parent: branch });
   }
   return { found: [...found], cyclic };
@@ -159,21 +160,26 @@ export function noNumber({ low, high, types }: Conjunction): boolean {
 }
 
 /** What the schemas say of the property of a name, or less where a pattern cannot be decided. */
-export function partsAt({ views }: Conjunction, name: string): Part[] {
-  return views.flatMap((view) => propertyParts(view, name).certain);
+export function partsAt({ views }: Conjunction, name: string, budget: Budget): Part[] {
+  return views.flatMap((view) => propertyParts(view, name, budget).certain);
 }
 
 /**
  * What one schema says of the property of a name. `possible` holds what applies or not, by patterns that cannot be
- * decided; if there is any, `additionalProperties` is among them.
+ * decided; if there is any, `additionalProperties` is among them. Each pattern is asked, and paid for.
  */
-export function propertyParts(view: View, name: string): { certain: Part[]; possible: Part[] } {
+export function propertyParts(
+  view: View,
+  name: string,
+  budget: Budget,
+): { certain: Part[]; possible: Part[] } {
+  budget.spend((1 + view.patternProperties.size) / 8);
   const certain: Part[] = [];
   const possible: Part[] = [];
   const own = view.properties.get(name);
   if (own !== undefined) certain.push(own);
-  for (const [pattern, part] of view.patternProperties) {
-    const match = matches(pattern, name);
+  for (const [test, part] of matchersOf(view)) {
+    const match = test(name);
     if (match === undefined) possible.push(part);
     else if (match) certain.push(part);
   }
@@ -181,6 +187,19 @@ export function propertyParts(view: View, name: string): { certain: Part[]; poss
     (possible.length > 0 ? possible : certain).push(view.additional);
   }
   return { certain, possible };
+}
+
+type Matchers = readonly (readonly [(name: string) => Truth, Part])[];
+const MATCHERS = new WeakMap<View, Matchers>();
+
+function matchersOf(view: View): Matchers {
+  if (view.patternProperties.size === 0) return [];
+  let found = MATCHERS.get(view);
+  if (found === undefined) {
+    found = [...view.patternProperties].map(([pattern, part]) => [matcher(pattern), part] as const);
+    MATCHERS.set(view, found);
+  }
+  return found;
 }
 
 /** What the schemas say of the element at an index. */

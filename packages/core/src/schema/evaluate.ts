@@ -133,7 +133,7 @@ function numberTruth(lexeme: string, { low, high, multipleOf }: View): Truth {
 
 function* objectSteps(value: JsonObject, view: View, budget: Budget, here: Above): Generator<Step<Truth>> {
   for (const [name, member] of value) {
-    const { certain, possible } = propertyParts(view, name);
+    const { certain, possible } = propertyParts(view, name, budget);
     for (const part of certain) yield evaluate(member, part, budget);
     for (const part of possible) yield perhaps(evaluate(member, part, budget));
     if (view.propertyNames !== undefined) yield evaluate(name, view.propertyNames, budget);

@@ -36,7 +36,7 @@ function mostProperties({ views, maxProperties }: Conjunction): number {
 
 /** Whether no object on the left has a member of this name. */
 function* isForbidden(prover: Prover, have: Conjunction, name: string): Step<boolean> {
-  const parts = partsAt(have, name);
+  const parts = partsAt(have, name, prover.budget);
   return parts.length > 0 && (yield* call(prover.inside(prover.isEmpty(parts))));
 }
 
@@ -62,9 +62,9 @@ function* propertiesImplied(prover: Prover, have: Conjunction, view: View): Step
     ...have.views.flatMap((other) => [...other.properties.keys()]),
   ]);
   for (const name of names) {
-    const { certain, possible } = propertyParts(view, name);
+    const { certain, possible } = propertyParts(view, name, prover.budget);
     if (certain.length + possible.length === 0) continue;
-    const parts = partsAt(have, name);
+    const parts = partsAt(have, name, prover.budget);
     for (const part of [...certain, ...possible]) {
       if (!(yield* call(prover.inside(prover.included(parts, part))))) return false;
     }

@@ -12,12 +12,18 @@ const SHORT_ASCII = /^[ -~]{0,300}$/;
 
 /** Whether a pattern finds something in a text. Only simple patterns are run: others may come from an attacker. */
 export function matches(pattern: string, text: string): Truth {
-  if (isTrivial(pattern)) return true;
-  if (!SHORT_ASCII.test(text) || !SHORT_ASCII.test(pattern) || !SIMPLE.test(pattern)) return undefined;
+  return matcher(pattern)(text);
+}
+
+/** The same for many texts: what can be told of the pattern alone is found out once. */
+export function matcher(pattern: string): (text: string) => Truth {
+  if (isTrivial(pattern)) return () => true;
+  if (!SHORT_ASCII.test(pattern) || !SIMPLE.test(pattern)) return () => undefined;
   try {
-    return new RegExp(pattern, 'u').test(text);
+    const expression = new RegExp(pattern, 'u');
+    return (text) => (SHORT_ASCII.test(text) ? expression.test(text) : undefined);
   } catch {
-    return undefined;
+    return () => undefined;
   }
 }
 

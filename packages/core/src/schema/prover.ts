@@ -77,6 +77,11 @@ export class Prover {
     return known;
   }
 
+  /** What a question outside a proof gives, or undefined when the steps for it are not there. */
+  affordable<T>(question: (budget: Budget) => T): T | undefined {
+    return this.#ask<T | undefined>(undefined, () => question(this.budget));
+  }
+
   /** A question that runs out of steps has no answer. */
   #ask<T>(none: T, question: () => T): T {
     if (!this.budget.take(1)) return none;
@@ -252,7 +257,7 @@ export class Prover {
       const least = Math.max(have.minProperties, have.required.size);
       let empty = least > have.maxProperties;
       for (const name of have.required) {
-        const parts = partsAt(have, name);
+        const parts = partsAt(have, name, this.budget);
         empty ||= parts.length > 0 && (yield* call(this.inside(this.isEmpty(parts))));
       }
       if (!empty) return false;

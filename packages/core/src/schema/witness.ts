@@ -112,12 +112,14 @@ function objects(search: Search, have: Conjunction, depth: number): JsonObject[]
   ]);
   const choices = new Map<string, readonly JsonValue[]>();
   for (const name of [...names].slice(0, MAX_NAMES)) {
-    choices.set(name, inner(search, partsAt(have, name), depth));
+    const parts = search.prover.affordable((budget) => partsAt(have, name, budget));
+    choices.set(name, inner(search, parts ?? [], depth));
   }
   const first = (name: string): [string, JsonValue] => [name, choices.get(name)?.[0] ?? null];
   const base = JsonObject.from([...have.required].slice(0, MAX_NAMES).map(first));
   const made = [base];
-  for (const name of have.required) made.push(JsonObject.from([...base].filter(([key]) => key !== name)));
+  for (const name of [...have.required].slice(0, MAX_VALUES))
+    made.push(JsonObject.from([...base].filter(([key]) => key !== name)));
   made.push(JsonObject.from([...base, ['other-name', 'a']]), JsonObject.from([...choices.keys()].map(first)));
   for (let i = 0; i < 2 * MAX_INNER; i++) {
     for (const [name, values] of choices) {
