@@ -54,7 +54,7 @@ export function openSource(file: string, options: SourceOptions = {}): ChainSour
   }
   if (!start.startsWith('{')) throw new BullaError('CHAIN_SOURCE', `${file} is neither JSON nor SQLite.`);
   // A line that is closed, with another behind it, begins a file of lines; otherwise it is one document.
-  if (/^[^\n]*\}\s*\n\s*\{/.test(start)) {
+  if (isLines(start)) {
     return { format: 'lines', size: bytes, records: (progress) => recordLines(counted(progress)) };
   }
   return document(file);
@@ -69,8 +69,24 @@ function beginning(file: string): string {
     readSync(file_, buffer);
     closeSync(file_);
     const text = buffer.toString('latin1');
-    if (length >= size || /\n\s*\S/.test(text.trimStart()) || length > MAX_RECORD) return text;
+    if (length >= size || secondLine(text.trimStart()) !== undefined || length > MAX_RECORD) return text;
   }
+}
+
+/** Whether the first line is closed and the next one that holds anything begins an object. */
+function isLines(text: string): boolean {
+  const second = secondLine(text);
+  return (
+    second !== undefined && text[second] === '{' && text.slice(0, text.indexOf('\n')).trimEnd().endsWith('}')
+  );
+}
+
+/** Where something stands behind the first line; undefined if nothing does. By hand, because a file may be all lines. */
+function secondLine(text: string): number | undefined {
+  const end = text.indexOf('\n');
+  if (end < 0) return undefined;
+  for (let i = end + 1; i < text.length; i++) if (!/\s/.test(text[i]!)) return i;
+  return undefined;
 }
 
 /** A line without a record, such as the last one, is passed over. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { BullaError } from '../error.ts';
 import { parse } from '../json/index.ts';
 import { commit, opens } from './index.ts';
 
@@ -29,4 +30,18 @@ test('refuses what would make two values share one commitment', () => {
   expect(() => commit('args', {}, new Uint8Array(16))).toThrow(
     expect.objectContaining({ code: 'COMMIT_SALT' }),
   );
+});
+
+test('finds the first inexact number wherever it stands, and nothing else', () => {
+  const path = (value: unknown) => {
+    try {
+      return commit('args', value, salt).length;
+    } catch (error) {
+      return (error as BullaError).path;
+    }
+  };
+  expect(path(parse('9007199254740993'))).toBe('');
+  expect(path(parse('{"a":[1,{"b/c":0.1}],"d":[[],{"e":1e-400}]}'))).toBe('/d/1/e');
+  expect(path({ a: [1.5, { b: 2n ** 53n + 1n }] })).toBe('/a/1/b');
+  expect(path(parse('[1,-0,1.50,1e2,9007199254740992,123456789012345,0.1]'))).toBe(64);
 });

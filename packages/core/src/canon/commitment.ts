@@ -1,7 +1,7 @@
 import { concat, equalBytes, fromHex, hmacSha256, toHex, toUtf8 } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
 import { canonicalBytes } from './canonicalize.ts';
-import { lint } from './lint.ts';
+import { firstInexact } from './exact.ts';
 
 /** What can be committed to, each under a label of its own, so that one cannot be passed off as another. */
 const LABELS = { args: 'bulla:args:v1', rest: 'bulla:rest:v1', result: 'bulla:result:v1' } as const;
@@ -17,13 +17,11 @@ export const SALT_BYTES = 32;
  */
 export function commit(kind: CommitmentKind, value: unknown, salt: Uint8Array): string {
   if (salt.length !== SALT_BYTES) throw new BullaError('COMMIT_SALT', `A salt has ${SALT_BYTES} bytes.`);
-  const inexact = lint(value, ['jcs']).find((finding) => finding.rule === 'inexact');
-  if (inexact !== undefined) {
-    throw new BullaError('COMMIT_INEXACT', 'The number cannot be committed to exactly.', {
-      path: inexact.path,
-    });
-  }
-  return toHex(hmacSha256(salt, concat(toUtf8(`${LABELS[kind]}\u0000`), canonicalBytes(value, 'jcs'))));
+  const bytes = canonicalBytes(value, 'jcs');
+  const path = firstInexact(value);
+  if (path !== undefined)
+    throw new BullaError('COMMIT_INEXACT', 'The number cannot be committed to exactly.', { path });
+  return toHex(hmacSha256(salt, concat(toUtf8(`${LABELS[kind]}\u0000`), bytes)));
 }
 
 /** Whether a value and a salt open a commitment. Throws as `commit` does. */

@@ -96,9 +96,11 @@ function lintFamily(root: unknown, family: string, members: readonly Profile[]):
     } else if (typeof value === 'object' && value !== null) {
       const parts = members.map((member) => (place.parent === undefined ? hashedPart(value, member) : value));
       const keyLists = parts.map((part, i) => keysOf(part as object, members[i]!));
-      const common = keyLists[0]!.filter((key) => keyLists.every((keys) => keys.includes(key)));
+      const keySets = keyLists.map((keys) => new Set(keys));
+      const common = keyLists[0]!.filter((key) => keySets.every((keys) => keys.has(key)));
       if (keyLists.some((keys) => keys.length !== common.length)) {
-        compare('members', place, (_, i) => keyLists[i]!.filter((key) => !common.includes(key)).join(' '));
+        const shared = new Set(common);
+        compare('members', place, (_, i) => keyLists[i]!.filter((key) => !shared.has(key)).join(' '));
       }
       compareOrders(common, members, (write) => compare('key-order', place, write));
       for (const key of common.toReversed()) {
