@@ -8,10 +8,9 @@ import { readDocument, type Syntax } from '../src/discover/document.ts';
 import { scrubbed, shownUrl, shownWords } from '../src/discover/secrets.ts';
 import { matchesTemplate } from '../src/gateway/stages/uri.ts';
 import { parseKeyring } from '../src/keys/keyring-file.ts';
-import { lines } from '../src/lines/index.ts';
+import { asLine, lines } from '../src/lines/index.ts';
 import { readEvents } from '../src/mcp/events.ts';
 import { parseFrame } from '../src/mcp/frame.ts';
-import { asLine } from '../src/mcp/line.ts';
 import { readCheckpointLines } from '../src/store/checkpoint-file.ts';
 import { parseAddCheckpoint } from '../src/witness/request.ts';
 

@@ -7,10 +7,12 @@ import {
   SEAL_FIELDS,
   verifyCapsule,
 } from '@bulla/core/capsule';
+import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, type JsonValue, parse, stringify, toPlain } from '@bulla/core/json';
 import type { Command } from 'commander';
 import { judged, openSource, type SourceRecord, verifyChain } from '../chain/index.ts';
+import { asLine } from '../lines/index.ts';
 import { snapshot } from '../os/index.ts';
 import type { Row } from '../store/index.ts';
 import { capsuleText } from './capsule-text.ts';
@@ -204,7 +206,8 @@ async function exportChain(options: PlaceOptions & { from: number }): Promise<Ex
   let changed = 0;
   try {
     for await (const row of store.chain(options.chain).records(options.from)) {
-      await printExact(`${row.data}\n`);
+      // One line for every reader, also where somebody wrote line breaks into the database.
+      await printExact(asLine(toUtf8(row.data)));
       count++;
       try {
         readHashed(row.data, row.hash);

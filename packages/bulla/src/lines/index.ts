@@ -1,5 +1,7 @@
 import { BullaError } from '@bulla/core/error';
 
+export { asLine, unbroken } from './line.ts';
+
 const NEWLINE = 10;
 
 /**

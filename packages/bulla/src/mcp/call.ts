@@ -1,4 +1,5 @@
 import { BullaError } from '@bulla/core/error';
+import { unbroken } from '../lines/index.ts';
 import { readBody } from './events.ts';
 import {
   DEFAULT_MAX_FRAME_BYTES,
@@ -7,7 +8,6 @@ import {
   type FrameOptions,
   parseFrame,
 } from './frame.ts';
-import { unbroken } from './line.ts';
 import { HttpStatusError, quote, type Receiver } from './transport.ts';
 
 /** Gives the credentials for a server. */

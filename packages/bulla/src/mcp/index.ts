@@ -27,7 +27,6 @@ export {
   withId,
 } from './frame.ts';
 export { connectHttp } from './http.ts';
-export { asLine } from './line.ts';
 export { LISTS, type ListLimits, readList } from './lists.ts';
 export { type OAuthMemory, type OAuthOptions, oauth, oauthWith } from './oauth.ts';
 export { authorized, type OpenOptions, open, type Session } from './open.ts';
