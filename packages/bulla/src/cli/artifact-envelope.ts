@@ -10,7 +10,7 @@ import {
 } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, type JsonValue, parse } from '@bulla/core/json';
-import { validities } from '../keys/index.ts';
+import { approverKey } from '../keys/index.ts';
 import type { Artifact, Trust, Verdict } from './artifacts.ts';
 import { readInput } from './io.ts';
 
@@ -40,12 +40,7 @@ function isAuthorization(bytes: Uint8Array): boolean {
 
 /** Who holds a key is not known here, so each key counts as a person of its own. */
 function approvers(trust: Trust): ApproverKey[] {
-  const known = validities(trust);
-  return [...trust.keys, ...trust.pqKeys].map((key) => {
-    const person = keyId(key);
-    const validity = known.get(person);
-    return { key, person, ...(validity && { validity }) };
-  });
+  return [...trust.keys, ...trust.pqKeys].flatMap((key) => approverKey(keyId(key), key, trust));
 }
 
 function refused(error: unknown): Verdict {

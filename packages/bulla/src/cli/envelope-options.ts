@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { keyId, readPublicKey } from '@bulla/core/crypto';
+import { fromUtf8, readPublicKey, toUtf8 } from '@bulla/core/crypto';
 import type { ApproverKey, ExecProfile } from '@bulla/core/envelope';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { loadKeyring, trustIn, validities } from '../keys/index.ts';
+import { approverKey, loadKeyring, parseKeyring, trustIn } from '../keys/index.ts';
 import { readInput } from './io.ts';
 import { keysFolder } from './place.ts';
 
@@ -38,24 +38,30 @@ function approver(text: string, before: readonly { person: string; file: string 
 export function approverOption(command: Command): Command {
   return command.option(
     '--approver <name=key>',
-    'a person and their public key (a file, or hex); may be repeated, also for one person',
+    'a person and their public key (a file, hex, or a keyring.json); may be repeated, also for one person',
     approver,
     [],
   );
 }
 
 /**
- * The keys of the people, with what the keyring knows of them: a key that is revoked there counts for nothing, however
- * it was named. Throws `INPUT_UNREADABLE`, and what reading a key or the keyring throws.
+ * The keys of the people, with what is known of them: a key that is revoked in the keyring counts for nothing, however
+ * it was named. A file may also be the keyring of a person (`keys export-public --all`), with the times of its keys.
+ * Throws `INPUT_UNREADABLE`, and what reading a key or a keyring throws.
  */
 export function approverKeys({ approver, keys }: ApproverOptions & { keys?: string }): ApproverKey[] {
   const folder = keysFolder({ ...(keys !== undefined && { keys }) });
-  const hasKeyring = existsSync(join(folder, 'keyring.json'));
-  const known = hasKeyring ? validities(trustIn(loadKeyring(folder).epochs)) : new Map();
-  return approver.map(({ person, file }) => {
-    const text = /^[0-9a-f]{64}$/.test(file) ? file : Buffer.from(readInput(file)).toString('utf8');
-    const key = readPublicKey(text);
-    const validity = known.get(keyId(key));
-    return { person, key, ...(validity && { validity }) };
+  const local = existsSync(join(folder, 'keyring.json')) ? loadKeyring(folder).epochs : [];
+  return approver.flatMap(({ person, file }) => {
+    const bytes = /^[0-9a-f]{64}$/.test(file) ? toUtf8(file) : readInput(file);
+    const own = isKeyring(bytes) ? parseKeyring(bytes).epochs : [];
+    const { keys: owned, pqKeys } = trustIn(own);
+    const named = own.length === 0 ? [readPublicKey(fromUtf8(bytes))] : [...owned, ...pqKeys];
+    const known = trustIn([...own, ...local]);
+    return named.flatMap((key) => approverKey(person, key, known));
   });
+}
+
+function isKeyring(bytes: Uint8Array): boolean {
+  return /^\s*\{/.test(fromUtf8(bytes.subarray(0, 64)));
 }

@@ -261,6 +261,18 @@ describe('verify', () => {
     expect(revoked.status).toBe(1);
     expect(revoked.stdout.match(/\[EE_AO_KEY_REVOKED\]/g)).toHaveLength(2);
     expect(pay().stdout).toContain('(EE_AO_KEY_REVOKED at /signatures/0)');
+    // And where the keyring is somebody else's: what it was exported with says so.
+    writeFileSync(path('alices.json'), good('keys', 'export-public', '--all'));
+    const elsewhere = run(
+      [
+        ...['envelope', 'explain', files[0]!, '--authorization', files[1]!, '--audience', 'bank'],
+        ...['--tenant-id', 'acme', '--approver', `alice=${path('alices.json')}`],
+        ...['--store', path('home/store.db'), '--keys', path('none')],
+      ],
+      '',
+      { BULLA_HOME: path('elsewhere') },
+    );
+    expect(elsewhere.stdout).toContain('(EE_AO_KEY_REVOKED at /signatures/0)');
   });
 });
 

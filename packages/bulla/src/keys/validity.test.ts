@@ -1,20 +1,27 @@
+import { keyId, localSigner, publicKey } from '@bulla/core/crypto';
 import { expect, test } from 'vitest';
-import { validities } from './validity.ts';
+import { approverKey } from './validity.ts';
 
-test('what is said of a key holds for the post-quantum key that signs with it, by the strictest word', () => {
-  const [key, pqKey] = ['a1'.repeat(32), 'b2'.repeat(32)];
-  const free = { key: 'c3'.repeat(32), pqKey: null, notBefore: null, notAfter: null };
-  const limited = {
-    ...{ key, pqKey, notBefore: '2026-01-01T00:00:00.500Z', notAfter: '2026-01-02T00:00:00.500Z' },
-  };
+test('a key is known by all that keyrings say of it, and so is the post-quantum key that signs with it', () => {
+  const seed = (n: number) => new Uint8Array(32).fill(n);
+  const key = publicKey('Ed25519', localSigner('Ed25519', seed(1)).publicKey);
+  const pqKey = publicKey('ML-DSA-65', localSigner('ML-DSA-65', seed(2)).publicKey);
+  const other = publicKey('Ed25519', localSigner('Ed25519', seed(3)).publicKey);
+  const pair = { key: keyId(key), pqKey: keyId(pqKey) };
+  const limited = { ...pair, notBefore: '2026-01-01T00:00:00.500Z', notAfter: '2026-01-02T00:00:00.500Z' };
+  const free = { ...pair, notBefore: null, notAfter: null };
   const revoked = [
-    { key, at: 9 },
-    { key, at: 7 },
+    { key: pair.key, at: 9 },
+    { key: pair.key, at: 7 },
   ];
-  const validity = { notBefore: 1_767_225_601, notAfter: 1_767_312_000, revokedAt: 7 };
-  expect([...validities({ facts: [limited, free], revoked })]).toEqual([
-    [key, validity],
-    [pqKey, validity],
-    [free.key, { notBefore: null, notAfter: null, revokedAt: null }],
-  ]);
+  const trust = { facts: [limited, free], revoked };
+  for (const each of [key, pqKey])
+    expect(approverKey('alice', each, trust)).toEqual([
+      {
+        ...{ person: 'alice', key: each },
+        validity: { notBefore: 1_767_225_601, notAfter: 1_767_312_000, revokedAt: 7 },
+      },
+      { person: 'alice', key: each, validity: { notBefore: null, notAfter: null, revokedAt: 7 } },
+    ]);
+  expect(approverKey('bob', other, trust)).toEqual([{ person: 'bob', key: other }]);
 });

@@ -1,28 +1,26 @@
-import type { KeyValidity } from '@bulla/core/envelope';
+import { keyId, type PublicKey } from '@bulla/core/crypto';
+import type { ApproverKey } from '@bulla/core/envelope';
 import type { KeyTrust } from './trust.ts';
 
-/** From when to when each key counts for an approval, and whether it is revoked, by its full id. */
-export function validities({
-  facts,
-  revoked,
-}: Pick<KeyTrust, 'facts' | 'revoked'>): Map<string, KeyValidity> {
-  return new Map(
-    facts.flatMap(({ key, pqKey, notBefore, notAfter }): [string, KeyValidity][] => {
-      const times = revoked.filter((each) => each.key === key).map(({ at }) => at);
-      const validity = {
-        notBefore: seconds(notBefore, Math.ceil),
-        notAfter: seconds(notAfter, Math.floor),
-        revokedAt: times.length === 0 ? null : Math.min(...times),
-      };
-      // What is said of a key holds for the one that signs with it.
-      return pqKey === null
-        ? [[key, validity]]
-        : [
-            [key, validity],
-            [pqKey, validity],
-          ];
-    }),
-  );
+type Known = Pick<KeyTrust, 'facts' | 'revoked'>;
+
+/**
+ * A person's key with all that keyrings say of it: once for each that knows it, and then the strictest word counts.
+ * What is said of a key holds for the post-quantum key that signs with it.
+ */
+export function approverKey(person: string, key: PublicKey, { facts, revoked }: Known): ApproverKey[] {
+  const id = keyId(key);
+  const known = facts.filter((each) => each.key === id || each.pqKey === id);
+  if (known.length === 0) return [{ person, key }];
+  return known.map((each) => {
+    const times = revoked.filter((revocation) => revocation.key === each.key).map(({ at }) => at);
+    const validity = {
+      notBefore: seconds(each.notBefore, Math.ceil),
+      notAfter: seconds(each.notAfter, Math.floor),
+      revokedAt: times.length === 0 ? null : Math.min(...times),
+    };
+    return { person, key, validity };
+  });
 }
 
 function seconds(time: string | null, whole: (value: number) => number): number | null {
