@@ -11,7 +11,7 @@ import { eachOf } from './parallel.ts';
 import { checkPlace } from './place.ts';
 import { isFor, type Platform, thisPlatform } from './platform.ts';
 import type { Registry } from './registry.ts';
-import { collect, compareTree, newDraft, settle, takeAway, use } from './trees.ts';
+import { collect, compareTree, newDraft, settle, takeAway, touch, use } from './trees.ts';
 
 /** A pinned package with all that it needs, unpacked into a folder that is kept and shared with other processes. */
 export interface Installed {
@@ -104,6 +104,7 @@ export async function install(artifact: NpmArtifact, options: InstallOptions): P
     };
   };
   if (existsSync(folder)) {
+    touch(folder);
     const { layout, difference } = await check();
     if (difference === null) return given(layout);
     onNotice(`The kept packages of ${artifact.name} were changed (${difference}): they are unpacked anew.`);

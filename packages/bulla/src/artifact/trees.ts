@@ -187,16 +187,18 @@ function extraIn(tree: string, { files, folders }: Layout): string | null {
   return seen === files.size + folders.size ? null : 'something is missing';
 }
 
-/** Says that a tree is used, until it is told that it no longer is. */
+/** Says that a tree is used, so that nobody removes it soon. */
+export function touch(tree: string): void {
+  try {
+    const now = new Date();
+    utimesSync(tree, now, now);
+  } catch {} // it is not there, or the disk is read-only: nothing hangs on it
+}
+
+/** Says it again and again, until the tree is no longer used. */
 export function use(tree: string): () => void {
-  const touch = () => {
-    try {
-      const now = new Date();
-      utimesSync(tree, now, now);
-    } catch {} // another process took it away, or the disk is read-only: nothing hangs on it
-  };
-  touch();
-  const timer = setInterval(touch, TOUCH_MS).unref();
+  touch(tree);
+  const timer = setInterval(touch, TOUCH_MS, tree).unref();
   return () => clearInterval(timer);
 }
 
