@@ -22,32 +22,74 @@ export function markFile(state: string): string {
   return join(dirname(state), 'witness.mark');
 }
 
-const LINE = /^bulla-witness-mark\/1 ([0-9a-f-]{36}) (0|[1-9][0-9]{0,14}) ([0-9a-f]{32})\n$/;
+// Two slots, written in turn, each of one sector, which a disk writes whole or not at all: a crash can spoil the one that
+// is being written, and the other one is older by one change only. No file is made or renamed for a change, because
+// syncing the folder costs more than all else.
+const SLOT = 512;
+const LINE = /^bulla-witness-mark\/1 ([0-9a-f-]{36}) (0|[1-9][0-9]{0,14}) ([0-9a-f]{32}) *\n$/;
 
 /** Reads a mark; null if there is no file. Throws `WITNESS_STATE_LOST` for a file that is no mark. */
 export function readMark(file: string): Mark | null {
-  let text: string;
+  const text = read(file);
+  if (text === null) return null;
+  const slots = text.length === 2 * SLOT ? [text.slice(0, SLOT), text.slice(SLOT)] : [];
+  const [first, second] = slots.map(parse);
+  const newest = first && second ? (first.serial > second.serial ? first : second) : (first ?? second);
+  if (newest) return newest;
+  throw lost(`${file} is damaged, so nobody can tell whether the state is the newest.`);
+}
+
+function read(file: string): string | null {
   try {
-    text = readFileSync(file, 'latin1');
+    return readFileSync(file, 'latin1');
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'ENOENT') return null;
     throw new BullaError('WITNESS_STATE_FAILED', `${file} cannot be read (${code}).`, { cause });
   }
-  const [, state, serial, stamp] = LINE.exec(text) ?? [];
-  if (state === undefined)
-    throw lost(`${file} is damaged, so nobody can tell whether the state is the newest.`);
-  return { state, serial: Number(serial), stamp: stamp! };
 }
 
-/** Replaces the mark, durably. Only who has the state locked may do this. Throws `WITNESS_STATE_FAILED`. */
-export function writeMark(disk: Disk, file: string, { state, serial, stamp }: Mark): void {
+function parse(slot: string): Mark | null {
+  const [, state, serial, stamp] = LINE.exec(slot) ?? [];
+  return state === undefined ? null : { state, serial: Number(serial), stamp: stamp! };
+}
+
+function format({ state, serial, stamp }: Mark): string {
+  return `${`bulla-witness-mark/1 ${state} ${serial} ${stamp}`.padEnd(SLOT - 1)}\n`;
+}
+
+/** Makes the mark of a new state, durably. Throws `WITNESS_STATE_FAILED`. */
+export function createMark(disk: Disk, file: string, mark: Mark): void {
   const draft = `${file}.new`;
-  try {
+  writing(file, () => {
     disk.remove(draft); // a crash may have left it
-    writeNewFile(disk, draft, toUtf8(`bulla-witness-mark/1 ${state} ${serial} ${stamp}\n`));
+    writeNewFile(disk, draft, toUtf8(format(mark).repeat(2)));
     disk.rename(draft, file);
     disk.syncDirectory(dirname(file));
+  });
+}
+
+/** Moves the mark on, durably. Only who has the state locked may do this. Throws `WITNESS_STATE_FAILED`. */
+export function writeMark(disk: Disk, file: string, mark: Mark): void {
+  const before = read(file);
+  if (before?.length !== 2 * SLOT) throw lost(`${file} is missing or damaged.`);
+  const [first, second] = [before.slice(0, SLOT), before.slice(SLOT)];
+  // The older one is replaced, or the one that a crash spoiled.
+  const isFirst = (parse(first)?.serial ?? -1) <= (parse(second)?.serial ?? -1);
+  writing(file, () => {
+    const output = disk.open(file);
+    try {
+      disk.write(output, Buffer.from(isFirst ? format(mark) + second : first + format(mark), 'latin1'));
+      disk.sync(output);
+    } finally {
+      disk.close(output);
+    }
+  });
+}
+
+function writing(file: string, work: () => void): void {
+  try {
+    work();
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     throw new BullaError('WITNESS_STATE_FAILED', `${file} cannot be written (${code}).`, { cause });

@@ -30,7 +30,12 @@ describe('a witness', () => {
     expect(parseVkey(first.vkeys[0]!)).toMatchObject({ name: NAME, type: 0x04 });
     expect((await first.addCheckpoint(await log.request(0, 3))).status).toBe(200);
     await first.close();
-    expect(readdirSync(folder).sort()).toEqual(['state.db', 'witness.key', 'witness.mark']);
+    expect(readdirSync(folder).sort()).toEqual([
+      'state.db',
+      'state.db-journal',
+      'witness.key',
+      'witness.mark',
+    ]);
     for (const name of readdirSync(folder)) {
       expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
     }

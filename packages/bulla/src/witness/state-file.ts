@@ -5,7 +5,7 @@ import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
 import { createDirectory, type Disk } from '../keys/index.ts';
 import { createPrivateFile } from '../os/index.ts';
-import { lost, type Mark, markFile, readMark, writeMark } from './mark.ts';
+import { createMark, lost, type Mark, markFile, readMark, writeMark } from './mark.ts';
 
 export interface StateOptions {
   /** The name of the witness. */
@@ -101,13 +101,13 @@ function createForOwner(file: string): void {
 
 /**
  * A commit must be in the file itself, and durable, before its cosignature leaves. In a WAL it would be in a second
- * file, which a backup of the first one lacks. EXTRA also makes the removal of the journal durable: one that came back
- * after a power cut would undo the commit.
+ * file, which a backup of the first one lacks. The journal stays, voided and synced: to make and remove it would sync
+ * the folder twice.
  */
 function makeDurable(db: Database.Database, file: string): void {
-  const mode = db.pragma('journal_mode = DELETE', { simple: true });
+  const mode = db.pragma('journal_mode = PERSIST', { simple: true });
   db.pragma('synchronous = EXTRA');
-  if (mode === 'delete' && db.pragma('synchronous', { simple: true }) === 3) return;
+  if (mode === 'persist' && db.pragma('synchronous', { simple: true }) === 3) return;
   throw new BullaError('WITNESS_STATE_NOT_DURABLE', `${file} cannot be opened so that a commit is durable.`);
 }
 
@@ -133,7 +133,7 @@ function begin(
   db.prepare('INSERT INTO witness (name, state, serial, stamp) VALUES (?, ?, ?, ?)').run(
     ...[name, mark.state, mark.serial, mark.stamp],
   );
-  writeMark(disk, markFile(file), mark);
+  createMark(disk, markFile(file), mark);
 }
 
 export function newStamp(): string {

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync } from 'node:fs';
+import { copyFileSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openNote, parseNote, parseVkey } from '@bulla/core/crypto';
@@ -153,7 +153,12 @@ test('kill -9 under load, again and again: what was answered is never forgotten 
     await Promise.all([serving.done, hammering]);
     // The file of the state alone, as a backup would take it, has all that was answered.
     const copy = join(temporaryFolder(), 'state.db');
-    if (!existsSync(`${state}-journal`)) {
+    // A kill in the middle of a commit leaves a journal that is not voided; then the two belong together.
+    if (
+      readFileSync(`${state}-journal`)
+        .subarray(0, 8)
+        .every((byte) => byte === 0)
+    ) {
       copyFileSync(state, copy);
       copyFileSync(join(dirname(state), 'witness.mark'), join(dirname(copy), 'witness.mark'));
       const kept = openState(copy, { name: NAME, create: false });
