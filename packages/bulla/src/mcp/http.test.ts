@@ -5,7 +5,15 @@ import { describe, expect, it } from 'vitest';
 import { readAll, serveHttp } from '../../test/http.ts';
 import { refusal } from '../../test/mcp.ts';
 import { headerValue, requestHeaders } from './http.ts';
-import { bearer, parseFrame, requestFrame, type ScanOptions, scan } from './index.ts';
+import {
+  bearer,
+  connectHttp,
+  notificationFrame,
+  parseFrame,
+  requestFrame,
+  type ScanOptions,
+  scan,
+} from './index.ts';
 
 interface Message {
   readonly id?: number;
@@ -405,4 +413,17 @@ describe('what is sent', () => {
     expect(requestHeaders(requestFrame(1, 'tools/call', { name: 'e' }))).toEqual({});
     expect(requestHeaders(parseFrame(toUtf8('{"jsonrpc":"2.0","method":"x"}')))).toEqual({});
   });
+});
+
+it('sends no line break of any reader’s opinion, for bridges that frame messages by lines', async () => {
+  const bodies: string[] = [];
+  const url = await serveHttp(async (request, response) => {
+    bodies.push(Buffer.from(await readAll(request)).toString());
+    response.writeHead(202).end();
+  });
+  const transport = await connectHttp(url, {}, { frame() {}, refused() {}, ended() {} });
+  const bytes = toUtf8('{"jsonrpc":"2.0",\r"method":"a\u2028"}');
+  await transport.send({ ...notificationFrame('a'), bytes });
+  await transport.close();
+  expect(bodies).toEqual(['{"jsonrpc":"2.0", "method":"a\\u2028"}']);
 });
