@@ -78,7 +78,7 @@ export function define(command: Command, run: Run): void {
       .description('Let a chain go on that was set back behind its checkpoints, and record that.'),
   )
     .requiredOption('--reason <text>', 'why; it becomes part of the chain')
-    .option('--keys <dir>', 'the keyring (default: BULLA_HOME/keys)')
+    .option('--keys <folder>', 'the keyring (default: BULLA_HOME/keys)')
     .option('--json', 'print one JSON document')
     .option('--quiet', 'print nothing; the exit code tells')
     .addHelpText(

@@ -18,7 +18,7 @@ export function define(command: Command, run: Run): void {
       .command('create')
       .description('Make a checkpoint of a chain now, show it to the witnesses, and print it.'),
   )
-    .option('--keys <dir>', 'the keyring (default: BULLA_HOME/keys)')
+    .option('--keys <folder>', 'the keyring (default: BULLA_HOME/keys)')
     .option('--json', 'print one JSON document')
     .option('--quiet', 'print nothing; the exit code tells')
     .addHelpText(
@@ -40,7 +40,7 @@ export function define(command: Command, run: Run): void {
       .command('vkey')
       .description('Print the verifier key of a chain: what a witness or a policy knows its log by.'),
   )
-    .option('--keys <dir>', 'the keyring (default: BULLA_HOME/keys)')
+    .option('--keys <folder>', 'the keyring (default: BULLA_HOME/keys)')
     .action(run(vkey));
 
   placeOptions(command.command('show').description('Print a checkpoint as it was signed.'))

@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { homedir } from 'node:os';
-import { isAbsolute, join, resolve } from 'node:path';
+import { isAbsolute, resolve } from 'node:path';
 import { fromUtf8, type KeyFormat, readPublicKey, writePublicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import {
-  dataDirectory,
   formatKeyring,
   initKeyring,
   loadKeyring,
@@ -18,9 +16,10 @@ import {
 import type { Run } from './commands.ts';
 import { colors, EXIT, printExact, type ReportOptions, readInput, report } from './io.ts';
 import { describe, epochDocument, remarks, state } from './keys-epoch.ts';
+import { keysFolder } from './place.ts';
 
 interface KeyringOptions extends ReportOptions {
-  dir?: string;
+  keys?: string;
 }
 interface NewKeyOptions extends KeyringOptions {
   pq?: boolean;
@@ -51,7 +50,7 @@ export function defineKeyring(command: Command, run: Run): void {
     command
       .command(usage)
       .description(description)
-      .option('--dir <directory>', 'the keyring (default: "keys" in BULLA_HOME or the data directory)');
+      .option('--keys <folder>', 'the keyring (default: BULLA_HOME/keys)');
   const reporting = (it: Command) =>
     it.option('--json', 'print one JSON document').option('--quiet', 'print nothing; the exit code tells');
   const making = (it: Command) =>
@@ -127,10 +126,8 @@ function wholeNumber(text: string): number {
   return number;
 }
 
-function directory({ dir }: KeyringOptions): string {
-  return dir === undefined
-    ? join(dataDirectory(process.env, process.platform, homedir()), 'keys')
-    : resolve(dir);
+function directory(options: KeyringOptions): string {
+  return resolve(keysFolder(options));
 }
 
 const surroundings = { now: () => new Date(), randomBytes };

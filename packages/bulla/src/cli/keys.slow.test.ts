@@ -231,7 +231,7 @@ describe('the keyring', () => {
 
   test('a directory of its own; a key from a file, from standard input, and what is no public key', () => {
     const dir = temporaryFolder();
-    const keys = (args: string[], input = '') => bulla(['keys', ...args, '--dir', dir], input);
+    const keys = (args: string[], input = '') => bulla(['keys', ...args, '--keys', dir], input);
     expect(keys(['init']).stdout).toMatch(/^Made a keyring in .*\.\nkey id {6}[0-9a-f]{64}\n/);
     const file = join(temporaryFolder(), 'key.pem');
     writeFileSync(file, bulla(['keys', 'convert', '-', '--to', 'pem'], PUBLIC).stdout);
@@ -253,7 +253,7 @@ describe('the keyring', () => {
 
   test('wrong usage is told', () => {
     const dir = temporaryFolder();
-    const keys = (...args: string[]) => bulla(['keys', ...args, '--dir', dir]);
+    const keys = (...args: string[]) => bulla(['keys', ...args, '--keys', dir]);
     expect(keys('init').status).toBe(0);
     expect(keys('revoke', 'qp_key_0000')).toMatchObject({
       status: 2,

@@ -25,7 +25,10 @@ const collect = (value: string, previous: string[]) => [...previous, value];
 export function keyOptions(command: Command): Command {
   return command
     .option('-k, --key <file|hex>', 'a public key to trust; may be repeated', collect, [])
-    .option('--keyring <path>', 'a keyring folder or keyring.json whose keys to trust');
+    .option(
+      '--keyring <path>',
+      'a keyring (its folder or its keyring.json) whose keys to trust when verifying',
+    );
 }
 
 export function requireOptions(command: Command): Command {

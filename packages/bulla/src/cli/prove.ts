@@ -35,7 +35,7 @@ export function define(command: Command, run: Run): void {
     .option('--out <file>', 'where to write (default: the id and .tlog-proof; - for standard output)')
     .option('--force', 'write over a file that exists')
     .option('--tiles <dir|url>', 'prove from the published log instead of the store; the capsule is a file')
-    .option('--keys <dir>', 'the keyring, for a checkpoint where none covers the capsule yet')
+    .option('--keys <folder>', 'the keyring, for a checkpoint where none covers the capsule yet')
     .option('--quiet', 'print nothing; the exit code tells')
     .addHelpText(
       'after',

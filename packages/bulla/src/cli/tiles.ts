@@ -18,7 +18,7 @@ export function define(command: Command, run: Run): void {
       ),
   )
     .argument('<dir>', 'the folder; what it has already is not written again')
-    .option('--keys <dir>', 'the keyring, for a checkpoint of the newest records')
+    .option('--keys <folder>', 'the keyring, for a checkpoint of the newest records')
     .option('--json', 'print one JSON document')
     .option('--quiet', 'print nothing; the exit code tells')
     .addHelpText(
