@@ -61,7 +61,7 @@ function tellLoose(options: PlaceOptions): void {
   const command = tightenCommand(loose);
   if (loose.length === 0 || told.has(command)) return;
   told.add(command);
-  say(`bulla: warning: others on this machine can read or change what is yours alone; run: ${command}`);
+  say([`bulla: warning: others on this machine can read or change what is yours alone; run: ${command}`]);
 }
 
 /** Opens the store to read; nothing is created. */
