@@ -137,6 +137,14 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
       expect(await verifiedLength(b, 'shared')).toBe(401);
     });
 
+    test('many chains begin at once, each with an effect, and none waits for another', async () => {
+      const store = await opened({ tenant: 'begin' });
+      const effect = liftKill(null);
+      const names = Array.from({ length: 40 }, (_, i) => `c${i}`);
+      const sealed = await Promise.all(names.map((name) => store.chain(name).append(input('x'), { effect })));
+      expect(sealed.map(({ sequence }) => sequence)).toEqual(names.map(() => 0));
+    });
+
     test('records are read from any place on', async () => {
       const store = await opened();
       const chain = store.chain('pages');

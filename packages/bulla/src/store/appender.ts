@@ -72,8 +72,10 @@ export class Appender {
   #running: Promise<void> | undefined;
   /** The end after our last commit; others may have moved it, which the store finds out. */
   #tip: Admitted | undefined;
-  /** So long the chain has been; 0 before it was looked at. */
-  #seen = 0;
+  /** So long the chain has been; undefined before it was looked at. */
+  #seen: number | undefined;
+  /** The origin of a chain that was looked at before its first record. */
+  #origin: string | undefined;
 
   constructor(driver: Driver, chain: string, context: AppenderContext) {
     this.#driver = driver;
@@ -161,11 +163,15 @@ export class Appender {
 
   /** The end to append to; looked at closely the first time, and when it is not where it was before. */
   async #admitted(tip: Tip, underLock: boolean): Promise<Admitted> {
-    const { length, hash, tree, origin } = tip;
-    if (this.#seen > 0 && length >= this.#seen && tree !== null && origin !== null)
+    const { length, hash, tree } = tip;
+    const origin = tip.origin ?? (length === 0 ? this.#origin : null);
+    // What was looked at is not looked at again under the lock: with every connection waiting under one, none would be
+    // left to look with.
+    if (this.#seen !== undefined && length >= this.#seen && tree !== null && origin != null)
       return { length, hash, tree, origin };
     const admitted = await this.#context.admit(tip, underLock);
     this.#seen = admitted.length;
+    this.#origin = admitted.origin;
     return admitted;
   }
 

@@ -21,13 +21,20 @@ export interface PoolOptions {
   readonly readOnly?: boolean | undefined;
 }
 
+/** Not an option of the pool, which would also refuse callers that wait for their turn. */
+class Impatient extends pg.Client {
+  constructor(options?: pg.ClientConfig) {
+    super({ ...options, connectionTimeoutMillis: CONNECT_MS });
+  }
+}
+
 /** Connections to the server that is the primary now; one that is only read from may be a standby. */
 export function createPool(url: string, { connections = 16, readOnly = false }: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
     max: connections,
     types,
-    connectionTimeoutMillis: CONNECT_MS,
+    Client: Impatient,
     query_timeout: ANSWER_MS,
     keepAlive: true,
     onConnect: (client: pg.ClientBase) => assertUsable(client, readOnly),

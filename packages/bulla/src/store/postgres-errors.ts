@@ -48,7 +48,7 @@ const BY_MESSAGE: readonly Sentence[] = [
     'The server asks for a password, and the address of the store has none.',
   ],
   [
-    /timeout exceeded|connection timeout|Query read timeout/,
+    /timeout exceeded|timeout expired|connection timeout|Query read timeout/,
     'STORE_UNAVAILABLE',
     'The server did not answer in time.',
   ],
