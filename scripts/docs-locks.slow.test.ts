@@ -25,7 +25,7 @@ test('the examples of docs/locks.md end as they say', () => {
   for (const line of shown) expect(stdout).toContain(line);
   expect(stdout).toContain('locked  ');
   expect(stdout).toMatch(
-    /19 tools \(risk by keywords: [^)]+\), 4 prompts, 7 resources, 2 resource templates/,
+    /19 tools \(risk: [^)]+\), 4 prompts, 7 resources, 2 resource templates/,
   );
   expect(stdout).toContain('signed by a trusted key; every file is as the manifest says.');
 });

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import { BullaError } from '@bulla/core/error';
-import { type Lock, matchNames, riskLevel } from '@bulla/core/lock';
+import { type Lock, matchNames, riskOf } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import type { Surface } from '../mcp/index.ts';
@@ -71,7 +71,7 @@ async function choose(
     const mark = before.has(name) ? ' (left out so far)' : '';
     const cut =
       description.length > MAX_DESCRIPTION ? `${description.slice(0, MAX_DESCRIPTION)}…` : description;
-    return `${String(i + 1).padStart(4)}  ${riskLevel(name, description).padEnd(6)}  ${visible(name)}${mark}  ${visible(cut.toWellFormed())}`;
+    return `${String(i + 1).padStart(4)}  ${riskOf(tool).level.padEnd(6)}  ${visible(name)}${mark}  ${visible(cut.toWellFormed())}`;
   });
   output.write(`The server offers ${names.length} tools:\n${rows.join('\n')}\n`);
   const ask = () => output.write('Which may be used? Numbers and ranges (1,3-5), all, or none: ');

@@ -6,7 +6,7 @@ import {
   type LockProfile,
   type LockWarning,
   type RiskLevel,
-  riskLevel,
+  riskOf,
 } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
 import { SIGNATURE_KINDS } from '../lockfile/index.ts';
@@ -40,7 +40,7 @@ export async function tell(
   warnings: readonly LockWarning[],
   options: LockOptions,
 ): Promise<void> {
-  const levels = surface.tools.map((tool) => riskLevel(textOf(tool, 'name'), textOf(tool, 'description')));
+  const levels = surface.tools.map((tool) => riskOf(tool).level);
   const risk = RISKS.map((level) => [level, levels.filter((other) => other === level).length] as const);
   const counts = Object.fromEntries(LIST_KINDS.map((kind) => [kind, surface[kind].length]));
   const findings = deceptions(surface);
@@ -130,10 +130,7 @@ function summary(
   const what = { created: 'locked', updated: 'locked anew', unchanged: 'unchanged' }[state];
   const levels = risk.filter(([, count]) => count > 0).map(([level, count]) => `${count} ${level}`);
   const [tools, ...others] = countWords(surface);
-  const counts = [
-    `${tools}${levels.length === 0 ? '' : ` (risk by keywords: ${levels.join(', ')})`}`,
-    ...others,
-  ];
+  const counts = [`${tools}${levels.length === 0 ? '' : ` (risk: ${levels.join(', ')})`}`, ...others];
   const file = output === 'mcp-lock.json' ? '' : ` -l ${output}`;
   return [
     `${colors.green(what)}  ${output}: ${counts.join(', ')}`,

@@ -103,7 +103,7 @@ describe('lock', () => {
     expect(made).toEqual({
       status: 0,
       stdout: [
-        'locked  mcp-lock.json: 2 tools (risk by keywords: 2 LOW), 1 prompt, 1 resource, 1 resource template',
+        'locked  mcp-lock.json: 2 tools (risk: 2 LOW), 1 prompt, 1 resource, 1 resource template',
         '  Next: bulla check, before each use; bulla sign -k private.key, to hand it on',
         '  To put the guard before it, this is the configuration for your host:',
         JSON.stringify(configOf(folder, words), null, 2),

@@ -41,7 +41,8 @@ export function define(command: Command, run: Run): void {
     .addHelpText(
       'after',
       `${SERVER_HELP}
-Without --policy and --preset the preset baseline is asked.
+Without --policy and --preset the preset baseline is asked. Rules of phase call are asked by "policy test" alone: the
+guard does not ask them yet.
 Exits with 0 when the policy passes, 1 when it does not, 2 when it cannot be read, 3 when the server cannot be
 scanned or no rule was asked.
 

@@ -1,6 +1,6 @@
 import { BullaError } from '@bulla/core/error';
 import { type JsonObject, stringify } from '@bulla/core/json';
-import { LIST_KINDS, LISTS, type ListKind, riskLevel } from '@bulla/core/lock';
+import { LIST_KINDS, LISTS, type ListKind, riskOf } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { describeTarget } from '../lockfile/index.ts';
@@ -100,7 +100,7 @@ function line(kind: ListKind, definition: JsonObject): string {
   const name = visible(textOf(definition, LISTS[kind])).padEnd(NAME_WIDTH);
   const description = firstLine(textOf(definition, 'description'));
   if (kind !== 'tools') return `  ${name} ${colors.dim(description)}`;
-  const risk = riskLevel(textOf(definition, 'name'), textOf(definition, 'description'));
+  const risk = riskOf(definition).level;
   return `  ${name} ${RISK[risk](risk.padEnd(6))} ${colors.dim(description)}`;
 }
 

@@ -71,7 +71,7 @@ export { driftJunit } from './report-junit.ts';
 export { driftMarkdown, type MarkdownOptions } from './report-markdown.ts';
 export { driftSarif, type SarifOptions } from './report-sarif.ts';
 export { driftText, type TextOptions } from './report-text.ts';
-export { type RiskLevel, riskKeywords, riskLevel } from './risk.ts';
+export { type Risk, type RiskLevel, riskKeywords, riskLevel, riskOf } from './risk.ts';
 export { keptOf, type LeftOut, matchNames, narrowed } from './selection.ts';
 export {
   type LockSignature,

@@ -1,3 +1,5 @@
+import { JsonObject } from '../json/index.ts';
+
 /** The released program's words of danger, in its order; each is looked for as a part of any word. */
 const KEYWORDS = [
   'exec',
@@ -37,6 +39,41 @@ export function riskLevel(name: string, description: string): RiskLevel {
 export function riskKeywords(name: string, description: string): string[] {
   const text = goLowerCase(`${name} ${description}`);
   return KEYWORDS.filter((keyword) => text.includes(keyword));
+}
+
+/** How risky a tool looks by our own rule, and why. */
+export interface Risk {
+  readonly level: RiskLevel;
+  readonly reasons: readonly string[];
+}
+
+/**
+ * The risk of a tool by its whole words and its annotations: no word of danger is LOW, one MEDIUM, more HIGH; a tool
+ * that calls itself destructive is HIGH. An annotation raises the level and never lowers it: a server that means harm
+ * calls its tools harmless. It is a hint for people, no boundary.
+ */
+export function riskOf(tool: JsonObject): Risk {
+  const text = (key: string) => {
+    const value = tool.get(key);
+    return typeof value === 'string' ? value : '';
+  };
+  const found = wordsOf(`${text('name')} ${text('title')} ${text('description')}`);
+  const words = KEYWORDS.filter((keyword) => formsOf(keyword).some((form) => found.has(form)));
+  const annotations = tool.get('annotations');
+  const isDestructive = annotations instanceof JsonObject && annotations.get('destructiveHint') === true;
+  const level = isDestructive ? 'HIGH' : RISK_LEVELS[Math.min(words.length, 2)]!;
+  return { level, reasons: [...words, ...(isDestructive ? ['destructiveHint'] : [])] };
+}
+
+/** `removeFile`, `remove_file` and `remove-file` have the word remove; `information` has not the word rm. */
+function wordsOf(text: string): Set<string> {
+  const split = text.replace(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, ' ');
+  return new Set(goLowerCase(split).match(/[a-z]+/g));
+}
+
+function formsOf(keyword: string): string[] {
+  const stem = keyword.replace(/e$/, '');
+  return [keyword, `${keyword}s`, `${stem}ed`, `${stem}ing`, `${keyword}${keyword.at(-1)}ing`];
 }
 
 /**
