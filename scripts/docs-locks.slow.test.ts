@@ -24,8 +24,6 @@ test('the examples of docs/locks.md end as they say', () => {
   expect([status, stderr]).toEqual([0, '']);
   for (const line of shown) expect(stdout).toContain(line);
   expect(stdout).toContain('locked  ');
-  expect(stdout).toMatch(
-    /19 tools \(risk: [^)]+\), 4 prompts, 7 resources, 2 resource templates/,
-  );
+  expect(stdout).toMatch(/19 tools \(risk: [^)]+\), 4 prompts, 7 resources, 2 resource templates/);
   expect(stdout).toContain('signed by a trusted key; every file is as the manifest says.');
 });
