@@ -58,6 +58,7 @@ export interface PackedResults {
   readonly leaves: Uint8Array<ArrayBuffer>;
   /** For each record whether it has one. */
   readonly hasLeaf: Uint8Array<ArrayBuffer>;
+  readonly stories: readonly RecordResult['story'][];
 }
 
 export function packResults(results: readonly RecordResult[]): PackedResults {
@@ -86,11 +87,12 @@ export function packResults(results: readonly RecordResult[]): PackedResults {
     hashes: results.map(({ link }) => link.hash),
     verdicts,
     verdictOf,
+    stories: results.map(({ story }) => story),
   };
 }
 
 export function unpackResults(packed: PackedResults): RecordResult[] {
-  const { ids, sequences, previous, hashes, verdicts, verdictOf, leaves, hasLeaf } = packed;
+  const { ids, sequences, previous, hashes, verdicts, verdictOf, leaves, hasLeaf, stories } = packed;
   let at = 0;
   const nextLeaf = () => {
     at += HASH_BYTES;
@@ -100,5 +102,6 @@ export function unpackResults(packed: PackedResults): RecordResult[] {
     link: { id: ids[i]!, sequence: sequences[i]!, previous_hash: previous[i]!, hash },
     verdict: verdicts[verdictOf[i]!],
     leaf: hasLeaf[i] === 1 ? nextLeaf() : null,
+    story: stories[i]!,
   }));
 }

@@ -12,6 +12,7 @@ import { type AlgorithmName, fromHex, type PublicKey, publicKey } from '@bulla/c
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
 import { leafData, leafHash } from '@bulla/core/log';
+import { type Story, storyOf } from './history.ts';
 import type { SourceRecord } from './source.ts';
 
 /** What a thread needs to verify; plain data, so that it can be sent. */
@@ -33,6 +34,8 @@ export interface RecordResult {
   readonly verdict: Verdict | undefined;
   /** The hash of the leaf; null for a record that has none, or where leaves are not asked for. */
   readonly leaf: Uint8Array | null;
+  /** What it tells of its chain; null for a record that cannot be read or stores its canonical text. */
+  readonly story: Story | null;
 }
 
 const loaded = new WeakMap<WorkerOptions, { keys: PublicKey[]; pqKeys: PublicKey[] }>();
@@ -58,7 +61,12 @@ export function verifyRecords(
     const how = first + i < options.hashOnlyBelow ? hashOnly : full;
     if (typeof record === 'object' && 'canonical' in record) {
       const verdict = mode === 'structural' ? undefined : verifyCanonical(record, how);
-      return { link: canonicalLink(record, allowNonFinite), verdict, leaf: leafOf(record as Partial<Seal>) };
+      return {
+        link: canonicalLink(record, allowNonFinite),
+        verdict,
+        leaf: leafOf(record as Partial<Seal>),
+        story: null,
+      };
     }
     return readSealed(record, how, mode === 'structural', leafOf);
   });
@@ -85,11 +93,11 @@ function readSealed(
     const value = parse(record, how.allowNonFinite ? { allow: ['non-finite'] } : {});
     if (value instanceof JsonObject) {
       const verdict = structural ? undefined : verifyCapsule(value, how);
-      return { link: chainLink(value), verdict, leaf: leafOf(value) };
+      return { link: chainLink(value), verdict, leaf: leafOf(value), story: storyOf(value) };
     }
   } catch (error) {
     if (!(error instanceof BullaError)) throw error;
   }
   // Read once more for the verdict on what cannot be read.
-  return { link: NOWHERE, verdict: verifyCapsule(record, how), leaf: null };
+  return { link: NOWHERE, verdict: verifyCapsule(record, how), leaf: null, story: null };
 }

@@ -5,6 +5,7 @@ import { type PublicKey, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import type { AnchorReport } from '@bulla/core/log';
 import { Anchoring, type AnchorSources, originIn } from './anchoring.ts';
+import { createHistory, type History } from './history.ts';
 import { judged, type Revocation } from './judged.ts';
 import { type PackedResults, pack, unpackResults } from './packed.ts';
 import { type RecordResult, verifyRecords, type WorkerOptions } from './records.ts';
@@ -46,6 +47,8 @@ const AHEAD = 3;
 export interface VerifiedChain extends ChainReport {
   readonly state: ChainState;
   readonly anchors: AnchorReport | null;
+  /** What happened besides, as far as the records of this run tell. */
+  readonly history: History;
 }
 
 /**
@@ -82,11 +85,13 @@ export async function verifyChain(source: ChainSource, options: VerifyChainOptio
   const threads = options.threads ?? (mode === 'structural' || isSmall(source) ? 0 : availableParallelism());
   const start = options.from?.count ?? 0;
   const records = skip(source.records(options.progress), start);
+  const history = createHistory();
   let anchoring: Anchoring | undefined;
   let index = start;
   const take = (results: readonly RecordResult[]) => {
-    for (const { link, verdict, leaf } of results) {
+    for (const { link, verdict, leaf, story } of results) {
       const place = index++;
+      history.add(story, place);
       anchoring?.push(leaf);
       const seen = (seconds: number) => anchoring?.seenBefore(place, seconds) ?? false;
       verifier.pushLink(link, verdict && judged(verdict, options.revoked ?? [], seen));
@@ -107,8 +112,9 @@ export async function verifyChain(source: ChainSource, options: VerifyChainOptio
   }
   const state = verifier.state();
   const report = verifier.finish();
-  if (anchoring === undefined) return { ...report, state, anchors: null };
-  return { ...withAnchors(report, await anchoring.finish()), state };
+  const more = { state, history: history.finish() };
+  if (anchoring === undefined) return { ...report, ...more, anchors: null };
+  return { ...withAnchors(report, await anchoring.finish()), ...more };
 }
 
 function sizeOf(sources: AnchorSources | undefined): number {

@@ -2,7 +2,7 @@ import { verifyCapsule } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
 import { judged, openSource, verifyChain } from '../chain/index.ts';
 import type { Artifact, Verdict } from './artifacts.ts';
-import { missingText, noticeLines, unsealedPaths } from './notices.ts';
+import { historyLines, missingText, noticeLines, unsealedPaths } from './notices.ts';
 import { counted } from './words.ts';
 
 /** A capsule, or a chain of them in any of the formats that are read. */
@@ -75,7 +75,7 @@ export const chain: Artifact = {
       return { result: 'undecided', code: 'unknown_key', message, details, notProven };
     }
     if (found.ok) {
-      const noticed = noticeLines(found).flatMap(([name, text]) =>
+      const noticed = [...noticeLines(found), ...historyLines(found.history)].flatMap(([name, text]) =>
         text === '' ? [] : `\n  ${name} ${text}`,
       );
       const message = `${counted(found.count, 'record')}, all good.${noticed.join('')}`;

@@ -6,8 +6,10 @@ import type { AnchoredRange, AnchorReport } from '@bulla/core/log';
 import type { Command } from 'commander';
 import {
   type ChainSource,
+  createHistory,
   openSource,
   storeSource,
+  storyOf,
   type VerifiedChain,
   verifyChain,
 } from '../chain/index.ts';
@@ -15,7 +17,7 @@ import { type AnchorOptions, anchorOptions, findAnchors } from './anchors.ts';
 import { nonNegative } from './capsule.ts';
 import type { Run } from './commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from './io.ts';
-import { missingText, noticeLines } from './notices.ts';
+import { historyLines, missingText, noticeLines } from './notices.ts';
 import { openToVerify, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { progressBar } from './progress.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';
@@ -245,6 +247,7 @@ function verdictText(
     ['forms', counts(result.profiles)],
     ['warnings', counts(result.warnings)],
     ...noticeLines(result),
+    ...historyLines(result.history),
     ...rangeLines(result.anchors, unverified),
   ];
   const failures = result.failures.slice(0, 20).map(({ index, sequence, id, code, error }) => {
@@ -309,18 +312,18 @@ async function head(options: PlaceOptions & ReportOptions): Promise<Exit> {
 async function stats(options: PlaceOptions & ReportOptions): Promise<Exit> {
   const store = await openToVerify(options);
   try {
-    const counts: Record<'type' | 'status' | 'tool' | 'agent', Record<string, number>> = {
-      type: {},
-      status: {},
-      tool: {},
-      agent: {},
-    };
+    // Without a prototype: others chose these names.
+    const empty = (): Record<string, number> => Object.create(null);
+    const counts = { type: empty(), status: empty(), tool: empty(), agent: empty() };
+    const history = createHistory();
     const add = (kind: keyof typeof counts, name: string) => {
       if (name !== '') counts[kind][name] = (counts[kind][name] ?? 0) + 1;
     };
     let records = 0;
     for await (const row of store.chain(options.chain).records()) {
-      const capsule = toPlain(parse(row.data) as JsonObject) as {
+      const record = parse(row.data, { allow: ['non-finite'] }) as JsonObject;
+      history.add(storyOf(record), records);
+      const capsule = toPlain(record) as {
         type: string;
         outcome: { status: string };
         context: { agent_id: string };
@@ -332,8 +335,12 @@ async function stats(options: PlaceOptions & ReportOptions): Promise<Exit> {
       add('agent', capsule.context.agent_id);
       for (const { tool } of capsule.execution.tool_calls) add('tool', tool);
     }
-    await report(options, { chain: options.chain, records, ...counts }, () => [
+    const happened = history.finish();
+    await report(options, { chain: options.chain, records, ...counts, history: happened }, () => [
       counted(records, 'record'),
+      ...historyLines(happened)
+        .filter(([, value]) => value !== '')
+        .map(([name, value]) => `  ${colors.dim(name.padEnd(12))}${value}`),
       ...Object.entries(counts).map(
         ([kind, names]) =>
           `  ${colors.dim(kind.padEnd(8))}${Object.entries(names)

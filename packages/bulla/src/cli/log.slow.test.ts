@@ -173,6 +173,9 @@ describe('chain recover', () => {
     expect(good('chain', 'recover', '--reason', 'the disk failed')).toMatch(
       /^The chain default goes on at record 5, as bulla-[0-9a-f]{16}\/-\/default~2; [0-9a-f-]{36} records it\.\n$/,
     );
+    expect(good('chain', 'verify')).toMatch(
+      /\n {2}recovered {3}at record 5 the chain goes on as \S+~2, although it did not continue its checkpoint: the disk failed\n/,
+    );
     expect(bulla(['capsule', 'seal'], '{}').status).toBe(0);
     expect(bulla(['chain', 'verify']).status).toBe(0);
     expect(failures(['--checkpoint', old])).toEqual([1, [['truncated', 7]]]);

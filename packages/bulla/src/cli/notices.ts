@@ -1,5 +1,6 @@
 import type { ChainNotice, ChainReport } from '@bulla/core/capsule';
 import { pointer } from '@bulla/core/error';
+import type { History } from '../chain/index.ts';
 import { counted } from './words.ts';
 
 const UNSEALED = 'unauthenticated_field';
@@ -32,4 +33,30 @@ export function missingText(missing: Readonly<Record<string, number>>): string {
     ([name, n]) => `${name === '' ? 'an unnamed key' : name} (${counted(n, 'record')})`,
   );
   return `Keys are missing that signed records: ${names.join(', ')}. Name them with --public-key or --keyring; "bulla keys export-public --all" writes those of a keyring.`;
+}
+
+/** What happened to a chain besides its records: names and texts for a report. */
+export function historyLines({ unfinished, recoveries, clockBack }: History): [string, string][] {
+  const some = (texts: readonly string[], count: number) =>
+    `${texts.slice(0, 5).join(', ')}${count > 5 ? ` and ${count - 5} more` : ''}`;
+  const calls = unfinished.first.map(({ id, index }) => `${id} (record ${index})`);
+  return [
+    [
+      'unfinished',
+      unfinished.count === 0
+        ? ''
+        : `${unfinished.count === 1 ? '1 call has' : `${unfinished.count} calls have`} an intent and no outcome: ${some(calls, unfinished.count)}`,
+    ],
+    ...recoveries.map(({ index, origin, reason }): [string, string] => [
+      'recovered',
+      `at record ${index} the chain goes on as ${origin}, although it did not continue its checkpoint: ${reason}`,
+    ]),
+    ...clockBack.first
+      .slice(0, 5)
+      .map(({ index, before, after }): [string, string] => [
+        'clock',
+        `went back at record ${index}, from ${before} to ${after}`,
+      ]),
+    ['', clockBack.count > 5 ? `the clock went back ${clockBack.count - 5} more times` : ''],
+  ];
 }
