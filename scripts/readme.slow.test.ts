@@ -77,7 +77,7 @@ describe('README.md', () => {
   test('the five minutes with a chain end as they say', () => {
     const { status, stdout } = spawnSync('sh', ['-e', '-c', chain!], { cwd: root, encoding: 'utf8', env });
     expect(status).toBe(0);
-    expect(stdout.match(/good {2}2 records, unbroken from the first to the last/g)?.length).toBe(2);
+    expect(stdout.match(/good {2}3 records, unbroken from the first to the last/g)?.length).toBe(2);
     expect(stdout).toContain('record 0 (sequence 0): Content hash mismatch at sequence 0 [hash_mismatch]');
     expect(stdout.trimEnd().endsWith('exit 1')).toBe(true);
   });
