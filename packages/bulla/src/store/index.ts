@@ -21,6 +21,7 @@ export {
 } from './ledger.ts';
 export type { PublishedPolicy } from './ledger-policies.ts';
 export type { Opening } from './openings.ts';
+/** @internal Its types are those of a package that has none of its own. */
 export { openReadable } from './readable.ts';
 export {
   type Chain,
