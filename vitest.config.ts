@@ -106,7 +106,8 @@ const onNode = {
 // Every project resolves workspace packages to their sources, so that a test never sees a stale build.
 export default defineConfig({
   test: {
-    maxWorkers: availableParallelism(),
+    // One more than cores, because tests that start programs wait for them.
+    maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
     projects: [
       {
