@@ -4,7 +4,7 @@ import { fromUtf8, keyId, type PublicKey, readPublicKey } from '@bulla/core/cryp
 import type { AnchorTrust, Policy } from '@bulla/core/log';
 import type { Command } from 'commander';
 import type { Revocation } from '../chain/index.ts';
-import { type Epoch, type KeyTrust, loadKeyring, parseKeyring, trustIn } from '../keys/index.ts';
+import { type Epoch, type KeyTrust, loadKeyring, parseKeyring, refuseSeed, trustIn } from '../keys/index.ts';
 import { readInput } from './io.ts';
 import { keysFolder } from './place.ts';
 
@@ -48,6 +48,7 @@ export function trusted(options: TrustOptions): Trust {
   const pqNamed = options.pqKey.map((text) => readKey(text, 'ML-DSA-65'));
   const folder = keysFolder({});
   const local = existsSync(join(folder, 'keyring.json')) ? loadKeyring(folder).epochs : [];
+  for (const key of named) refuseSeed(key, local);
   const chosen =
     options.keyring !== undefined ? readKeyring(options.keyring) : named.length === 0 ? local : undefined;
   const keys = [...named, ...(chosen ?? []).map((epoch) => epoch.publicKey)];

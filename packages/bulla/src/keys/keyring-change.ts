@@ -10,6 +10,7 @@ import { checkReason } from './keyring-file.ts';
 import { checkReplaceable, tidy } from './private-keys.ts';
 import { timestamp } from './timestamp.ts';
 import { tokenPublicKey } from './token.ts';
+import { refuseSeed } from './trust.ts';
 
 /** What a new key is like. */
 export interface NewKeyOptions extends ChangeOptions {
@@ -89,6 +90,7 @@ export async function registerKey(dir: string, key: PublicKey, options: Register
       'A keyring holds Ed25519 keys, each with an ML-DSA-65 key or none.',
     );
   const { epochs } = await change(dir, options, (keyring) => {
+    refuseSeed(key, keyring.epochs);
     const time = timestamp(options.now());
     const epoch = epochOf({
       epoch: nextNumber(keyring.epochs),

@@ -322,3 +322,14 @@ describe('an open keyring', () => {
     expect(() => open.sealer()).toThrow(expect.objectContaining({ code: 'KEYRING_MISSING' }));
   });
 });
+
+test('a private key in hex is not registered as a public one', async () => {
+  const dir = join(temporaryFolder(), 'keys');
+  await initKeyring(dir, known());
+  const secret = publicKey('Ed25519', seed(1));
+  await expect(registerKey(dir, secret, real)).rejects.toMatchObject({
+    code: 'KEY_IS_PRIVATE',
+    message: 'These digits are the private key of epoch 0.',
+  });
+  expect(loadKeyring(dir).epochs.length).toBe(1);
+});

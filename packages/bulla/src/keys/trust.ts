@@ -1,5 +1,6 @@
 import type { KeyFacts } from '@bulla/core/capsule';
-import { keyId, type PublicKey } from '@bulla/core/crypto';
+import { derivePublicKey, equalBytes, keyId, type PublicKey } from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
 import type { Epoch } from './epoch.ts';
 
 /** What records are verified with. */
@@ -24,4 +25,16 @@ export function trustIn(epochs: readonly Epoch[]): KeyTrust {
       revocation === null ? [] : { key: keyId, at: Math.floor(Date.parse(revocation.at) / 1000) },
     ),
   };
+}
+
+/**
+ * 64 hex digits may be a seed as well as a public key. Throws `KEY_IS_PRIVATE` for one from which a key of the keyring
+ * is made: as a public key it would be written down and given away.
+ */
+export function refuseSeed({ algorithm, bytes }: PublicKey, epochs: readonly Epoch[]): void {
+  if (algorithm !== 'Ed25519') return;
+  const made = derivePublicKey('Ed25519', bytes).bytes;
+  const epoch = epochs.find(({ publicKey }) => equalBytes(publicKey.bytes, made));
+  if (epoch !== undefined)
+    throw new BullaError('KEY_IS_PRIVATE', `These digits are the private key of epoch ${epoch.epoch}.`);
 }

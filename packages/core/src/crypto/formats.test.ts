@@ -167,6 +167,22 @@ describe('PEM', () => {
     expect(() => readPrivateKey(text)).toThrow(code('KEY_PEM_MALFORMED'));
   });
 
+  it('of two kinds in one file, or of one kind under the label of the other, is refused', () => {
+    const made = privateKey('Ed25519', seed);
+    const [secret, open] = [writePrivateKey(made, 'pem'), writePublicKey(made.publicKey, 'pem')];
+    for (const text of [secret + open, open + secret]) {
+      expect(() => readPublicKey(text)).toThrow(code('KEY_PEM_MALFORMED'));
+      expect(() => readPrivateKey(text)).toThrow(code('KEY_PEM_MALFORMED'));
+    }
+    expect(() => readPublicKey(secret.replaceAll('PRIVATE', 'PUBLIC'))).toThrow();
+    expect(() => readPrivateKey(open.replaceAll('PUBLIC', 'PRIVATE'))).toThrow();
+    for (const format of ['pem', 'jwk', 'lock-pem'] as const)
+      expect(() => readPublicKey(writePrivateKey(made, format))).toThrow(code('KEY_IS_PRIVATE'));
+    expect(() =>
+      readPublicKey(`${writePublicKey(made.publicKey, 'hex')}${writePrivateKey(made, 'hex')}`),
+    ).toThrow(code('KEY_FORMAT_UNKNOWN'));
+  });
+
   it('with another label is refused by name', () => {
     for (const label of ['EC PRIVATE KEY', 'ENCRYPTED PRIVATE KEY', 'CERTIFICATE']) {
       expect(() => detectKey(writePem(label, seed))).toThrow(code('KEY_PEM_LABEL'));
