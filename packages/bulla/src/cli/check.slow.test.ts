@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { bullaIn, lockedFolder, SHOP, surfaceServer, type TestSurface } from '../../test/lockfiles.ts';
 import { script } from '../../test/mcp.ts';
+import { temporaryFolder } from '../../test/run.ts';
 
 interface Tool {
   name: string;
@@ -119,4 +120,25 @@ describe('check', () => {
     const { status, stderr } = await bullaIn(folder, ['check']);
     expect([status, stderr]).toEqual([1, expect.stringContaining('[LOCK_INCONSISTENT]')]);
   });
+});
+
+test('who forgets the -- or the lock is told what to type', async () => {
+  const folder = temporaryFolder();
+  const [lock, check] = await Promise.all([
+    bullaIn(folder, ['lock', 'npx', '-y', 'some-server']),
+    bullaIn(folder, ['check']),
+  ]);
+  expect([lock.status, lock.stderr]).toEqual([
+    2,
+    [
+      "error: unknown option '-y'",
+      "(see 'bulla lock --help')",
+      "The server's command stands after --, with its own options: bulla lock -- npx -y some-server",
+      '',
+    ].join('\n'),
+  ]);
+  expect([check.status, check.stderr]).toEqual([
+    2,
+    'bulla: There is no lockfile mcp-lock.json. "bulla lock -- SERVER…" makes one; "-l FILE" names another. [INPUT_UNREADABLE]\n',
+  ]);
 });

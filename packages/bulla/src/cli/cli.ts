@@ -35,6 +35,14 @@ export async function main(argv: readonly string[]): Promise<Exit> {
   } catch (error) {
     if (error instanceof BullaError) complain(error);
     else if (!(error instanceof CommanderError)) throw error;
+    else if (
+      error.code === 'commander.unknownOption' &&
+      end < 0 &&
+      SERVER_COMMANDS.some((name) => called.has(name))
+    )
+      say(
+        `The server's command stands after --, with its own options: bulla ${argv[2]} -- npx -y some-server`,
+      );
     // Commander has printed what is wrong; help and version are no errors.
     const isGood = error instanceof CommanderError && error.exitCode === 0;
     exit = compatExit(isGood ? EXIT.good : EXIT.usage);
@@ -86,6 +94,9 @@ export async function programOf(run: Run, isCalled: (name: string) => boolean): 
   prepare(program, program.name());
   return program;
 }
+
+/** Those that start a server. Its options are not theirs. */
+const SERVER_COMMANDS = ['scan', 'lock', 'check', 'diff', 'policy', 'run', 'guard', 'proxy'];
 
 const HELP_WIDTH = 100;
 

@@ -47,8 +47,16 @@ export function defineAuthorize(command: Command, run: Run): void {
     .requiredOption('--key <file>', 'the private key of the person who signs')
     .option('--who <name>', 'the issuer of a new authorization; proves nobody (default: the id of the key)')
     .option('--audience <name>', 'the ledger that will use it up; no other may')
-    .option('--expires <time>', 'how long the authorization holds', duration, 600)
-    .option('--not-before <time>', 'from when on, counted from now', duration, 0)
+    .addOption(
+      new Option('--expires <time>', 'how long the authorization holds')
+        .argParser(duration)
+        .default(600, '10m'),
+    )
+    .addOption(
+      new Option('--not-before <time>', 'from when on, counted from now')
+        .argParser((text) => (text === '0s' ? 0 : duration(text)))
+        .default(0, '0s'),
+    )
     .addOption(
       new Option('--how <how>', 'as one asked in person, or as a higher authority')
         .choices(['human', 'escalated'])

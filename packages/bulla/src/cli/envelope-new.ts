@@ -62,7 +62,7 @@ export function defineNew(command: Command, run: Run): void {
     .requiredOption('--caller <name>', 'who will act')
     .option('--role <name>', 'as what')
     .requiredOption('--tenant-id <name>', 'for whom')
-    .option('--ttl <time>', 'how long it holds, such as 10m', duration, 600)
+    .addOption(new Option('--ttl <time>', 'how long it holds').argParser(duration).default(600, '10m'))
     .option('--nonce <n>', 'the number that is used once (default: a random one)', integer)
     .addOption(
       new Option('--scope <scope>', 'within what the number is used once')

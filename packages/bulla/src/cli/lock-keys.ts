@@ -5,7 +5,14 @@ import { BullaError } from '@bulla/core/error';
 import { type Lock, readLock, type VerifiedLock } from '@bulla/core/lock';
 import type { Command } from 'commander';
 import { loadKeyring, trustIn } from '../keys/index.ts';
-import { type LockKeys, loadKeys, openWith, readWhole, signatureBeside } from '../lockfile/index.ts';
+import {
+  type LockKeys,
+  loadKeys,
+  openWith,
+  readLimited,
+  readWhole,
+  signatureBeside,
+} from '../lockfile/index.ts';
 import { keysFolder } from './place.ts';
 
 /** Whose signatures on a lock count. */
@@ -60,7 +67,7 @@ export interface OpenedLock {
  * signature is to require one. Throws `LOCK_UNSIGNED` when there is none, and what `readLock` and `openWith` throw.
  */
 export function openLockFile(path: string, options: RequireOptions): OpenedLock {
-  const bytes = readWhole(path);
+  const bytes = path === '-' ? readWhole(path) : (readLimited(path) ?? missing(path));
   const isRequired =
     options.requireSignature ||
     options.key.length > 0 ||
@@ -72,6 +79,12 @@ export function openLockFile(path: string, options: RequireOptions): OpenedLock 
   if (signature === undefined)
     throw new BullaError('LOCK_UNSIGNED', `There is no signature beside ${path}, and one is required.`);
   return { bytes, lock: openWith(bytes, signature, keysFrom(options)) };
+}
+
+/** The first thing that goes wrong for somebody new, so it says what to do. */
+function missing(path: string): never {
+  const sentence = `There is no lockfile ${path}. "bulla lock -- SERVER…" makes one; "-l FILE" names another.`;
+  throw new BullaError('INPUT_UNREADABLE', sentence);
 }
 
 /** The same without the bytes. */

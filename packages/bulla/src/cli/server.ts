@@ -1,7 +1,7 @@
 import { BullaError } from '@bulla/core/error';
 import { type Authorization, type Lock, NO_AUTHORIZATION } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { oauthMemory, targetOf } from '../lockfile/index.ts';
 import {
   type Authorizer,
@@ -84,7 +84,11 @@ It gets no shell, and of the environment only what programs need to run and what
 /** Adds the options by which a server is reached. */
 export function serverOptions(command: Command): Command {
   return command
-    .option('-t, --timeout <time>', 'how long the scan may take', duration, DEFAULT_MS)
+    .addOption(
+      new Option('-t, --timeout <time>', 'how long the scan may take')
+        .argParser(duration)
+        .default(DEFAULT_MS, '1m'),
+    )
     .option(
       '--env <name>',
       'a variable of the environment that the server may see; may be repeated',
