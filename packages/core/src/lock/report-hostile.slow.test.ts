@@ -1,9 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, inject, test } from 'vitest';
 import { between, lockOf, type Members } from '../../test/drift.ts';
-import { options, type SurfaceText, surface } from '../../test/surface.ts';
+import { type SurfaceText, surface } from '../../test/surface.ts';
 import { inspectText } from '../text/index.ts';
-import { type Drift, drift, driftJson, driftJunit, driftMarkdown, driftSarif, driftText } from './index.ts';
+import {
+  type Drift,
+  drift,
+  driftJson,
+  driftJunit,
+  driftMarkdown,
+  driftSarif,
+  driftText,
+  NO_AUTHORIZATION,
+} from './index.ts';
 
 // Whatever a server writes, and wherever it writes it, no report lets it out of its place.
 
@@ -101,9 +110,16 @@ function drifted([a, b, c, d]: readonly string[]): Drift {
       JSON.stringify({ uri: `b:${one}`, name: one }),
     ],
     resourceTemplates: [JSON.stringify({ uriTemplate: `a:{${one}}`, name: one, mimeType: one })],
+    contents: [{ uri: `ui://${d}`, sha256: (one === a! + b! ? 'a' : 'b').repeat(64), mimeType: one }],
   });
-  const lock = lockOf(side(a! + b!, c!), { leftOut: new Set([`o${d}`]) });
-  return drift(lock, surface(side(c! + d!, a!)), { identity: options.identity, otherTools: [b!] });
+  const identity = (one: string) =>
+    ({ transport: 'stdio', command: `c${one}`, args: [one], env: [] }) as const;
+  const rights = (one: string) =>
+    ({ ...NO_AUTHORIZATION, scheme: 'oauth', issuer: one, scopes: [one] }) as const;
+  const was = { identity: identity(`${a}${b}`), authorization: rights(`${a}${b}`) };
+  const lock = lockOf(side(a! + b!, c!), { ...was, leftOut: new Set([`o${d}`]) });
+  const is = { identity: identity(`${c}${d}`), authorization: rights(`${c}${d}`) };
+  return drift(lock, surface(side(c! + d!, a!)), { ...is, otherTools: [b!] });
 }
 
 /** Characters that are not what they seem; lines are looked at one by one. */
@@ -152,7 +168,7 @@ const CHECKS: Readonly<Record<string, (found: Drift) => void>> = {
 };
 
 const LINE =
-  /^(?:$|\d+ differences: |(?:CRITICAL|MODERATE|INFO) {2}(?:server|instructions|capabilities|tool|prompt|resource|template)| {2}(?:The |What |A text|How )| {4}(?:\| |- )|Not compared|Left out of the lock on purpose: 1 tool \(|FAIL: )/;
+  /^(?:$|\d+ differences: |(?:CRITICAL|MODERATE|INFO) {2}(?:server|identity|authorization|content|instructions|capabilities|tool|prompt|resource|template)| {2}(?:The |What |A text|How )| {4}(?:\| |- )|Not compared|Left out of the lock on purpose: 1 tool \(|FAIL: )/;
 
 describe('whatever a server writes', () => {
   const found = ATTACKS.map((attack) => drifted(['x', attack, 'y', attack + attack]));
@@ -166,6 +182,24 @@ describe('whatever a server writes', () => {
     const one = between({ tools: [tool('{"description":"A"}')] }, { tools: [tool('{"description":"B"}')] });
     expect(one.items.map(({ code }) => code)).toEqual(['description-changed', 'meta-changed']);
     for (const check of Object.values(CHECKS)) check(one);
+  });
+
+  test('a path of the lockfile is no markup either, whatever is in it', () => {
+    for (const lockfile of [...ATTACKS, '\ud800', 'a\udc00b', '\udc00\ud800']) {
+      const one = found[0]!;
+      const uri = JSON.parse(driftSarif(one, { lockfile })).runs[0].results[0].locations[0].physicalLocation;
+      expect(uri.artifactLocation.uri).toMatch(/^[!-~]*$/);
+      expect(elements(driftJunit(one, { lockfile })).testcase).toBe(one.items.length);
+      expect(foreign(driftMarkdown(one, { lockfile, maxLength: 1e9 }))).toEqual([]);
+      expect(unseen(driftJson(one, { lockfile }))).toEqual([]);
+    }
+  });
+
+  test('a long text is cut in every report but the exact one', () => {
+    const long = 'word '.repeat(20_000);
+    const one = drifted(['x', long, 'y', `${long}z`]);
+    for (const report of [driftText(one), driftSarif(one), driftJunit(one), driftMarkdown(one)])
+      expect(report.length).toBeLessThan(1_000_000);
   });
 
   test('all of it holds for any text', () => {
@@ -221,7 +255,8 @@ function foreign(markdown: string): string[] {
   });
 }
 
-const NAMES = '(?:server|instructions|capabilities|tool|prompt|resource|template)';
+const NAMES =
+  '(?:server|identity|authorization|content|instructions|capabilities|tool|prompt|resource|template)';
 const OURS = [
   /^$/,
   /^### ❌ Drift of CODE$/,

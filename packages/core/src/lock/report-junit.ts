@@ -1,6 +1,6 @@
 import { visible } from '../text/index.ts';
 import { type Drift, verdict } from './drift.ts';
-import { type DriftItem, SEVERITIES } from './drift-item.ts';
+import { type DriftItem, SEVERITIES, shown } from './drift-item.ts';
 import {
   DEFAULT_LOCKFILE,
   evidence,
@@ -42,13 +42,16 @@ export function driftJunit(drift: Drift, options: ReportOptions = {}): string {
 function testcase(item: DriftItem, fails: boolean): string {
   const { kind, name, code, path, severity } = item;
   const sentence = sentenceOf(item);
-  const title = `${name === '' ? kind : nameWords(name)}: ${code} ${one(path)}`;
+  const title = `${name === '' ? kind : nameWords(name)}: ${code} ${shown(path, MAX_PATH)}`;
   const body = xml([sentence, ...evidence(item, MARKED)].join('\n'));
   const inner = fails
     ? `<failure type="${code}" message="${xml(`${severity}: ${sentence}`)}">${body}</failure>`
     : `<system-out>${severity}: ${body}</system-out>`;
   return `<testcase classname="drift.${kind}" name="${xml(title)}" time="0">${inner}</testcase>`;
 }
+
+/** A path holds names that are as long as a server likes. */
+const MAX_PATH = 1_000;
 
 function one(text: string): string {
   return visible(text);

@@ -40,7 +40,7 @@ const SCORES: Readonly<Record<Severity, string>> = { critical: '9.0', moderate: 
  */
 export function driftSarif(drift: Drift, options: SarifOptions = {}): string {
   const { lockfile = DEFAULT_LOCKFILE, source, version } = options;
-  const uri = encodeURI(lockfile.replaceAll('\\', '/')).replace(/[?#]/g, encodeURIComponent);
+  const uri = encodeURI(lockfile.toWellFormed().replaceAll('\\', '/')).replace(/[?#]/g, encodeURIComponent);
   const codes = [...new Set(drift.items.map(({ code }) => code))].sort();
   const ruleIndex = new Map(codes.map((code, i) => [code, i]));
   const lineOf = source === undefined ? () => 1 : lines(source);
@@ -81,9 +81,9 @@ export function driftSarif(drift: Drift, options: SarifOptions = {}): string {
       partialFingerprints: { 'bullaDrift/v1': fingerprint(item) },
       properties: {
         kind: item.kind,
-        name: item.name,
+        name: cut(item.name),
         change: item.change,
-        path: item.path,
+        path: cut(item.path),
         severity: item.severity,
         ...(item.prose === undefined ? {} : { prose: item.prose }),
       },
@@ -127,11 +127,18 @@ function plain(text: string): string {
 
 function logicalOf({ kind, name, path }: DriftItem) {
   return {
-    ...(name === '' ? {} : { name }),
-    fullyQualifiedName: path === '' ? kind : path.slice(1),
+    ...(name === '' ? {} : { name: cut(name) }),
+    fullyQualifiedName: path === '' ? kind : cut(path.slice(1)),
     kind: 'member',
   };
 }
+
+/** Names are as long as a server likes; the fingerprint covers all of them. */
+function cut(text: string): string {
+  return text.length > MAX_NAME ? `${text.slice(0, MAX_NAME).toWellFormed()}…` : text;
+}
+
+const MAX_NAME = 1_000;
 
 function fingerprint({ code, path, from, after, hashes }: DriftItem): string {
   const now = hashes?.after ?? (after === undefined ? null : stringify(after, Number.POSITIVE_INFINITY));
