@@ -3,6 +3,7 @@ import type { CanonicalRecord } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, stringify } from '@bulla/core/json';
 import { lines } from '../lines/index.ts';
+import { readWhole } from '../lockfile/index.ts';
 import { elements } from './elements.ts';
 import { readSqlite } from './sqlite-source.ts';
 
@@ -29,6 +30,8 @@ export interface ChainSource {
 }
 
 const MAX_RECORD = 64 * 1024 * 1024;
+/** The most that is taken from standard input. */
+const MAX_INPUT = 1024 * 1024 * 1024;
 const SQLITE_MAGIC = 'SQLite format 3\u0000';
 
 export interface SourceOptions {
@@ -38,37 +41,74 @@ export interface SourceOptions {
 
 /**
  * Recognises a file that holds a chain: a JSON array of sealed capsules, one capsule, a capsule a line, the list
- * response of the reference's web routes, the bundle of its explorer, and the two SQLite layouts of its ecosystem.
- * Nothing is created or changed. Throws `CHAIN_SOURCE_MISSING`, `CHAIN_SOURCE_EMPTY` and `CHAIN_SOURCE`.
+ * response of the reference's web routes, the bundle of its explorer, and the two SQLite layouts of its ecosystem; `-`
+ * is standard input. Nothing is created or changed. Throws `CHAIN_SOURCE_MISSING`, `CHAIN_SOURCE_EMPTY`,
+ * `CHAIN_SOURCE`, and for standard input `INPUT_UNREADABLE` and `INPUT_TOO_LARGE`.
  */
 export function openSource(file: string, options: SourceOptions = {}): ChainSource {
+  if (file === '-') return openBytes('Standard input', readWhole('-', MAX_INPUT));
   if (!existsSync(file)) throw new BullaError('CHAIN_SOURCE_MISSING', `There is no file ${file}.`);
-  const text = beginning(file);
-  if (text.startsWith(SQLITE_MAGIC)) return readSqlite(file, options.tenant);
-  const start = text.trimStart();
-  if (start === '') throw new BullaError('CHAIN_SOURCE_EMPTY', `${file} is empty.`);
-  const bytes = { unit: 'bytes', total: statSync(file).size } as const;
-  const counted = (progress: ((done: number) => void) | undefined) => countedStream(file, progress);
+  const start = beginning(file);
+  if (start.startsWith(SQLITE_MAGIC)) return readSqlite(file, options.tenant);
+  return recognised({
+    name: file,
+    start,
+    size: statSync(file).size,
+    chunks: () => createReadStream(file, { highWaterMark: 1 << 18 }) as AsyncIterable<Buffer>,
+    whole: () => new Uint8Array(readFileSync(file)),
+  });
+}
+
+/** The same for what was read before, so that what is verified is what was recognised. It cannot be SQLite. */
+export function openBytes(name: string, bytes: Uint8Array): ChainSource {
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const start = startOf(bytes.length, (length) => view.toString('latin1', 0, length));
+  if (start.startsWith(SQLITE_MAGIC))
+    throw new BullaError('CHAIN_SOURCE', `${name} is a SQLite database, which is read from a file.`);
+  return recognised({ name, start, size: bytes.length, chunks: () => each([bytes]), whole: () => bytes });
+}
+
+/** Where the text of a chain comes from. */
+interface Input {
+  readonly name: string;
+  /** Enough of it to recognise it, in Latin-1. */
+  readonly start: string;
+  readonly size: number;
+  chunks(): AsyncIterable<Uint8Array>;
+  whole(): Uint8Array;
+}
+
+function recognised(input: Input): ChainSource {
+  const { name, size } = input;
+  const start = input.start.trimStart();
+  if (start === '') throw new BullaError('CHAIN_SOURCE_EMPTY', `${name} is empty.`);
+  const bytes = { unit: 'bytes', total: size } as const;
+  const counted = (progress: ((done: number) => void) | undefined) => countedStream(input.chunks(), progress);
   if (start.startsWith('[')) {
     return { format: 'array', size: bytes, records: (progress) => elements(counted(progress), MAX_RECORD) };
   }
-  if (!start.startsWith('{')) throw new BullaError('CHAIN_SOURCE', `${file} is neither JSON nor SQLite.`);
+  if (!start.startsWith('{')) throw new BullaError('CHAIN_SOURCE', `${name} is neither JSON nor SQLite.`);
   // A line that is closed, with another behind it, begins a file of lines; otherwise it is one document.
   if (isLines(start)) {
     return { format: 'lines', size: bytes, records: (progress) => recordLines(counted(progress)) };
   }
-  return document(file);
+  return document(name, input.whole());
 }
 
-/** Enough of a file to recognise it: up to the beginning of a second line, however long the first one is. */
 function beginning(file: string): string {
-  const size = statSync(file).size;
+  return startOf(statSync(file).size, (length) => {
+    const opened = openSync(file, 'r');
+    const buffer = Buffer.alloc(length);
+    readSync(opened, buffer);
+    closeSync(opened);
+    return buffer.toString('latin1');
+  });
+}
+
+/** Enough of a text to recognise it: up to the beginning of a second line, however long the first one is. */
+function startOf(size: number, read: (length: number) => string): string {
   for (let length = 4096; ; length *= 16) {
-    const file_ = openSync(file, 'r');
-    const buffer = Buffer.alloc(Math.min(length, size));
-    readSync(file_, buffer);
-    closeSync(file_);
-    const text = buffer.toString('latin1');
+    const text = read(Math.min(length, size));
     if (length >= size || secondLine(text.trimStart()) !== undefined || length > MAX_RECORD) return text;
   }
 }
@@ -94,13 +134,13 @@ async function* recordLines(source: AsyncIterable<Uint8Array>): AsyncGenerator<U
   for await (const line of lines(source, MAX_RECORD)) if (line.some((byte) => byte > 0x20)) yield line;
 }
 
-/** The bytes of a file, telling how many have been read. */
+/** The same chunks, telling how many bytes have been read. */
 async function* countedStream(
-  file: string,
+  chunks: AsyncIterable<Uint8Array>,
   progress: ((done: number) => void) | undefined,
 ): AsyncGenerator<Uint8Array> {
   let done = 0;
-  for await (const chunk of createReadStream(file, { highWaterMark: 1 << 18 }) as AsyncIterable<Buffer>) {
+  for await (const chunk of chunks) {
     yield chunk;
     done += chunk.length;
     progress?.(done);
@@ -108,20 +148,19 @@ async function* countedStream(
 }
 
 /** One JSON object: a capsule, or a wrapper around several. */
-function document(file: string): ChainSource {
-  const bytes = new Uint8Array(readFileSync(file));
+function document(name: string, bytes: Uint8Array): ChainSource {
   let value: ReturnType<typeof parse>;
   try {
     value = parse(bytes, { allow: ['non-finite'] });
   } catch (error) {
-    throw new BullaError('CHAIN_SOURCE', `${file} is not JSON: ${(error as Error).message}`, {
+    throw new BullaError('CHAIN_SOURCE', `${name} is not JSON: ${(error as Error).message}`, {
       cause: error,
     });
   }
   const capsules = (value as JsonObject).get('capsules');
   if (!Array.isArray(capsules)) return { format: 'capsule', size: records(1), records: () => each([bytes]) };
   if (!capsules.every((item) => item instanceof JsonObject)) {
-    throw new BullaError('CHAIN_SOURCE', `${file} has a list of capsules that are not all objects.`);
+    throw new BullaError('CHAIN_SOURCE', `${name} has a list of capsules that are not all objects.`);
   }
   if (capsules.length > 0 && capsules.every((item) => typeof item.get('canonical') === 'string')) {
     return {

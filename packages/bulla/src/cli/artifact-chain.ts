@@ -1,22 +1,23 @@
 import { verifyCapsule } from '@bulla/core/capsule';
-import { BullaError } from '@bulla/core/error';
-import { judged, openSource, verifyChain } from '../chain/index.ts';
+import { judged, openBytes, openSource, verifyChain } from '../chain/index.ts';
 import type { Artifact, Verdict } from './artifacts.ts';
 import { historyLines, missingText, noticeLines, unsealedPaths } from './notices.ts';
 import { counted } from './words.ts';
+
+function isSqlite(bytes: Uint8Array): boolean {
+  return Buffer.from(bytes.subarray(0, 16)).toString('latin1') === 'SQLite format 3\u0000';
+}
 
 /** A capsule, or a chain of them in any of the formats that are read. */
 export const chain: Artifact = {
   kind: 'capsules',
   recognises(bytes) {
+    if (isSqlite(bytes)) return true;
     const start = Buffer.from(bytes.subarray(0, 1 << 16)).toString('latin1');
-    if (start.startsWith('SQLite format 3\u0000')) return true;
     // The empty list is one, so that it can be told that it holds nothing.
     return /^\s*[[{]/.test(start) && (/"signature"\s*:/.test(start) || /^\s*\[\s*\]\s*$/.test(start));
   },
   async verify(file, bytes, trust): Promise<Verdict> {
-    if (file === '-')
-      throw new BullaError('VERIFY_NEEDS_FILE', 'Capsules are verified from a file; name it.');
     const notProven = [
       'that no records are missing at the end',
       'that the content is true',
@@ -26,7 +27,7 @@ export const chain: Artifact = {
       const message = 'No key is known to verify with; name one with --public-key or --keyring.';
       return { result: 'undecided', code: 'VERIFY_NO_KEY', message, details: {}, notProven };
     }
-    const source = openSource(file);
+    const source = isSqlite(bytes) ? openSource(file) : openBytes(file, bytes);
     const { requirePq, allowNonFinite, keys, pqKeys, facts, revoked } = trust;
     if (source.format === 'capsule') {
       // One record by itself has no neighbours to be held against.

@@ -86,7 +86,7 @@ export function define(command: Command, run: Run): void {
         .description('Verify a chain from a file and store it as it is, under an empty or matching chain.'),
     ),
   )
-    .argument('<file>', 'the chain, in any format that chain verify reads')
+    .argument('<file>', 'the chain, in any format that chain verify reads; - is standard input')
     .option('--keys <folder>', 'the local keyring (default: BULLA_HOME/keys)')
     .action(run(importChain));
 

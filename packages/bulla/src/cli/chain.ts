@@ -51,7 +51,7 @@ export function define(command: Command, run: Run): void {
   )
     .argument(
       '[file]',
-      'a JSON array, lines, list response, explorer bundle or SQLite file; without it the chain of the store',
+      'a JSON array, lines, list response, explorer bundle or SQLite file, - for standard input; without it the chain of the store',
     )
     .option('--structural', 'look at order and links alone, and trust the stored hashes')
     .option(

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { repo } from '../../test/run.ts';
+import { repo, temporaryFolder } from '../../test/run.ts';
 
 const SHELL = { cwd: repo, env: { ...process.env, PATH: `${join(repo, 'bin')}:${process.env.PATH}` } };
 
@@ -51,6 +51,26 @@ describe('a pipe', () => {
       stderr: 'bulla: The output cannot be written (ENOSPC). [OUTPUT_UNWRITABLE]\n',
       status: 3,
     });
+  });
+
+  test('carries a whole chain to whoever verifies or imports it', async () => {
+    const [home, other] = [temporaryFolder(), temporaryFolder()];
+    const first = `export BULLA_HOME=${home}`;
+    const sealed = await shell(
+      `${first}; for i in 1 2; do echo '{"type":"tool"}' | bulla capsule seal; done`,
+    );
+    expect(sealed.status).toBe(0);
+    const [chain, any, imported] = await Promise.all([
+      shell(`${first}; bulla capsule export | (sleep 0.2; bulla chain verify -) | head -1`),
+      shell(`${first}; bulla capsule export | bulla verify - | head -1`),
+      shell(
+        `${first}; bulla capsule export | BULLA_HOME=${other} BULLA_OPERATOR=x bulla capsule import - --keyring ${home}/keys; echo $?`,
+      ),
+    ]);
+    expect(chain.stdout).toBe('good  2 records, unbroken from the first to the last\n');
+    expect(any.stdout).toMatch(/^good {2}- \(capsules\): 2 records, all good\./);
+    expect(imported.stdout).toBe('1\n');
+    expect(imported.stderr).toContain('[STORE_FOREIGN]');
   });
 
   test('cannot stand for two files', async () => {

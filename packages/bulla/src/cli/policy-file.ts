@@ -9,7 +9,7 @@ import {
   parsePolicy,
   presetText,
 } from '@bulla/core/policy';
-import { readInput } from './io.ts';
+import { readInput, say } from './io.ts';
 
 /** Which policy is meant. */
 export interface PolicyOptions {
@@ -52,14 +52,18 @@ export function loadPolicy(
   }
 }
 
-/** The same error with all that is wrong, a line each, as editors find it. */
+/** Tells all that is wrong, a line each, as editors find it; the error names the first. */
 function withPlaces(error: PolicyError, file: string): BullaError {
-  const lines = error.problems.map(
-    ({ line, column, message, code }) => `${file}:${line}:${column}: ${message} [${code}]`,
+  say(
+    error.problems.map(
+      ({ line, column, message, code }) => `${file}:${line}:${column}: ${message} [${code}]`,
+    ),
   );
-  const { code, path } = error.problems[0]!;
-  const message = `${lines.join('\n')}\nThe policy cannot be used.`;
-  return new BullaError(code, message, { path, cause: error });
+  const { code, path } = error;
+  return new BullaError(code, `${file} cannot be used. ${error.message}`, {
+    ...(path !== undefined && { path }),
+    cause: error,
+  });
 }
 
 /** Of one word that names a preset or a file. */

@@ -2,6 +2,7 @@ import { chmodSync, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
+import { copyStandardInput } from './stdin.ts';
 
 /** What SQLite keeps beside a database: records that are committed and not in the file itself yet. */
 const WAL = '-wal';
@@ -15,20 +16,26 @@ export interface Snapshot {
 }
 
 /**
- * Copies a file, and the write-ahead log of a database beside it, to a folder of our own. Throws
+ * Copies a file, and the write-ahead log of a database beside it, to a folder of our own; `-` is standard input. Throws
  * `CHAIN_SOURCE_MISSING`, and `INPUT_UNREADABLE` for what cannot be read or copied.
  */
 export function snapshot(file: string): Snapshot {
-  if (!existsSync(file)) throw new BullaError('CHAIN_SOURCE_MISSING', `There is no file ${file}.`);
+  const isInput = file === '-';
+  if (!isInput && !existsSync(file))
+    throw new BullaError('CHAIN_SOURCE_MISSING', `There is no file ${file}.`);
   const folder = mkdtempSync(join(tmpdir(), 'bulla-snapshot-'));
   const remove = () => rmSync(folder, { recursive: true, force: true });
-  const path = join(folder, basename(file));
+  const path = join(folder, isInput ? 'input' : basename(file));
   const copy = (ending: string) => {
     copyFileSync(`${file}${ending}`, `${path}${ending}`);
     // A read-only file stays read-only in its copy, which SQLite must be able to open.
     chmodSync(`${path}${ending}`, 0o600);
   };
   try {
+    if (isInput) {
+      copyStandardInput(path);
+      return { path, wal: false, remove };
+    }
     copy('');
     const wal = existsSync(`${file}${WAL}`);
     if (wal) copy(WAL);
@@ -36,6 +43,7 @@ export function snapshot(file: string): Snapshot {
   } catch (cause) {
     remove();
     const { code } = cause as NodeJS.ErrnoException;
-    throw new BullaError('INPUT_UNREADABLE', `${file} cannot be read (${code}).`, { cause });
+    const name = isInput ? 'Standard input' : file;
+    throw new BullaError('INPUT_UNREADABLE', `${name} cannot be read (${code}).`, { cause });
   }
 }

@@ -1,4 +1,4 @@
-import { readSync } from 'node:fs';
+import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 
 const PART = 64 * 1024;
 const WAIT_MS = 5;
@@ -21,10 +21,33 @@ export function takeStandardInput(bytes: Uint8Array | null): void {
  * be read once: a second time throws `EALREADY`, because one input cannot stand for two files.
  */
 export function readStandardInput(maxBytes: number, readPart: ReadPart = fromProcess): Uint8Array | null {
-  if (isRead) throw Object.assign(new Error('standard input was read before'), { code: 'EALREADY' });
-  isRead = true;
+  once();
   if (source !== null) return source.length > maxBytes ? null : source;
   return readAll(maxBytes, readPart);
+}
+
+/** Writes all of standard input to a new file of our own. It can be read once, as {@link readStandardInput} says. */
+export function copyStandardInput(path: string): void {
+  once();
+  const file = openSync(path, 'wx', 0o600);
+  try {
+    const part = Buffer.allocUnsafe(PART);
+    if (source !== null) writeAll(file, source);
+    else
+      for (let count = fromProcess(part); count > 0; count = fromProcess(part))
+        writeAll(file, part.subarray(0, count));
+  } finally {
+    closeSync(file);
+  }
+}
+
+function writeAll(file: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
+}
+
+function once(): void {
+  if (isRead) throw Object.assign(new Error('standard input was read before'), { code: 'EALREADY' });
+  isRead = true;
 }
 
 function readAll(maxBytes: number, readPart: ReadPart): Uint8Array | null {
