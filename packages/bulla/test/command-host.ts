@@ -162,7 +162,14 @@ function startHost(): Host {
       calls.write(lineOf(call));
       let answer = '';
       while (!answer.endsWith('\n')) {
-        const [text] = await Promise.race([once(answers, 'data'), once(answers, 'end')]);
+        // Whichever does not come stops listening.
+        const other = new AbortController();
+        const { signal } = other;
+        const [text] = await Promise.race([
+          once(answers, 'data', { signal }),
+          once(answers, 'end', { signal }),
+        ]);
+        other.abort();
         if (text === undefined) break;
         answer += text;
       }
