@@ -271,7 +271,7 @@ export function sessionSuite(database: Database): void {
       expect(all.flatMap(({ outcome }) => outcome.error ?? [])).toEqual([
         'tool: SESSION_TOOL_DISABLED: Policies keep the tool out of this turn: may-write.',
         'tool: SESSION_TOOL_UNKNOWN: There is no such tool in this turn.',
-        'args: VALUE_UNDEFINED: undefined has no JSON form.',
+        'args: VALUE_UNDEFINED',
         'policy: CAPABILITY_POLICY_DENIED: Policy denied: may-read',
         'turn: SESSION_TURN_OVER: The turn is over.',
       ]);
@@ -322,17 +322,22 @@ export function sessionSuite(database: Database): void {
       ]);
     });
 
-    test('holds no words of what a context throws', async () => {
+    test('holds no words of what a context throws, and nothing of the arguments', async () => {
       const { store, session } = await opened();
+      await session.turn((turn) =>
+        expect(turn.call('echo', { text: 4111111111111111111n })).rejects.toMatchObject({
+          code: 'VALUE_INEXACT_NUMBER',
+        }),
+      );
+      expect((await capsulesOf(store))[1]!.outcome.error).toBe('args: VALUE_INEXACT_NUMBER');
+      expect(JSON.stringify(await capsulesOf(store))).not.toContain('41111');
       const context = () => {
         throw new BullaError('MCP_ERROR_ANSWER', '401 for token sk-123');
       };
       await expect(session.turn(() => 0, { context: context as never })).rejects.toMatchObject({
         code: 'MCP_ERROR_ANSWER',
       });
-      expect((await capsulesOf(store)).map(({ outcome }) => outcome.error)).toEqual([
-        'turn: MCP_ERROR_ANSWER',
-      ]);
+      expect((await capsulesOf(store)).at(-1)!.outcome.error).toBe('turn: MCP_ERROR_ANSWER');
     });
 
     test('includes a turn whose agent cannot be evaluated or whose context is none', async () => {
@@ -344,7 +349,7 @@ export function sessionSuite(database: Database): void {
         code: 'SESSION_CONTEXT',
       });
       expect((await capsulesOf(store)).map(({ outcome }) => outcome.error)).toEqual([
-        'evaluate: CAPABILITY_NOT_PLAIN: The context of an invocation is a plain object.',
+        'evaluate: CAPABILITY_NOT_PLAIN',
         'turn: SESSION_CONTEXT: The context of a session is an object.',
       ]);
       expect(await registry.turns(session.id)).toEqual([]);

@@ -230,11 +230,11 @@ function openingsOf(committed: Commitment | undefined): { openings?: readonly Op
   return committed === undefined ? {} : { openings: [committed.opening] };
 }
 
-/** Codes whose sentences are written here and name nothing but what the agent's own code declares. */
-const OURS = /^(?:SESSION_|CAPABILITY_|VALUE_|KILLED$)/;
+/** Codes whose sentences hold nothing but the names of policies and the words of a kill switch. */
+const TOLD = /^(?:SESSION_[A-Z_]+|CAPABILITY_POLICY_DENIED|KILLED)$/;
 
-/** What anybody else throws, a context or a server behind it, may quote what a record must not hold. */
+/** Any other sentence may quote what a record must not hold: arguments, a context, a server behind it. */
 function denied(stage: Stage, error: unknown): string {
   const told = `${stage}: ${failureOf(error)}`;
-  return error instanceof BullaError && OURS.test(error.code) ? `${told}: ${error.message}` : told;
+  return error instanceof BullaError && TOLD.test(error.code) ? `${told}: ${error.message}` : told;
 }
