@@ -413,6 +413,35 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       expect(await attempt(a, 3)).toBe('EE_CONSTRAINT_VIOLATION');
     });
 
+    test('have one window for all processes, whatever their own clocks say', async () => {
+      const day = 86_400;
+      const ceilings = [{ id: 'day', asset: 'USDC', per: [], window: day, amount: '1000000' }];
+      const policy = policyWith({ ceilings: ceilings as never, velocity: [] });
+      const store = await opened(undefined, policy);
+      const { now: _, ...byDatabase } = verifierOptions(store);
+      const real = Date.now;
+      const today = Math.floor(real() / 1000);
+      const attempt = async (nonce: number, ownClock: number) => {
+        const of = envelopeWith({
+          constraints: { nonce, ttl: today + 3 * day },
+          policy_binding: { policy_hash: parsePolicy(policy).policy_hash },
+        });
+        const claims = claimsFor(of, { jti: `c-${nonce}`, nbf: today - day, exp: today + 3 * day });
+        const authorization = await authorize(claims, by(alice, bob));
+        Date.now = () => real() + 1000 * ownClock;
+        try {
+          const decision = await createVerifier(byDatabase).verifyAndConsume(of, authorization, pay);
+          return decision.verdict.code ?? decision.status;
+        } finally {
+          Date.now = real;
+        }
+      };
+      expect(await attempt(1, 0)).toBe('success');
+      expect(await attempt(2, 2 * day)).toBe('EE_CONSTRAINT_VIOLATION');
+      // Two days behind, it would not be valid yet.
+      expect(await attempt(3, -2 * day)).toBe('EE_CONSTRAINT_VIOLATION');
+    });
+
     test('of any size are exact', async () => {
       const huge = '9'.repeat(80);
       const ceilings = [{ id: 'all', asset: 'USDC', per: [], window: 'ever', amount: huge }];

@@ -32,7 +32,10 @@ export interface VerifierOptions {
   readonly tenantId?: string;
   /** Whose signatures count; asked anew for each envelope if it is a function. */
   readonly keys: readonly ApproverKey[] | (() => readonly ApproverKey[] | Promise<readonly ApproverKey[]>);
-  /** Unix time in seconds. Default: the system's clock. */
+  /**
+   * Unix time in seconds. Default: the clock of the store's database, so that a window of time is the same one for
+   * every process that takes up a limit, whatever their own clocks say.
+   */
   readonly now?: () => number;
   /** By how many seconds clocks may differ. Default 0. */
   readonly skew?: number;
@@ -66,7 +69,7 @@ export interface Verifier {
 
 /** Throws `ENVELOPE_TENANT` when neither the options nor the store say whose envelopes are executed. */
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { store, audience, keys, now = unixTime, profile = 'envelope-v1', risk, skew, limits } = options;
+  const { store, audience, keys, now, profile = 'envelope-v1', risk, skew, limits } = options;
   const tenantId = options.tenantId ?? store.tenant;
   if (tenantId === null)
     throw new BullaError('ENVELOPE_TENANT', 'Name the tenant whose envelopes are executed here.');
@@ -85,34 +88,35 @@ export function createVerifier(options: VerifierOptions): Verifier {
   };
 
   /** What the ledger knows of an envelope; that it cannot say when anything of it cannot be read. */
-  const look = async (envelope: Envelope, time: number) => {
+  const look = async (envelope: Envelope) => {
+    const own = now?.();
     try {
+      const time = own ?? Math.floor((await store.time()) / 1000);
       const replay = await ledger.nonceState(nonceKey(envelope));
       const policy = await policies.current(envelope.policy_binding.policy_id, time);
-      return { replay, policy };
+      return { now: time, replay, policy };
     } catch (cause) {
-      return { replay: 'failed' as const, policy: null, cause };
+      return { ...unseen(own), cause };
     }
   };
+  const unseen = (time = unixTime()) => ({ now: time, replay: 'failed' as const, policy: null });
 
   const prepare = async (
     given: string | Uint8Array | Envelope,
     authorization: string | Uint8Array | null,
     about: About,
   ): Promise<{ input: CheckInput; attempt: Attempt; cause: unknown }> => {
-    const time = now();
     const envelope = read(given);
-    const { cause, ...seen } =
-      envelope === null
-        ? { replay: 'failed' as const, policy: null, cause: undefined }
-        : { cause: undefined, ...(await look(envelope, time)) };
+    const { cause, ...seen } = {
+      cause: undefined,
+      ...(envelope === null ? unseen(now?.()) : await look(envelope)),
+    };
     const input: CheckInput = {
       envelope: envelope ?? given,
       authorization,
       keys: typeof keys === 'function' ? await keys() : keys,
       audience,
       tenantId,
-      now: time,
       profile,
       ...(skew !== undefined && { skew }),
       ...(limits !== undefined && { limits }),

@@ -98,6 +98,8 @@ export interface Statements {
 export interface Transaction extends Statements {
   /** Goes behind a `SELECT` of rows that nobody else may change before the transaction ends. */
   readonly forUpdate: '' | ' FOR UPDATE';
+  /** As `Driver.time`, when it is asked and not when the transaction began. */
+  time(): Promise<number>;
   /** Runs a part; if it throws, what it changed is undone, and the transaction can go on without it. */
   attempt(part: () => Promise<void>): Promise<void>;
 }

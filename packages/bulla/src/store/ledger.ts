@@ -47,8 +47,8 @@ export interface Consumption {
   readonly permit: Permit;
   /** The capsule that says what is about to be done. */
   readonly intentId: string;
-  /** The ledger's own clock, in Unix seconds; it is asked within the transaction, when all locks are held. */
-  now(): number;
+  /** Unix seconds, asked within the transaction when all locks are held. Default: the clock of the database. */
+  readonly now?: (() => number) | undefined;
   /** Nothing is consumed while a kill switch stands for one of these. */
   readonly agentIds: readonly string[];
 }
@@ -144,7 +144,7 @@ function consume({ permit, intentId, now, agentIds }: Consumption): Effect {
     const locked = await lockAll(transaction, added === 0 ? [] : reservationsOf(policy, envelope, 0));
     // Nothing is waited for any more. Asked earlier, the time would be that of before the risk engine or of before
     // the wait, and what is taken would leave its window too soon.
-    const time = now();
+    const time = now === undefined ? Math.floor((await transaction.time()) / 1000) : now();
     // In the order of the checklist. Said so that a clock that is not a number refuses too.
     if (!(time <= until)) throw tooLate(until, time);
     if (added === 0) throw await refusalOf(transaction, permit);

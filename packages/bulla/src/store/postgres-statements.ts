@@ -23,11 +23,15 @@ export function bound(values: readonly Value[]): (string | number | null | Buffe
   return values.map((value) => (value instanceof Uint8Array ? Buffer.from(value) : value));
 }
 
+/** Unix time in milliseconds; `now()` would be the time at which the transaction began. */
+export const TIME = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now';
+
 /** The statements of a transaction that is open on a connection. */
 export function openTransaction(client: pg.PoolClient, tenant: string | null): Transaction {
   return {
     tenant,
     forUpdate: ' FOR UPDATE',
+    time: async () => (await client.query<{ now: number }>(TIME)).rows[0]!.now,
     all: async <R extends object>(sql: string, ...values: readonly Value[]) =>
       (await client.query(positional(sql), bound(values))).rows as R[],
     run: async (sql, ...values) => (await client.query(positional(sql), bound(values))).rowCount ?? 0,

@@ -22,6 +22,7 @@ import {
   openTransaction,
   positional,
   type RawTip,
+  TIME,
   TIP,
   tipOf,
 } from './postgres-statements.ts';
@@ -208,10 +209,7 @@ function driver(pool: pg.Pool, tenant: string | null): Driver {
       }));
     },
     ...searching(pool, tenant, query),
-    async time() {
-      const sql = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now';
-      return (await query<{ now: number }>(sql, []))[0]!.now;
-    },
+    time: async () => (await query<{ now: number }>(TIME, []))[0]!.now,
     reading: {
       tenant,
       all: async (text, ...values) => query(positional(text), bound(values)),

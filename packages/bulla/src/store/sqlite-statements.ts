@@ -6,6 +6,9 @@ import type { Connection } from './sqlite-connection.ts';
 /** The tenant, as the indexes begin. */
 export const OURS = "coalesce(tenant, '') = coalesce(?, '')";
 
+/** Unix time in milliseconds. */
+export const TIME = "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) AS now";
+
 /** For so long a write is tried again while others keep the lock. */
 const PATIENCE_MS = 40_000;
 
@@ -94,6 +97,10 @@ export function createTransaction(connection: Connection, tenant: string | null,
   const open: Transaction = {
     tenant,
     forUpdate: '',
+    async time() {
+      assertOpen();
+      return (await statements.all<{ now: number }>(TIME))[0]!.now;
+    },
     async all(text, ...values) {
       assertOpen();
       return statements.all(text, ...values);

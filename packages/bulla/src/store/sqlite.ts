@@ -16,6 +16,7 @@ import {
   createTransaction,
   OURS,
   statementsOn,
+  TIME,
 } from './sqlite-statements.ts';
 import { treeOf } from './sqlite-tree.ts';
 
@@ -163,7 +164,6 @@ function createReader(connection: Connection, file: string, tenant: string | nul
 }
 
 const FIND_CHAIN = `SELECT chain_key, length, head_hash, tree, origin FROM chain WHERE ${OURS} AND name = ?`;
-const TIME = "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) AS now";
 const MAKE_CHAIN = 'INSERT INTO chain (tenant, name, length, head_hash) VALUES (?, ?, 0, NULL)';
 const MOVE_HEAD = 'UPDATE chain SET length = ?, head_hash = ?, tree = ?, origin = ? WHERE chain_key = ?';
 const ADD_RECORD = 'INSERT INTO record (chain_key, sequence, hash, data, leaf) VALUES (?, ?, ?, ?, ?)';
