@@ -64,6 +64,13 @@ export function createConnection(file: string, open: () => Database.Database): C
     }
     return found.dev === dev && found.ino === ino;
   };
+  const isStillInPlace = (committed: Opened): boolean => {
+    try {
+      return isInPlace(committed);
+    } catch {
+      return false;
+    }
+  };
   const current = (): Opened => {
     if (opened !== undefined && (closed || opened.db.inTransaction)) return opened;
     if (opened !== undefined && (failed || !isInPlace(opened))) drop();
@@ -123,6 +130,9 @@ export function createConnection(file: string, open: () => Database.Database): C
           { cause: error },
         );
       }
+      // A transaction can wait for signatures; what is committed to a file that went meanwhile may never come back.
+      if (before !== undefined && !isStillInPlace(before))
+        throw new BullaError('STORE_UNCERTAIN', `The file of the store went while it committed: ${file}.`);
     },
     rollback,
     close() {

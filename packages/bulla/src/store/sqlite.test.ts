@@ -171,4 +171,17 @@ describe('a SQLite file', () => {
     expect(summaries.at(-1)).toBe('fourth');
     await after.close();
   });
+
+  test('that goes while a transaction is open acknowledges nothing', async () => {
+    const file = join(temporaryFolder(), 'store.db');
+    const store = await openStore({ url: file, create: true, sealer });
+    await store.chain('c').append(input('first'));
+    const away = async () => renameSync(file, `${file}.away`);
+    await expect(store.chain('c').append(input('second'), { effect: away })).rejects.toMatchObject({
+      code: 'STORE_UNCERTAIN',
+    });
+    renameSync(`${file}.away`, file);
+    await store.chain('c').append(input('third'));
+    await store.close();
+  });
 });
