@@ -270,6 +270,39 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       expect(await answering.pending()).toEqual([]);
     });
 
+    test('is in time only if it is so when its record is written, however long others hold the rows', async () => {
+      const { store, other, consent, clock } = await added();
+      const prompt = await asked(consent, 'locate');
+      const allowed = (await consent.call(calling('notify'))).decisions[0]!;
+      const waitingFor = async (
+        act: (elsewhere: Consent) => Promise<{ refusal: { code: string } | null }>,
+      ) => {
+        const until = clock.at + 600 * SECOND;
+        const waiting = await store.transaction(async ({ all, forUpdate, tenant }) => {
+          const sql = "SELECT rev FROM consent_relation WHERE coalesce(tenant, '') = ?";
+          await all(sql + forUpdate, tenant ?? '');
+          const looked = Promise.withResolvers<void>();
+          const now = () => {
+            looked.resolve();
+            return clock.at;
+          };
+          const waiting = act(consentOn(other, { now }));
+          await looked.promise;
+          // Long enough for a process that does not look again to have decided.
+          await new Promise((resolve) => setTimeout(resolve, 60));
+          clock.at = until;
+          return () => waiting;
+        });
+        return (await waiting()).refusal?.code;
+      };
+      expect(await waitingFor((elsewhere) => elsewhere.start(start(allowed)))).toBe('CONSENT_EXPIRED');
+      clock.at -= 600 * SECOND;
+      const { id, shown } = prompt;
+      expect(await waitingFor((elsewhere) => elsewhere.answer({ ...allow, prompt: id, shown }))).toBe(
+        'CONSENT_LATE',
+      );
+    });
+
     test('is not made when a kill switch comes while its start is written', async () => {
       const { store, consent, clock } = await added();
       const allowed = (await consent.call(calling('notify'))).decisions[0]!;

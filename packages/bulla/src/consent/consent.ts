@@ -155,7 +155,7 @@ export interface Consent {
 
 export function createConsent(store: Store, options: ConsentOptions): Consent {
   const { chain, newId = randomUUID, pollMs = 200 } = options;
-  const now = options.now === undefined ? () => store.time() : async () => options.now!();
+  const now = async (within: Pick<Store, 'time'> = store) => options.now?.() ?? within.time();
   const holder = options.holder ?? newId();
   const rules = { ...DEFAULT_RULES, ...options.rules };
   const { reading } = store;

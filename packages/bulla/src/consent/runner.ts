@@ -55,7 +55,8 @@ export interface Runner {
 export interface RunnerOptions {
   readonly store: Store;
   readonly chain: string;
-  readonly now: () => Promise<number>;
+  /** As `ConsentOptions.now`, within a transaction or by itself. */
+  readonly now: (within?: Pick<Store, 'time'>) => Promise<number>;
   readonly rules: Rules;
 }
 
@@ -124,6 +125,11 @@ export function createRunner({ store, chain: name, now, rules }: RunnerOptions):
           // Nothing begins beside a kill switch, however late it was thrown.
           if (event.type === 'start') await assertNotKilled(transaction, pair.agent);
           await writePart(transaction);
+          // Others may have held the rows until a deadline was over; then it is decided anew.
+          if (i === 0 && DUE.includes(event.type)) {
+            const late = decide(state, make(await now(transaction)), rules);
+            if (late.refusal !== null) throw conflict('relation');
+          }
           written[i] = true;
         },
       });
@@ -192,6 +198,9 @@ export function createRunner({ store, chain: name, now, rules }: RunnerOptions):
     },
   };
 }
+
+/** What must be done before a deadline. */
+const DUE: readonly ConsentEvent['type'][] = ['answer', 'start'];
 
 function isConflict(error: unknown): boolean {
   return error instanceof BullaError && error.code === 'CONSENT_CONFLICT';
