@@ -118,6 +118,8 @@ export interface Address {
   to(node: Node): void;
   /** From now on what clients send over the connections that there are is kept back. */
   holdBack(): Held;
+  /** As a pooler whose server died: the next answer that ends a transaction is lost, and an error takes its place. */
+  loseAnswer(): void;
   close(): void;
 }
 
@@ -135,8 +137,20 @@ interface Pair {
   kept: Buffer[] | null;
 }
 
+/** The end of an answer outside a transaction: `ReadyForQuery`, idle. */
+const READY = Buffer.from('5a0000000549', 'hex');
+
+/** What poolers say of a server that went, and that the connection is ready again. */
+function serverGone(): Buffer {
+  const fields = Buffer.from('SERROR\0VERROR\0C08006\0Mserver closed the connection\0\0');
+  const head = Buffer.from('E\0\0\0\0');
+  head.writeUInt32BE(fields.length + 4, 1);
+  return Buffer.concat([head, fields, READY]);
+}
+
 export async function startProxy(first: Node): Promise<Address> {
   let target = first;
+  let losing = false;
   const pairs = new Set<Pair>();
   const listener = createServer((client) => {
     const server = connect(target.port, '127.0.0.1');
@@ -146,7 +160,18 @@ export async function startProxy(first: Node): Promise<Address> {
       if (pair.kept === null) server.write(chunk);
       else pair.kept.push(chunk);
     });
-    server.on('data', (chunk) => client.write(chunk));
+    let answer = Buffer.alloc(0);
+    server.on('data', (chunk) => {
+      if (!losing) return void client.write(chunk);
+      answer = Buffer.concat([answer, chunk]);
+      const end = answer.subarray(-READY.length);
+      if (!end.subarray(0, -1).equals(READY.subarray(0, -1))) return;
+      // Within a transaction nothing is lost yet.
+      const isLost = end.equals(READY);
+      client.write(isLost ? serverGone() : answer);
+      losing = !isLost;
+      answer = Buffer.alloc(0);
+    });
     client
       .on('error', () => undefined)
       .on('close', () => {
@@ -180,6 +205,9 @@ export async function startProxy(first: Node): Promise<Address> {
           await Promise.all(done);
         },
       };
+    },
+    loseAnswer() {
+      losing = true;
     },
     close() {
       listener.close();

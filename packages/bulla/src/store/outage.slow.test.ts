@@ -186,6 +186,20 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     await store.close();
   });
 
+  test('a pooler loses the answer of a server that committed: the record counts, once', async () => {
+    const store = await opened();
+    const opening = { capsuleId: 'c', kind: 'args', salt: new Uint8Array(32), payload: null } as const;
+    await store.chain('lost').append(input('first'));
+    // By itself, and with an effect, which has a transaction of many statements.
+    proxy.loseAnswer();
+    expect((await store.chain('lost').append(input('second'))).sequence).toBe(1);
+    proxy.loseAnswer();
+    const openings = [{ ...opening, commitment: 'a' }];
+    expect((await store.chain('lost').append(input('third'), { openings })).sequence).toBe(2);
+    expect(await verifiedLength(store, 'lost')).toBe(3);
+    await store.close();
+  });
+
   test('a standby is not written to, and is no store that was set back; it can be read', async () => {
     const store = await opened();
     await store.chain('read').append(input('x'));

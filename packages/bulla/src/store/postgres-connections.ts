@@ -127,8 +127,8 @@ export function transaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => P
 
 /**
  * Sends what commits. The server says that it committed, but with a warning, when it gave up waiting for its standby:
- * then the rows can still be lost. An error leaves it open whether it committed unless the connection outlives it:
- * only an ordinary error does that, and it undoes the transaction.
+ * then the rows can still be lost. An error leaves it open whether it committed unless it is an ordinary one, which
+ * undoes the transaction and which the connection outlives.
  */
 async function committed(
   client: pg.PoolClient,
@@ -146,13 +146,16 @@ async function committed(
     return result;
   } catch (error) {
     if (error instanceof BullaError) throw error;
-    if (await answers(client, error)) throw notWritten(error);
+    if (!SERVER_GONE.test(sqlState(error)) && (await answers(client, error))) throw notWritten(error);
     broken();
     throw uncertain(error);
   } finally {
     client.off('notice', watch);
   }
 }
+
+/** Errors of the connection and of the system: a pooler gives them for a server that went, and keeps the connection. */
+const SERVER_GONE = /^(?:08|57P|58)/;
 
 /** The SQLSTATEs of the warnings that come with a commit whose wait for the standby was cancelled or terminated. */
 const GAVE_UP_WAITING = ['01000', '57P01'];
