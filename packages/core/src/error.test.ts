@@ -30,6 +30,21 @@ test('a failure stands in a record by its code or its class, never by its words'
   ).toEqual(['STORE_FULL', 'BullaError', 'RangeError', 'AbortError', 'Error', 'Error', 'Error', 'Error']);
 });
 
+test('a failure that cannot be looked at is one all the same', () => {
+  const throws = () => {
+    throw new Error('x');
+  };
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  expect(
+    [
+      Object.defineProperty(new Error('x'), 'name', { get: throws }),
+      Object.assign(new Error('x'), { name: ['TypeError'] }),
+      proxy,
+    ].map(failureOf),
+  ).toEqual(['Error', 'Error', 'Error']);
+});
+
 test.each([
   ['postgres://u:pw@h/db', 'postgres://***@h/db'],
   ['postgress://u:pw@h is no store', 'postgress://***@h is no store'],

@@ -26,9 +26,14 @@ export class BullaError extends Error {
  * told now; it may quote a token or an argument, and a record is for ever.
  */
 export function failureOf(error: unknown): string {
-  if (error instanceof BullaError && /^[A-Z][A-Z0-9_]{0,63}$/.test(error.code)) return error.code;
-  const name = error instanceof Error ? error.name : '';
-  return /^[A-Za-z]{1,64}$/.test(name) ? name : 'Error';
+  // Anything can be thrown, also what throws when it is looked at; the outcome must be recorded all the same.
+  try {
+    if (error instanceof BullaError && /^[A-Z][A-Z0-9_]{0,63}$/.test(error.code)) return error.code;
+    const name: unknown = error instanceof Error ? error.name : null;
+    return typeof name === 'string' && /^[A-Za-z]{1,64}$/.test(name) ? name : 'Error';
+  } catch {
+    return 'Error';
+  }
 }
 
 /** Writes a path of keys and indices as a JSON Pointer (RFC 6901); the root is the empty string. */
