@@ -161,15 +161,23 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       );
       expect([refused.verdict.code, refused.verdict.path]).toEqual(['EE_TENANT_MISMATCH', '/tenant_id']);
       // Without a word the store's own tenant is meant.
-      const { tenantId: _, ...rest } = verifierOptions(store);
+      const { tenantId: _, ...unnamed } = verifierOptions(store);
+      const rest = { ...unnamed, store };
       const own = await createVerifier(rest).verifyAndConsume(text, authorization, pay);
       expect(own.status).toBe('success');
       const others = await payment(2, { tenant_id: 'other' });
       expect((await createVerifier(rest).verifyAndConsume(...others, never)).verdict.code).toBe(
         'EE_TENANT_MISMATCH',
       );
-      const nobodys = { ...rest, store: { ...store, tenant: null } };
-      expect(() => createVerifier(nobodys)).toThrow(expect.objectContaining({ code: 'ENVELOPE_TENANT' }));
+      expect(() => createVerifier(unnamed)).toThrow(expect.objectContaining({ code: 'ENVELOPE_TENANT' }));
+      // Else the same envelope could be executed once in the store of each tenant.
+      expect(() => createVerifier({ ...rest, tenantId: 'other' })).toThrow(
+        expect.objectContaining({
+          code: 'ENVELOPE_TENANT',
+          message: 'The store is of the tenant acme; envelopes of another are not executed in it.',
+        }),
+      );
+      expect(createVerifier({ ...rest, tenantId: 'acme' })).toBeDefined();
     });
 
     test('of one tenant of the store has nothing to do with another', async () => {

@@ -24,7 +24,9 @@ export function verifierOn(store: Store, changes: Partial<VerifierOptions> = {})
   return createVerifier({ ...verifierOptions(store), ...changes });
 }
 
-export function verifierOptions(store: Store): VerifierOptions {
+/** The tenants of the stores keep tests apart; to a verifier the store is nobody's, so that it serves whom it names. */
+export function verifierOptions(opened: Store): VerifierOptions {
+  const store = { ...opened, tenant: null };
   return { store, chain: CHAIN, audience: AUDIENCE, tenantId: 'acme', keys, now: () => NOW };
 }
 

@@ -28,7 +28,7 @@ export interface VerifierOptions {
   readonly chain: string;
   /** The name of this ledger; an authorization for another one is refused. */
   readonly audience: string;
-  /** The tenant whose envelopes are executed; no other's are. Default: the store's tenant, which must then have one. */
+  /** The tenant whose envelopes are executed; no other's are. Default: that of the store. Needed where it has none. */
   readonly tenantId?: string;
   /** Whose signatures count; asked anew for each envelope if it is a function. */
   readonly keys: readonly ApproverKey[] | (() => readonly ApproverKey[] | Promise<readonly ApproverKey[]>);
@@ -67,12 +67,20 @@ export interface Verifier {
   ): Promise<Decision<T>>;
 }
 
-/** Throws `ENVELOPE_TENANT` when neither the options nor the store say whose envelopes are executed. */
+/**
+ * Throws `ENVELOPE_TENANT` when neither the options nor the store say whose envelopes are executed, and when they say
+ * different things.
+ */
 export function createVerifier(options: VerifierOptions): Verifier {
   const { store, audience, keys, now, profile = 'envelope-v1', risk, skew, limits } = options;
   const tenantId = options.tenantId ?? store.tenant;
   if (tenantId === null)
     throw new BullaError('ENVELOPE_TENANT', 'Name the tenant whose envelopes are executed here.');
+  if (store.tenant !== null && store.tenant !== tenantId)
+    throw new BullaError(
+      'ENVELOPE_TENANT',
+      `The store is of the tenant ${store.tenant}; envelopes of another are not executed in it.`,
+    );
   const chain = store.chain(options.chain);
   const ledger = createLedger(store);
   const policies = createPolicySource(ledger);
