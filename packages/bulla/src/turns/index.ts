@@ -20,21 +20,27 @@ export function createQueue(): Queue {
   };
 }
 
-/** For so long what another process came before is tried again. */
+/** For so long, and at least so often, what another process came before is tried again. */
 const PATIENCE_MS = 40_000;
+const MIN_ATTEMPTS = 100;
 
 /**
  * Does what reads first and writes only where nothing has changed since, again when it fails with this code. Each
- * failure means that somebody else succeeded, so that all get their turn.
+ * failure means that somebody else succeeded, so that all get their turn; how long that takes depends on the machine,
+ * so that time alone ends nothing.
  */
-export async function untilSettled<T>(code: string, attempt: () => Promise<T>): Promise<T> {
-  const started = performance.now();
+export async function untilSettled<T>(
+  code: string,
+  attempt: () => Promise<T>,
+  now: () => number = () => performance.now(),
+): Promise<T> {
+  const started = now();
   for (let tried = 1; ; tried++) {
     try {
       return await attempt();
     } catch (error) {
       const again = error instanceof BullaError && error.code === code;
-      if (!again || performance.now() - started > PATIENCE_MS) throw error;
+      if (!again || (tried >= MIN_ATTEMPTS && now() - started > PATIENCE_MS)) throw error;
       await sleep(Math.random() * Math.min(10 * tried, 100));
     }
   }
