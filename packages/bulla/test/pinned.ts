@@ -54,7 +54,7 @@ if (how === 'wait') { console.log('waiting'); setInterval(() => undefined, 1000)
 const WAYS = `import { execFileSync, fork, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { Worker } from 'node:worker_threads';
+import { SHARE_ENV, Worker } from 'node:worker_threads';
 const tries = fileURLToPath(new URL('tries.cjs', import.meta.url));
 const found = {};
 const run = (args, options) => JSON.parse(spawnSync(process.execPath, args, { encoding: 'utf8', ...options }).stdout);
@@ -71,6 +71,13 @@ found.workerOfItsOwn = await inWorker({ execArgv: [] });
 found.workerWithoutEnvironment = await inWorker({ env: {} });
 found.workerAlone = await inWorker({ env: {}, execArgv: [] });
 found.below = run(['-e', 'require("child_process").fork(' + JSON.stringify(tries) + ', { env: {} }).on("message", (m) => console.log(JSON.stringify(m)))'], { env: {} });
+found.replaced = run(['-e', 'process.execve(process.execPath, [process.execPath, ' + JSON.stringify(tries) + '], {})']);
+delete process.env.NODE_OPTIONS;
+found.spawnedWithout = run([tries]);
+delete process.env.NODE_OPTIONS;
+found.executedWithout = JSON.parse(execFileSync(process.execPath, [tries]));
+delete process.env.NODE_OPTIONS;
+found.workerWithout = await inWorker({ env: SHARE_ENV, execArgv: [] });
 console.log(JSON.stringify(found));
 `;
 

@@ -20,7 +20,11 @@ const { sep } = require('node:path');
 
 const option = '--require ' + JSON.stringify(__filename);
 const fenced = (given) => (!given ? option : given.includes(option) ? given : option + ' ' + given);
-process.env.NODE_OPTIONS = fenced(process.env.NODE_OPTIONS);
+// A program may have taken it away since.
+const keep = () => {
+  process.env.NODE_OPTIONS = fenced(process.env.NODE_OPTIONS);
+};
+keep();
 // Compiled code would be read from the folder for temporary files, where others can put some.
 process.env.NODE_DISABLE_COMPILE_CACHE = '1';
 
@@ -43,13 +47,20 @@ childProcess.ChildProcess.prototype.spawn = function spawn(options) {
 };
 for (const name of ['spawnSync', 'execFileSync', 'execSync']) {
   const act = childProcess[name];
-  childProcess[name] = (...words) => act(...words.map((word) => (Array.isArray(word) ? word : withFence(word))));
+  childProcess[name] = (...words) => {
+    keep();
+    return act(...words.map((word) => (Array.isArray(word) ? word : withFence(word))));
+  };
 }
 threads.Worker = class Worker extends threads.Worker {
   constructor(file, options) {
+    keep();
     super(file, withFence(options));
   }
 };
+const replace = process.execve;
+if (replace)
+  process.execve = (file, args, env = process.env) => replace.call(process, file, args, withFence({ env }).env);
 Module.syncBuiltinESMExports();
 
 const treeIn = (home, place, separator) => {

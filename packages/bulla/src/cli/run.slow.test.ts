@@ -274,6 +274,7 @@ describe('run', () => {
       ...{ here: none, spawned: none, evaluated: none, forked: none, worker: none, below: none },
       ...{ spawnedAlone: none, executedAlone: none, forkedAlone: none, workerAlone: none },
       ...{ workerOfItsOwn: none, workerWithoutEnvironment: none },
+      ...{ replaced: none, spawnedWithout: none, executedWithout: none, workerWithout: none },
     });
   });
 });
