@@ -1,10 +1,11 @@
-// Makes one of each file that Bulla keeps for itself, under a umask, in a folder that is there already, and prints the
+// Makes one of each file that Bulla keeps for itself, and publishes a log, under a umask, in a folder that is there already, and prints the
 // modes of all of them, while the stores are open. Arguments: the folder, the umask in octal.
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { installationId } from '../src/consent/index.ts';
 import { ensureKeyring, openKeyring } from '../src/keys/index.ts';
 import { oauthMemory } from '../src/lockfile/index.ts';
+import { exportTiles } from '../src/log/index.ts';
 import { openStore } from '../src/store/index.ts';
 import { addWitness, openWitness, POLICY_FILE, readLogs } from '../src/witness/index.ts';
 
@@ -16,8 +17,13 @@ const now = () => new Date();
 await ensureKeyring(at('keys'));
 const keyring = openKeyring(at('keys'), { now });
 const store = await openStore({ url: at('store.db'), create: true, sealer: () => keyring.sealer() });
-await store.chain('c').append({ type: 'tool', outcome: { status: 'success', summary: 'x' } });
-await store.chain('c').checkpoint();
+const chain = store.chain('c');
+await chain.append({ type: 'tool', outcome: { status: 'success', summary: 'x' } });
+const { note } = await chain.checkpoint();
+const leaves = async function* () {
+  yield new Uint8Array(1);
+};
+await exportTiles({ tiles: chain.tiles, leaves, checkpoint: note }, at('published'));
 installationId(folder);
 oauthMemory(at('oauth'), new URL('https://server.example')).save({});
 const witness = openWitness({

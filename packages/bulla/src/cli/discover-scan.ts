@@ -23,7 +23,7 @@ export function lockServer(server: Judged): Promise<Outcome> {
     if (existsSync(output)) throw new BullaError('FILE_EXISTS', `${output} is there already.`);
     const scanned = await scanConfigured(server, target!);
     if (output.startsWith(home())) createDirectory(dirname(output));
-    else mkdirSync(dirname(output), { recursive: true });
+    else mkdirSync(dirname(output), { recursive: true, mode: 0o755 });
     const options = { output, timeout: TIMEOUT_MS, env: [], header: [], headerEnv: [], quiet: true };
     const exit: Exit = await settle(null, target!, scanned, options);
     if (exit !== EXIT.good) throw new BullaError('LOCK_DRIFT', 'The lock was not written.');

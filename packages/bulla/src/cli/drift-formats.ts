@@ -61,7 +61,7 @@ function reportFile(text: string, previous: ReportFile[]): ReportFile[] {
 export function writeReports({ report }: FormatOptions, drift: Drift, shown: Shown): void {
   for (const { format, file } of report) {
     try {
-      writeFileSync(file, rendered(drift, format, shown, false));
+      writeFileSync(file, rendered(drift, format, shown, false), { mode: 0o644 });
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException;
       throw new BullaError('FILE_UNWRITABLE', `${file} cannot be written (${code}).`, { cause });

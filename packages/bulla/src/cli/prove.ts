@@ -141,7 +141,7 @@ async function write(
   }
   if (existsSync(out) && !options.force)
     throw new BullaError('PROVE_EXISTS', `${out} exists; --force writes over it.`);
-  writeFileSync(out, text);
+  writeFileSync(out, text, { mode: 0o644 });
   if (!options.quiet)
     say(`bulla: wrote ${out}: record ${index} of a checkpoint of ${counted(size, 'record')}`);
   return EXIT.good;

@@ -90,8 +90,9 @@ async function writeWhole(folder: string, path: string, bytes: Uint8Array | stri
   const target = join(folder, path);
   const draft = `${target}.${process.pid}.tmp`;
   try {
-    await mkdir(dirname(target), { recursive: true });
-    const file = await open(draft, 'w');
+    // For everybody to read, and for its owner to write, whatever the umask.
+    await mkdir(dirname(target), { recursive: true, mode: 0o755 });
+    const file = await open(draft, 'w', 0o644);
     try {
       await file.writeFile(bytes);
       await file.sync();

@@ -16,6 +16,11 @@ test('whatever the umask, what we keep is for its owner alone, in a folder that 
     for (const name of ['store.db', 'store.db-wal', 'store.db-shm', 'keys/key', 'installation'])
       expect(names).toContain(name);
     expect(names.filter((name) => /^store\.db\.checkpoints\/.*\.checkpoints$/.test(name)).length).toBe(1);
-    expect(modes.filter(([kind, mode]) => mode !== (kind === 'd' ? '700' : '600'))).toEqual([]);
+    const published = modes.filter(([, , name]) => /^published(?:$|\/)/.test(name));
+    const kept = modes.filter((one) => !published.includes(one));
+    expect(kept.filter(([kind, mode]) => mode !== (kind === 'd' ? '700' : '600'))).toEqual([]);
+    // What is made for others they can read, and not change.
+    expect(published.filter(([kind]) => kind === 'f').length).toBe(3);
+    expect(published.filter(([kind, mode]) => mode !== (kind === 'd' ? '755' : '644'))).toEqual([]);
   }
 });
