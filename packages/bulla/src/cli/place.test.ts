@@ -1,9 +1,9 @@
-import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
 import { loadKeyring } from '../keys/index.ts';
-import { openToRead, openToWrite } from './place.ts';
+import { openToRead, openToVerify, openToWrite, tellLooseIn } from './place.ts';
 
 let home = '';
 let said = '';
@@ -82,4 +82,34 @@ test('files that others can read are told of once, with the command that mends i
   expect(said).toBe(
     `bulla: warning: others on this machine can read or change what is yours alone; run: chmod go= ${store} ${keyring}\n`,
   );
+});
+
+const warning = (...paths: string[]) =>
+  `bulla: warning: others on this machine can read or change what is yours alone; run: chmod go= ${paths.join(' ')}\n`;
+
+test('whoever verifies the own store is told of them too, also of what lies beside it', async () => {
+  await sealOne();
+  const [store, operator] = [join(home, 'store.db'), join(home, 'store.db.checkpoints/operator')];
+  const installation = join(home, 'installation');
+  writeFileSync(installation, '');
+  for (const file of [store, operator, installation]) chmodSync(file, 0o604);
+  said = '';
+  await (await openToVerify(options)).close();
+  expect(said).toBe(warning(store, operator, installation));
+  // What somebody names may be a copy that was made for others.
+  said = '';
+  chmodSync(store, 0o644);
+  chmodSync(operator, 0o600);
+  await (await openToVerify({ ...options, store })).close();
+  expect(said).toBe('');
+});
+
+test('so is whoever uses the tokens of a sign-in', () => {
+  const [folder, token] = [join(home, 'oauth'), join(home, 'oauth/a.json')];
+  mkdirSync(folder);
+  writeFileSync(token, '{}');
+  chmodSync(folder, 0o770);
+  chmodSync(token, 0o644);
+  tellLooseIn(folder);
+  expect(said).toBe(warning(folder, token));
 });

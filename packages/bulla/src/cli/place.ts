@@ -41,13 +41,17 @@ export function keysFolder({ keys }: Pick<PlaceOptions, 'keys'>): string {
 /** Files and folders of a store and its keyring, whether they are there or not. */
 function ownFiles(options: PlaceOptions): string[] {
   const [store, keys] = [storeUrl(options), keysFolder(options)];
-  const beside = ['-wal', '-shm', '.checkpoints'].map((end) => `${store}${end}`);
-  return [home(), store, ...beside, keys, ...namesIn(keys).map((name) => join(keys, name))];
+  const folders = [`${store}.checkpoints`, keys].flatMap(withContents);
+  return [home(), store, `${store}-wal`, `${store}-shm`, ...folders, join(home(), 'installation')];
+}
+
+function withContents(folder: string): string[] {
+  return [folder, ...namesIn(folder).map((name) => join(folder, name))];
 }
 
 function namesIn(folder: string): string[] {
   try {
-    return readdirSync(folder);
+    return readdirSync(folder).sort();
   } catch {
     return [];
   }
@@ -55,23 +59,30 @@ function namesIn(folder: string): string[] {
 
 const told = new Set<string>();
 
-/** Says once what others on this machine can read or change of them, with the command that mends it. */
-function tellLoose(options: PlaceOptions): void {
-  const loose = findLoose(ownFiles(options));
+/** Says once what others on this machine can read or change of these, with the command that mends it. */
+export function tellLoose(paths: readonly string[]): void {
+  const loose = findLoose(paths);
   const command = tightenCommand(loose);
   if (loose.length === 0 || told.has(command)) return;
   told.add(command);
   say([`bulla: warning: others on this machine can read or change what is yours alone; run: ${command}`]);
 }
 
+/** The same of a folder that holds secrets, and what lies in it. */
+export function tellLooseIn(folder: string): void {
+  tellLoose(withContents(folder));
+}
+
 /** Opens the store to read; nothing is created. */
 export function openToRead(options: PlaceOptions): Promise<Store> {
-  tellLoose(options);
+  tellLoose(ownFiles(options));
   return openStore({ url: storeUrl(options), tenant: options.tenant ?? null });
 }
 
 /** Opens the store to verify or copy what is in it: nothing is written, so that it may lie on any medium. */
 export function openToVerify(options: PlaceOptions): Promise<Store> {
+  // What somebody names may be a copy that was made for others to read.
+  if (options.store === undefined) tellLoose(ownFiles(options));
   return openStore({ url: storeUrl(options), tenant: options.tenant ?? null, readOnly: true });
 }
 
@@ -83,7 +94,7 @@ export async function openToWrite(
   options: PlaceOptions & { readonly quiet?: boolean },
   create = true,
 ): Promise<Store> {
-  tellLoose(options);
+  tellLoose(ownFiles(options));
   let keyring = keyringFor(options, create);
   const policy = loadPolicy(join(home(), POLICY_FILE));
   const store = await openStore({

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import { type Authorization, type Lock, NO_AUTHORIZATION } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
@@ -15,7 +16,7 @@ import {
   type Target,
 } from '../mcp/index.ts';
 import { say, showing } from './io.ts';
-import { home } from './place.ts';
+import { home, tellLooseIn } from './place.ts';
 import { streams } from './streams.ts';
 
 /** How a server is reached and scanned. */
@@ -198,7 +199,9 @@ function credentialsFor(address: string, options: ServerOptions): Credentials | 
   }
   const url = parseUrl(address);
   if (!signIn && !(streams.stderr.isTTY && url.protocol === 'https:')) return null;
-  const kept = oauthMemory(`${home()}/oauth`, url);
+  const folder = join(home(), 'oauth');
+  tellLooseIn(folder);
+  const kept = oauthMemory(folder, url);
   let memory = kept.load();
   const authorizer = oauth(url, {
     network: { privateOrigins: new Set(options.authServer ?? []) },

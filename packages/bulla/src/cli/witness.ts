@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import { evaluatePolicy, type Policy } from '@bulla/core/log';
 import { type Command, InvalidArgumentError } from 'commander';
@@ -19,7 +19,7 @@ import {
 } from '../witness/index.ts';
 import type { Run } from './commands.ts';
 import { colors, complain, EXIT, type Exit, type ReportOptions, report, say } from './io.ts';
-import { home, openToRead, type PlaceOptions, placeOptions } from './place.ts';
+import { home, openToRead, type PlaceOptions, placeOptions, tellLoose } from './place.ts';
 import { counted } from './words.ts';
 
 interface ServeOptions extends ReportOptions {
@@ -120,6 +120,7 @@ async function serve(options: ServeOptions): Promise<Exit> {
   const journal = createJournal({ write: tell, now: () => performance.now() });
   const flushing = setInterval(() => journal.flush(), 60_000).unref();
   const state = options.state ?? join(home(), 'witness', 'state.db');
+  tellLoose([dirname(state), state, `${state}-journal`]);
   const witness = openWitness({
     name: options.name,
     state,
