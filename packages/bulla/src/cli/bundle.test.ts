@@ -1,4 +1,5 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { bullaIn, lockedFolder, signFolder } from '../../test/lockfiles.ts';
@@ -22,6 +23,20 @@ describe('bundle export', () => {
     expect([missing.status, missing.stderr]).toEqual([2, expect.stringContaining('[INPUT_UNREADABLE]')]);
     expect(readFileSync(join(folder, 'approval.zip'), 'utf8')).toBe('old');
   });
+});
+
+test('nobody waits for a pipe that lies where a lock or its signature is looked for', async () => {
+  const folder = await signed();
+  const refused = async (file: string, ...args: string[]) => {
+    rmSync(join(folder, file));
+    expect(spawnSync('mkfifo', [join(folder, file)]).status).toBe(0);
+    const { status, stderr } = await bullaIn(folder, args);
+    expect([status, stderr]).toEqual([2, expect.stringContaining(`${file} is not a regular file.`)]);
+  };
+  await refused('mcp-lock.json.sig', 'bundle', 'export');
+  await refused('mcp-lock.json', 'bundle', 'export');
+  expect((await bullaIn(folder, ['sign', '-k', 'private.key'])).status).toBe(2);
+  expect((await bullaIn(folder, ['verify', '-k', 'public.key'])).status).toBe(2);
 });
 
 describe('bundle verify', () => {

@@ -6,7 +6,7 @@ import { BUNDLE_NOT_PROVEN, bundleDetails, bundleText } from './artifact-bundle.
 import type { Run } from './commands.ts';
 import { COMPAT } from './compat.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from './io.ts';
-import { type KeyOptions, keyOptions, keysFrom } from './lock-keys.ts';
+import { type KeyOptions, keyOptions, keysFrom, readLockFile } from './lock-keys.ts';
 import { VERSION } from './version.ts';
 
 interface ExportOptions extends ReportOptions {
@@ -58,15 +58,24 @@ function besides(named: string | undefined, usual: string): Uint8Array | null {
   return COMPAT ? readLimited(usual) : null;
 }
 
+function signatureOf(lockfile: string): Uint8Array {
+  const bytes = readLimited(`${lockfile}.sig`);
+  if (bytes !== null) return bytes;
+  throw new BullaError(
+    'INPUT_UNREADABLE',
+    `There is no signature ${lockfile}.sig. "bulla sign" makes one; "-s FILE" names another.`,
+  );
+}
+
 async function exportBundle(options: ExportOptions): Promise<Exit> {
-  const { lockfile, output, signature = `${lockfile}.sig` } = options;
-  const lock = readWhole(lockfile);
+  const { lockfile, output, signature } = options;
+  const lock = readLockFile(lockfile);
   const policy = besides(options.policy, 'policy.yaml');
   const publicKey = besides(options.publicKey, 'public.key');
   const bytes = writeBundle(
     {
       lock,
-      signature: readWhole(signature),
+      signature: signature === undefined ? signatureOf(lockfile) : readWhole(signature),
       ...(policy && { policy }),
       ...(publicKey && { publicKey }),
     },

@@ -138,7 +138,8 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
     bar.done();
     const seconds = (performance.now() - started) / 1000;
     const { state, anchors, ...document } = result;
-    if (options.resume !== undefined) writeFileSync(options.resume, `${JSON.stringify(state)}\n`, { mode: 0o600 });
+    if (options.resume !== undefined)
+      writeFileSync(options.resume, `${JSON.stringify(state)}\n`, { mode: 0o600 });
     const anchored = anchors && { ...anchors, root: toHex(anchors.root), unverified: found?.unverified ?? 0 };
     const limits = notProven(options, anchors?.ranges ?? []);
     await report(

@@ -67,7 +67,7 @@ export interface OpenedLock {
  * signature is to require one. Throws `LOCK_UNSIGNED` when there is none, and what `readLock` and `openWith` throw.
  */
 export function openLockFile(path: string, options: RequireOptions): OpenedLock {
-  const bytes = path === '-' ? readWhole(path) : (readLimited(path) ?? missing(path));
+  const bytes = readLockFile(path);
   const isRequired =
     options.requireSignature ||
     options.key.length > 0 ||
@@ -79,6 +79,11 @@ export function openLockFile(path: string, options: RequireOptions): OpenedLock 
   if (signature === undefined)
     throw new BullaError('LOCK_UNSIGNED', `There is no signature beside ${path}, and one is required.`);
   return { bytes, lock: openWith(bytes, signature, keysFrom(options)) };
+}
+
+/** Reads a lockfile, which mostly nobody named: what is no file is refused, and not waited for. */
+export function readLockFile(path: string): Uint8Array {
+  return path === '-' ? readWhole(path) : (readLimited(path) ?? missing(path));
 }
 
 /** The first thing that goes wrong for somebody new, so it says what to do. */

@@ -2,16 +2,11 @@ import { basename } from 'node:path';
 import { formatVkey, keyId, noteVerifier, publicKey, type Signer, toUtf8 } from '@bulla/core/crypto';
 import { signLock, signLockNote, signLockStatement } from '@bulla/core/lock';
 import { type Command, Option } from 'commander';
-import {
-  loadSigner,
-  readWhole,
-  replaceFile,
-  SIGNATURE_KINDS,
-  type SignatureKind,
-} from '../lockfile/index.ts';
+import { loadSigner, replaceFile, SIGNATURE_KINDS, type SignatureKind } from '../lockfile/index.ts';
 import type { Run } from './commands.ts';
 import { COMPAT } from './compat.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from './io.ts';
+import { readLockFile } from './lock-keys.ts';
 
 interface SignOptions extends ReportOptions {
   lockfile: string;
@@ -55,7 +50,7 @@ Example:
 
 async function sign(options: SignOptions): Promise<Exit> {
   const { lockfile, format } = options;
-  const bytes = readWhole(lockfile);
+  const bytes = readLockFile(lockfile);
   const key = loadSigner({
     file: options.key ?? (options.keyring === undefined ? 'private.key' : undefined),
     keyring: options.keyring,

@@ -1,7 +1,7 @@
 import { type NoteVerifier, parseVkey, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Command, InvalidArgumentError } from 'commander';
-import { loadKeys, readWhole } from '../lockfile/index.ts';
+import { loadKeys } from '../lockfile/index.ts';
 import { readPolicy } from './anchors.ts';
 import { verifyLock } from './artifact-lock.ts';
 import { artifacts, type Trust, type Verdict } from './artifacts.ts';
@@ -18,6 +18,7 @@ import {
   type ReportOptions,
   readInput,
 } from './io.ts';
+import { readLockFile } from './lock-keys.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';
 
 interface VerifyOptions extends ReportOptions, TrustOptions {
@@ -86,7 +87,7 @@ async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit>
     try {
       const { kind, verdict } =
         file === lock
-          ? { kind: 'lockfile', verdict: verifyLock(file, readWhole(file), options.signature, trust) }
+          ? { kind: 'lockfile', verdict: verifyLock(file, readLockFile(file), options.signature, trust) }
           : await verifyOne(file, trust);
       exits.add({ good: EXIT.good, bad: EXIT.bad, undecided: EXIT.undecided }[verdict.result]);
       reports.push({
