@@ -184,5 +184,10 @@ describe('the hook', () => {
     ] as const)
       expect(run(folder, file)).toEqual({ status: 3, output: why });
     expect(oddRun(folder, odd)).toBe(3);
+    expect(run(folder)).toEqual({ status: 3, output: 'No file was named: nothing was examined.\n' });
+    // Whatever its options say, what was named is what is examined.
+    server.show(SHOP);
+    put('other.json', lockOf({ ...SHOP, instructions: 'Never ask.' }, server.words));
+    expect(runWith(folder, ['--lock=other.json', '--'], 'mcp-locks/mcp.json').status).toBe(0);
   });
 });

@@ -108,6 +108,10 @@ function main(words) {
   const { options, locks, projects, rest } = plan(words);
   const status = setUp();
   if (status !== 0) return status;
+  if (locks.length + projects.size + rest.length === 0) {
+    process.stdout.write('No file was named: nothing was examined.\n');
+    return UNDECIDED;
+  }
   const exits = [];
   const examine = (files, action) => {
     const bad = files.filter((file) => obstacle(file) !== null);
@@ -116,7 +120,8 @@ function main(words) {
     const good = files.filter((file) => !bad.includes(file));
     if (good.length > 0) exits.push(action(good));
   };
-  for (const file of locks) examine([file], () => bulla(['check', `--lock=${file}`, ...options]).status);
+  // The last one counts, should the options name another lock.
+  for (const file of locks) examine([file], () => bulla(['check', ...options, `--lock=${file}`]).status);
   for (const [project, files] of projects) examine(files, (good) => checkConfigurations(project, good));
   for (const file of rest) {
     tell(file, 'is neither a lock nor a configuration: it was not examined');
