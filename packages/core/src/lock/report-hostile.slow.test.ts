@@ -47,6 +47,8 @@ const ATTACKS = [
   '@octocat',
   '#1',
   '[text](https://evil.example)',
+  '[text\\](https://evil.example)',
+  '[text\\\\](https://evil.example)',
   '![i](https://evil.example/i.png)',
   'https://evil.example',
   '{0}',
@@ -151,7 +153,8 @@ const CHECKS: Readonly<Record<string, (found: Drift) => void>> = {
     expect(results.length).toBe(found.items.length);
     for (const { message } of results) {
       expect(unseen(message.text)).toEqual([]);
-      expect(message.text).not.toMatch(/(?<!\\)\]\(/);
+      // A backslash escapes what comes after it, another one too.
+      expect(message.text.replaceAll(/\\./gs, '')).not.toContain('](');
       expect(message.text.replaceAll(/\{\{|\}\}/g, '')).not.toMatch(/[{}]/);
     }
   },

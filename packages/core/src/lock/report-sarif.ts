@@ -120,9 +120,12 @@ function messageOf(item: DriftItem): string {
 const ANGLED: Paint = (tone, text) =>
   tone === 'added' ? `<+${text}+>` : tone === 'removed' ? `<-${text}->` : text;
 
-/** A bracket that closes the text of a link, and braces, which would hold a placeholder (§3.11.5, §3.11.6). */
+/**
+ * A bracket that closes the text of a link, and braces, which would hold a placeholder (§3.11.5, §3.11.6). Backslashes
+ * before the bracket are escaped with it: else one of theirs would take ours for what it escapes.
+ */
 function plain(text: string): string {
-  return text.replace(/\](?=\()/g, '\\]').replace(/[{}]/g, '$&$&');
+  return text.replace(/(?<!\\)(\\*)\](?=\()/g, '$1$1\\]').replace(/[{}]/g, '$&$&');
 }
 
 function logicalOf({ kind, name, path }: DriftItem) {
