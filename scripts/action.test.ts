@@ -88,7 +88,14 @@ test('a block of code is not ended by what is in it', () => {
 });
 
 describe('a report from a job in which servers ran', () => {
-  const report = { outcome: 'fail', differences: 2, markdown: '### ❌ x\n', sarif: 'H4sI' };
+  const run = {
+    tool: { driver: { name: 'Bulla', rules: [] } },
+    results: [{ ruleId: 'tool-added', message: { text: 'tool x: [a\\](b)' } }],
+    automationDetails: { id: 'bulla/mcp-lock.json/' },
+  };
+  const packedLog = (log: unknown) => gzipSync(`${JSON.stringify(log, null, 2)}\n`).toString('base64');
+  const sarif = packedLog({ version: '2.1.0', runs: [run] });
+  const report = { outcome: 'fail', differences: 2, markdown: '### ❌ x\n', sarif };
 
   test('is read as it was packed, and refused if it cannot have been', () => {
     expect(readReport(packReport(report))).toEqual(report);
@@ -107,9 +114,33 @@ describe('a report from a job in which servers ran', () => {
     expect(readReport(gzipSync(Buffer.alloc(1 << 24)).toString('base64'))).toBe(null);
   });
 
+  test('is refused with a log that would replace what another tool found, or holds a link', () => {
+    const withLog = (log: string) => readReport(packReport({ ...report, sarif: log }));
+    const named = (name: string) => ({ ...run, tool: { driver: { name, rules: [] } } });
+    const saying = (message: object) => ({ ...run, results: [{ message }] });
+    for (const other of [
+      named('CodeQL'),
+      { ...run, automationDetails: { id: '/language:javascript' } },
+      { ...run, automationDetails: undefined },
+      { ...run, tool: { ...run.tool, extensions: [] } },
+      saying({ text: '[a](https://evil.example)' }),
+      saying({ text: '[a\\\\](https://evil.example)' }),
+      saying({ text: 'a', markdown: '@octocat' }),
+    ])
+      expect(withLog(packedLog({ version: '2.1.0', runs: [run, other] }))).toBe(null);
+    for (const log of ['H4sI', packedLog([]), packedLog({ version: '2.1.0', runs: [] })])
+      expect(withLog(log)).toBe(null);
+    expect(withLog(gzipSync(Buffer.alloc(1 << 26, ' ')).toString('base64'))).toBe(null);
+    // What a reader of the first of two members would see is not uploaded.
+    const twice = JSON.stringify({ version: '2.1.0', runs: [run] }).replace(
+      '"name":',
+      '"name":"CodeQL","name":',
+    );
+    expect(withLog(gzipSync(twice).toString('base64'))).toEqual(report);
+  });
+
   test('leaves out a log for which a variable of the environment has no room', () => {
-    const sarif = randomBytes(120_000).toString('base64');
-    const text = packReport({ ...report, sarif });
+    const text = packReport({ ...report, sarif: randomBytes(120_000).toString('base64') });
     expect([text.length < 1000, readReport(text)]).toEqual([true, { ...report, sarif: null }]);
   });
 
