@@ -61,13 +61,14 @@ export async function tell(
   await report(options, document, () => {
     if (COMPAT) return compatText(done, surface, options);
     const remarks = [
-      ...warnings.map(({ code, message }) => `${short(message)} ${colors.dim(`[${code}]`)}`),
-      ...findings.map(findingText),
       ...(target.kind === 'stdio' ? relativePaths(target) : []).map(
         (path) =>
           `${short(path)} is a path in this folder, which a host does not find; lock it by its absolute path.`,
       ),
       ...staleSignatures(done, options).map((file) => `${file} is of the lock before this one; sign anew.`),
+      // A server can have any number of these, so that they come last: only so many are shown.
+      ...warnings.map(({ code, message }) => `${short(message)} ${colors.dim(`[${code}]`)}`),
+      ...findings.map(findingText),
     ];
     return summary(done, surface, risk, remarks, options.output, config);
   });

@@ -35,6 +35,23 @@ const configOf = (folder: string, words: readonly string[]) => ({
   },
 });
 
+test('however much there is to say of a server, whoever locks it by a path of this folder is told', async () => {
+  const folder = temporaryFolder();
+  const hidden = Array.from({ length: 12 }, (_, i) => ({
+    ...tools[0]!,
+    name: `t${i}`,
+    description: 'a\u200bb',
+  }));
+  const { words } = surfaceServer(SHOP);
+  writeFileSync(join(folder, 'surface.json'), JSON.stringify({ ...SHOP, tools: hidden }));
+  const { stdout } = await bullaIn(folder, ['lock', '--', words[0]!, words[1]!, 'surface.json']);
+  const warnings = stdout.match(/(?<=^ {2}warning ).*$/gm)!;
+  expect([warnings[0], warnings.at(-1)]).toEqual([
+    'surface.json is a path in this folder, which a host does not find; lock it by its absolute path.',
+    'and 3 more; --json lists them',
+  ]);
+});
+
 test('a host that is configured as lock says reaches the guarded server from any folder', async () => {
   const folder = temporaryFolder();
   const { words } = surfaceServer(SHOP);
