@@ -30,6 +30,21 @@ test.each([
     { name: 'shell', description: 'Executes.', annotations: { readOnlyHint: true, destructiveHint: false } },
     ['HIGH', 'shell', 'execute'],
   ],
+  [
+    'a tool that changes something',
+    { name: 'a', annotations: { readOnlyHint: false } },
+    ['MEDIUM', 'readOnlyHint'],
+  ],
+  [
+    'the same with a word of danger',
+    { name: 'kill', annotations: { readOnlyHint: false } },
+    ['MEDIUM', 'kill', 'readOnlyHint'],
+  ],
+  [
+    'a tool that changes something and destroys nothing',
+    { name: 'a', annotations: { readOnlyHint: false, destructiveHint: false } },
+    ['LOW'],
+  ],
   ['annotations that are none', { name: 'a', annotations: 'destructiveHint' }, ['LOW']],
 ])('%s', (_, members, expected) => {
   expect(risk(members)).toEqual(expected);

@@ -49,7 +49,8 @@ export interface Risk {
 
 /**
  * The risk of a tool by its whole words and its annotations: no word of danger is LOW, one MEDIUM, more HIGH; a tool
- * that calls itself destructive is HIGH. An annotation raises the level and never lowers it: a server that means harm
+ * that calls itself destructive is HIGH, and one that says that it changes something, but not that it destroys nothing,
+ * at least MEDIUM: by the specification `destructiveHint` is true where it is not given. An annotation raises the level and never lowers it: a server that means harm
  * calls its tools harmless. It is a hint for people, no boundary.
  */
 export function riskOf(tool: JsonObject): Risk {
@@ -60,9 +61,11 @@ export function riskOf(tool: JsonObject): Risk {
   const found = wordsOf(`${text('name')} ${text('title')} ${text('description')}`);
   const words = KEYWORDS.filter((keyword) => formsOf(keyword).some((form) => found.has(form)));
   const annotations = tool.get('annotations');
-  const isDestructive = annotations instanceof JsonObject && annotations.get('destructiveHint') === true;
-  const level = isDestructive ? 'HIGH' : RISK_LEVELS[Math.min(words.length, 2)]!;
-  return { level, reasons: [...words, ...(isDestructive ? ['destructiveHint'] : [])] };
+  const hint = (key: string) => (annotations instanceof JsonObject ? annotations.get(key) : undefined);
+  if (hint('destructiveHint') === true) return { level: 'HIGH', reasons: [...words, 'destructiveHint'] };
+  const mayDestroy = hint('readOnlyHint') === false && hint('destructiveHint') !== false;
+  const level = RISK_LEVELS[Math.min(Math.max(words.length, mayDestroy ? 1 : 0), 2)]!;
+  return { level, reasons: [...words, ...(mayDestroy ? ['readOnlyHint'] : [])] };
 }
 
 /** `removeFile`, `remove_file` and `remove-file` have the word remove; `information` has not the word rm. */
