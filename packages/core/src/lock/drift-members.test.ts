@@ -272,7 +272,8 @@ describe('other members of a tool', () => {
     expect(up.items[1]).toMatchObject({
       before: 'LOW',
       after: 'MEDIUM',
-      sentence: 'The risk level was LOW and is now MEDIUM, by the words in name and description.',
+      sentence:
+        'The risk level of the released program, which counts parts of words, was LOW and is now MEDIUM.',
     });
     expect(lines(between({ tools: [risky] }, { tools: [read()] }))).toEqual([
       'critical description-changed /tools/read/description prose',

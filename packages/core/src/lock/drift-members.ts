@@ -230,7 +230,7 @@ export function riskItem(
 ): DriftItem[] {
   if (was === is) return [];
   const severity = RISK_LEVELS.indexOf(is) > RISK_LEVELS.indexOf(was) ? 'moderate' : 'info';
-  const sentence = `The risk level was ${was} and is now ${is}, by the words in name and description.`;
+  const sentence = `The risk level of the released program, which counts parts of words, was ${was} and is now ${is}.`;
   return [itemOf(subject, 'changed', 'risk-changed', severity, [], sentence, sides(was, is))];
 }
 
