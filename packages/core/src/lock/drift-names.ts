@@ -8,7 +8,7 @@ export interface ToolNames {
 }
 
 /** A word with the invisible characters inside it, which the skeleton drops. */
-const WORD = /[\p{L}\p{N}\p{M}\p{Cf}]+/gu;
+const WORD = /[\p{L}\p{N}\p{M}\p{Cf}]{1,65535}/gu;
 /** What may stand between the words of a name. */
 const JOINT = /^(?:[-_./:]|\s{1,8})$/;
 /** Names of more words than this are not looked for. */

@@ -24,11 +24,11 @@ const SECRETS =
   /\b(?:passwords?|credentials?|secrets?|api[ _-]?keys?|private keys?|ssh keys?|access tokens?|environment variables|system prompt|conversation(?: history)?|chat history|previous messages)\b/giu;
 
 /** Long runs without a space, as base64 and hex are. */
-const ENCODED = /(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{48,}={0,2}/gu;
+const ENCODED = /(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{48,65535}={0,2}/gu;
 
 /** A word of Latin letters with letters of an alphabet that has look-alikes of them. */
 const MIXED =
-  /(?<![\p{L}\p{M}])(?=[\p{L}\p{M}]*?[A-Za-z])(?=[\p{L}\p{M}]*?[\p{sc=Cyrillic}\p{sc=Greek}\p{sc=Armenian}\p{sc=Cherokee}\p{sc=Coptic}\p{sc=Lisu}\p{sc=Deseret}])[\p{L}\p{M}]+/gu;
+  /(?<![\p{L}\p{M}])(?=[\p{L}\p{M}]{0,65535}?[A-Za-z])(?=[\p{L}\p{M}]{0,65535}?[\p{sc=Cyrillic}\p{sc=Greek}\p{sc=Armenian}\p{sc=Cherokee}\p{sc=Coptic}\p{sc=Lisu}\p{sc=Deseret}])[\p{L}\p{M}]{1,65535}/gu;
 
 /** The phrases of a text that give orders, in lower case and with single spaces. */
 export function ordersIn(text: string): string[] {

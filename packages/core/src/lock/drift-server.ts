@@ -216,10 +216,11 @@ export function contentItems(lock: Whole, current: Whole): DriftItem[] {
 }
 
 function addresses(whole: Whole): Set<string> {
-  const found = pointedContent(whole.serverInfo, []).map(({ uri }) => uri);
+  const found = new Set(pointedContent(whole.serverInfo, []).map(({ uri }) => uri));
   for (const kind of LIST_KINDS) {
-    for (const name of whole.names(kind))
-      found.push(...pointedContent(whole.definition(kind, name)!, []).map(({ uri }) => uri));
+    for (const name of whole.names(kind)) {
+      for (const { uri } of pointedContent(whole.definition(kind, name)!, [])) found.add(uri);
+    }
   }
-  return new Set(found);
+  return found;
 }

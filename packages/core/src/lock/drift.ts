@@ -79,9 +79,13 @@ export function drift(lock: Lock, current: Surface | Lock, options: DriftOptions
   const profiles = before === null ? lock.profiles : isLock(current) ? current.profiles : LOCK_PROFILES;
   const unseen: (keyof Coverage)[] = [];
   const items: DriftItem[] = [];
+  // One by one: so many can be found that no call could take them as its arguments.
+  const add = (found: readonly DriftItem[]) => {
+    for (const item of found) items.push(item);
+  };
   const see = (part: keyof Coverage, found: readonly DriftItem[] | null) => {
     if (found === null) unseen.push(part);
-    else for (const item of found) items.push(item);
+    else add(found);
   };
   /** What only two whole sides can tell. */
   const whole = (compare: (before: Whole, after: Whole) => DriftItem[]) =>
@@ -89,13 +93,13 @@ export function drift(lock: Lock, current: Surface | Lock, options: DriftOptions
 
   see('identity', transportItems(lock, current, options));
   see('authorization', rightsItems(lock, current, options));
-  if (isLock(current)) items.push(...fileItems(lock, current));
-  else if (options.artifact !== undefined) items.push(...artifactItems(lock.artifact, options.artifact));
+  if (isLock(current)) add(fileItems(lock, current));
+  else if (options.artifact !== undefined) add(artifactItems(lock.artifact, options.artifact));
   see(
     'serverInfo',
     whole((was, is) => serverItems(was, is, names)),
   );
-  if (before === null || after === null) items.push(...nameItems(lock, current, after));
+  if (before === null || after === null) add(nameItems(lock, current, after));
   see(
     'instructions',
     whole((was, is) => instructionItems(was, is, names)),

@@ -27,8 +27,10 @@ export interface TextOptions extends Pick<ReportOptions, 'failOn'> {
  */
 export function driftText(drift: Drift, { color, failOn }: TextOptions = {}): string {
   const paint = color ?? MARKED;
-  const lines = [headline(drift, paint)];
-  for (const group of groupsOf(drift)) lines.push('', ...groupLines(group, paint));
+  const lines = [
+    headline(drift, paint),
+    ...groupsOf(drift).flatMap((group) => ['', ...groupLines(group, paint)]),
+  ];
   const limits = limitWords(drift);
   if (limits.length > 0) lines.push('', ...limits.map((line) => paint('dim', line)));
   if (failOn !== undefined) lines.push('', verdictLine(drift, failOn, paint));

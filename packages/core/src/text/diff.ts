@@ -8,11 +8,11 @@ export interface DiffPart {
 
 /**
  * Words, runs of white space, and single other characters with their marks; where a script puts no spaces between
- * words, each letter counts as one. Plain character classes, not
+ * words, each letter counts as one. Longer runs count as several. Plain character classes, not
  * `Intl.Segmenter`, whose words depend on the version of the engine's dictionaries.
  */
 const WORDS = new RegExp(
-  `[${UNSPACED}]\\p{M}*|[[\\p{L}\\p{N}_]--[${UNSPACED}]][[\\p{L}\\p{M}\\p{N}_]--[${UNSPACED}]]*|\\s+|[^]\\p{M}*`,
+  `[${UNSPACED}]\\p{M}{0,65535}|[[\\p{L}\\p{N}_]--[${UNSPACED}]][[\\p{L}\\p{M}\\p{N}_]--[${UNSPACED}]]{0,65535}|\\s{1,65535}|[^]\\p{M}{0,65535}`,
   'gv',
 );
 const LINES = /[^\n]*\n|[^\n]+/g;

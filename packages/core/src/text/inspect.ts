@@ -30,9 +30,9 @@ const ANSI = new RegExp(
   'g',
 );
 
-/** Marks that are seen; selectors and other invisible marks are told by their own class. */
+/** Marks that are seen; selectors and other invisible marks are told by their own class. A longer run is told in parts. */
 const COMBINING_RUN =
-  /[[\p{Mn}\p{Me}]--[\u034f\u17b4\u17b5\u180b-\u180d\u180f\ufe00-\ufe0f\u{e0100}-\u{e01ef}]]{5,}/gv;
+  /[[\p{Mn}\p{Me}]--[\u034f\u17b4\u17b5\u180b-\u180d\u180f\ufe00-\ufe0f\u{e0100}-\u{e01ef}]]{5,65535}/gv;
 
 /**
  * Finds every place where what a person sees differs from what a machine reads, in order of offset. Neighbours of one

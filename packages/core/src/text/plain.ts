@@ -36,6 +36,13 @@ export function plainView(text: string): View {
   return { text: plain, offset: (index) => offsets[index]!, end: (index) => ends[index - 1]! };
 }
 
+/** Single letters that stand for whole sayings (U+FDFA is 18 characters) stay: no address is written with them. */
+const MAX_FORM = 6;
+
+function bounded(character: string, form: string): string {
+  return form.length > MAX_FORM ? character : form;
+}
+
 function shownAs(character: string): string {
   if (character >= ' ' && character <= '~') return character;
   if (character === '\n' || character === '\r' || character === '\t') return character;
@@ -45,7 +52,7 @@ function shownAs(character: string): string {
     case undefined:
     case 'private-use':
     case 'surrogate':
-      return character.normalize('NFKC');
+      return bounded(character, character.normalize('NFKC'));
     default:
       return '';
   }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type References, references } from './index.ts';
+import { plainView } from './plain.ts';
 
 const values = (text: string, kind: keyof References) => references(text)[kind].map(({ value }) => value);
 
@@ -121,6 +122,10 @@ test('a destination in any surroundings is found at its exact place', () => {
     }),
     { numRuns: 500 },
   );
+});
+
+test('a letter that stands for a saying is not written out', () => {
+  expect(plainView('\ufdfa\ufdfb\uff41\u33af').text).toBe('\ufdfa\ufdfbarad\u2215s2');
 });
 
 test('hostile texts take linear time: each of these would run for minutes if it were the square', () => {

@@ -24,43 +24,46 @@ export interface References {
 
 const LABEL = '[\\p{L}\\p{N}](?:[\\p{L}\\p{N}_\\-]{0,61}[\\p{L}\\p{N}])?';
 const ASCII_LABEL = '[A-Za-z0-9](?:[A-Za-z0-9_\\-]{0,61}[A-Za-z0-9])?';
-const SEGMENT = '[\\p{L}\\p{N}._~@+=%*$\\{\\}\\-]+';
-const UNTIL_SPACE = '[^\\s<>"`\\u3000-\\u3003\\u300c-\\u300f\\uff08\\uff09\\uff0c]+';
+// Runs are bounded: what an expression can step back over lies on a stack that a long text would overflow.
+const LABELS = '{1,126}';
+const SEGMENT = '[\\p{L}\\p{N}._~@+=%*$\\{\\}\\-]{1,1024}';
+const SEGMENTS = `(?:\\/${SEGMENT}){1,256}`;
+const UNTIL_SPACE = '[^\\s<>"`\\u3000-\\u3003\\u300c-\\u300f\\uff08\\uff09\\uff0c]{1,65535}';
 
 const URL = new RegExp(
   '(?<![A-Za-z0-9+.\\-])(?:' +
     `[a-z][a-z0-9+.\\-]{0,30}:[\\\\\\/]{2,}${UNTIL_SPACE}|` +
     `(?:https?|wss?|ftps?|file):[\\\\\\/]?(?=[\\p{L}\\p{N}\\[])${UNTIL_SPACE}|` +
     `(?:javascript|vbscript|blob|mailto|tel|sms|magnet|view-source):\\s?${UNTIL_SPACE}|` +
-    'data:[^\\s<>"`,]{0,200},\\S+)',
+    'data:[^\\s<>"`,]{0,200},\\S{1,65535})',
   'giv',
 );
 const EMAIL = new RegExp(
-  `(?<![\\p{L}\\p{N}._%+\\-])[\\p{L}\\p{N}._%+\\-]{1,64}@${LABEL}(?:\\.${LABEL})+`,
+  `(?<![\\p{L}\\p{N}._%+\\-])[\\p{L}\\p{N}._%+\\-]{1,64}@${LABEL}(?:\\.${LABEL})${LABELS}`,
   'gv',
 );
 /** Names of labels with dots between them; the second finds one that follows a text without spaces. */
 const DOTTED = [
-  new RegExp(`(?<![\\p{L}\\p{N}_\\-])${LABEL}(?:\\.${LABEL})+`, 'gv'),
-  new RegExp(`(?<=[${UNSPACED}])${ASCII_LABEL}(?:\\.${ASCII_LABEL})+`, 'gv'),
+  new RegExp(`(?<![\\p{L}\\p{N}_\\-])${LABEL}(?:\\.${LABEL})${LABELS}`, 'gv'),
+  new RegExp(`(?<=[${UNSPACED}])${ASCII_LABEL}(?:\\.${ASCII_LABEL})${LABELS}`, 'gv'),
 ];
 const LOCALHOST = /(?<![\p{L}\p{N}_.-])localhost(?![\p{L}\p{N}_-])/giu;
 const IPV6 = /(?<![\p{L}\p{N}:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?![\p{L}\p{N}:])/gu;
 const PATHS = [
   // /etc/passwd  ~/.ssh  ./x  ../x  $HOME/x
   new RegExp(
-    `(?<![\\p{L}\\p{N}_.~<\\)\\/\\\\:$%\\}\\]\\-])(?:~[a-z]{0,32}|\\.{1,2}|\\$\\{?[A-Z_]{1,64}\\}?)?(?:\\/${SEGMENT})+\\/?`,
+    `(?<![\\p{L}\\p{N}_.~<\\)\\/\\\\:$%\\}\\]\\-])(?:~[a-z]{0,32}|\\.{1,2}|\\$\\{?[A-Z_]{1,64}\\}?)?${SEGMENTS}\\/?`,
     'gv',
   ),
   // src/index.ts
-  new RegExp(`(?<![\\p{L}\\p{N}_.~@\\/\\\\:$%\\{\\}+=*\\-])[\\p{L}\\p{N}_\\-]+(?:\\/${SEGMENT})+`, 'gv'),
+  new RegExp(`(?<![\\p{L}\\p{N}_.~@\\/\\\\:$%\\{\\}+=*\\-])[\\p{L}\\p{N}_\\-]{1,1024}${SEGMENTS}`, 'gv'),
   // .ssh/config  .env
-  new RegExp(`(?<![\\p{L}\\p{N}_.\\/\\\\])\\.[A-Za-z][A-Za-z0-9_\\-]*(?:\\/${SEGMENT})+`, 'gv'),
+  new RegExp(`(?<![\\p{L}\\p{N}_.\\/\\\\])\\.[A-Za-z][A-Za-z0-9_\\-]{0,1024}${SEGMENTS}`, 'gv'),
   /(?<![\p{L}\p{N}_./\\])\.(?:env|netrc|npmrc|pypirc|pgpass|bashrc|zshrc|profile|gitconfig|htpasswd|mcp\.json)\b/gu,
   // C:\x  \\server\share  %APPDATA%\x
-  /(?<![\p{L}\p{N}_])[A-Za-z]:[\\/][^\s<>"|?*:;,()]+/gu,
-  /(?<![\p{L}\p{N}_:\\/])\\\\[\p{L}\p{N}._-]+\\[^\s<>"|?*:;,()]+/gu,
-  /%[A-Za-z_()0-9]{1,64}%[\\/][^\s<>"|?*:;,()]+/gu,
+  /(?<![\p{L}\p{N}_])[A-Za-z]:[\\/][^\s<>"|?*:;,()]{1,32767}/gu,
+  /(?<![\p{L}\p{N}_:\\/])\\\\[\p{L}\p{N}._-]{1,1024}\\[^\s<>"|?*:;,()]{1,32767}/gu,
+  /%[A-Za-z_()0-9]{1,64}%[\\/][^\s<>"|?*:;,()]{1,32767}/gu,
 ];
 
 /** Top-level domains of more than two letters that are in everyday use, and names kept for private networks. */

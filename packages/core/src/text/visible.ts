@@ -13,7 +13,7 @@ export interface VisibleOptions {
 /** The bracket that begins our markers, and brackets that look like it in front of what looks like a marker. */
 const BRACKET = '\\u27e8|[\\u2039\\u2329\\u276c\\u276e\\u29fc\\u3008](?=U\\+)';
 const MARKED = new RegExp(
-  `\\r\\n|[\\t\\n]|${SUSPECT.source}|${BRACKET}|(?:(?!${SUSPECT.source})\\p{M})+`,
+  `\\r\\n|[\\t\\n]|${SUSPECT.source}|${BRACKET}|(?:(?!${SUSPECT.source})\\p{M}){1,65535}`,
   'gu',
 );
 /** How many marks may stand on one letter (UTS #39 §5.4). */
@@ -33,7 +33,11 @@ export function visible(text: string, options: VisibleOptions = {}): string {
   return text.replace(MARKED, (found: string, offset: number) => {
     const end = offset + found.length;
     if (isMarks(found)) {
-      if (offset !== edge) return keepMarks(found);
+      if (offset !== edge) {
+        const kept = keepMarks(found);
+        if (kept !== found) edge = end;
+        return kept;
+      }
     } else if (found === '\t' ? options.tabs : found.endsWith('\n') ? options.newlines : kept?.has(offset)) {
       if (found === '\t' || found.endsWith('\n')) edge = end;
       return found;
