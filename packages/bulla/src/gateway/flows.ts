@@ -4,7 +4,7 @@ import { type ErrorFrame, idKey, quote, type RequestFrame, type ResultFrame } fr
 import { asDenial, Denial, denialBytes, RPC } from './denial.ts';
 import type { Gate } from './gate.ts';
 import { shown, tellOffer, tellSelf } from './notices.ts';
-import { Slots } from './slots.ts';
+import { Slots, weightOf } from './slots.ts';
 import type { Edit } from './splice.ts';
 import { decide, type Granted, type Grounds, type Subject, subjectOf } from './stages/calls.ts';
 import { checkContents } from './stages/contents.ts';
@@ -20,9 +20,9 @@ type Answer = ResultFrame | ErrorFrame;
 
 /** So many requests may be open; a host that has more of them is not waiting for answers. */
 const MAX_OPEN = 1024;
-/** Limits on concurrent decisions and recordings: how many, and how long their messages are together. */
+/** Limits on concurrent decisions and recordings: how many, and how much their messages weigh together. */
 const MAX_BUSY = 64;
-const MAX_BUSY_BYTES = 32 * 1024 * 1024;
+const MAX_BUSY_WEIGHT = 32 * 1024 * 1024;
 
 const CANCELLED: Verdict = {
   status: 'failure',
@@ -37,8 +37,8 @@ const NOT_SENT: Verdict = {
 export class Flows {
   readonly #gate: Gate;
   /** Apart, because a call that is decided may wait for the answer to a list, behind answers that are recorded. */
-  readonly #deciding = new Slots(MAX_BUSY, MAX_BUSY_BYTES);
-  readonly #recording = new Slots(MAX_BUSY, MAX_BUSY_BYTES);
+  readonly #deciding = new Slots(MAX_BUSY, MAX_BUSY_WEIGHT);
+  readonly #recording = new Slots(MAX_BUSY, MAX_BUSY_WEIGHT);
 
   constructor(gate: Gate) {
     this.#gate = gate;
@@ -63,11 +63,11 @@ export class Flows {
       hostRequest(frame.method);
       row = hostRequest(frame.method, session.read(frame));
     } catch (denial) {
-      return this.#deciding.run(() => this.#deny(request, entry, denial), frame.bytes.length);
+      return this.#deciding.run(() => this.#deny(request, entry, denial), weightOf(frame.bytes));
     }
     if (row.kind === 'call') {
       const { names, recorded } = row;
-      return this.#deciding.run(() => this.#call(request, frame, names, recorded), frame.bytes.length);
+      return this.#deciding.run(() => this.#call(request, frame, names, recorded), weightOf(frame.bytes));
     }
     if (row.kind === 'list') this.#list(request, frame, row.list);
     else if (row.kind === 'open') this.#open(request, frame);
@@ -250,7 +250,7 @@ export class Flows {
         const refusal = denial ?? lost;
         if (refusal === null) await this.#pass(request, answer);
         else await this.#answer(request, entry, refusal, intent?.capsule.id ?? null);
-      }, answer.bytes.length);
+      }, weightOf(answer.bytes));
     };
   }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Slots } from './slots.ts';
+import { Slots, weightOf } from './slots.ts';
 
 test('reading waits while all slots are taken, or their messages are too long together', async () => {
   const slots = new Slots(3, 100);
@@ -20,4 +20,11 @@ test('reading waits while all slots are taken, or their messages are too long to
   await slots.idle();
   expect(slots.run(async () => {}, 1000)).toBeInstanceOf(Promise);
   await slots.idle();
+});
+
+test('a message weighs what its values take in memory, not only its bytes', () => {
+  const weight = (text: string) => weightOf(Buffer.from(text));
+  expect(weight('{"a":"bcd"}')).toBe(11 + 2 * 128);
+  expect(weight('{"a":[1,2,[]]}')).toBe(14 + 6 * 128);
+  expect(weight(`[${'{},'.repeat(99)}{}]`)).toBe(301 + 201 * 128);
 });

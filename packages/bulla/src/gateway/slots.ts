@@ -1,31 +1,45 @@
+/** What a value takes in memory when it is parsed, with its place in the message, in bytes and roughly. */
+const VALUE_BYTES = 128;
+const [COMMA, BRACKET, BRACE] = [0x2c, 0x5b, 0x7b];
+
 /**
- * Work that goes on beside the reading of messages: as much as there are slots for, on messages of so many bytes
+ * How much memory a message takes while it is worked on: its bytes, and its values, of which a hostile one has far more
+ * than its length tells. Commas and brackets inside strings count too, which only makes others wait.
+ */
+export function weightOf(message: Uint8Array): number {
+  let values = 1;
+  for (const byte of message) if (byte === COMMA || byte === BRACKET || byte === BRACE) values++;
+  return message.length + VALUE_BYTES * values;
+}
+
+/**
+ * Work that goes on beside the reading of messages: as much as there are slots for, on messages of so much weight
  * together, and then reading waits.
  */
 export class Slots {
   readonly #size: number;
-  readonly #maxBytes: number;
+  readonly #maxWeight: number;
   readonly #running = new Set<Promise<void>>();
-  #bytes = 0;
+  #weight = 0;
 
-  constructor(size: number, maxBytes: number) {
+  constructor(size: number, maxWeight: number) {
     this.#size = size;
-    this.#maxBytes = maxBytes;
+    this.#maxWeight = maxWeight;
   }
 
   /** Starts work that must not reject. A promise when there is no room for more: it resolves when there is. */
-  run(work: () => Promise<void>, bytes = 0): void | Promise<void> {
-    this.#bytes += bytes;
+  run(work: () => Promise<void>, weight = 0): void | Promise<void> {
+    this.#weight += weight;
     const running: Promise<void> = work().finally(() => {
       this.#running.delete(running);
-      this.#bytes -= bytes;
+      this.#weight -= weight;
     });
     this.#running.add(running);
     if (this.#isFull) return this.#room();
   }
 
   get #isFull(): boolean {
-    return this.#running.size >= this.#size || (this.#bytes > this.#maxBytes && this.#running.size > 0);
+    return this.#running.size >= this.#size || (this.#weight > this.#maxWeight && this.#running.size > 0);
   }
 
   async #room(): Promise<void> {
