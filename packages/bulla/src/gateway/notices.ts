@@ -31,14 +31,23 @@ export function tellOffer({ recorder, enforce, log }: Gate, method: string, offe
 
 /** Some of what the server says of itself is not as it was locked. */
 export function tellSelf(gate: Gate, method: string, { changed, passed }: SelfCheck): void {
-  for (const path of changed) tellPath(gate, method, path, passed.includes(path));
+  const isPassed = new Set(passed);
+  for (const path of changed) tellPath(gate, method, path, isPassed.has(path));
 }
 
-function tellPath({ recorder, enforce, log }: Gate, method: string, path: string, isPassed: boolean): void {
+function tellPath(
+  { pins, recorder, enforce, log }: Gate,
+  method: string,
+  path: string,
+  isPassed: boolean,
+): void {
   const message = `The server's answer to ${method} is not what was locked at ${quote(path)}.`;
   const denial = new Denial('session', 'GATEWAY_SELF_CHANGED', message);
   const waived = enforce.lists && !isPassed ? null : denial;
-  const budget = `${denial.code} ${path.split('/')[1]}`;
+  // What the lock holds has a budget of its own, whatever else the server adds to it.
+  const [, part, name = ''] = path.split('/', 3);
+  const locked = part === 'serverInfo' ? pins.serverInfo : part === 'capabilities' ? pins.capabilities : null;
+  const budget = `${denial.code} ${part} ${locked?.has(name) ? name : ''}`;
   if (recorder.incident(denial, { method, tool: null, waived }, path, budget))
     log(`${message} [${denial.code}]`);
 }

@@ -216,7 +216,9 @@ export class Pipeline {
   /** Nobody can be answered, so it is recorded, and told to the operator the first time. */
   #drop(denial: Denial, from: 'host' | 'server', key: string): void {
     const method = `from ${from}`;
-    const isNew = this.#gate.recorder.incident(denial, { method, tool: null }, `${from} ${key}`);
+    // Its words are ours, and few: a flood of one kind hides no other, and the one side not the other.
+    const budget = `${from} ${denial}`;
+    const isNew = this.#gate.recorder.incident(denial, { method, tool: null }, `${from} ${key}`, budget);
     const what = key === '' || key === denial.code ? '' : ` (${quote(key)})`;
     if (isNew)
       this.#gate.log(`dropped something from the ${from}${what}: ${denial.message} [${denial.code}]`);

@@ -115,6 +115,22 @@ test('a changed definition is recorded and told, however much junk came before i
   );
 });
 
+test('a changed name, a new capability and a request are told, however much junk came before them', async () => {
+  const guarded = await startRogue('hides-itself-in-junk');
+  await initialize(guarded);
+  await guarded.ask('ping');
+  await guarded.end();
+  const errors = (await records(guarded.store)).map(({ outcome }) => outcome.error ?? '');
+  for (const what of [
+    'at "/serverInfo/name".',
+    'at "/capabilities/prompts/listChanged".',
+    'passes no requests for sampling;',
+  ]) {
+    expect(errors.filter((error) => error.includes(what))).toHaveLength(1);
+    expect(guarded.log.filter((line) => line.includes(what))).toHaveLength(1);
+  }
+});
+
 describe('a list', () => {
   test('is checked on every page, and keeps its cursor and whatever else it has', async () => {
     const guarded = await startRogue('pages');

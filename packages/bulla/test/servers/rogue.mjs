@@ -180,6 +180,22 @@ const behaviours = {
       return false;
     },
   },
+  'hides-itself-in-junk': {
+    initialize() {
+      const junk = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`junk${i}`, i]));
+      return {
+        ...server.initialize(),
+        capabilities: { tools: { ...junk, listChanged: true }, prompts: { listChanged: true } },
+        serverInfo: { ...junk, name: 'other', version: '1' },
+      };
+    },
+    before({ method }) {
+      if (method !== 'notifications/initialized') return false;
+      for (let i = 0; i < 100; i++) send({ method: `notifications/junk/${i}` });
+      send({ id: 'x', method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } });
+      return false;
+    },
+  },
   'tells-progress': {
     before({ id, method, params }) {
       if (method !== 'tools/call') return false;

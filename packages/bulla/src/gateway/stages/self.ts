@@ -57,15 +57,15 @@ export function checkSelf(frame: ResultFrame, pins: Pins): SelfCheck {
   }
   if (instructions !== pins.instructions) changed.push('/instructions');
   const kept = capabilitiesKept(capabilities, pins.capabilities);
-  edits.push(...kept.edits);
-  changed.push(...kept.changed.map((path) => `/capabilities${path}`));
+  for (const edit of kept.edits) edits.push(edit);
+  for (const path of kept.changed) changed.push(`/capabilities${path}`);
   for (const path of [['serverInfo'], ['_meta', SERVER_INFO]]) {
     const info = placeOf(frame, 'result', ...path);
     if (info === null) continue;
     if (!(info.value instanceof JsonObject)) throw misshapen('its serverInfo is no object');
     const found = serverInfoKept(info, pins);
-    edits.push(...found.edits);
-    changed.push(...found.changed);
+    for (const edit of found.edits) edits.push(edit);
+    for (const path of found.changed) changed.push(path);
     passed.push(...found.passed);
   }
   return { edits: [...edits, ...unknownVersions(frame)], changed, passed };
@@ -138,7 +138,7 @@ function common(
         if (at !== '' || !spared.includes(key)) doomed.add(i);
       }
     }
-    edits.push(...cutMembers(place.span, (i) => doomed.has(i)));
+    for (const edit of cutMembers(place.span, (i) => doomed.has(i))) edits.push(edit);
   }
   return { edits, changed };
 }
