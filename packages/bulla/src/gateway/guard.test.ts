@@ -161,6 +161,7 @@ test('a page that was pinned comes back exactly as pinned, whatever the answer c
   const guarded = await startGuard({ server, lock: await lockOf(server) });
   await initialize(guarded);
   const read = () => guarded.ask('resources/read', { uri });
+  const twin = () => guarded.ask('resources/read', { uri: 'ui://pages/Page#x' });
   const call = () => guarded.call('show');
   const good = { uri, text: '<p>one</p>' };
   const evil = { uri, text: '<script>two()</script>' };
@@ -172,6 +173,7 @@ test('a page that was pinned comes back exactly as pinned, whatever the answer c
   const embedded = (resource: object) => ({ content: [{ type: 'resource', resource }] });
   for (const [ask, answer] of [
     [read, { contents: [good] }],
+    [twin, { contents: [good] }],
     [call, { content: [] }],
     [call, embedded(good)],
     [call, embedded({ uri: 'ui://pages/other', text: 'x' })],
@@ -183,6 +185,8 @@ test('a page that was pinned comes back exactly as pinned, whatever the answer c
   for (const [ask, answer] of [
     [read, { contents: [{ ...evil, uri: `${uri}#` }] }],
     [read, { contents: [nameless] }],
+    [twin, { contents: [nameless] }],
+    [twin, { contents: [{ ...evil, uri: 'ui://pages/other' }] }],
     [read, { contents: [{ ...good, uri: `${uri}#` }] }],
     [read, { contents: [{ ...evil, uri: 'ui://pages/other' }, good] }],
     [read, { contents: [good, good] }],

@@ -32,9 +32,10 @@ export interface Pins {
   readonly instructions: string | null;
   readonly capabilities: JsonObject;
   readonly serverInfo: JsonObject;
-  /** What must lie behind an address, where that is pinned. */
-  content(uri: string): Content | undefined;
-  /** The same for an address that a reader could take for a pinned one: in other case, encoded, with a fragment. */
+  /**
+   * What must lie behind an address, where that is pinned, also under one that a reader could take for a pinned one: in
+   * other case, encoded, with a fragment.
+   */
   contentLike(uri: string): Content | undefined;
 }
 
@@ -81,7 +82,6 @@ export function pinsOf(lock: Lock): Pins {
     instructions: (native?.instructions.definition ?? null) as string | null,
     capabilities: (native?.capabilities.definition ?? RELEASED_CAPABILITIES) as JsonObject,
     serverInfo: (native?.serverInfo.definition ?? new JsonObject()) as JsonObject,
-    content: (uri) => native?.contents.get(uri),
     contentLike: (uri) =>
       likeness.size === 0 ? undefined : (native?.contents.get(uri) ?? likeness.get(addressKey(uri))),
   };

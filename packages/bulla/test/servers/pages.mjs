@@ -13,7 +13,7 @@ const methods = {
   }),
   'tools/list': () => ({ tools: [{ name: 'show', inputSchema, _meta: { ui: { resourceUri: uri } } }] }),
   'resources/list': () => ({ resources: [{ uri, name: 'page' }] }),
-  'resources/templates/list': () => ({ resourceTemplates: [] }),
+  'resources/templates/list': () => ({ resourceTemplates: [{ uriTemplate: 'ui://{+page}', name: 'page' }] }),
   'resources/read': () => answer(),
   'tools/call': () => answer(),
 };

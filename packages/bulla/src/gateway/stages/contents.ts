@@ -10,12 +10,13 @@ const MEMBERS = ['uri', 'mimeType', 'text', 'blob', '_meta'];
 
 /**
  * Checks what a server gives for a resource whose content is pinned, such as a page that the host would show. What is
- * pinned comes back exactly so when it is read: one item, under the URI that was asked for (null for other requests).
+ * pinned comes back exactly so when it is read, also by another spelling of its URI: one item, under the pinned URI
+ * (`requested` is null for other requests).
  * Nothing else may pass for it, wherever it stands in an answer: neither another content under its URI, nor any
  * content under a URI that a host could take for it. Throws a denial.
  */
 export function checkContents({ result }: ResultFrame, requested: string | null, pins: Pins): void {
-  const pinned = requested === null ? undefined : pins.content(requested);
+  const pinned = requested === null ? undefined : pins.contentLike(requested);
   const isAsking = result.get('resultType') === 'input_required' && !result.has('contents');
   if (pinned !== undefined && !isAsking) {
     const contents = result.get('contents');
