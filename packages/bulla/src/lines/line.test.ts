@@ -1,5 +1,5 @@
 import { fromUtf8, toUtf8 } from '@bulla/core/crypto';
-import { parse } from '@bulla/core/json';
+import { type JsonValue, parse } from '@bulla/core/json';
 import { expect, test } from 'vitest';
 import { asLine, unbroken } from './line.ts';
 
@@ -42,3 +42,24 @@ test.each(['\v', '\f', '\u001c', '\u001d', '\u001e', '\u0085', '\u2028', '\u2029
     expect(() => parse(`"\\${separator}"`)).toThrow();
   },
 );
+
+test('a separator at any position of a frame breaks no line and changes no value', () => {
+  const frame = '{"jsonrpc":"2.0","id":-1.5e3,"params":{"a":[true,null,"x\\n\\u2028\\\\"],"é":""}}';
+  const separators = ['\r', '\r\n', '\n', '\v', '\f', '\x1c', '\x1d', '\x1e', '\x85', '\u2028', '\u2029'];
+  let messages = 0;
+  for (let at = 0; at <= frame.length; at++) {
+    for (const separator of separators) {
+      const text = frame.slice(0, at) + separator + frame.slice(at);
+      let value: JsonValue;
+      try {
+        value = parse(text);
+      } catch {
+        continue; // it is refused, and never written
+      }
+      messages++;
+      expect(line(text)).toMatch(/^[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]*\n$/);
+      expect(parse(line(text))).toEqual(value);
+    }
+  }
+  expect(messages).toBe(180);
+});
