@@ -108,10 +108,14 @@ describe('capsule', () => {
   });
 
   test('export, and import into another store', () => {
-    for (const summary of ['one', 'two', 'three\u2028\u2029\u0085']) seal(summary);
+    const sealed = ['one', 'two', 'three\u2028\u2029\u0085'].map(seal);
     const exported = bulla(['capsule', 'export']);
+    const { hash } = JSON.parse(sealed[2]!);
+    const resolved = bulla(['capsule', 'resolve', `capsule://sha3_${hash}`]);
     // Whatever its reader takes for the end of a line.
-    expect(exported.stdout.trimEnd().split(/[\n\r\u0085\u2028\u2029]/).length).toBe(3);
+    for (const text of [sealed.join(''), exported.stdout, resolved.stdout.repeat(3)]) {
+      expect(text.trimEnd().split(/[\n\r\u0085\u2028\u2029]/).length).toBe(3);
+    }
     const path = file('chain.jsonl', exported.stdout);
     const store = join(folder, 'other.db');
     const foreign = bulla(['capsule', 'import', path, '--store', store]);

@@ -117,7 +117,7 @@ async function sealOne(file: string, options: PlaceOptions): Promise<Exit> {
   const store = await openToWrite(options);
   try {
     const sealed = await store.chain(options.chain).append(inputOf(value));
-    await printExact(`${exportSealed(sealed)}\n`);
+    await printExact(asLine(toUtf8(exportSealed(sealed))));
   } finally {
     await store.close();
   }
@@ -313,7 +313,8 @@ async function resolveUri(uri: string, options: PlaceOptions): Promise<Exit> {
     if (found === undefined)
       throw new BullaError('CAPSULE_NOT_FOUND', `The store has nothing that ${uri} names.`);
     const capsule = readHashed(found.data, found.hash);
-    await printExact(`${fragment === null ? found.data : stringify(resolveFragment(capsule, fragment))}\n`);
+    const text = fragment === null ? found.data : stringify(resolveFragment(capsule, fragment));
+    await printExact(asLine(toUtf8(text)));
   } finally {
     await store.close();
   }
