@@ -132,6 +132,12 @@ describe('capsule', () => {
       status: 1,
       stderr: expect.stringContaining('[IMPORT_NOT_VERIFIED]'),
     });
+    // A label that names another key would become the word of the next checkpoint.
+    const label = JSON.parse(exported.stdout.split('\n')[1]!).signed_by as string;
+    const misnamed = file('misnamed.jsonl', exported.stdout.replace(label, '0'.repeat(16)));
+    expect(bulla(['capsule', 'import', misnamed, '--store', join(folder, 'third.db')]).stderr).toBe(
+      'bulla: The chain is not imported: the signed_by of 1 record names another key than the one that signed. [IMPORT_NOT_VERIFIED]\n',
+    );
     expect(existsSync(join(folder, 'third.db'))).toBe(false);
   });
 

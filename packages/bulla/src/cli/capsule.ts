@@ -252,6 +252,13 @@ async function importVerified(file: string, options: PlaceOptions & TrustOptions
       `The chain is not imported: ${first?.error ?? 'it is empty'}`,
     );
   }
+  // The next checkpoint would make it our word that the key signed which they name.
+  const misnamed = verified.warnings.signed_by_mismatch ?? 0;
+  if (misnamed > 0)
+    throw new BullaError(
+      'IMPORT_NOT_VERIFIED',
+      `The chain is not imported: the signed_by of ${counted(misnamed, 'record')} names another key than the one that signed.`,
+    );
   const store = await openToWrite(options);
   try {
     const chain = store.chain(options.chain);

@@ -3,12 +3,13 @@ import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createCapsule, sealSync } from '@bulla/core/capsule';
 import { localSigner, publicKey } from '@bulla/core/crypto';
-import { Frontier, leafData, leafHash, readAnchor } from '@bulla/core/log';
+import { Frontier, leafData, leafHash, readAnchor, signCheckpoint } from '@bulla/core/log';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
 import { input, sealer } from '../../test/store-suite.ts';
 import { storeSource, verifyChain } from '../chain/index.ts';
+import { epochOf, keyringOf } from '../keys/epoch.ts';
 import { openStore } from './index.ts';
 import { grow } from './tree.ts';
 
@@ -24,7 +25,7 @@ async function chainOf(count: number): Promise<string> {
 }
 
 /** What somebody who can write to the database, and has no key, does: a whole record with its leaf and tree. */
-function forge(file: string, changed: (text: string) => string): void {
+function forge(file: string, changed: (text: string) => string, signer = stranger): void {
   const db = new Database(file);
   const { length, head_hash, tree } = db.prepare('SELECT length, head_hash, tree FROM chain').get() as {
     length: number;
@@ -36,7 +37,7 @@ function forge(file: string, changed: (text: string) => string): void {
     now: new Date('2026-05-01T00:00:00Z'),
   });
   const placed = { ...content, sequence: length, previous_hash: head_hash };
-  const { sealed, text } = sealSync(placed, stranger, { signedAt: new Date('2026-05-01T00:00:00Z') });
+  const { sealed, text } = sealSync(placed, signer, { signedAt: new Date('2026-05-01T00:00:00Z') });
   const ours = Buffer.from(sealer().signer.publicKey.subarray(0, 8)).toString('hex');
   const forged = { ...sealed, signed_by: ours };
   const data = changed(text.replace(`"signed_by":"${sealed.signed_by}"`, `"signed_by":"${ours}"`));
@@ -123,6 +124,64 @@ test('nor where the tree was altered, or a checkpoint that nobody signed pretend
   const fooled = await openStore({ url: file, sealer });
   await expect(fooled.chain('c').checkpoint()).rejects.toMatchObject({ code: 'CHECKPOINT_UNVERIFIED' });
   await fooled.close();
+});
+
+// One key is revoked because it was stolen; the thief can also write to the database.
+const stolen = localSigner('Ed25519', new Uint8Array(32).fill(66));
+function epochOfKey(bytes: Uint8Array, epoch: number, isStolen: boolean) {
+  const at = '2026-01-01T00:00:00.000000+00:00';
+  return epochOf({
+    epoch,
+    publicKey: publicKey('Ed25519', bytes),
+    createdAt: at,
+    rotatedAt: isStolen ? at : null,
+    status: isStolen ? 'retired' : 'active',
+    verifyOnly: false,
+    pqPublicKey: null,
+    notBefore: null,
+    notAfter: null,
+    revocation: isStolen ? { at, reason: 'stolen' } : null,
+    token: null,
+  });
+}
+const keyring = keyringOf(
+  [epochOfKey(stolen.publicKey, 0, true), epochOfKey(sealer().signer.publicKey, 1, false)],
+  1,
+);
+const withKeyring = () => ({ ...sealer(), keyring });
+
+test('nor over a record of a revoked key under the name of another, which would hide who signed', async () => {
+  const file = await chainOf(2);
+  forge(file, (text) => text, stolen);
+  const store = await openStore({ url: file, sealer: withKeyring });
+  await store.chain('c').append(input('adopts it'));
+  await expect(store.chain('c').checkpoint()).rejects.toMatchObject({
+    code: 'CHECKPOINT_UNVERIFIED',
+    message:
+      'No checkpoint is signed: this program did not seal record 2 of the chain c, and does not find it good: it names another key than the one that signed it.',
+  });
+  await store.close();
+});
+
+test('nor on the word of a checkpoint that a revoked key signed', async () => {
+  const file = await chainOf(2);
+  forge(file, (text) => text);
+  const db = new Database(file);
+  const { tree } = db.prepare('SELECT tree FROM chain').get() as { tree: Uint8Array };
+  const origin = 'op.example/-/c';
+  const root = Frontier.fromBytes(3, tree).root();
+  const note = await signCheckpoint({ origin, size: 3, root, extensions: [] }, [
+    { name: origin, signer: stolen },
+  ]);
+  db.prepare('INSERT INTO checkpoint (chain_key, origin, size, note) VALUES (1, ?, 3, ?)').run(origin, note);
+  db.close();
+  const store = await openStore({ url: file, sealer: withKeyring });
+  // Neither is it given out as our newest, …
+  await expect(store.chain('c').checkpoint()).rejects.toMatchObject({ code: 'CHECKPOINT_UNVERIFIED' });
+  // … nor signed over with what is appended.
+  await store.chain('c').append(input('adopts it'));
+  await expect(store.chain('c').checkpoint()).rejects.toMatchObject({ code: 'CHECKPOINT_UNVERIFIED' });
+  await store.close();
 });
 
 test('records of another process that one of our keys signed are verified and covered', async () => {

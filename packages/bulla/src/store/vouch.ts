@@ -116,6 +116,9 @@ function verifiedLeaf(
   const untimed = facts.map((fact) => ({ ...fact, notBefore: null, notAfter: null }));
   const verdict = verifyCapsule(record, { keys, pqKeys, facts: untimed, allowNonFinite: true });
   if (!verdict.ok) throw bad(`${verdict.message} [${verdict.code}]`);
+  // Who relies on the checkpoint takes the signer from here: a revoked key must not pass for another.
+  if (verdict.warnings.some(({ code }) => code === 'signed_by_mismatch'))
+    throw bad('it names another key than the one that signed it');
   const { sequence, previous_hash, hash } = chainLink(record);
   if (row.sequence !== place.sequence || sequence !== place.sequence || hash !== row.hash)
     throw bad('it says that its place or its hash is another one');
@@ -155,10 +158,11 @@ export async function coveredTrunk(
   return ROOTS;
 }
 
-/** Whether one of our keys signed a checkpoint of this size. */
-export function isSigned(note: string, size: number, { keys }: KeyTrust): boolean {
+/** Whether one of our keys signed a checkpoint of this size. One that is revoked may be in anybody's hands. */
+export function isSigned(note: string, size: number, { keys, revoked }: KeyTrust): boolean {
+  const standing = keys.filter((key) => !revoked.some((gone) => gone.key === keyId(key)));
   try {
-    return readAnchor(note, { keys }).checkpoint.size === size;
+    return readAnchor(note, { keys: standing }).checkpoint.size === size;
   } catch (error) {
     if (error instanceof BullaError) return false;
     throw error;
