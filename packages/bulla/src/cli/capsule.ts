@@ -14,7 +14,7 @@ import type { Command } from 'commander';
 import { judged, openSource, type SourceRecord, verifyChain } from '../chain/index.ts';
 import { asLine } from '../lines/index.ts';
 import { snapshot } from '../os/index.ts';
-import type { Row } from '../store/index.ts';
+import type { FoundRecord, Row } from '../store/index.ts';
 import { capsuleText } from './capsule-text.ts';
 import type { Run } from './commands.ts';
 import {
@@ -307,6 +307,16 @@ function rowOf(record: SourceRecord, allowNonFinite: boolean): Row {
   };
 }
 
+/** A record that the store found. Throws `CAPSULE_HASH` for one that is not what was asked for. */
+export function readFound({ data, hash, intact, chain, sequence }: FoundRecord): JsonObject {
+  const record = readHashed(data, hash);
+  if (intact) return record;
+  throw new BullaError(
+    'CAPSULE_HASH',
+    `What the store finds by this name, record ${sequence} of the chain ${chain}, does not say so itself.`,
+  );
+}
+
 async function resolveUri(uri: string, options: PlaceOptions): Promise<Exit> {
   const { chain, hash_value, id, sequence, fragment } = parseCapsuleUri(uri);
   const store = await openToRead(options);
@@ -319,7 +329,7 @@ async function resolveUri(uri: string, options: PlaceOptions): Promise<Exit> {
     });
     if (found === undefined)
       throw new BullaError('CAPSULE_NOT_FOUND', `The store has nothing that ${uri} names.`);
-    const capsule = readHashed(found.data, found.hash);
+    const capsule = readFound(found);
     const text = fragment === null ? found.data : stringify(resolveFragment(capsule, fragment));
     await printExact(asLine(toUtf8(text)));
   } finally {

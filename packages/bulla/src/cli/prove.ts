@@ -15,6 +15,7 @@ import type { Command } from 'commander';
 import { openPublished, proveInclusion, type TileSource } from '../log/index.ts';
 import type { Chain, Query, Store } from '../store/index.ts';
 import { readPolicy } from './anchors.ts';
+import { readFound } from './capsule.ts';
 import type { Run } from './commands.ts';
 import { EXIT, type Exit, printExact, type ReportOptions, readInput, say } from './io.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
@@ -85,7 +86,7 @@ async function findRecord(store: Store, chain: string, meant: string): Promise<J
     chain,
     ...(file === undefined ? queryOf(meant) : { sequence: sequenceOf(file) }),
   });
-  const record = found === undefined ? undefined : readHashed(found.data, found.hash);
+  const record = found === undefined ? undefined : readFound(found);
   if (record === undefined || (file !== undefined && file.get('hash') !== record.get('hash')))
     throw new BullaError('CAPSULE_NOT_FOUND', `The chain ${chain} has no capsule ${meant}.`);
   return record;

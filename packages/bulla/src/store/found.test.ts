@@ -30,3 +30,25 @@ test('what was changed in the store is found, and told not to have the hash that
   expect(await intact({ hash: first.hash })).toEqual([[0, false]]);
   await store.close();
 });
+
+test('what the search tables name falsely is not what was asked for', async () => {
+  const url = join(temporaryFolder(), 'store.db');
+  const store = await openStore({ url, create: true, sealer });
+  const append = (tool: string) =>
+    store.chain('c').append(input(tool, { execution: { tool_calls: [{ tool } as never] } }));
+  const [first, second] = [await append('read'), await append('write')];
+  const intact = async (query: Parameters<typeof store.find>[0]) =>
+    (await store.find(query)).map((found) => [found.sequence, found.intact]);
+  expect(await intact({ hash: second.hash, id: second.id, tool: 'write' })).toEqual([[1, true]]);
+  const db = new Database(url);
+  db.exec(`DELETE FROM found WHERE hash = '${first.hash}'; DELETE FROM found_tool WHERE tool = 'read';
+    UPDATE found SET hash = '${first.hash}', id = '${first.id}', status = 'failure';
+    UPDATE found_tool SET tool = 'read'`);
+  for (const query of [{ hash: first.hash }, { id: first.id }, { tool: 'read' }, { status: 'failure' }])
+    expect(await intact(query)).toEqual([[1, false]]);
+  // In the place of another record it is not what is asked for by place.
+  db.exec('DELETE FROM record WHERE sequence = 0; UPDATE record SET sequence = 0 WHERE sequence = 1');
+  db.close();
+  expect(await intact({ chain: 'c', sequence: 0 })).toEqual([[0, false]]);
+  await store.close();
+});

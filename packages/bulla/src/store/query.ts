@@ -1,5 +1,5 @@
 import { BullaError } from '@bulla/core/error';
-import type { Query } from './driver.ts';
+import type { IndexEntry, Query } from './driver.ts';
 import { indexKey, indexText } from './index-key.ts';
 
 /** What differs between the databases in a query. */
@@ -56,3 +56,32 @@ export function conditions(query: Query, dialect: QueryDialect): { where: string
   }
   return { where: parts.join(' AND ') || '1 = 1', values: [...values, limit, offset] };
 }
+
+/**
+ * Whether a record itself says what was asked for: whoever can write to the search tables can put it under any name.
+ * Words are not compared; each database cuts them in its own way.
+ */
+export function isAskedFor(entry: IndexEntry, query: Query): boolean {
+  const { tool, since, until } = query;
+  const isEqual = (name: keyof Query & keyof IndexEntry) =>
+    query[name] === undefined ||
+    entry[name] === (typeof query[name] === 'string' ? indexKey(query[name]) : query[name]);
+  return (
+    EXACT.every(isEqual) &&
+    (tool === undefined || entry.tools.includes(indexKey(tool))) &&
+    (since === undefined || entry.timestamp >= indexKey(since)) &&
+    (until === undefined || entry.timestamp < indexKey(until))
+  );
+}
+
+const EXACT = [
+  'id',
+  'hash',
+  'sequence',
+  'type',
+  'domain',
+  'agentId',
+  'sessionId',
+  'correlationId',
+  'status',
+] as const satisfies readonly (keyof Query)[];

@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import {
   type CapsuleInput,
+  chainLink,
   createCapsule,
   readHashed,
   type SealedCapsule,
@@ -28,10 +29,11 @@ import type {
   Transaction,
 } from './driver.ts';
 import { withOrigin } from './genesis.ts';
-import { catchUp } from './indexer.ts';
+import { catchUp, indexEntry } from './indexer.ts';
 import { assertNotKilled, type StandingKill, standingKills } from './kills.ts';
 import { addOpenings, eraseOpenings, findOpening, type Opening } from './openings.ts';
 import { originOf } from './origin.ts';
+import { isAskedFor } from './query.ts';
 import { nextOrigin, recoveryDraft } from './recover.ts';
 import { parseStoreUrl } from './store-url.ts';
 import { grow, leafOf, plant } from './tree.ts';
@@ -118,7 +120,7 @@ export interface Chain {
 
 /** A record that a query found. */
 export interface FoundRecord extends Found {
-  /** Whether its content has the hash that it was stored with. */
+  /** Whether its content has the hash and the place that it was stored with, and says what was asked for. */
   readonly intact: boolean;
 }
 
@@ -130,8 +132,8 @@ export interface Store {
   chain(name: string): Chain;
   chains(): Promise<readonly { name: string; head: Head; indexed: number }[]>;
   /**
-   * Finds records, newest first; the search tables are brought up to date before. One that was changed in the store is
-   * not `intact`: it must not be shown, proved or served under its hash.
+   * Finds records, newest first; the search tables are brought up to date before. One that was changed in the store, or
+   * that they name falsely, is not `intact`: it must not be shown, proved or served under its hash.
    */
   find(query: Query): Promise<readonly FoundRecord[]>;
   /** Fills the search tables anew from the chains; how many records there are. */
@@ -204,7 +206,7 @@ export function createStore(driver: Driver, options: StoreOptions & { tenant: st
     async find(query) {
       await index(query.chain);
       const found = await driver.find(query);
-      return found.map((one) => ({ ...one, intact: isIntact(one) }));
+      return found.map((one) => ({ ...one, intact: isIntact(one, query) }));
     },
     async reindex() {
       await driver.dropIndex();
@@ -263,9 +265,10 @@ function warnOfRecord(chain: string, sequence: number, { code }: BullaError): vo
   });
 }
 
-function isIntact({ data, hash }: Found): boolean {
+function isIntact(found: Found, query: Query): boolean {
   try {
-    return readHashed(data, hash) !== undefined;
+    const { sequence } = chainLink(readHashed(found.data, found.hash));
+    return sequence === found.sequence && isAskedFor(indexEntry(found), query);
   } catch (error) {
     if (error instanceof BullaError) return false;
     throw error;
