@@ -15,7 +15,9 @@ import type { AnchorSources } from '../chain/index.ts';
 import { openPublished } from '../log/index.ts';
 import { type Chain, readCheckpointLines } from '../store/index.ts';
 import { POLICY_FILE } from '../witness/index.ts';
-import { readInput } from './io.ts';
+import { unknownSigner } from './artifact-checkpoint.ts';
+import { isUnknownSigner } from './artifact-note.ts';
+import { readInput, Undecided } from './io.ts';
 import { home } from './place.ts';
 import { anchorTrust, type Trust } from './trust.ts';
 
@@ -78,7 +80,14 @@ export async function findAnchors(
   const publishedNote = await published?.checkpoint();
   const named = options.checkpoint.flatMap(readCheckpoints);
   if (publishedNote !== undefined) named.push(publishedNote);
-  const anchors: Anchor[] = named.map((note) => readAnchor(note, how));
+  const anchors: Anchor[] = named.map((note) => {
+    try {
+      return readAnchor(note, how);
+    } catch (error) {
+      if (!isUnknownSigner(error)) throw error;
+      throw new Undecided(error.code, unknownSigner(note), { cause: error });
+    }
+  });
   const kept = chain === undefined ? [] : await keptNotes(chain);
   let unverified = 0;
   for (const note of kept) {

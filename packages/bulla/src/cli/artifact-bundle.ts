@@ -1,3 +1,4 @@
+import type { PublicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type VerifiedBundle, verifyBundle } from '@bulla/core/lock';
 import { standingKeys } from './artifact-lock.ts';
@@ -34,17 +35,17 @@ export const bundle: Artifact = {
   kind: 'bundle',
   recognises: (bytes) => Buffer.from(bytes.subarray(0, 4)).toString('latin1') === 'PK\u0003\u0004',
   async verify(_, bytes, trust): Promise<Verdict> {
-    const keys = standingKeys(trust);
-    if (keys.length === 0) {
+    const verdict = (result: Verdict['result'], code: string, message: string): Verdict => ({
+      ...{ result, code, message, details: {}, notProven: BUNDLE_NOT_PROVEN },
+    });
+    const all = trust.keys.filter((key) => key.algorithm === 'Ed25519');
+    if (all.length === 0) {
       const message = 'No key is known to verify with; name one with --public-key or --keyring.';
-      return {
-        result: 'undecided',
-        code: 'VERIFY_NO_KEY',
-        message,
-        details: {},
-        notProven: BUNDLE_NOT_PROVEN,
-      };
+      return verdict('undecided', 'VERIFY_NO_KEY', message);
     }
+    const keys = standingKeys(trust);
+    if (isGood(bytes, all) && !isGood(bytes, keys))
+      return verdict('bad', 'LOCK_SIGNATURE_INVALID', 'A key that is revoked signed the lock.');
     try {
       const verified = verifyBundle(bytes, keys);
       return {
@@ -56,13 +57,23 @@ export const bundle: Artifact = {
       };
     } catch (error) {
       if (!(error instanceof BullaError) || exitOf(error) !== EXIT.bad) throw error;
-      return {
-        result: 'bad',
-        code: error.code,
-        message: error.message,
-        details: {},
-        notProven: BUNDLE_NOT_PROVEN,
-      };
+      // The signature names nobody: it says nothing about keys that nobody chose for it.
+      if (error.code === 'LOCK_SIGNATURE_INVALID' && trust.unasked)
+        return verdict(
+          'undecided',
+          error.code,
+          'None of the keys at hand signed the lock; its signature does not say whose it is. Name the key with -k or --keyring.',
+        );
+      return verdict('bad', error.code, error.message);
     }
   },
 };
+
+function isGood(bytes: Uint8Array, keys: readonly PublicKey[]): boolean {
+  try {
+    return keys.length > 0 && verifyBundle(bytes, keys) !== undefined;
+  } catch (error) {
+    if (error instanceof BullaError) return false;
+    throw error;
+  }
+}

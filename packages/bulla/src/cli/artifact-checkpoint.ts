@@ -1,6 +1,7 @@
 import { fromUtf8, parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Anchor, parseCheckpointBody, readAnchor } from '@bulla/core/log';
+import { isUnknownSigner, signersOf } from './artifact-note.ts';
 import type { Artifact } from './artifacts.ts';
 import { anchorTrust } from './trust.ts';
 import { counted } from './words.ts';
@@ -34,10 +35,17 @@ export const checkpoint: Artifact = {
       };
     } catch (error) {
       if (!(error instanceof BullaError)) throw error;
-      return { result: 'bad', code: error.code, message: error.message, details: {}, notProven };
+      const { code, message } = error;
+      if (!isUnknownSigner(error)) return { result: 'bad', code, message, details: {}, notProven };
+      return { result: 'undecided', code, message: unknownSigner(bytes), details: {}, notProven };
     }
   },
 };
+
+/** Why nothing is decided about a checkpoint of a key that is not at hand. */
+export function unknownSigner(note: string | Uint8Array): string {
+  return `None of the keys at hand signed the checkpoint; ${signersOf(note)} Name the key with --public-key or --keyring.`;
+}
 
 /** Who stands behind a checkpoint, in words. */
 export function anchorText({ witnessed, witnesses }: Anchor): string {

@@ -1,10 +1,12 @@
-import { keyId, type PublicKey, parseNote } from '@bulla/core/crypto';
+import { keyId, type PublicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
 import { lockDigest, readLock, type VerifiedLock } from '@bulla/core/lock';
 import { openWith, readWhole, signatureBeside } from '../lockfile/index.ts';
+import { signersOf } from './artifact-note.ts';
 import type { Artifact, Trust, Verdict } from './artifacts.ts';
 import { EXIT, exitOf } from './io.ts';
+import { standingVkeys } from './trust.ts';
 
 const NOT_PROVEN = [
   'that the server still is as it was locked',
@@ -57,12 +59,13 @@ export function verifyLock(
       ? signatureBeside(file)
       : { path: signatureFile, bytes: readWhole(signatureFile) };
   const keys = standingKeys(trust);
+  const vkeys = standingVkeys(trust);
   if (signature !== null && isRevoked(bytes, signature.bytes, trust))
     return verdict('bad', 'LOCK_SIGNATURE_INVALID', 'A key that is revoked signed the lock.', {
       signature: signature.path,
     });
   try {
-    if (signature === null || (keys.length === 0 && trust.vkeys.length === 0)) {
+    if (signature === null || (keys.length === 0 && vkeys.length === 0)) {
       const lock = readLock(bytes);
       const details = { version: lock.version, tools: lock.tools.size, digest: lockDigest(lock) };
       if (signature === null)
@@ -70,7 +73,7 @@ export function verifyLock(
       const message = 'No key is known to verify with; name one with -k, --public-key or --keyring.';
       return verdict('undecided', 'VERIFY_NO_KEY', message, details);
     }
-    const lock = openWith(bytes, signature.bytes, { keys, vkeys: trust.vkeys, origin: trust.origin });
+    const lock = openWith(bytes, signature.bytes, { keys, vkeys, origin: trust.origin });
     return verdict('good', 'ok', goodText(lock), {
       version: lock.version,
       tools: lock.tools.size,
@@ -97,8 +100,9 @@ function isRevoked(
   signature: Uint8Array,
   trust: Pick<Trust, 'keys' | 'revoked' | 'vkeys' | 'origin'>,
 ): boolean {
-  const standing = new Set(standingKeys(trust));
-  const keys = trust.keys.filter((key) => key.algorithm === 'Ed25519' && !standing.has(key));
+  const standing = { keys: standingKeys(trust), vkeys: standingVkeys(trust) };
+  const keys = trust.keys.filter((key) => key.algorithm === 'Ed25519' && !standing.keys.includes(key));
+  const vkeys = trust.vkeys.filter((key) => !standing.vkeys.includes(key));
   const isSignedBy = (some: Parameters<typeof openWith>[2]) => {
     try {
       return openWith(lock, signature, some) !== undefined;
@@ -107,11 +111,11 @@ function isRevoked(
       throw error;
     }
   };
-  const { vkeys, origin } = trust;
+  const { origin } = trust;
   return (
-    keys.length > 0 &&
-    isSignedBy({ keys, vkeys: [], origin }) &&
-    !isSignedBy({ keys: [...standing], vkeys, origin })
+    keys.length + vkeys.length > 0 &&
+    isSignedBy({ keys, vkeys, origin }) &&
+    !isSignedBy({ ...standing, origin })
   );
 }
 
@@ -126,8 +130,7 @@ function missingSigners(
   { keys, unasked, vkeys }: Pick<Trust, 'keys' | 'unasked' | 'vkeys'>,
 ): string | null {
   const named = (names: readonly string[]) => `it says that it was signed by ${names.join(', ')}.`;
-  if (code === 'NOTE_UNVERIFIED')
-    return named(parseNote(signature).signatures.map(({ name, keyId }) => `${name}+${hex(keyId)}`));
+  if (code === 'NOTE_UNVERIFIED') return signersOf(signature);
   if (code === 'DSSE_UNVERIFIED') {
     const list = (parse(signature) as JsonObject).get('signatures') as JsonObject[];
     const ids = list.map((one) => one.get('keyid'));
@@ -140,8 +143,6 @@ function missingSigners(
     ? 'its signature does not say whose it is, so it may also be of another lock.'
     : null;
 }
-
-const hex = (id: number) => id.toString(16).padStart(8, '0');
 
 function goodText({ version, tools, verified }: VerifiedLock): string {
   return `A lock of version ${version} with ${tools.size} tool(s), signed by ${verified.keyIds.join(', ')}.`;

@@ -12,7 +12,8 @@ import {
   verifyInclusion,
 } from '@bulla/core/log';
 import { judged } from '../chain/index.ts';
-import { anchorText } from './artifact-checkpoint.ts';
+import { anchorText, unknownSigner } from './artifact-checkpoint.ts';
+import { isUnknownSigner } from './artifact-note.ts';
 import type { Artifact, Trust, Verdict } from './artifacts.ts';
 import { readInput } from './io.ts';
 import { unsealedPaths } from './notices.ts';
@@ -47,7 +48,12 @@ export const proof: Artifact = {
           ? undecided('VERIFY_NO_CAPSULE', 'Name the file of the capsule too; the proof is of its bytes.')
           : bad('LOG_INCLUSION', 'The proof is of none of the capsules that were named.');
       }
-      return verdictOn(parsed, found, trust);
+      try {
+        return verdictOn(parsed, found, trust);
+      } catch (error) {
+        if (!isUnknownSigner(error)) throw error;
+        return undecided(error.code, unknownSigner(parsed.checkpoint));
+      }
     } catch (error) {
       if (!(error instanceof BullaError)) throw error;
       return bad(error.code, error.message);

@@ -73,6 +73,29 @@ describe('bundle verify', () => {
     expect([cut.status, cut.stderr]).toEqual([2, expect.stringMatching(/\[BUNDLE_\w+\]/)]);
   });
 
+  test('keys that nobody named for it decide nothing, and one that is revoked is no missing one', async () => {
+    const folder = await signed();
+    await bullaIn(folder, ['bundle', 'export', '--quiet']);
+    await bullaIn(folder, ['keys', 'init']);
+    const local = await bullaIn(folder, ['verify', 'approval.zip']);
+    expect([local.status, local.stdout]).toEqual([
+      3,
+      'undecided  approval.zip (bundle): None of the keys at hand signed the lock; its signature does not say whose it is. Name the key with -k or --keyring. [LOCK_SIGNATURE_INVALID]\n',
+    ]);
+    expect((await bullaIn(folder, ['verify', 'approval.zip', '-k', 'other.pub'])).status).toBe(1);
+    const key = JSON.parse((await bullaIn(folder, ['keys', 'show', 'public.key', '--json'])).stdout);
+    await bullaIn(folder, ['keys', 'register', 'public.key']);
+    expect((await bullaIn(folder, ['verify', 'approval.zip'])).status).toBe(0);
+    await bullaIn(folder, ['keys', 'revoke', key.key_id, '--reason', 'stolen']);
+    for (const named of [[], ['-k', 'public.key']]) {
+      const revoked = await bullaIn(folder, ['verify', 'approval.zip', ...named]);
+      expect([revoked.status, revoked.stdout]).toEqual([
+        1,
+        'BAD  approval.zip (bundle): A key that is revoked signed the lock. [LOCK_SIGNATURE_INVALID]\n',
+      ]);
+    }
+  });
+
   test.skipIf(!process.env.BULLA_VECTORS)('a bundle of the released program', async () => {
     const vectors = join(repo, process.env.BULLA_VECTORS!, 'mcptrust');
     const folder = temporaryFolder();

@@ -28,8 +28,9 @@ import {
   readInput,
   report,
   say,
+  Undecided,
 } from './io.ts';
-import { unsealedPaths } from './notices.ts';
+import { missingText, unsealedPaths } from './notices.ts';
 import { openToRead, openToVerify, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';
 import { counted } from './words.ts';
@@ -245,6 +246,11 @@ async function importVerified(file: string, options: PlaceOptions & TrustOptions
     requirePq: options.requirePq ?? false,
     allowNonFinite: options.allowNan ?? false,
   });
+  if (verified.outcome === 'undecided')
+    throw new Undecided(
+      'IMPORT_NOT_VERIFIED',
+      `The chain is not imported. ${missingText(verified.missingKeys)}`,
+    );
   if (!verified.ok) {
     const first = verified.failures[0];
     throw new BullaError(

@@ -97,6 +97,9 @@ const MCP_USAGE = /^MCP_(?:TARGET_.*|HTTP_HEADER|HTTP_INSECURE)$/;
 /** What a server shows is refused: with the code of the reason, and as a verdict on the server. */
 export class Refusal extends BullaError {}
 
+/** Nothing is wrong, but what would decide is not at hand. */
+export class Undecided extends BullaError {}
+
 /** Does something with what a server shows; what that throws is a verdict on the server. */
 export function refusing<Result>(what: string, action: () => Result): Result {
   try {
@@ -112,6 +115,7 @@ export function refusing<Result>(what: string, action: () => Result): Result {
 export function exitOf(error: unknown): Exit {
   if (!(error instanceof BullaError)) return EXIT.undecided;
   if (error instanceof Refusal) return EXIT.bad;
+  if (error instanceof Undecided) return EXIT.undecided;
   if (error.code.startsWith('MCP_')) return MCP_USAGE.test(error.code) ? EXIT.usage : EXIT.undecided;
   if (error.code.startsWith('DOWNLOAD_')) return EXIT.undecided;
   return EXIT_OF[error.code] ?? EXIT.usage;

@@ -150,7 +150,13 @@ describe('chain verify with checkpoints', () => {
     const [note, key] = [checkpoint('c'), good('keys', 'export-public').trim()];
     rmSync(join(home, 'keys'), { recursive: true });
     expect(bulla(['keys', 'init']).status).toBe(0);
-    expect(bulla(['chain', 'verify', chain, '--checkpoint', note]).stderr).toContain('[NOTE_UNVERIFIED]');
+    const unknown = bulla(['chain', 'verify', chain, '--checkpoint', note]);
+    expect([unknown.status, unknown.stderr]).toEqual([3, expect.stringContaining('[NOTE_UNVERIFIED]')]);
+    expect(unknown.stderr).toMatch(/it says that it was signed by \S+\/-\/default\+[0-9a-f]{8}\./);
+    expect(bulla(['verify', note])).toMatchObject({
+      status: 3,
+      stdout: expect.stringMatching(/^undecided .* Name the key with --public-key or --keyring\./),
+    });
     expect(bulla(['chain', 'verify', chain, '--checkpoint', note, '--public-key', key]).status).toBe(0);
     expect(bulla(['chain', 'verify', chain, '--tiles', path('nowhere')])).toMatchObject({ status: 3 });
   });

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { fromUtf8, keyId, type PublicKey, readPublicKey } from '@bulla/core/crypto';
+import { fromUtf8, keyId, type NoteVerifier, type PublicKey, readPublicKey } from '@bulla/core/crypto';
 import type { AnchorTrust, Policy } from '@bulla/core/log';
 import type { Command } from 'commander';
 import type { Revocation } from '../chain/index.ts';
@@ -41,9 +41,9 @@ export function trustOptions(command: Command): Command {
 /**
  * The keys that were named, else those of the local keyring if there is one, else none. Nothing is created. Whatever
  * the local keyring says of a key that was named (that it is revoked, when it is valid, which post-quantum key signs
- * with it) holds for that key too. Throws `INPUT_UNREADABLE` and the `KEY_…` and `KEYRING_…` codes.
+ * with it) holds for that key too, also where it was named as a verifier key. Throws `INPUT_UNREADABLE` and the `KEY_…` and `KEYRING_…` codes.
  */
-export function trusted(options: TrustOptions): Trust {
+export function trusted(options: TrustOptions, vkeys: readonly NoteVerifier[] = []): Trust {
   const named = options.publicKey.map((text) => readKey(text, 'Ed25519'));
   const pqNamed = options.pqKey.map((text) => readKey(text, 'ML-DSA-65'));
   const folder = keysFolder({});
@@ -52,7 +52,7 @@ export function trusted(options: TrustOptions): Trust {
   const chosen =
     options.keyring !== undefined ? readKeyring(options.keyring) : named.length === 0 ? local : undefined;
   const keys = [...named, ...(chosen ?? []).map((epoch) => epoch.publicKey)];
-  const ids = new Set([...keys, ...pqNamed].map(keyId));
+  const ids = new Set([...keys, ...pqNamed, ...vkeys.map((one) => one.publicKey)].map(keyId));
   const known = [...new Set([...(chosen ?? []), ...local])].filter(
     ({ keyId: id, pqPublicKey }) => ids.has(id) || (pqPublicKey !== null && ids.has(keyId(pqPublicKey))),
   );
@@ -92,4 +92,12 @@ export function anchorTrust({ keys, revoked }: Trust, policy: Policy | undefined
 function earliest(revoked: readonly Revocation[], id: string): number | undefined {
   const times = revoked.filter(({ key }) => key === id).map(({ at }) => at);
   return times.length === 0 ? undefined : Math.min(...times);
+}
+
+/** The verifier keys that are not revoked: of a note nothing shows that it was signed before the revocation. */
+export function standingVkeys(known: {
+  readonly vkeys: readonly NoteVerifier[];
+  readonly revoked: readonly Revocation[];
+}): NoteVerifier[] {
+  return known.vkeys.filter(({ publicKey }) => earliest(known.revoked, keyId(publicKey)) === undefined);
 }

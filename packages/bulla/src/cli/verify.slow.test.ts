@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatVkey, localSigner, noteVerifier, publicKey, signNote } from '@bulla/core/crypto';
+import { formatVkey, localSigner, noteVerifier, publicKey, signNote, toHex } from '@bulla/core/crypto';
 import { describe, expect, test } from 'vitest';
 import { bulla, temporaryFolder } from '../../test/run.ts';
 
@@ -47,6 +47,31 @@ describe('verify', () => {
     expect(bulla(['verify', '-'], note)).toMatchObject({
       status: 3,
       stdout: expect.stringContaining('[VERIFY_NO_KEY]'),
+    });
+  });
+
+  test('a key that is not at hand decides nothing, and is named: exit 3', () => {
+    const other = localSigner('Ed25519', new Uint8Array(32).fill(6));
+    const stranger = formatVkey(noteVerifier(name, publicKey('Ed25519', other.publicKey)));
+    const id = vkey.split('+')[1];
+    expect(bulla(['verify', '--vkey', stranger, '-'], note)).toEqual({
+      status: 3,
+      stdout: `undecided  - (signed note): None of the keys at hand signed the note; it says that it was signed by ${name}+${id}. Name the key with --vkey. [NOTE_UNVERIFIED]\n`,
+      stderr: '',
+    });
+  });
+
+  test('a verifier key that the local keyring knows as revoked proves nothing', () => {
+    const env = { BULLA_HOME: temporaryFolder() };
+    const key = toHex(signer.publicKey);
+    bulla(['keys', 'init'], '', env);
+    expect(bulla(['keys', 'register', key], '', env).status).toBe(0);
+    expect(bulla(['verify', '--vkey', vkey, '-'], note, env).status).toBe(0);
+    bulla(['keys', 'revoke', key.slice(0, 16), '--reason', 'stolen'], '', env);
+    expect(bulla(['verify', '--vkey', vkey, '-'], note, env)).toEqual({
+      status: 1,
+      stdout: 'BAD  - (signed note): A key that is revoked signed the note. [key_revoked]\n',
+      stderr: '',
     });
   });
 

@@ -76,7 +76,7 @@ async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit>
   const named = COMPAT && lock !== undefined && options.key.length === 0 ? ['public.key'] : options.key;
   const keys = loadKeys(named, null).keys.map((key) => toHex(key.bytes));
   const trust: Trust = {
-    ...trusted({ ...options, publicKey: [...options.publicKey, ...keys] }),
+    ...trusted({ ...options, publicKey: [...options.publicKey, ...keys] }, options.vkey),
     vkeys: options.vkey,
     requirePq: options.requirePq ?? false,
     allowNonFinite: options.allowNan ?? false,
@@ -95,6 +95,7 @@ async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit>
         kind,
         ok: verdict.result === 'good',
         ...verdict,
+        lines: undefined,
         notProven: undefined,
         not_proven: verdict.notProven,
       });
@@ -126,7 +127,8 @@ function text(file: string, kind: string, verdict: Verdict): string[] {
   const code = verdict.result === 'good' ? '' : ` ${colors.dim(`[${verdict.code}]`)}`;
   const limits =
     verdict.result === 'good' ? [`  ${colors.dim(`not proven: ${verdict.notProven.join('; ')}`)}`] : [];
-  return [`${mark}  ${file} (${kind}): ${verdict.message}${code}`, ...limits];
+  const lines = (verdict.lines ?? []).map((line) => `  ${line}`);
+  return [`${mark}  ${file} (${kind}): ${verdict.message}${code}`, ...lines, ...limits];
 }
 
 /** The released program's words for a lock. */
