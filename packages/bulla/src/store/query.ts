@@ -59,19 +59,14 @@ export function conditions(query: Query, dialect: QueryDialect): { where: string
 
 /**
  * Whether a record itself says what was asked for: whoever can write to the search tables can put it under any name.
- * Words are not compared; each database cuts them in its own way.
+ * Words and times are not compared: each database has its own way to cut and to order them.
  */
 export function isAskedFor(entry: IndexEntry, query: Query): boolean {
-  const { tool, since, until } = query;
+  const { tool } = query;
   const isEqual = (name: keyof Query & keyof IndexEntry) =>
     query[name] === undefined ||
     entry[name] === (typeof query[name] === 'string' ? indexKey(query[name]) : query[name]);
-  return (
-    EXACT.every(isEqual) &&
-    (tool === undefined || entry.tools.includes(indexKey(tool))) &&
-    (since === undefined || entry.timestamp >= indexKey(since)) &&
-    (until === undefined || entry.timestamp < indexKey(until))
-  );
+  return EXACT.every(isEqual) && (tool === undefined || entry.tools.includes(indexKey(tool)));
 }
 
 const EXACT = [
