@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
 import { openSource } from './source.ts';
@@ -32,4 +33,31 @@ test('a file of a million empty lines is recognised in one pass', async () => {
     const source = openSource(file);
     expect([source.format, (await Array.fromAsync(source.records())).length]).toEqual([format, count]);
   }
+});
+
+test('what stands beside the records, and no seal covers, is named', () => {
+  const folder = temporaryFolder();
+  const unread = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    return openSource(join(folder, name)).unread;
+  };
+  expect(unread('list', '{"capsules":[{"note":"inside"}],"total":1,"a/b":"evil"}')).toEqual([
+    '/total',
+    '/a~1b',
+  ]);
+  expect(
+    unread(
+      'bundle',
+      '{"id":"x","capsules":[{"canonical":"{}","hash":""},{"canonical":"{}","note":1},{"canonical":"{}","note":2}]}',
+    ),
+  ).toEqual(['/id', '/capsules/1/note']);
+  expect(
+    unread('many', `{"capsules":[],${Array.from({ length: 102 }, (_, i) => `"m${i}":0`).join()}}`)?.slice(-2),
+  ).toEqual(['/m99', '2 more']);
+  const db = new Database(join(folder, 'db'));
+  db.exec(
+    'CREATE TABLE t (id, sequence, tenant_id, status, data, hash, signature, signature_pq, signed_at, signed_by)',
+  );
+  db.close();
+  expect(openSource(join(folder, 'db')).unread).toEqual(['column id', 'column status']);
 });

@@ -1,6 +1,6 @@
 import { closeSync, createReadStream, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import type { CanonicalRecord } from '@bulla/core/capsule';
-import { BullaError } from '@bulla/core/error';
+import { BullaError, pointer } from '@bulla/core/error';
 import { JsonObject, parse, stringify } from '@bulla/core/json';
 import { lines } from '../lines/index.ts';
 import { readWhole } from '../lockfile/index.ts';
@@ -24,6 +24,11 @@ export interface ChainSource {
     | 'store';
   /** What was read instead of the file that was named, where that could not be opened as it is. */
   readonly copied?: string | null;
+  /**
+   * What stands beside the records and no seal covers, by its path or its column: it was not looked at. A member that
+   * many records have beside their canonical text is told once, where it is first.
+   */
+  readonly unread?: readonly string[];
   /** How many bytes or records there are, for showing progress; null where that is not known. */
   readonly size: { readonly unit: 'bytes' | 'records'; readonly total: number } | null;
   records(progress?: (done: number) => void): AsyncIterable<SourceRecord>;
@@ -159,19 +164,40 @@ function document(name: string, bytes: Uint8Array): ChainSource {
   }
   const capsules = (value as JsonObject).get('capsules');
   if (!Array.isArray(capsules)) return { format: 'capsule', size: records(1), records: () => each([bytes]) };
+  const beside = (value as JsonObject).keys.filter((key) => key !== 'capsules').map((key) => pointer([key]));
   if (!capsules.every((item) => item instanceof JsonObject)) {
     throw new BullaError('CHAIN_SOURCE', `${name} has a list of capsules that are not all objects.`);
   }
   if (capsules.length > 0 && capsules.every((item) => typeof item.get('canonical') === 'string')) {
     return {
       format: 'explorer bundle',
+      unread: listed([...beside, ...besideCanonical(capsules)]),
       size: records(capsules.length),
       records: () => each(capsules.map(canonicalRecord)),
     };
   }
   // The list response has the newest first.
   const texts = capsules.toReversed().map((item) => stringify(item));
-  return { format: 'list response', size: records(texts.length), records: () => each(texts) };
+  const size = records(texts.length);
+  return { format: 'list response', unread: listed(beside), size, records: () => each(texts) };
+}
+
+/** Who wrote the file chooses these names, so only so many are told. */
+const MAX_UNREAD = 100;
+
+export function listed(places: readonly string[]): string[] {
+  if (places.length <= MAX_UNREAD) return [...places];
+  return [...places.slice(0, MAX_UNREAD), `${places.length - MAX_UNREAD} more`];
+}
+
+const CANONICAL_MEMBERS = ['canonical', 'hash', 'signature', 'signature_pq', 'signed_at', 'signed_by'];
+
+function besideCanonical(capsules: readonly JsonObject[]): string[] {
+  const first = new Map<string, string>();
+  for (const [i, item] of capsules.entries())
+    for (const key of item.keys)
+      if (!CANONICAL_MEMBERS.includes(key) && !first.has(key)) first.set(key, pointer(['capsules', i, key]));
+  return [...first.values()];
 }
 
 function records(total: number) {

@@ -60,6 +60,9 @@ export function readSqlite(file: string, tenant: string | null | undefined): Cha
   }
   return {
     format: canonical === undefined ? 'sqlite (data)' : 'sqlite (canonical)',
+    unread: columnsOf(table)
+      .filter((column) => ![content, ...SEAL_COLUMNS, 'sequence', 'tenant_id'].includes(column))
+      .map((column) => `column ${column}`),
     size: { unit: 'records', total },
     copied,
     records,

@@ -62,7 +62,7 @@ export const chain: Artifact = {
       requirePq,
       allowNonFinite,
     });
-    const details = { format: source.format, ...found };
+    const details = { format: source.format, ...found, not_read: source.unread ?? [] };
     if (found.outcome === 'empty')
       return {
         result: 'undecided',
@@ -76,11 +76,11 @@ export const chain: Artifact = {
       return { result: 'undecided', code: 'unknown_key', message, details, notProven };
     }
     if (found.ok) {
-      const noticed = [...noticeLines(found), ...historyLines(found.history)].flatMap(([name, text]) =>
-        text === '' ? [] : `\n  ${name} ${text}`,
+      const lines = [...noticeLines(found, source), ...historyLines(found.history)].flatMap(([name, text]) =>
+        text === '' ? [] : `${name} ${text}`.trimStart(),
       );
-      const message = `${counted(found.count, 'record')}, all good.${noticed.join('')}`;
-      return { result: 'good', code: 'ok', message, details, notProven };
+      const message = `${counted(found.count, 'record')}, all good.`;
+      return { result: 'good', code: 'ok', message, lines, details, notProven };
     }
     const [first] = found.failures;
     const more = found.failureCount > 1 ? ` and ${found.failureCount - 1} more` : '';

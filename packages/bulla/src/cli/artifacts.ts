@@ -28,6 +28,8 @@ export interface Verdict {
   /** The code of what is wrong or missing; `ok` when nothing is. */
   readonly code: string;
   readonly message: string;
+  /** What else people are told, a line each; `details` holds the same for programs. */
+  readonly lines?: readonly string[];
   /** What was found, for the report. */
   readonly details: Readonly<Record<string, unknown>>;
   /** What a pass does not prove. */

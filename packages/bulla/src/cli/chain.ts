@@ -148,6 +148,7 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
         ...document,
         anchors: anchored,
         format: source.format,
+        not_read: source.unread ?? [],
         copied: store?.copied ?? source.copied ?? null,
         not_proven: limits,
       },
@@ -247,7 +248,7 @@ function verdictText(
     ['keys', counts(result.keys)],
     ['forms', counts(result.profiles)],
     ['warnings', counts(result.warnings)],
-    ...noticeLines(result),
+    ...noticeLines(result, source),
     ...historyLines(result.history),
     ...rangeLines(result.anchors, unverified),
   ];

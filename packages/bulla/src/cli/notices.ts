@@ -1,16 +1,15 @@
 import type { ChainNotice, ChainReport } from '@bulla/core/capsule';
 import { pointer } from '@bulla/core/error';
-import type { History } from '../chain/index.ts';
+import type { ChainSource, History } from '../chain/index.ts';
 import { counted } from './words.ts';
 
 const UNSEALED = 'unauthenticated_field';
 
 /** What the seals of records do not cover, and what else was noticed in them: names and texts for a report. */
-export function noticeLines({
-  notices,
-  moreNotices,
-  count,
-}: Pick<ChainReport, 'notices' | 'moreNotices' | 'count'>): [string, string][] {
+export function noticeLines(
+  { notices, moreNotices, count }: Pick<ChainReport, 'notices' | 'moreNotices' | 'count'>,
+  { unread = [] }: Pick<ChainSource, 'unread'>,
+): [string, string][] {
   const where = ({ count: n, first }: ChainNotice) =>
     n === count && count > 1 ? 'every record' : n === 1 ? `record ${first}` : `${n} records from ${first} on`;
   const unsealed = notices.filter(({ code }) => code === UNSEALED);
@@ -18,6 +17,7 @@ export function noticeLines({
   return [
     ['not sealed', unsealed.map((notice) => `${notice.path} (${where(notice)})`).join(', ')],
     ['noticed', others.map((notice) => `${notice.code} ${notice.path} (${where(notice)})`).join(', ')],
+    ['not read', unread.join(', ')],
     ['', moreNotices === 0 ? '' : `${moreNotices} more fields or places were noticed, and are not listed`],
   ];
 }
