@@ -422,6 +422,22 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
       expect(told).toEqual(['Record 1 of the chain s can be found by its hash only (JSON_SYNTAX).']);
     });
 
+    test('a record that is missing hides no other, and ends no search', async () => {
+      const store = await opened({ tenant: 'gap' });
+      const chain = store.chain('s');
+      const found = async (query: Parameters<Store['find']>[0]) =>
+        (await store.find(query)).map(({ sequence }) => sequence);
+      for (let i = 0; i < 4; i++) await chain.append(input(`n${i}`));
+      const rows = await Array.fromAsync(chain.records());
+      await store.transaction(async ({ run }) => {
+        await run('DELETE FROM record WHERE hash = ?', rows[1]!.hash);
+      });
+      expect(await found({ text: 'n3' })).toEqual([3]);
+      await chain.append(input('n4'));
+      expect(await found({ text: 'n4' })).toEqual([4]);
+      expect(await found({ chain: 's' })).toEqual([4, 3, 2, 0]);
+    });
+
     test('text that a database would change is refused by every statement', async () => {
       const store = await opened({ tenant: 'text' });
       for (const text of ['a\0b', 'a\ud800']) {

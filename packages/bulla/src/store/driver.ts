@@ -197,9 +197,9 @@ export interface Driver {
   /** Up to `limit` rows from `from` on, in order. */
   read(chain: string, from: number, limit: number): Promise<readonly Row[]>;
   chains(): Promise<readonly { name: string; head: Head; indexed: number }[]>;
-  /** How many records of the chain the search tables know. */
+  /** Up to which place the search tables know the records of the chain. */
   indexed(chain: string): Promise<number>;
-  /** Adds entries from `from` on; false when somebody else has been faster. */
+  /** Adds the entries of all records that there are from `from` up to the last of them; false when somebody was faster. */
   addToIndex(chain: string, from: number, entries: readonly IndexEntry[]): Promise<boolean>;
   /** Empties the search tables, so that they are filled again. */
   dropIndex(): Promise<void>;

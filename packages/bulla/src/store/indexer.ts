@@ -50,7 +50,7 @@ async function addPage(
       const middle = rows.length >> 1;
       return (
         (await addPage(driver, chain, from, rows.slice(0, middle), told)) +
-        (await addPage(driver, chain, from + middle, rows.slice(middle), told))
+        (await addPage(driver, chain, rows[middle - 1]!.sequence + 1, rows.slice(middle), told))
       );
     }
     if (!(await driver.addToIndex(chain, from, [bareEntry(row)]))) return 0;

@@ -24,7 +24,7 @@ export function searching(
         transaction(pool, async (client) => {
           const { rows } = await client.query(
             `UPDATE chain SET indexed = $4 WHERE ${OURS} AND name = $2 AND indexed = $3 RETURNING chain_key`,
-            [tenant, name, from, from + entries.length],
+            [tenant, name, from, entries.at(-1)!.sequence + 1],
           );
           if (rows.length === 0) return false;
           const key = rows[0].chain_key;

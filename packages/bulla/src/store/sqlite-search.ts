@@ -42,7 +42,7 @@ export function searching({ use, sql }: Connection, tenant: string | null, patie
         const chain = sql(STATE).get(tenant, name) as { chain_key: number; indexed: number } | undefined;
         if (chain === undefined || chain.indexed !== from) return false;
         for (const entry of entries) addEntry(chain.chain_key, entry);
-        sql(ADVANCE).run(from + entries.length, chain.chain_key);
+        sql(ADVANCE).run(entries.at(-1)!.sequence + 1, chain.chain_key);
         return true;
       }),
     dropIndex: () =>
