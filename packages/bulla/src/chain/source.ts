@@ -48,11 +48,13 @@ export interface SourceOptions {
  * Recognises a file that holds a chain: a JSON array of sealed capsules, one capsule, a capsule a line, the list
  * response of the reference's web routes, the bundle of its explorer, and the two SQLite layouts of its ecosystem; `-`
  * is standard input. Nothing is created or changed. Throws `CHAIN_SOURCE_MISSING`, `CHAIN_SOURCE_EMPTY`,
- * `CHAIN_SOURCE`, and for standard input `INPUT_UNREADABLE` and `INPUT_TOO_LARGE`.
+ * `CHAIN_SOURCE`, and for standard input and pipes `INPUT_UNREADABLE` and `INPUT_TOO_LARGE`.
  */
 export function openSource(file: string, options: SourceOptions = {}): ChainSource {
   if (file === '-') return openBytes('Standard input', readWhole('-', MAX_INPUT));
   if (!existsSync(file)) throw new BullaError('CHAIN_SOURCE_MISSING', `There is no file ${file}.`);
+  // A pipe such as `<(command)` has no size and can be read once.
+  if (!statSync(file).isFile()) return openBytes(file, readWhole(file, MAX_INPUT));
   const start = beginning(file);
   if (start.startsWith(SQLITE_MAGIC)) return readSqlite(file, options.tenant);
   return recognised({

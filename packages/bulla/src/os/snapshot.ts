@@ -1,7 +1,18 @@
-import { chmodSync, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
+import { readUpTo } from './file.ts';
 import { copyStandardInput } from './stdin.ts';
 
 /** What SQLite keeps beside a database: records that are committed and not in the file itself yet. */
@@ -36,6 +47,10 @@ export function snapshot(file: string): Snapshot {
       copyStandardInput(path);
       return { path, wal: false, remove };
     }
+    if (!statSync(file).isFile()) {
+      copyPipe(file, path);
+      return { path, wal: false, remove };
+    }
     copy('');
     const wal = existsSync(`${file}${WAL}`);
     if (wal) copy(WAL);
@@ -45,5 +60,19 @@ export function snapshot(file: string): Snapshot {
     const { code } = cause as NodeJS.ErrnoException;
     const name = isInput ? 'Standard input' : file;
     throw new BullaError('INPUT_UNREADABLE', `${name} cannot be read (${code}).`, { cause });
+  }
+}
+
+/** The most that is copied from a pipe such as `<(command)`. */
+const MAX_PIPE = 1 << 30;
+
+function copyPipe(from: string, to: string): void {
+  const file = openSync(from, 'r');
+  try {
+    const bytes = readUpTo(file, MAX_PIPE);
+    if (bytes === null) throw Object.assign(new Error('too large'), { code: 'EFBIG' });
+    writeFileSync(to, bytes, { mode: 0o600, flag: 'wx' });
+  } finally {
+    closeSync(file);
   }
 }
