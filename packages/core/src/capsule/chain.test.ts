@@ -259,6 +259,14 @@ describe('a check', () => {
       return 'ok';
     };
     expect(code(() => createChainVerifier({ keys, from }))).toBe('CAPSULE_CHAIN_STATE');
+    // What is left of one that was cut off or changed by hand.
+    const whole = createChainVerifier({ keys }).state();
+    expect(code(() => createChainVerifier({ keys, from: whole }))).toBe('ok');
+    const { head: _, ...headless } = whole;
+    for (const part of [headless, { ...whole, count: -1 }, { ...whole, notices: [null] }])
+      expect(code(() => createChainVerifier({ keys, from: part as typeof whole }))).toBe(
+        'CAPSULE_CHAIN_STATE',
+      );
     expect(
       code(() => createChainVerifier({ keys }).pushLink(chainLink(parse(chain[0]!) as JsonObject))),
     ).toBe('CAPSULE_CHAIN_VERDICT');

@@ -122,7 +122,7 @@ export interface ChainVerifier {
 export function createChainVerifier(options: ChainOptions): ChainVerifier {
   const { from } = options;
   const mode = options.mode ?? 'cryptographic';
-  if (from !== undefined && (from.v !== 2 || from.mode !== mode)) {
+  if (from !== undefined && (from.v !== 2 || from.mode !== mode || !isWhole(from))) {
     throw new BullaError('CAPSULE_CHAIN_STATE', `The saved state is not one of a ${mode} check, version 2.`);
   }
   const maxFailures = options.maxFailures ?? 1000;
@@ -218,6 +218,27 @@ export function createChainVerifier(options: ChainOptions): ChainVerifier {
       return { ok: outcome === 'ok', outcome, ...known, failureCount: total, failures: all };
     },
   };
+}
+
+/** Whether a state that somebody saved has all its parts; what they say is trusted. */
+function isWhole(state: ChainState): boolean {
+  const isPlace = (place: unknown) =>
+    place === null ||
+    (isRecord(place) && Number.isSafeInteger(place.sequence) && typeof place.hash === 'string');
+  return (
+    [state.count, state.verified, state.failureCount, state.moreNotices].every(
+      (n) => Number.isSafeInteger(n) && n >= 0,
+    ) &&
+    [state.head, state.stray].every(isPlace) &&
+    [state.failures, state.notices].every((list) => Array.isArray(list) && list.every(isRecord)) &&
+    [state.profiles, state.keys, state.warnings, state.missingKeys].every(
+      (counts) => isRecord(counts) && Object.values(counts).every((n) => Number.isSafeInteger(n)),
+    )
+  );
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 const MAX_NAMES = 100;
