@@ -2,6 +2,7 @@ import { commit } from '@bulla/core/canon';
 import { type Decision, disclosureDigest, identityOf, type Prompt } from '@bulla/core/consent';
 import * as fc from 'fast-check';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { storeSource, verifyChain } from '../src/chain/index.ts';
 import type { Consent } from '../src/consent/index.ts';
 import { type Store, type StoreOptions, setKill } from '../src/store/index.ts';
 import {
@@ -103,6 +104,11 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
         ['success', null, 'ok'],
       ]);
       expect(sealed.map(({ parent_id }) => parent_id)).toEqual([null, sealed[0]!.id, sealed[1]!.id]);
+      const { history } = await verifyChain(await storeSource(store.chain(CHAIN)), {
+        mode: 'structural',
+        keys: [],
+      });
+      expect(history.unfinished.count).toBe(0);
       expect(capsules[0]).toMatchObject({
         type: 'tool',
         domain: 'consent',

@@ -1,6 +1,7 @@
 import { type JsonObject, parse } from '@bulla/core/json';
 import { expect, test } from 'vitest';
 import { createHistory, storyOf } from './history.ts';
+import { verifyRecords } from './records.ts';
 
 const record = (more: object) => storyOf(parse(JSON.stringify(more)) as JsonObject);
 const told = (...records: object[]) => {
@@ -19,14 +20,44 @@ test('a call without an outcome is unfinished; one with an outcome, or a session
       { type: 'tool', id: 'c', parent_id: 'a', outcome: { status: 'failure' } },
       // Nested in the other call, which is not over by that.
       { ...intent('d'), parent_id: 'b' },
+      // A command with --record that was killed.
+      { ...intent('e'), type: 'auth', domain: 'lock' },
     ).unfinished,
   ).toEqual({
-    count: 2,
+    count: 3,
     first: [
       { id: 'b', index: 2 },
       { id: 'd', index: 4 },
+      { id: 'e', index: 5 },
     ],
   });
+});
+
+test('a call that people consent to is one call in all its stages', () => {
+  const stage = (id: string, parent_id: string | null, matter: string, status = 'pending') => ({
+    ...{ type: 'tool', id, parent_id, outcome: { status } },
+    context: { environment: { bulla: { consent: { id: matter } } } },
+  });
+  const stages = [
+    stage('asked', null, 'm'),
+    stage('allowed', 'asked', 'm'),
+    stage('running', 'allowed', 'm'),
+  ];
+  expect(told(...stages).unfinished).toEqual({ count: 1, first: [{ id: 'running', index: 2 }] });
+  expect(told(...stages, stage('ok', 'running', 'm', 'success')).unfinished.count).toBe(0);
+  // Another matter inside it is a call of its own.
+  expect(told(...stages, stage('inner', 'running', 'n')).unfinished.count).toBe(2);
+});
+
+test('records that store their canonical text tell the same', () => {
+  const canonical = JSON.stringify({ ...intent('a'), trigger: { timestamp: '2026-01-01T00:00:00Z' } });
+  const seal = { hash: '', signature: '', signed_at: '2026-02-01T00:00:00Z' };
+  const options = { mode: 'structural', keys: [], pqKeys: [], facts: [], requirePq: false } as const;
+  const [result] = verifyRecords([{ canonical, ...seal }], 0, {
+    ...options,
+    ...{ allowNonFinite: false, leaves: false, hashOnlyBelow: 0 },
+  });
+  expect(result!.story).toMatchObject({ intent: 'a', time: Date.parse(seal.signed_at) });
 });
 
 test('a clock that went back is told once, with both times; small differences are not', () => {

@@ -5,6 +5,8 @@ export interface Story {
   /** The call that it announces: sealed before the call, to be followed by its outcome. */
   readonly intent: string | null;
   readonly parent: string | null;
+  /** The matter of consent that it is a stage of: asked, allowed, running. */
+  readonly matter: string | null;
   /** When it says that it was sealed, else when it was triggered, in milliseconds since 1970; NaN if it does not. */
   readonly time: number;
   /** What a recovery of the chain says. */
@@ -19,7 +21,8 @@ export interface Recovery {
   readonly recovered: unknown;
 }
 
-export function storyOf(record: JsonObject): Story {
+/** What a record tells; `signedAt` where that stands beside the content. */
+export function storyOf(record: JsonObject, signedAt?: string | null): Story {
   const at = (...path: string[]) => {
     let found: JsonValue | undefined = record;
     for (const key of path) found = found instanceof JsonObject ? found.get(key) : undefined;
@@ -30,11 +33,14 @@ export function storyOf(record: JsonObject): Story {
     return typeof found === 'string' ? found : null;
   };
   const recovered = at('context', 'environment', 'bulla', 'recovered');
-  const isIntent = text('type') === 'tool' && text('outcome', 'status') === 'pending';
+  // A call, or a command that was told to leave a receipt; a session may stay open.
+  const isAct = text('type') === 'tool' || (text('type') === 'auth' && text('domain') === 'lock');
+  const isIntent = isAct && text('outcome', 'status') === 'pending';
   return {
     intent: isIntent ? text('id') : null,
     parent: text('parent_id'),
-    time: Date.parse(text('signed_at') ?? text('trigger', 'timestamp') ?? ''),
+    matter: text('context', 'environment', 'bulla', 'consent', 'id'),
+    time: Date.parse(signedAt ?? text('signed_at') ?? text('trigger', 'timestamp') ?? ''),
     recovery:
       recovered instanceof JsonObject && text('type') === 'system'
         ? {
@@ -66,7 +72,7 @@ const MAX_TOLD = 100;
 const MAX_OPEN = 100_000;
 
 export function createHistory(): { add(story: Story | null, index: number): void; finish(): History } {
-  const open = new Map<string, number>();
+  const open = new Map<string, { index: number; matter: string | null }>();
   const recoveries: History['recoveries'][number][] = [];
   const clockBack: History['clockBack']['first'][number][] = [];
   let backCount = 0;
@@ -74,9 +80,12 @@ export function createHistory(): { add(story: Story | null, index: number): void
   return {
     add(story, index) {
       if (story === null) return;
-      const { intent, parent, time, recovery } = story;
-      if (parent !== null && intent === null) open.delete(parent);
-      if (intent !== null && open.size < MAX_OPEN) open.set(intent, index);
+      const { intent, parent, matter, time, recovery } = story;
+      // An intent below another one is a call inside that call, or the next stage of the same one.
+      const before = parent === null ? undefined : open.get(parent);
+      if (before !== undefined && (intent === null || (matter !== null && matter === before.matter)))
+        open.delete(parent!);
+      if (intent !== null && open.size < MAX_OPEN) open.set(intent, { index, matter });
       if (recovery !== null && recoveries.length < MAX_TOLD) recoveries.push({ ...recovery, index });
       if (time < last - TOLERATED_MS && ++backCount <= MAX_TOLD)
         clockBack.push({ index, before: new Date(last).toISOString(), after: new Date(time).toISOString() });
@@ -85,7 +94,7 @@ export function createHistory(): { add(story: Story | null, index: number): void
     finish: () => ({
       unfinished: {
         count: open.size,
-        first: [...open].slice(0, MAX_TOLD).map(([id, index]) => ({ id, index })),
+        first: [...open].slice(0, MAX_TOLD).map(([id, { index }]) => ({ id, index })),
       },
       recoveries,
       clockBack: { count: backCount, first: clockBack },

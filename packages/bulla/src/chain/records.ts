@@ -1,4 +1,5 @@
 import {
+  type CanonicalRecord,
   type ChainLink,
   canonicalLink,
   chainLink,
@@ -34,7 +35,7 @@ export interface RecordResult {
   readonly verdict: Verdict | undefined;
   /** The hash of the leaf; null for a record that has none, or where leaves are not asked for. */
   readonly leaf: Uint8Array | null;
-  /** What it tells of its chain; null for a record that cannot be read or stores its canonical text. */
+  /** What it tells of its chain; null for a record that cannot be read. */
   readonly story: Story | null;
 }
 
@@ -65,11 +66,21 @@ export function verifyRecords(
         link: canonicalLink(record, allowNonFinite),
         verdict,
         leaf: leafOf(record as Partial<Seal>),
-        story: null,
+        story: canonicalStory(record, allowNonFinite),
       };
     }
     return readSealed(record, how, mode === 'structural', leafOf);
   });
+}
+
+function canonicalStory({ canonical, signed_at }: CanonicalRecord, allowNonFinite: boolean): Story | null {
+  try {
+    const content = parse(canonical, allowNonFinite ? { allow: ['non-finite'] } : {});
+    return content instanceof JsonObject ? storyOf(content, signed_at) : null;
+  } catch (error) {
+    if (error instanceof BullaError) return null;
+    throw error;
+  }
 }
 
 function leafOrNull(record: JsonObject | Partial<Seal>): Uint8Array | null {
