@@ -46,6 +46,12 @@ describe('a question on a terminal', () => {
     expect([modes.at(0), modes.at(-1)]).toEqual([true, false]);
   });
 
+  test('quotes what others wrote so that it is seen', async () => {
+    const { terminal, shown } = typing('n');
+    await askKey('Grant \u001b[2Ka\r\nb?', terminal);
+    expect(shown()).toBe('Grant ⟨U+001B⟩[2Ka⟨U+000D⟩⟨U+000A⟩b? [y/N] no\n');
+  });
+
   test.each([
     ['yes\n', true],
     [' yes \n', true],

@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import type { Readable } from 'node:stream';
+import { visible } from '@bulla/core/text';
 
 /** A terminal: where keys come from, and where the question is shown. */
 export interface Terminal {
@@ -46,7 +47,7 @@ export async function askKey(question: string, at: Terminal = terminal): Promise
   const { input, output } = at;
   try {
     const isThere = await dropTypedAhead(at);
-    output.write(`${question} [y/N] `);
+    output.write(`${visible(question)} [y/N] `);
     const isYes = isThere && YES.test(await typed(input));
     output.write(`${isYes ? 'yes' : 'no'}\n`);
     return isYes;
@@ -68,7 +69,7 @@ function typed(input: Terminal['input']): Promise<string> {
 export async function askYes(question: string, at: Terminal = terminal): Promise<boolean> {
   const { input, output } = at;
   const isThere = await dropTypedAhead(at).finally(() => input.setRawMode?.(false));
-  const asking = `${question} Type yes to accept: `;
+  const asking = `${visible(question)} Type yes to accept: `;
   if (!isThere) {
     output.write(`${asking}\n`);
     return false;

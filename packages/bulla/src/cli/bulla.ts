@@ -8,7 +8,10 @@ if (major < 24 || (major === 24 && minor < 15)) {
   process.exitCode = 2;
 } else {
   import('./cli.js' as string)
-    .then((cli: { main(argv: string[]): Promise<number> }) => cli.main(process.argv))
+    .then((cli: { holdProcess(): void; main(argv: string[]): Promise<number> }) => {
+      cli.holdProcess();
+      return cli.main(process.argv);
+    })
     .then((exit) => {
       process.exitCode = exit;
     });

@@ -13,6 +13,7 @@ import { BullaError } from '@bulla/core/error';
 import { JsonObject, type JsonValue, parse, toPlain } from '@bulla/core/json';
 import { environmentOf } from '../mcp/index.ts';
 import type { RunnerRequest } from './capability-runner.ts';
+import { tellLines } from './server-lines.ts';
 
 /** How a module is run. */
 export interface ModuleLimits {
@@ -21,8 +22,8 @@ export interface ModuleLimits {
   readonly memoryMb: number;
   /** The variables of the environment that it sees beside those that programs need. */
   readonly env: readonly string[];
-  /** Where its standard output goes; null for nowhere. */
-  readonly output: NodeJS.WritableStream | null;
+  /** Whether what it prints is shown, on standard error. */
+  readonly isShown: boolean;
 }
 
 export interface ModuleQuestion {
@@ -116,8 +117,7 @@ async function ask(request: string, limits: ModuleLimits): Promise<Uint8Array> {
     env: environmentOf(target, process.env),
     stdio: [
       'pipe',
-      limits.output === null ? 'ignore' : 'pipe',
-      limits.output === null ? 'ignore' : 'inherit',
+      ...(limits.isShown ? (['pipe', 'pipe'] as const) : (['ignore', 'ignore'] as const)),
       'pipe',
     ],
   });
@@ -130,17 +130,16 @@ async function ask(request: string, limits: ModuleLimits): Promise<Uint8Array> {
     child.once('error', reject);
     child.once('exit', (code, signal) => resolve(signal ?? `code ${code}`));
   });
-  if (limits.output !== null) child.stdout?.pipe(limits.output, { end: false });
+  const printed = Promise.all([child.stdout, child.stderr].map((stream) => stream && show(stream)));
   child.stdin!.on('error', () => undefined).end(request);
   const answer = child.stdio[3] as Readable;
   const taken = take(answer, () => child.kill('SIGKILL'));
   try {
     const how = await ended;
     // A process that the module left behind may hold the channel open: nobody waits for it.
-    const bytes = await Promise.race([
-      taken,
-      new Promise<null>((resolve) => setTimeout(resolve, 1000, null).unref()),
-    ]);
+    const enough = new Promise<null>((resolve) => setTimeout(resolve, 1000, null).unref());
+    const bytes = await Promise.race([taken, enough]);
+    await Promise.race([printed, enough]);
     if (late) {
       const why = `The module did not answer in ${limits.timeoutMs} ms.`;
       throw new BullaError('CAPABILITY_MODULE_TIMEOUT', why);
@@ -154,7 +153,16 @@ async function ask(request: string, limits: ModuleLimits): Promise<Uint8Array> {
     clearTimeout(timer);
     answer.destroy();
     child.stdout?.destroy();
+    child.stderr?.destroy();
   }
+}
+
+/** What a module prints is not ours: nothing of it moves the terminal or passes for one of our lines. */
+async function show(stream: Readable): Promise<void> {
+  const lines = tellLines('module');
+  stream.on('data', (chunk: Buffer) => lines.take(chunk));
+  await new Promise((resolve) => stream.once('close', resolve));
+  lines.end();
 }
 
 /** All that comes over the channel; null when it is too much. */

@@ -13,7 +13,6 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { isModule, runModule } from './capability-module.ts';
 import { positiveInteger } from './input.ts';
 import { colors, type ReportOptions, readInput, say } from './io.ts';
-import { streams } from './streams.ts';
 
 /** The options of the commands that read an agent, an envelope or a link. */
 export interface SourceOptions extends ReportOptions {
@@ -142,7 +141,7 @@ async function openModule(
       timeoutMs: options.timeout,
       memoryMb: options.memory,
       env: options.env,
-      output: options.quiet ? null : streams.stderr,
+      isShown: !options.quiet,
     },
   );
   const name = environment === undefined ? module : `${module} in ${environment}`;

@@ -2,7 +2,18 @@ import { BullaError, withoutSecrets } from '@bulla/core/error';
 import { Command, CommanderError } from 'commander';
 import { COMMANDS, type Run } from './commands.ts';
 import { COMPAT, checkCompat, compatExit } from './compat.ts';
-import { complain, EXIT, type Exit, errorDocument, exitOf, oneLine, print, printJson, say } from './io.ts';
+import {
+  colors,
+  complain,
+  EXIT,
+  type Exit,
+  errorDocument,
+  exitOf,
+  oneLine,
+  print,
+  printJson,
+  say,
+} from './io.ts';
 import { streams } from './streams.ts';
 import { VERSION } from './version.ts';
 
@@ -48,6 +59,24 @@ export async function main(argv: readonly string[]): Promise<Exit> {
     exit = compatExit(isGood ? EXIT.good : EXIT.usage);
   }
   return exit;
+}
+
+/**
+ * Lets what the engine itself would print, raw, go through the print boundary: warnings, and a defect that nobody
+ * caught, after which nothing is decided. For the process that is ours alone.
+ */
+export function holdProcess(): void {
+  if (process.listenerCount('warning') > 0) {
+    process.removeAllListeners('warning');
+    process.on('warning', (warning: Error & { code?: string }) => {
+      const code = warning.code === undefined ? '' : ` ${colors.dim(`[${warning.code}]`)}`;
+      say([`${colors.yellow('bulla:')} ${withoutSecrets(warning.message)}${code}`]);
+    });
+  }
+  process.on('uncaughtException', (error) => {
+    complain(error);
+    process.exit(EXIT.undecided);
+  });
 }
 
 /** All commands; those that are called are loaded, with their options and subcommands. */

@@ -134,7 +134,7 @@ async function grant(options: GrantOptions): Promise<Exit> {
       say(`${disclosureText(disclosure, digest)}`);
       if (!isAnswered())
         throw new BullaError('CONSENT_UNSEEN', 'Name what you were shown, with --disclosure.');
-      if (!(await askKey(`Grant ${scopes.map((scope) => visible(scope)).join(', ')}?`))) return EXIT.bad;
+      if (!(await askKey(`Grant ${scopes.join(', ')}?`))) return EXIT.bad;
     }
     const shown = await consent.disclose(who, disclosure, { who, channel });
     if (shown.refusal !== null) return await refused(shown.refusal, options);

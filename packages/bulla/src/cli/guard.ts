@@ -17,8 +17,7 @@ import { openLock, type RequireOptions, requireOptions } from './lock-keys.ts';
 import { type FetchOptions, fetchOptions, pinnedServer, tellOpenPlace } from './pinned.ts';
 import { openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 import { targetFor } from './server.ts';
-import { serverLines } from './server-lines.ts';
-import { streams } from './streams.ts';
+import { tellLines } from './server-lines.ts';
 
 interface GuardOptions extends PlaceOptions, RequireOptions, FetchOptions {
   lock: string;
@@ -123,10 +122,7 @@ async function act(given: string[], options: GuardOptions): Promise<Exit> {
     pinned?.release();
     throw error;
   });
-  const words = serverLines(
-    (line) => say([line]),
-    () => streams.stderr.writableLength < MAX_UNREAD,
-  );
+  const words = tellLines('server');
   const stop = new AbortController();
   const onSignal = (): void => stop.abort();
   for (const name of SIGNALS) process.on(name, onSignal);
@@ -159,9 +155,6 @@ async function act(given: string[], options: GuardOptions): Promise<Exit> {
     for (const name of SIGNALS) process.off(name, onSignal);
   }
 }
-
-/** So many bytes may wait for whoever reads standard error; then the server's lines are left out. */
-const MAX_UNREAD = 1024 * 1024;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 function modeOf({ auditOnly, filterOnly }: GuardOptions): Mode {

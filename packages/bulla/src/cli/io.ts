@@ -229,6 +229,8 @@ export function complain(error: unknown, subject?: string): void {
     const place = where === '' ? '' : ` ${colors.dim(`(${withoutSecrets(where)})`)}`;
     say(oneLine(`${prefix} ${error.message}${place} ${colors.dim(`[${error.code}]`)}`));
   } else {
-    say(`${prefix} ${withoutSecrets(String(error instanceof Error ? error.stack : error))}`);
+    const stack = error instanceof Error ? (error.stack ?? '') : '';
+    const places = stack.split('\n').filter((line) => /^ {4}at /.test(line));
+    say([`${prefix} ${String(error)}`, ...places].map(withoutSecrets));
   }
 }

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { repo, temporaryFolder } from '../../test/run.ts';
@@ -24,6 +25,26 @@ async function shell(line: string): Promise<{ stdout: string; stderr: string; st
 }
 
 const HASH = '249111c8ff7b8a6e6fde0ba1b22db583bfab859a322a57f7471edfe186b7428c';
+
+test('what the engine would print raw goes through the print boundary', async () => {
+  const folder = temporaryFolder();
+  const hostile = JSON.stringify('a\u001b[2J\r\nbulla: good\u009b postgres://u:secret@h/db');
+  writeFileSync(
+    join(folder, 'warn.cjs'),
+    `process.once('beforeExit', () => process.emitWarning(${hostile}, { code: 'X_Y' }));`,
+  );
+  writeFileSync(
+    join(folder, 'throw.cjs'),
+    `process.once('beforeExit', () => { throw new Error(${hostile}); });`,
+  );
+  const run = (file: string) => shell(`NODE_OPTIONS='--require ${folder}/${file}' bulla profiles --quiet`);
+  const [warned, thrown] = await Promise.all([run('warn.cjs'), run('throw.cjs')]);
+  const text = 'a⟨U+001B⟩[2J⟨U+000D⟩⟨U+000A⟩bulla: good⟨U+009B⟩ postgres://***@h/db';
+  expect(warned).toEqual({ stdout: '', stderr: `bulla: ${text} [X_Y]\n`, status: 0 });
+  const [first, ...places] = thrown.stderr.trimEnd().split('\n');
+  expect({ first, status: thrown.status }).toEqual({ first: `bulla: Error: ${text}`, status: 3 });
+  expect(places.filter((line) => !line.startsWith('    at '))).toEqual([]);
+});
 
 describe('a pipe', () => {
   test('that is slow, or larger than its buffer, is read to its end', async () => {

@@ -1,23 +1,30 @@
 import { visible } from '@bulla/core/text';
+import { say } from './io.ts';
+import { streams } from './streams.ts';
 
 const LF = 0x0a;
 const CR = 0x0d;
 /** The longest line; what is longer is shown in several. Also the most that is kept of what has no line end yet. */
 const MAX_LINE = 8192;
 
-/** What a server writes on standard error, as it comes. */
+/** What a program that we started writes for people, as it comes. */
 export interface ServerLines {
   take(chunk: Uint8Array): void;
-  /** The server ended: a last line may have no line end. */
+  /** The program ended: a last line may have no line end. */
   end(): void;
 }
 
 /**
- * Shows what a server writes on standard error: `[server]` stands before every line, and what a terminal could act on
- * is made visible, so that no line can pass for one of ours. Bytes that are no UTF-8 become U+FFFD. Without room for
- * more (`hasRoom`), because nobody reads as fast as the server writes, whole lines are left out and counted.
+ * Shows what a program such as a server writes on standard error: `[server]` stands before every line, and what a
+ * terminal could act on is made visible, so that no line can pass for one of ours. Bytes that are no UTF-8 become
+ * U+FFFD. Without room for more (`hasRoom`), because nobody reads as fast as it writes, whole lines are left out and
+ * counted.
  */
-export function serverLines(say: (line: string) => void, hasRoom: () => boolean = () => true): ServerLines {
+export function serverLines(
+  say: (line: string) => void,
+  hasRoom: () => boolean = () => true,
+  name = 'server',
+): ServerLines {
   let line: Uint8Array[] = [];
   let length = 0;
   let isContinued = false;
@@ -27,7 +34,7 @@ export function serverLines(say: (line: string) => void, hasRoom: () => boolean 
     const bytes = Buffer.concat(line);
     const end = isWhole ? bytes.length : wholeCharacters(bytes);
     const text = decoder.decode(bytes.subarray(0, bytes[end - 1] === CR && isWhole ? end - 1 : end));
-    const mark = isContinued ? '[server] \u2026' : '[server] ';
+    const mark = isContinued ? `[${name}] \u2026` : `[${name}] `;
     line = isWhole || end === bytes.length ? [] : [bytes.subarray(end)];
     length = bytes.length - end;
     isContinued = !isWhole;
@@ -35,7 +42,7 @@ export function serverLines(say: (line: string) => void, hasRoom: () => boolean 
       leftOut += end;
       return;
     }
-    if (leftOut > 0) say(`[server] (${leftOut} bytes are left out)`);
+    if (leftOut > 0) say(`[${name}] (${leftOut} bytes are left out)`);
     leftOut = 0;
     say(`${mark}${visible(text, { tabs: true, ordinary: true })}`);
   };
@@ -57,10 +64,22 @@ export function serverLines(say: (line: string) => void, hasRoom: () => boolean 
     },
     end() {
       if (length > 0) tell(true);
-      if (leftOut > 0) say(`[server] (${leftOut} bytes are left out)`);
+      if (leftOut > 0) say(`[${name}] (${leftOut} bytes are left out)`);
       leftOut = 0;
     },
   };
+}
+
+/** The most that waits for a slow reader of standard error. */
+const MAX_UNREAD = 1 << 20;
+
+/** The same on our standard error. */
+export function tellLines(name: 'server' | 'module'): ServerLines {
+  return serverLines(
+    (line) => say([line]),
+    () => streams.stderr.writableLength < MAX_UNREAD,
+    name,
+  );
 }
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
