@@ -7,6 +7,7 @@ import { lines } from '../lines/index.ts';
 import type { Run } from './commands.ts';
 import { canonOptions, type DocumentOptions, parseOptions, parsingOptions, profileOption } from './input.ts';
 import { EXIT, errorDocument, printExact, printJson, readInput } from './io.ts';
+import { isGone, streams } from './streams.ts';
 
 interface CanonCommandOptions extends DocumentOptions {
   lines?: boolean;
@@ -45,7 +46,11 @@ async function writeOne(file: string, options: CanonCommandOptions) {
 
 async function answerLines(file: string, options: CanonCommandOptions) {
   const source = file === '-' ? process.stdin : createReadStream(file);
-  for await (const line of lines(source, options.maxBytes)) await printJson(answer(line, options));
+  for await (const line of lines(source, options.maxBytes)) {
+    await printJson(answer(line, options));
+    // The input may have no end.
+    if (isGone(streams.stdout)) break;
+  }
   return EXIT.good;
 }
 

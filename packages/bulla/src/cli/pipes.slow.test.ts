@@ -66,6 +66,11 @@ describe('a pipe', () => {
     expect(lint).toEqual({ stdout: '', stderr: 'exit 1\n', status: 0 });
   });
 
+  test('that its reader closes ends whoever answers an endless input', async () => {
+    const { stdout, stderr } = await shell(`yes '{"a":1.0}' | bulla canon --lines | head -1`);
+    expect({ stdout: JSON.parse(stdout).canonical, stderr }).toEqual({ stdout: '{"a":1}', stderr: '' });
+  });
+
   test('into a full disk is an error without a stack', async () => {
     expect(await shell(`echo '{}' | bulla canon > /dev/full`)).toEqual({
       stdout: '',
