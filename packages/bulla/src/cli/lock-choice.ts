@@ -5,6 +5,7 @@ import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import type { Surface } from '../mcp/index.ts';
 import { isAnswered, type Terminal, terminal } from './ask.ts';
+import { counted } from './words.ts';
 
 /** Which of the tools are approved. */
 export interface ChoiceOptions {
@@ -73,7 +74,7 @@ async function choose(
       description.length > MAX_DESCRIPTION ? `${description.slice(0, MAX_DESCRIPTION)}…` : description;
     return `${String(i + 1).padStart(4)}  ${riskOf(tool).level.padEnd(6)}  ${visible(name)}${mark}  ${visible(cut.toWellFormed())}`;
   });
-  output.write(`The server offers ${names.length} tools:\n${rows.join('\n')}\n`);
+  output.write(`The server offers ${counted(names.length, 'tool')}:\n${rows.join('\n')}\n`);
   const ask = () => output.write('Which may be used? Numbers and ranges (1,3-5), all, or none: ');
   const lines = createInterface({ input, output, terminal: false });
   try {
