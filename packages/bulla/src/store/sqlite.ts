@@ -47,7 +47,11 @@ export interface SqliteOptions {
 export function openSqlite(file: string, options: SqliteOptions): Driver {
   const { tenant, readOnly = false, maxPages } = options;
   if (!existsSync(file)) {
-    if (!options.create) throw new BullaError('STORE_MISSING', `There is no store at ${file}.`);
+    if (!options.create)
+      throw new BullaError(
+        'STORE_MISSING',
+        `There is no store at ${file}. The first record makes one; "--store" names another.`,
+      );
     createDirectory(dirname(resolve(file)));
     createForOwner(file);
   }

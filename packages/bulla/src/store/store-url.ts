@@ -14,22 +14,27 @@ export function parseStoreUrl(text: string): StorePlace {
   if (text === '' || text.includes('\0')) throw badUrl('The store is a file or postgres://….');
   const [, scheme] = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text) ?? [];
   // One letter and a slash are a drive of Windows.
-  if (scheme === undefined || /^[A-Za-z]:[\\/]/.test(text)) return { kind: 'sqlite', file: text };
+  if (scheme === undefined || /^[A-Za-z]:[\\/]/.test(text)) {
+    if (ADDRESS.test(text)) throw badUrl(UNREADABLE);
+    return { kind: 'sqlite', file: text };
+  }
   if (/^postgres(?:ql)?$/i.test(scheme)) return { kind: 'postgres', url: text, database: databaseOf(text) };
   throw badUrl(
     `There is no store of the kind "${scheme}:". It is a file or postgres://…; a file with a colon in its name is written "./…".`,
   );
 }
 
+const UNREADABLE =
+  'The address of the store cannot be read. It begins with postgres://, without quotes or spaces; special characters in user and password are percent-encoded.';
+/** No path, and yet an address: in quotes, set in, or in the words of libpq. As a file, its password would name it. */
+const ADDRESS = /^(?!\.{0,2}\/)(?:\s|.*\s$|.*:\/\/|(?:.*\s)?(?:host|dbname|user|password)\s*=)/is;
+
 function databaseOf(text: string): string {
   // A socket is named in the query, and then there may be a user without a host, which is no URL.
   const url = /^postgres(?:ql)?:\/\//.test(text)
     ? (URL.parse(text) ?? URL.parse(text.replace('@/', '@_/')))
     : null;
-  if (url === null)
-    throw badUrl(
-      'The address of the store cannot be read. It begins with postgres://; special characters in user and password are percent-encoded.',
-    );
+  if (url === null) throw badUrl(UNREADABLE);
   const host = url.host === '_' ? '' : url.host;
   return `${host || url.searchParams.get('host') || ''}${url.pathname}`;
 }
