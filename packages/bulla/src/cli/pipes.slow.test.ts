@@ -86,7 +86,7 @@ describe('a pipe', () => {
       `${first}; for i in 1 2; do echo '{"type":"tool"}' | bulla capsule seal; done`,
     );
     expect(sealed.status).toBe(0);
-    const [chain, any, imported, named] = await Promise.all([
+    const [chain, any, imported, named, proof] = await Promise.all([
       shell(`${first}; bulla capsule export | (sleep 0.2; bulla chain verify -) | head -1`),
       shell(`${first}; bulla capsule export | bulla verify - | head -1`),
       shell(
@@ -96,7 +96,9 @@ describe('a pipe', () => {
       shell(
         `${first}; mkfifo ${other}/f ${other}/g; for f in f g; do bulla capsule export > ${other}/$f & done; bulla chain verify ${other}/f | head -1; bulla capsule import ${other}/g 2>&1`,
       ),
+      shell(`${first}; bulla capsule export | head -1 | bulla prove - --out - | head -1`),
     ]);
+    expect(proof.stdout).toBe('c2sp.org/tlog-proof@v1\n');
     expect(chain.stdout).toBe('good  2 records, unbroken from the first to the last\n');
     expect(any.stdout).toBe('good  - (capsules): 2 records, all good.\n');
     expect(imported.stdout).toBe('1\n');

@@ -32,7 +32,7 @@ export function define(command: Command, run: Run): void {
   placeOptions(
     command.description('Write a proof that a capsule is in its chain, which verifies offline and alone.'),
   )
-    .argument('<capsule>', 'its file, id, hash, sequence number or capsule:// URI')
+    .argument('<capsule>', 'its file (- is standard input), id, hash, sequence number or capsule:// URI')
     .option('--out <file>', 'where to write (default: the id and .tlog-proof; - for standard output)')
     .option('--force', 'write over a file that exists')
     .option('--tiles <dir|url>', 'prove from the published log instead of the store; the capsule is a file')
@@ -81,7 +81,7 @@ function sequenceOf(record: JsonObject): number {
 
 /** The capsule of the store that is meant; one in a file must be that of the store. */
 async function findRecord(store: Store, chain: string, meant: string): Promise<JsonObject> {
-  const file = existsSync(meant) ? parseCapsule(readInput(meant)) : undefined;
+  const file = meant === '-' || existsSync(meant) ? parseCapsule(readInput(meant)) : undefined;
   const [found] = await store.find({
     chain,
     ...(file === undefined ? queryOf(meant) : { sequence: sequenceOf(file) }),
