@@ -110,7 +110,7 @@ describe('sign and verify', () => {
     const init = await bullaIn(folder, ['keys', 'init', '--json']);
     expect(init.status).toBe(0);
     const keyring = join(folder, 'home', 'keys');
-    expect((await bullaIn(folder, ['sign', '--keyring', keyring])).status).toBe(0);
+    expect((await bullaIn(folder, ['sign', '--keys', keyring])).status).toBe(0);
     expect((await bullaIn(folder, ['verify', 'mcp-lock.json'])).status).toBe(0);
     const { epochs } = JSON.parse((await bullaIn(folder, ['keys', 'list', '--json'])).stdout);
     const revoked = await bullaIn(folder, ['keys', 'revoke', epochs[0].key_id, '--reason', 'lost']);
@@ -132,7 +132,7 @@ describe('sign and verify', () => {
         ['sign', '-k', 'public.key'],
         ['sign', '-k', 'missing.key'],
         ['sign', '-l', 'missing.json'],
-        ['sign', '-k', 'private.key', '--keyring', 'x'],
+        ['sign', '-k', 'private.key', '--keys', 'x'],
         ['verify', '-s', 'bad.sig', 'mcp-lock.json'],
       ].map((args) => bullaIn(folder, args)),
     );

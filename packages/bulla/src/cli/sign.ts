@@ -11,7 +11,7 @@ import { readLockFile } from './lock-keys.ts';
 interface SignOptions extends ReportOptions {
   lockfile: string;
   key?: string;
-  keyring?: string;
+  keys?: string;
   output?: string;
   canonicalization: 'v1' | 'v2';
   format: SignatureKind;
@@ -22,7 +22,7 @@ export function define(command: Command, run: Run): void {
   command
     .option('-l, --lockfile <file>', 'the lockfile', 'mcp-lock.json')
     .option('-k, --key <file>', 'the private key (default: private.key)')
-    .option('--keyring <dir>', 'sign with the active key of a keyring instead')
+    .option('--keys <folder>', 'sign with the active key of a keyring instead')
     .option('-o, --output <file>', 'where to write the signature (default: beside the lockfile)')
     .addOption(
       new Option('--canonicalization <version>', 'what the signature is over')
@@ -52,8 +52,8 @@ async function sign(options: SignOptions): Promise<Exit> {
   const { lockfile, format } = options;
   const bytes = readLockFile(lockfile);
   const key = loadSigner({
-    file: options.key ?? (options.keyring === undefined ? 'private.key' : undefined),
-    keyring: options.keyring,
+    file: options.key ?? (options.keys === undefined ? 'private.key' : undefined),
+    keyring: options.keys,
   });
   let text: string;
   let id: string;
