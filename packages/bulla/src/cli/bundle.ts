@@ -63,7 +63,7 @@ function signatureOf(lockfile: string): Uint8Array {
   if (bytes !== null) return bytes;
   throw new BullaError(
     'INPUT_UNREADABLE',
-    `There is no signature ${lockfile}.sig. "bulla sign" makes one; "-s FILE" names another.`,
+    `There is no signature ${lockfile}.sig. "bulla sign -l ${lockfile}" makes one; "-s FILE" names another.`,
   );
 }
 

@@ -124,18 +124,33 @@ describe('check', () => {
 
 test('who forgets the -- or the lock is told what to type', async () => {
   const folder = temporaryFolder();
-  const [lock, check] = await Promise.all([
-    bullaIn(folder, ['lock', 'npx', '-y', 'some-server']),
+  const [lock, check, ask, none, sign, bundle] = await Promise.all([
+    bullaIn(folder, ['lock', '-o', 'a.json', '--json', 'npx', '-y', 'some-server', 'a b', '--verbose']),
     bullaIn(folder, ['check']),
+    bullaIn(folder, ['policy', 'check', 'npx', '-y', 'x']),
+    bullaIn(folder, ['guard', '-y']),
+    bullaIn(folder, ['sign']),
+    bullaIn(folder, ['bundle', 'export']),
   ]);
   expect([lock.status, lock.stderr]).toEqual([
     2,
     [
       "error: unknown option '-y'",
       "(see 'bulla lock --help')",
-      "The server's command stands after --, with its own options: bulla lock -- npx -y some-server",
+      "The server's command stands after --, with its own options: bulla lock -o a.json --json -- npx -y some-server 'a b' --verbose",
       '',
     ].join('\n'),
+  ]);
+  expect([ask, none].map(({ stderr }) => /options: (.*)\n/.exec(stderr)?.[1])).toEqual([
+    'bulla policy check -- npx -y x',
+    'bulla guard -- npx -y some-server',
+  ]);
+  for (const { status, stderr } of [sign, bundle]) expect([status, stderr]).toEqual([2, check.stderr]);
+  writeFileSync(join(folder, 'mcp-lock.json'), '{}');
+  const unsigned = await Promise.all([bullaIn(folder, ['sign']), bullaIn(folder, ['bundle', 'export'])]);
+  expect(unsigned.map(({ stderr }) => stderr)).toEqual([
+    'bulla: There is no key private.key. "bulla keygen" makes a pair; "-k FILE" names another. [INPUT_UNREADABLE]\n',
+    'bulla: There is no signature mcp-lock.json.sig. "bulla sign -l mcp-lock.json" makes one; "-s FILE" names another. [INPUT_UNREADABLE]\n',
   ]);
   expect([check.status, check.stderr]).toEqual([
     2,

@@ -1,5 +1,6 @@
 import { BullaError, withoutSecrets } from '@bulla/core/error';
 import { Command, CommanderError } from 'commander';
+import { describeTarget } from '../lockfile/index.ts';
 import { COMMANDS, type Run } from './commands.ts';
 import { COMPAT, checkCompat, compatExit } from './compat.ts';
 import {
@@ -51,9 +52,9 @@ export async function main(argv: readonly string[]): Promise<Exit> {
       end < 0 &&
       SERVER_COMMANDS.some((name) => called.has(name))
     )
-      say(
-        `The server's command stands after --, with its own options: bulla ${argv[2]} -- npx -y some-server`,
-      );
+      say([
+        `The server's command stands after --, with its own options: ${separated(program, argv.slice(2))}`,
+      ]);
     // Commander has printed what is wrong; help and version are no errors.
     const isGood = error instanceof CommanderError && error.exitCode === 0;
     exit = compatExit(isGood ? EXIT.good : EXIT.usage);
@@ -126,6 +127,27 @@ export async function programOf(run: Run, isCalled: (name: string) => boolean): 
 
 /** Those that start a server. Its options are not theirs. */
 const SERVER_COMMANDS = ['scan', 'lock', 'check', 'diff', 'policy', 'run', 'guard', 'proxy'];
+
+/** What was typed, with `--` before the first word that is neither ours nor the value of an option of ours. */
+function separated(program: Command, words: readonly string[]): string {
+  let command = program;
+  let at = 0;
+  for (let sub: Command | undefined; ; at++) {
+    sub = command.commands.find((one) => one.name() === words[at] || one.alias() === words[at]);
+    if (sub === undefined) break;
+    command = sub;
+  }
+  const path = words.slice(0, at);
+  for (; at < words.length && words[at]!.startsWith('-'); at++) {
+    const option = command.options.find(({ short, long }) => short === words[at] || long === words[at]);
+    if (option?.required) at++;
+  }
+  const typed =
+    at < words.length
+      ? [...words.slice(0, at), '--', ...words.slice(at)]
+      : [...path, '--', 'npx', '-y', 'some-server'];
+  return describeTarget({ kind: 'stdio', command: 'bulla', args: typed, env: [] });
+}
 
 const HELP_WIDTH = 100;
 

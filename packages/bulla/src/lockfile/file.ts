@@ -10,14 +10,19 @@ export const MAX_LOCK_BYTES: number = 64 * 1024 * 1024;
 
 /**
  * Reads a file that somebody named, or standard input for `-`. A pipe such as `<(command)` is read too. Throws
- * `INPUT_UNREADABLE`, and `INPUT_TOO_LARGE` beyond the limit of 64 MiB, of which no more is read than that.
+ * `INPUT_UNREADABLE`, with the sentence `missing` where there is no such file, and `INPUT_TOO_LARGE` beyond the limit of
+ * 64 MiB, of which no more is read than that.
  */
-export function readWhole(path: string, maxBytes = MAX_LOCK_BYTES): Uint8Array {
+export function readWhole(
+  path: string,
+  maxBytes = MAX_LOCK_BYTES,
+  missing = `There is no file ${path}.`,
+): Uint8Array {
   const bytes =
     path === '-'
       ? readAs('Standard input', () => readStandardInput(maxBytes))
       : readAs(path, () => readNamed(path, maxBytes));
-  if (bytes === null) throw new BullaError('INPUT_UNREADABLE', `${path} cannot be read (ENOENT).`);
+  if (bytes === null) throw new BullaError('INPUT_UNREADABLE', missing);
   return bytes;
 }
 

@@ -44,8 +44,8 @@ function readKeyring(path: string): ReturnType<typeof loadKeyring> {
   return isFolder ? loadKeyring(path) : parseKeyring(readWhole(path));
 }
 
-function readText(file: string): string {
-  return fromUtf8(readWhole(file, MAX_KEY_BYTES));
+function readText(file: string, missing?: string): string {
+  return fromUtf8(readWhole(file, MAX_KEY_BYTES, missing));
 }
 
 /** A key that can sign now. */
@@ -72,7 +72,10 @@ export function loadSigner(from: {
 
 /** With a public key for a seed, everybody who has the public key could sign the same. */
 function readSigningKey(file: string): PrivateKey {
-  const text = readText(file);
+  const text = readText(
+    file,
+    `There is no key ${file}. "bulla keygen" makes a pair; "-k FILE" names another.`,
+  );
   if (detectKey(text).kind === 'either')
     throw new BullaError(
       'KEY_AMBIGUOUS',
