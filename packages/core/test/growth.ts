@@ -12,7 +12,8 @@ const MOST = 1.2;
  */
 export async function steepReaders(worker: URL, by: 'steps' | 'time', least: number): Promise<Growth[]> {
   const flags = by === 'steps' ? COUNTING : [];
-  const args = [...flags, '--conditions=bulla-source', fileURLToPath(worker), `--${by}`];
+  const first = ['--import', new URL('./steps.ts', import.meta.url).href];
+  const args = [...flags, ...first, '--conditions=bulla-source', fileURLToPath(worker), `--${by}`];
   const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 1 << 26 });
   const growths: Growth[] = stdout
     .trimEnd()

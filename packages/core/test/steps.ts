@@ -49,21 +49,37 @@ export const COUNTING: readonly string[] = [
   '--no-lazy-feedback-allocation',
 ];
 
+const counting = process.argv.includes('--steps') ? startCounting() : null;
+
+/**
+ * Blocks are counted only in functions that are compiled afterwards; in others, only calls are, and no loop is seen. So
+ * this module is loaded before the sources (`--import`), and refuses to come later.
+ */
+function startCounting(): Session {
+  const session = new Session();
+  session.connect();
+  let isEarly = false;
+  session.post('Profiler.enable');
+  session.post('Profiler.getBestEffortCoverage', (_error: Error | null, found: Coverage) => {
+    isEarly = !found.result.some(({ url }) => OURS.test(url));
+  });
+  if (!isEarly) throw new Error('The sources were loaded before their steps could be counted.');
+  session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
+  return session;
+}
+
 /**
  * Reads inputs that double in size, and counts how often each block of our sources runs: the same number every time,
  * whatever else the machine does. Loops of the engine, such as those of regular expressions, are not counted.
  */
 export async function growthInSteps(readers: readonly Reader[]): Promise<Growth[]> {
-  const session = new Session();
-  session.connect();
+  const session = counting!;
   const ask = (method: string, parameters?: object) =>
     new Promise<unknown>((resolve, reject) =>
       session.post(method, parameters as never, (error: Error | null, result: unknown) =>
         error === null ? resolve(result) : reject(error),
       ),
     );
-  await ask('Profiler.enable');
-  await ask('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
   const stepsOf = async (action: () => unknown): Promise<number> => {
     await ask('Profiler.takePreciseCoverage'); // sets the counters back
     await attempt(action);
@@ -84,7 +100,6 @@ export async function growthInSteps(readers: readonly Reader[]): Promise<Growth[
     const second = await stepsOf(() => read(whole));
     growths.push({ name, exponent: Math.log2(second / first) });
   }
-  session.disconnect();
   return growths;
 }
 
