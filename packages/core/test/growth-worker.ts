@@ -105,6 +105,11 @@ const SALT = new Uint8Array(32);
 
 const READERS: readonly Reader[] = [
   ...each('parse', DOCUMENTS, (text) => parse(text)),
+  ...each(
+    'parse, lenient',
+    { ...DOCUMENTS, 'the same member': (n) => `{${list(n, () => '"a":1').join(',')}}` },
+    (text) => parse(text, { allow: ['duplicate-keys', 'non-finite', 'lone-surrogates', 'bom'] }),
+  ),
   ...each('parseWithSpans', DOCUMENTS, (text) => parseWithSpans(text)),
   ...each('stringify', DOCUMENTS, (text) => stringify(parse(text))),
   ...each('toPlain', DOCUMENTS, (text) => toPlain(parse(text))),

@@ -127,10 +127,8 @@ function parseText(text: string, options: ParseOptions, rootSpan: Span | undefin
         key = escaped.string;
         i = escaped.end;
       }
-      if (isRepeated(keys, keyCount, open, key)) {
-        if (!lastWins) duplicate(text, start - 1, key);
-        open.index = undefined;
-      }
+      // Where the last value wins, it does so when the object is closed.
+      if (!lastWins && isRepeated(keys, keyCount, open, key)) duplicate(text, start - 1, key);
       keys[keyCount++] = key;
       if (open.span !== undefined) open.span.keys!.push({ start: start - 1, end: i });
       i = skipSpace(text, i);
