@@ -1,1 +1,1 @@
-export { steepReaders } from '../../core/test/growth.ts';
+export { growthsOf, steep } from '../../core/test/growth.ts';

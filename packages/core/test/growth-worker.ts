@@ -1,10 +1,35 @@
 // Every reader of core with inputs that double in size: `node --conditions=bulla-source growth-worker.ts [--time]`.
 
 import { canonicalize, commit, lint, profiles } from '../src/canon/index.ts';
-import { readSnapshot } from '../src/capability/index.ts';
-import { createChainVerifier, parseCapsuleUri, validate, verifyCapsule } from '../src/capsule/index.ts';
-import { parseNote, readPublicKey, toUtf8 } from '../src/crypto/index.ts';
-import { openAuthorization, parsePolicy as parseBoundPolicy, parseEnvelope } from '../src/envelope/index.ts';
+import { readCapabilityLink, readEnvelope, readSnapshot } from '../src/capability/index.ts';
+import {
+  createChainVerifier,
+  fromDict,
+  parseCapsuleUri,
+  readHashed,
+  resolveFragment,
+  validate,
+  verifyCanonical,
+  verifyCapsule,
+} from '../src/capsule/index.ts';
+import {
+  detectKey,
+  openNote,
+  parseCheckpointBody,
+  parseNote,
+  parseVkey,
+  readPrivateKey,
+  readPublicKey,
+  toUtf8,
+} from '../src/crypto/index.ts';
+import {
+  openAuthorization,
+  parsePolicy as parseBoundPolicy,
+  parseEnvelope,
+  readApprovals,
+  readAuthorization,
+  readMapping,
+} from '../src/envelope/index.ts';
 import { type JsonValue, parse, parseWithSpans, stringify, toPlain } from '../src/json/index.ts';
 import {
   drift,
@@ -13,11 +38,24 @@ import {
   driftMarkdown,
   driftSarif,
   driftText,
+  openAttested,
+  openDsse,
+  openNoted,
+  openSigned,
   readBundle,
   readLock,
+  readSignature,
+  verifyBundle,
   writeLock,
 } from '../src/lock/index.ts';
-import { parseProof, parsePolicy as parseWitnessPolicy } from '../src/log/index.ts';
+import {
+  openCheckpoint,
+  parseEntryBundle,
+  parseProof,
+  parseTilePath,
+  parsePolicy as parseWitnessPolicy,
+  readAnchor,
+} from '../src/log/index.ts';
 import { diffManifests, diffText, readManifest, validateManifest } from '../src/manifest/index.ts';
 import { parsePolicy } from '../src/policy/index.ts';
 import { compareSchemas, schemaFaults } from '../src/schema/index.ts';
@@ -72,6 +110,35 @@ const TEXTS: Readonly<Record<string, (n: number) => string>> = {
   slashes: (n) => '/a'.repeat(n),
   markup: (n) => '`<b>|*_['.repeat(n),
 };
+
+const NOTES: Readonly<Record<string, (n: number) => string>> = {
+  'blank lines': (n) => '\n'.repeat(n),
+  text: (n) => `${'line\n'.repeat(n)}\n— a AAAAAAAA\n`,
+  signatures: (n) => `a\n\n${'— a AAAAAAAA\n'.repeat(n)}`,
+  'a body': (n) => `a\n1\n${'A'.repeat(43)}=\n${'x\n'.repeat(n)}`,
+  ends: (n) => 'a\n\n— '.repeat(n),
+};
+const KEYS: Readonly<Record<string, (n: number) => string>> = {
+  hex: (n) => 'a'.repeat(n),
+  PEM: (n) => `-----BEGIN PUBLIC KEY-----\n${'AAAA\n'.repeat(n)}-----END PUBLIC KEY-----\n`,
+  'open PEM': (n) => '-----BEGIN A'.repeat(n),
+  JWK: (n) => `{"kty":"OKP","x":"${'A'.repeat(n)}"}`,
+  'white space': (n) => `${' \n'.repeat(n)}x`,
+};
+const SIGNED: Readonly<Record<string, (n: number) => string>> = {
+  signatures: (n) =>
+    `{"payload":"e30","payloadType":"a","signatures":[${list(n, () => '{"protected":"e30","signature":"AA","sig":"AAAA","keyid":"a"}').join(',')}]}`,
+  'a long payload': (n) => `{"payload":"${'AAAA'.repeat(n)}","payloadType":"a","signatures":[]}`,
+  dots: (n) => 'e30.'.repeat(n),
+  lines: (n) => '{"canon_version":"v1"}\n'.repeat(n),
+};
+const SNAPSHOTS: Readonly<Record<string, (n: number) => string>> = {
+  references: (n) =>
+    `{"staticHash":"x","toolRefs":[${list(n, (i) => `{"toolKey":"t${i}","toolHash":"x"}`).join(',')}]}`,
+  'whole references': (n) =>
+    `{"agentName":"a","profile":"khora","staticHash":"${HEX}","runtimeHash":"${HEX}","toolRefs":[${list(n, (i) => `{"toolKey":"t${i}","toolHash":"${HEX}"}`).join(',')}]}`,
+};
+const HEX = 'a'.repeat(64);
 
 const each = <Input>(
   name: string,
@@ -179,11 +246,10 @@ const READERS: readonly Reader[] = [
       20,
     ),
   ),
-  reader(
-    'readBundle',
-    (n) => new Uint8Array(n * 100).fill(0x50),
-    (bytes) => readBundle(bytes),
-  ),
+  ...Object.entries({
+    readBundle,
+    verifyBundle: (bytes: Uint8Array) => verifyBundle(bytes, [] as never),
+  }).map(([name, read]) => reader(name, (n) => new Uint8Array(n * 100).fill(0x50), read)),
   reader(
     'verifyCapsule, members',
     (n) => capsule(`"a":${members(n, String)}`),
@@ -203,20 +269,35 @@ const READERS: readonly Reader[] = [
       return verifier.finish();
     },
   ),
+  ...each('readHashed', DOCUMENTS, (text) => readHashed(text)),
+  ...each('verifyCanonical', DOCUMENTS, (canonical) =>
+    verifyCanonical({ canonical, hash: '', signature: '' }, { keys: [] }),
+  ),
+  ...each('fromDict', DOCUMENTS, (text) => fromDict(parse(text) as never)),
+  reader(
+    'resolveFragment',
+    (n) => `context${'/~1a'.repeat(n)}`,
+    (fragment) => resolveFragment({}, fragment),
+  ),
   reader('parseCapsuleUri', (n) => `capsule://sha3_${'a'.repeat(64)}#${'/a'.repeat(n)}`, parseCapsuleUri),
   reader('parseNote, text', (n) => `${'line\n'.repeat(n)}\n— a AAAAAAAA\n`, parseNote),
   reader('parseNote, signatures', (n) => `a\n\n${'— a AAAAAAAA\n'.repeat(n)}`, parseNote),
+  ...each('parseCheckpointBody', { ...TEXTS, ...NOTES }, parseCheckpointBody),
+  ...each('openNote', NOTES, (note) => openNote(note, [])),
+  ...each('openCheckpoint', NOTES, (note) => openCheckpoint(note, [])),
+  ...each('readAnchor', NOTES, (note) => readAnchor(note, { verifiers: [] } as never)),
+  ...each('parseVkey', { ...TEXTS, names: (n) => `${'a+'.repeat(n)}00000000+AAAA` }, parseVkey),
+  reader('parseEntryBundle', (n) => new Uint8Array(n * 40), parseEntryBundle),
+  reader('parseTilePath', (n) => `tile/0/${'x000/'.repeat(n)}000`, parseTilePath),
   reader('parseProof', (n) => `c2sp.org/tlog-proof@v1\nindex 1\n${'AAAA\n'.repeat(n)}\nx\n`, parseProof),
   reader(
     'parseWitnessPolicy',
     (n) => toUtf8(list(n, (i) => `witness w${i} x+00+AA`).join('\n')),
     parseWitnessPolicy,
   ),
-  reader(
-    'readPublicKey',
-    (n) => 'a'.repeat(n),
-    (text) => readPublicKey(text),
-  ),
+  ...each('detectKey', KEYS, detectKey),
+  ...each('readPublicKey', KEYS, (text) => readPublicKey(text)),
+  ...each('readPrivateKey', KEYS, (text) => readPrivateKey(text)),
   reader(
     'parsePolicy',
     (n) =>
@@ -240,14 +321,15 @@ const READERS: readonly Reader[] = [
     (n) => `{"rules":[${list(n, () => '{}').join(',')}]}`,
     (text) => parseBoundPolicy(text),
   ),
-  reader(
-    'openAuthorization',
-    (n) =>
-      toUtf8(
-        `{"payload":"e30","signatures":[${list(n, () => '{"protected":"e30","signature":"AA"}').join(',')}]}`,
-      ),
-    (bytes) => openAuthorization(bytes, { keys: [] } as never),
-  ),
+  ...each('openAuthorization', SIGNED, (text) => openAuthorization(toUtf8(text), { keys: [] } as never)),
+  ...each('readAuthorization', SIGNED, (text) => readAuthorization(toUtf8(text))),
+  ...each('readApprovals', SIGNED, (text) => readApprovals(toUtf8(text))),
+  ...each('readSignature', SIGNED, (text) => readSignature(toUtf8(text))),
+  ...each('openDsse', SIGNED, (text) => openDsse(toUtf8(text), 'a', [] as never)),
+  ...each('openAttested', SIGNED, (text) => openAttested(toUtf8('{}'), toUtf8(text), [] as never)),
+  ...each('openSigned', SIGNED, (text) => openSigned(toUtf8('{}'), toUtf8(text), [] as never)),
+  ...each('openNoted', NOTES, (text) => openNoted(toUtf8('{}'), toUtf8(text), [] as never)),
+  ...each('readMapping', DOCUMENTS, (text) => readMapping(parse(text))),
   reader(
     'validateManifest',
     (n) =>
@@ -271,12 +353,10 @@ const READERS: readonly Reader[] = [
     ([a, b]) => diffText(diffManifests(readManifest(a), readManifest(b))),
     10,
   ),
-  reader(
-    'readSnapshot',
-    (n) =>
-      `{"staticHash":"x","toolRefs":[${list(n, (i) => `{"toolKey":"t${i}","toolHash":"x"}`).join(',')}]}`,
-    (text) => readSnapshot(toUtf8(text)),
-  ),
+  ...each('readSnapshot', SNAPSHOTS, (text) => readSnapshot(toUtf8(text))),
+  ...each('readCapabilityLink', SNAPSHOTS, (text) => readCapabilityLink(parse(text))),
+  ...each('readEnvelope', SNAPSHOTS, (text) => readEnvelope(parse(text))),
+  ...each('readManifest', DOCUMENTS, (text) => readManifest(text)),
 ];
 
 await printGrowth(READERS);

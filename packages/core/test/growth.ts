@@ -6,19 +6,32 @@ import { COUNTING, type Growth } from './steps.ts';
 /** No reader may cost more than this power of the size of what it reads. */
 const MOST = 1.2;
 
-/**
- * The readers whose work grows faster than what they read, of at least so many that the worker has. It is measured in a
- * process that has nothing but the readers in it.
- */
-export async function steepReaders(worker: URL, by: 'steps' | 'time', least: number): Promise<Growth[]> {
+/** How each reader of the worker grows. It is measured in a process that has nothing but the readers in it. */
+export async function growthsOf(worker: URL, by: 'steps' | 'time'): Promise<Growth[]> {
   const flags = by === 'steps' ? COUNTING : [];
   const first = ['--import', new URL('./steps.ts', import.meta.url).href];
   const args = [...flags, ...first, '--conditions=bulla-source', fileURLToPath(worker), `--${by}`];
   const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 1 << 26 });
-  const growths: Growth[] = stdout
+  return stdout
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line));
-  if (growths.length < least) throw new Error(`only ${growths.length} readers were tried`);
+}
+
+/** Those whose work grows faster than what they read. */
+export function steep(growths: readonly Growth[]): Growth[] {
   return growths.filter(({ exponent }) => !(exponent < MOST));
+}
+
+/** By these verbs, whoever reads what others wrote is called. */
+const READS = /^(?:parse|read|open|detect|validate|inspect|lint)(?:[A-Z]|$)/;
+
+/** The readers that modules export and nobody tried; a reader's name begins with that of its function. */
+export function untried(modules: Readonly<Record<string, object>>, growths: readonly Growth[]): string[] {
+  const tried = new Set(growths.map(({ name }) => /^\w+/.exec(name)?.[0]));
+  return Object.entries(modules).flatMap(([path, module]) =>
+    Object.entries(module)
+      .filter(([name, value]) => typeof value === 'function' && READS.test(name) && !tried.has(name))
+      .map(([name]) => `${path} ${name}`),
+  );
 }
