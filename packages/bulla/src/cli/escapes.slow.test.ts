@@ -180,6 +180,21 @@ describe('no command sends what others wrote to a terminal raw', () => {
       expect(exits, `${args.join(' ')}: ${result.text}`).toContain(result.exit);
       return result.text;
     };
+    const stored = LEAVES.filter(({ command }) => command.options.some(({ long }) => long === '--store'));
+    /** Every command that opens a store, with as little as it takes, and with what names a record. */
+    const holdAll = async () => {
+      for (const leaf of stored) {
+        const options = required(leaf, null);
+        const cut = options.indexOf('--');
+        const given = cut < 0 ? options : options.slice(0, cut);
+        const words = leaf.command.registeredArguments.filter(({ required }) => required);
+        for (const word of words.length === 0 ? [''] : ['0', 'plain.json', HOSTILE]) {
+          const args = [...leaf.path, ...place, ...given, '--', ...words.map(() => word)];
+          await hold(args, [0, 1, 2, 3]);
+        }
+      }
+    };
+    writeFileSync(join(folder, 'plain.json'), DOCUMENTS['capsule with an id']!);
     await hold(['capsule', 'seal', ...place], [0], JSON.stringify(draft));
     await hold(['kill', '--agent', HOSTILE, '--reason', HOSTILE, ...place], [0]);
     await hold(['kill', '--list', ...place], [0]);
@@ -194,6 +209,8 @@ describe('no command sends what others wrote to a terminal raw', () => {
     await hold(['chain', 'recover', '--reason', HOSTILE, ...place], [2]);
     for (const group of ['grants list', 'consent pending', 'witness status', 'envelope policy list'])
       await hold([...group.split(' '), ...place], [0, 2, 3]);
+    expect(stored.length).toBeGreaterThan(30);
+    await holdAll();
     // Somebody else writes into the database.
     const { default: Database } = await import('better-sqlite3');
     const database = new Database(store);
@@ -207,6 +224,7 @@ describe('no command sends what others wrote to a terminal raw', () => {
     database.close();
     for (const group of ['chain verify', 'chain stats', 'capsule export', 'chain head'])
       await hold([...group.split(' '), ...place], [0, 1, 3]);
+    await holdAll();
     expect(found).toEqual([]);
   });
 
@@ -247,6 +265,28 @@ describe('no command sends what others wrote to a terminal raw', () => {
       expect(result.exit, `${args.join(' ')}: ${result.text}`).toBe(exit);
       const problem = wrong(result);
       if (problem !== null) found.push(`${args.join(' ')}: ${problem}`);
+    }
+    expect(found).toEqual([]);
+  });
+
+  test('variables of the environment', async () => {
+    const found: string[] = [];
+    for (const name of ['BULLA_HOME', 'BULLA_OPERATOR', 'BULLA_PKCS11_PIN', 'HOME', 'XDG_DATA_HOME']) {
+      const kept = process.env[name];
+      process.env[name] = HOSTILE;
+      if (name === 'HOME' || name === 'XDG_DATA_HOME') delete process.env.BULLA_HOME;
+      for (const args of [
+        ['chain', 'head'],
+        ['keys', 'list'],
+        ['kill', '--list'],
+        ['witness', 'status'],
+      ]) {
+        const problem = wrong(await run(args));
+        if (problem !== null) found.push(`${name} ${args.join(' ')}: ${problem}`);
+      }
+      if (kept === undefined) delete process.env[name];
+      else process.env[name] = kept;
+      process.env.BULLA_HOME = join(folder, 'home');
     }
     expect(found).toEqual([]);
   });
