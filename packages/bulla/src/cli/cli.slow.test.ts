@@ -14,6 +14,13 @@ describe('the program', () => {
     expect(stdout).toContain('Exit codes: 0 good, 1 what was checked is bad');
   });
 
+  test('helps with a command and with its subcommands', () => {
+    expect(bulla(['help', 'chain']).stdout).toContain('Usage: bulla chain [options] [command]');
+    const { status, stdout } = bulla(['help', 'chain', 'verify']);
+    expect(stdout).toContain('Usage: bulla chain verify [options] [file]');
+    expect(status).toBe(0);
+  });
+
   test('tells its version', () => {
     expect(bulla(['--version'])).toEqual({ status: 0, stdout: '0.1.0\n', stderr: '' });
   });

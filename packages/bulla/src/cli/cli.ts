@@ -22,7 +22,8 @@ import { VERSION } from './version.ts';
 export { takeStandardInput } from '../os/index.ts';
 
 /** Runs one command and gives the exit code of the process. */
-export async function main(argv: readonly string[]): Promise<Exit> {
+export async function main(given: readonly string[]): Promise<Exit> {
+  const argv = helpOf(given);
   let exit: Exit = EXIT.good;
   const run: Run =
     (action) =>
@@ -60,6 +61,12 @@ export async function main(argv: readonly string[]): Promise<Exit> {
     exit = compatExit(isGood ? EXIT.good : EXIT.usage);
   }
   return exit;
+}
+
+/** `help chain verify` is `chain verify --help`: Commander's own looks at the first word alone. */
+function helpOf(argv: readonly string[]): readonly string[] {
+  const [node, program, first, ...words] = argv;
+  return first === 'help' && words.length > 1 ? [node!, program!, ...words, '--help'] : argv;
 }
 
 /**

@@ -12,6 +12,8 @@ function* optionsOf(command: Command, path: string): Generator<[string, Option]>
 function shownDefault({ defaultValue, defaultValueDescription, description }: Option): string | null {
   if (typeof defaultValue === 'number' || typeof defaultValue === 'string')
     return defaultValueDescription ?? String(defaultValue);
+  if (typeof defaultValue === 'object' && defaultValue !== null && !Array.isArray(defaultValue))
+    return defaultValueDescription ?? JSON.stringify(defaultValue);
   return /\(default: ([0-9][0-9a-z.]*)\)/.exec(description)?.[1] ?? null;
 }
 
@@ -36,6 +38,7 @@ test('every default that help shows can be typed, and means the default', async 
       'bulla guard --recheck',
       'bulla envelope new --ttl',
       'bulla envelope authorize --not-before',
+      'bulla witness serve --listen',
     ]),
   );
 });

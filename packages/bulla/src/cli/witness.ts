@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import { evaluatePolicy, type Policy } from '@bulla/core/log';
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { StoredCheckpoint } from '../store/index.ts';
 import {
   addWitness,
@@ -44,7 +44,11 @@ export function define(command: Command, run: Run): void {
 
   reporting(command.command('serve').description('Run a witness, which cosigns the checkpoints of logs.'))
     .requiredOption('--name <name>', 'its name: a URL without a scheme, such as witness.example/w1')
-    .option('--listen <host:port>', 'where it takes requests', address, { host: '127.0.0.1', port: 7380 })
+    .addOption(
+      new Option('--listen <host:port>', 'where it takes requests')
+        .argParser(address)
+        .default({ host: '127.0.0.1', port: 7380 }, '127.0.0.1:7380'),
+    )
     .option('--prefix <path>', 'the path before /add-checkpoint, such as /witness')
     .option(
       '--state <file>',
