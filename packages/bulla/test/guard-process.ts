@@ -54,7 +54,7 @@ export function guardTarget(
 export interface Running {
   readonly child: ChildProcess;
   send(message: object): void;
-  /** Waits until so many lines have come. */
+  /** Waits until so many lines have come. Rejects when it ends before. */
   lines(count: number): Promise<string[]>;
   /** Waits for the end: the exit code and the signal, and what was said on standard error. */
   ended(): Promise<{ code: number | null; signal: string | null; stderr: string }>;
@@ -77,7 +77,12 @@ export function runGuard({ command, args }: StdioTarget): Running {
     child,
     send: (message) => void child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`),
     async lines(count) {
-      while (text.split('\n').length - 1 < count) await once(child.stdout, 'data');
+      const isThere = () => text.split('\n').length > count;
+      const over = closed.then(() => 'over');
+      while (!isThere()) {
+        const next = await Promise.race([once(child.stdout, 'data'), over]);
+        if (next === 'over' && !isThere()) throw new Error(`The guard ended: ${stderr}`);
+      }
       return text.split('\n').slice(0, -1);
     },
     async ended() {
