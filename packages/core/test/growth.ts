@@ -1,14 +1,11 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { COUNTING, type Growth } from './steps.ts';
-
-/** No reader may cost more than this power of the size of what it reads. */
-const MOST = 1.2;
+import { COUNTING, type Growth, STEEP, TIMING } from './steps.ts';
 
 /** How each reader of the worker grows. It is measured in a process that has nothing but the readers in it. */
 export async function growthsOf(worker: URL, by: 'steps' | 'time'): Promise<Growth[]> {
-  const flags = by === 'steps' ? COUNTING : [];
+  const flags = by === 'steps' ? COUNTING : TIMING;
   const first = ['--import', new URL('./steps.ts', import.meta.url).href];
   const args = [...flags, ...first, '--conditions=bulla-source', fileURLToPath(worker), `--${by}`];
   const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 1 << 26 });
@@ -20,7 +17,7 @@ export async function growthsOf(worker: URL, by: 'steps' | 'time'): Promise<Grow
 
 /** Those whose work grows faster than what they read. */
 export function steep(growths: readonly Growth[]): Growth[] {
-  return growths.filter(({ exponent }) => !(exponent < MOST));
+  return growths.filter(({ exponent }) => !(exponent < STEEP));
 }
 
 /** By these verbs, whoever reads what others wrote is called. */

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { bullaIn, lockedFolder, signFolder } from '../../test/lockfiles.ts';
 import { repo, temporaryFolder } from '../../test/run.ts';
@@ -97,7 +97,7 @@ describe('bundle verify', () => {
   });
 
   test.skipIf(!process.env.BULLA_VECTORS)('a bundle of the released program', async () => {
-    const vectors = join(repo, process.env.BULLA_VECTORS!, 'mcptrust');
+    const vectors = resolve(repo, process.env.BULLA_VECTORS!, 'mcptrust');
     const folder = temporaryFolder();
     const { bundle } = JSON.parse(readFileSync(join(vectors, 'observed.json'), 'utf8'));
     writeFileSync(join(folder, 'released.zip'), Buffer.from(bundle.zip_base64, 'base64'));
