@@ -56,7 +56,13 @@ import {
   parsePolicy as parseWitnessPolicy,
   readAnchor,
 } from '../src/log/index.ts';
-import { diffManifests, diffText, readManifest, validateManifest } from '../src/manifest/index.ts';
+import {
+  diffManifests,
+  diffText,
+  draftFromLock,
+  readManifest,
+  validateManifest,
+} from '../src/manifest/index.ts';
 import { parsePolicy } from '../src/policy/index.ts';
 import { compareSchemas, schemaFaults } from '../src/schema/index.ts';
 import {
@@ -65,6 +71,7 @@ import {
   lineDiff,
   markdownBlock,
   mixedScript,
+  normalized,
   references,
   safeText,
   scripts,
@@ -102,6 +109,7 @@ const TEXTS: Readonly<Record<string, (n: number) => string>> = {
   'compatibility letters': (n) => '\ufdfa'.repeat(n),
   marks: (n) => 'a\u0301'.repeat(n),
   'marks on one letter': (n) => `a${'\u0301'.repeat(n)}`,
+  'marks out of order': (n) => `a${'\u0301'.repeat(n)}${'\u0316'.repeat(n)}`,
   'invisible characters': (n) => 'a\u200b\u202e'.repeat(n),
   joiners: (n) => '👩\u200d'.repeat(n),
   scripts: (n) => 'aаαあ'.repeat(n),
@@ -195,6 +203,7 @@ const READERS: readonly Reader[] = [
   ...each('inspectText', TEXTS, inspectText),
   ...each('skeleton', TEXTS, skeleton),
   ...each('confusable', TEXTS, (text) => confusable(text, `${text}x`)),
+  ...each('normalized', TEXTS, (text) => normalized(text, 'NFKC')),
   ...each('scripts', TEXTS, scripts),
   ...each('mixedScript', TEXTS, mixedScript),
   ...each('references', TEXTS, references),
@@ -338,6 +347,23 @@ const READERS: readonly Reader[] = [
       }),
     validateManifest,
     20,
+  ),
+  ...each(
+    'validateManifest, the name of a tool',
+    TEXTS,
+    (text) =>
+      validateManifest(
+        manifestText((manifest) => {
+          manifest.tools = [toolOf(text)];
+        }),
+      ),
+    2000,
+  ),
+  ...each(
+    'draftFromLock, the name of a tool',
+    TEXTS,
+    (name) => draftFromLock(lockOf({ tools: [tool(name)] })),
+    2000,
   ),
   reader(
     'diffManifests',

@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { BullaError } from '@bulla/core/error';
+import { normalized } from '@bulla/core/text';
 import { Parser, type ReadEntry } from 'tar';
 
 export interface UntarLimits {
@@ -167,5 +168,5 @@ class Gathered implements Contents {
 
 /** A path as the least exact disk knows it. */
 export function foldPath(path: string): string {
-  return path.normalize('NFC').toLowerCase();
+  return normalized(path, 'NFC').toLowerCase();
 }

@@ -1,6 +1,7 @@
 import { BullaError, pointer } from '../error.ts';
 import { JsonObject, type JsonValue, stringify } from '../json/index.ts';
 import { type Lock, riskKeywords, riskLevel } from '../lock/index.ts';
+import { normalized } from '../text/index.ts';
 import { draftSchema, type SchemaNote } from './draft-schema.ts';
 import { quoted } from './problems.ts';
 import { FLAGS, type Sensitivity } from './types.ts';
@@ -120,8 +121,7 @@ function actionOf(name: string, tool: JsonObject): string {
 
 /** `readFile`, `read-file` and `Read File` as `read_file`; empty where no ASCII letter is left. */
 export function snakeCase(name: string): string {
-  return name
-    .normalize('NFKD')
+  return normalized(name, 'NFKD')
     .replace(/\p{M}/gu, '')
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replace(/([A-Z])([A-Z][a-z])/g, '$1_$2')

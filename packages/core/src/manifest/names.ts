@@ -1,4 +1,4 @@
-import { skeleton } from '../text/index.ts';
+import { normalized, skeleton } from '../text/index.ts';
 import { type Path, type Problems, quoted } from './problems.ts';
 
 /** A name of a list, with the place where it stands. */
@@ -53,8 +53,7 @@ export function checkNames(names: readonly Named[], what: 'tool' | 'scope', prob
 const PLAIN = /^[a-z0-9_:]*$/;
 
 function foldOf(name: string): string {
-  return name
-    .normalize('NFKC')
+  return normalized(name, 'NFKC')
     .replace(/[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/gv, '')
     .toUpperCase()
     .toLowerCase();

@@ -1,4 +1,5 @@
 import { classOf } from './characters.ts';
+import { normalized } from './normalize.ts';
 
 /** A reading of a text that knows where each of its characters stands in the text. */
 export interface View {
@@ -52,7 +53,7 @@ function shownAs(character: string): string {
     case undefined:
     case 'private-use':
     case 'surrogate':
-      return bounded(character, character.normalize('NFKC'));
+      return bounded(character, normalized(character, 'NFKC'));
     default:
       return '';
   }
