@@ -155,7 +155,7 @@ export async function openAudit(options: AuditOptions): Promise<Audit> {
         duration_ms: duration,
         error: outcome!.error ?? null,
       };
-      const merged = Object.assign({}, ...notes) as Outcome;
+      const merged = notes.reduce<object>((all, note) => Object.assign(all, note), {}) as Outcome;
       await chain.append(
         {
           ...withContext,

@@ -48,7 +48,8 @@ export function fieldRows(first: CapabilityLink, second: CapabilityLink): string
 export function diffText(diff: SnapshotDiff, first: Source, second: Source): string {
   const lines = [diff.explanation, '', ...fieldRows(first.link, second.link)];
   const section = (title: string, rows: readonly string[]) => {
-    if (rows.length > 0) lines.push('', colors.bold(title), ...rows.map((row) => `  ${row}`));
+    if (rows.length > 0) lines.push('', colors.bold(title));
+    for (const row of rows) lines.push(`  ${row}`);
   };
   section('Enabled tools', toolRows(diff));
   section('Policies', policyRows(diff));
@@ -77,14 +78,15 @@ function toolRows({ tools, changes }: SnapshotDiff): string[] {
 function changeRows(change: ToolChange): string[] {
   const { description, instructions, schema, opaque, policiesAdded, policiesRemoved, runtimeBinding } =
     change;
-  const rows: string[] = [];
-  if (description !== undefined) rows.push('Its description changed.', ...quoted(description));
-  if (instructions !== undefined) rows.push('Its instructions changed.', ...quoted(instructions));
+  const rows = [
+    ...(description === undefined ? [] : ['Its description changed.', ...quoted(description)]),
+    ...(instructions === undefined ? [] : ['Its instructions changed.', ...quoted(instructions)]),
+  ];
   if (opaque)
     rows.push('Its schema changed; what it accepts cannot be told, because one of the two is opaque.');
   if (schema !== undefined) {
     rows.push(`Its schema ${RELATIONS[schema.relation]}.`);
-    rows.push(...schema.changes.map(({ message }) => indent(visible(message))));
+    for (const { message } of schema.changes) rows.push(indent(visible(message)));
     if (schema.refused !== undefined) rows.push(indent(`Refused now: ${visible(stringify(schema.refused))}`));
   }
   for (const { id, executeBinding } of policiesRemoved ?? [])
@@ -130,24 +132,28 @@ function policyRows({ policies }: SnapshotDiff): string[] {
 function definitionRows({ definition, tools }: SnapshotDiff): string[] {
   if (definition === undefined) return [];
   const shown = new Set(tools.hashChanged.map(({ toolKey }) => toolKey));
-  const rows = [
+  const rows: string[] = [];
+  const add = (more: readonly string[]) => {
+    for (const row of more) rows.push(row);
+  };
+  add([
     ...definition.onlyInFirst.map((place) => `${colors.red('-')} ${visible(place)}`),
     ...definition.onlyInSecond.map((place) => `${colors.green('+')} ${visible(place)}`),
-  ];
+  ]);
   for (const change of definition.changed) {
     rows.push(`${colors.yellow('~')} ${visible(change.place)}`);
     if (change.kind !== 'tool') {
       if (change.instructions !== undefined)
-        rows.push(indent('Its instructions changed.'), ...quoted(change.instructions).map(indent));
+        add(['Its instructions changed.', ...quoted(change.instructions)].map(indent));
       if (change.kind === 'dynamicToolkit') {
         for (const id of change.policiesRemoved ?? [])
           rows.push(indent(`No longer gated by ${visible(id)}.`));
         for (const id of change.policiesAdded ?? []) rows.push(indent(`Gated by ${visible(id)}.`));
       }
-    } else if (!shown.has(nameIn(change.place))) rows.push(...changeRows(change).map(indent));
+    } else if (!shown.has(nameIn(change.place))) add(changeRows(change).map(indent));
   }
   if (definition.agentInstructions !== undefined)
-    rows.push("The agent's own lines changed.", ...quoted(definition.agentInstructions));
+    add(["The agent's own lines changed.", ...quoted(definition.agentInstructions)]);
   return rows;
 }
 

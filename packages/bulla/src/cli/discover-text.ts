@@ -102,7 +102,7 @@ const PAINT = { locked: colors.green, changed: colors.red, unpinned: colors.yell
 export function discoveryText(all: readonly Told[], fileCount: number): string {
   if (all.length === 0) return `No servers are configured here (${counted(fileCount, 'file')} read).`;
   const groups = Map.groupBy(all, ({ server }) => server.file);
-  const width = Math.max(...all.map(({ server }) => visible(server.name).length));
+  const width = all.reduce((most, { server }) => Math.max(most, visible(server.name).length), 0);
   const blocks = [...groups].map(([file, list]) => {
     const head = `${colors.bold(list[0]!.server.client.name)}  ${colors.dim(visible(short(file)))}`;
     return [head, ...list.flatMap((told) => serverLines(told, width))].join('\n');

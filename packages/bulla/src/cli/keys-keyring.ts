@@ -192,7 +192,7 @@ async function list(options: KeyringOptions) {
       remarks(epoch),
     ]);
     const all = [['epoch', 'state', 'fingerprint', 'signed_by', ''], ...rows];
-    const widths = [0, 1, 2, 3].map((i) => Math.max(...all.map((row) => row[i]!.length)));
+    const widths = [0, 1, 2, 3].map((i) => all.reduce((most, row) => Math.max(most, row[i]!.length), 0));
     const lines = all.map((row) =>
       row
         .map((cell, i) => cell.padEnd(widths[i] ?? 0))

@@ -73,11 +73,12 @@ function notesText({ document, names, notes, report }: ManifestDraft): string {
   for (const [from, to] of renamed) lines.push(`    ${visible(from)} → ${to}`);
   const others = notes.filter(({ code }) => code !== 'name-changed');
   for (const [message, own] of Map.groupBy(others, ({ message }) => message)) {
-    lines.push(`  ${message}`, ...wrapped(own.map(({ path }) => subjectOf(path, tools))));
+    lines.push(`  ${message}`);
+    for (const line of wrapped(own.map(({ path }) => subjectOf(path, tools)))) lines.push(line);
   }
   if (report.manifest === null) lines.push('To be mended first:');
-  for (const problem of report.problems) lines.push(...problemLines(problem, null, 'problem'));
-  return `${lines.join('\n')}\n`;
+  const problems = report.problems.flatMap((problem) => problemLines(problem, null, 'problem'));
+  return `${[...lines, ...problems].join('\n')}\n`;
 }
 
 /** The name of the tool that a path lies in, else the member of the manifest. */

@@ -70,17 +70,19 @@ function textOf(
   source: Uint8Array,
   { manifest, problems, count, warnings }: ManifestReport,
 ): string[] {
-  const lines =
+  const head =
     manifest === null
       ? [`${colors.red('BAD')}   ${file}: ${counted(count, 'problem')}`]
       : [
           `${colors.green('good')}  ${file}: ${counted(manifest.tools.length, 'tool')}, ${counted(manifest.permission_scopes.length, 'scope')}, ${manifest.bytes} bytes`,
           `      ${manifest.hash}`,
         ];
-  for (const problem of problems) lines.push(...problemLines(problem, source, colors.red('problem')));
-  if (count > problems.length) lines.push(`  and ${count - problems.length} more`);
-  for (const warning of warnings) lines.push(...problemLines(warning, source, colors.yellow('warning')));
-  return lines;
+  return [
+    ...head,
+    ...problems.flatMap((problem) => problemLines(problem, source, colors.red('problem'))),
+    ...(count > problems.length ? [`  and ${count - problems.length} more`] : []),
+    ...warnings.flatMap((warning) => problemLines(warning, source, colors.yellow('warning'))),
+  ];
 }
 
 /** A problem as people read it: where, what, and how to mend it. Its words are safe to show, but its path is not. */

@@ -100,7 +100,7 @@ function evaluate(policy: Policy, input: PreparedInput): PolicyVerdict {
 }
 
 function table({ file, shape, passed, outcome, rules }: Tested): string {
-  const width = Math.max(0, ...rules.map(({ name }) => visible(name).length));
+  const width = rules.reduce((most, { name }) => Math.max(most, visible(name).length), 0);
   const lines = rules.map((rule) => {
     const isMet = rule.expected === null || (rule.asked && rule.passed === rule.expected);
     const word = rule.expected === null ? '-   ' : isMet ? 'ok  ' : 'FAIL';

@@ -90,8 +90,9 @@ export function anchorTrust({ keys, revoked }: Trust, policy: Policy | undefined
 
 /** Since when a key is revoked by the strictest of those who know it. */
 function earliest(revoked: readonly Revocation[], id: string): number | undefined {
-  const times = revoked.filter(({ key }) => key === id).map(({ at }) => at);
-  return times.length === 0 ? undefined : Math.min(...times);
+  return revoked
+    .filter(({ key }) => key === id)
+    .reduce<number | undefined>((least, { at }) => Math.min(least ?? at, at), undefined);
 }
 
 /** The verifier keys that are not revoked: of a note nothing shows that it was signed before the revocation. */

@@ -178,7 +178,7 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
   const sweepPair = (pair: Pair) => runner.run(pair, (at) => ({ type: 'sweep', at }));
   const each = async (pairs: readonly Pair[], work: (pair: Pair) => Promise<Decided>) => {
     const decisions: Decision[] = [];
-    for (const pair of pairs) decisions.push(...(await work(pair)).decisions);
+    for (const pair of pairs) for (const decision of (await work(pair)).decisions) decisions.push(decision);
     return decisions;
   };
 

@@ -69,7 +69,7 @@ export function discover(place: Place, clients: readonly Client[] = CLIENTS): Di
           if (bytes === null) return;
           files.push({ client, path, scope: file.scope });
           const reading = file.reader(readDocument(bytes, file.syntax));
-          off.push(...(reading.off ?? []));
+          for (const switches of reading.off ?? []) off.push(switches);
           for (const server of reading.servers) {
             attempt(client, path, problems, () => {
               const entry = readEntry(server.value, server.path, file.shape);
@@ -91,7 +91,7 @@ export function discover(place: Place, clients: readonly Client[] = CLIENTS): Di
         });
       }
     }
-    servers.push(...found.map((server) => switchedOff(server, place, off)));
+    for (const server of found) servers.push(switchedOff(server, place, off));
   }
   return { servers, files, problems };
 }

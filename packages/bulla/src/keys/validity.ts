@@ -13,11 +13,13 @@ export function approverKey(person: string, key: PublicKey, { facts, revoked }: 
   const known = facts.filter((each) => each.key === id || each.pqKey === id);
   if (known.length === 0) return [{ person, key }];
   return known.map((each) => {
-    const times = revoked.filter((revocation) => revocation.key === each.key).map(({ at }) => at);
+    const revokedAt = revoked
+      .filter((revocation) => revocation.key === each.key)
+      .reduce<number | null>((least, { at }) => Math.min(least ?? at, at), null);
     const validity = {
       notBefore: seconds(each.notBefore, Math.ceil),
       notAfter: seconds(each.notAfter, Math.floor),
-      revokedAt: times.length === 0 ? null : Math.min(...times),
+      revokedAt,
     };
     return { person, key, validity };
   });

@@ -332,7 +332,7 @@ function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<
       if (end.origin !== origin) return appending.admit(end, locked);
       const found = await contradiction(driver, name, end, known);
       if (found !== null) throw found.error;
-      checkpointer.started(Math.max(0, ...known.map(({ size }) => size)));
+      checkpointer.started(known.reduce((most, { size }) => Math.max(most, size), 0));
       return end;
     },
     committed: (tip, before) => checkpointer.committed(tip, before),

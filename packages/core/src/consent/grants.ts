@@ -107,7 +107,7 @@ export function grant(state: ConsentState, event: GrantEvent, rules: Rules): Ste
     const rule = takenBack(state, scope) ? 'out-of-band' : 'any';
     if (!satisfies(channel.kind, rule) || !satisfies(channel.kind, channelRule(sensitivity, rules)))
       return refused('CONSENT_CHANNEL', 'The scope may not be granted over this channel.');
-    changes.push(...give(state, scope, id, event.disclosure, event));
+    for (const change of give(state, scope, id, event.disclosure, event)) changes.push(change);
     for (const prompt of state.rows.prompts.values()) {
       if (prompt.kind !== 'grant' || prompt.scope !== scope) continue;
       const decision = granted({ ...prompt, grant: id }, NO_BASIS, at);

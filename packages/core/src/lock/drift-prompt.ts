@@ -35,7 +35,7 @@ export function argumentItems(changed: Changed): DriftItem[] {
       const sentence = `The argument ${quoted(name)} ${needs ? 'must now be given' : 'may now be left out'}.`;
       items.push(tell(code, 'critical', index, sentence, { before: needed, after: needs }));
     }
-    items.push(...textItems(changed, old, { index, definition }));
+    for (const item of textItems(changed, old, { index, definition })) items.push(item);
     const rest = (argument: JsonObject) =>
       entryOf(JsonObject.from([...argument].filter(([key]) => !KNOWN.includes(key)))).digest;
     if (rest(old.definition) !== rest(definition)) {

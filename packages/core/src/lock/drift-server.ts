@@ -216,11 +216,11 @@ export function contentItems(lock: Whole, current: Whole): DriftItem[] {
 }
 
 function addresses(whole: Whole): Set<string> {
-  const found = new Set(pointedContent(whole.serverInfo, []).map(({ uri }) => uri));
-  for (const kind of LIST_KINDS) {
-    for (const name of whole.names(kind)) {
-      for (const { uri } of pointedContent(whole.definition(kind, name)!, [])) found.add(uri);
-    }
-  }
+  const found = new Set<string>();
+  const look = (definition: JsonObject) => {
+    for (const { uri } of pointedContent(definition, [])) found.add(uri);
+  };
+  look(whole.serverInfo);
+  for (const kind of LIST_KINDS) for (const name of whole.names(kind)) look(whole.definition(kind, name)!);
   return found;
 }

@@ -79,7 +79,6 @@ export function drift(lock: Lock, current: Surface | Lock, options: DriftOptions
   const profiles = before === null ? lock.profiles : isLock(current) ? current.profiles : LOCK_PROFILES;
   const unseen: (keyof Coverage)[] = [];
   const items: DriftItem[] = [];
-  // One by one: so many can be found that no call could take them as its arguments.
   const add = (found: readonly DriftItem[]) => {
     for (const item of found) items.push(item);
   };

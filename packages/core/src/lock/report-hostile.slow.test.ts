@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, inject, test } from 'vitest';
-import { between, lockOf, type Members } from '../../test/drift.ts';
+import { between, lockOf, type Members, read } from '../../test/drift.ts';
 import { type SurfaceText, surface } from '../../test/surface.ts';
 import { inspectText } from '../text/index.ts';
 import {
@@ -287,3 +287,14 @@ function withoutCode(line: string): string {
     return 'CODE';
   });
 }
+
+test('however many differences there are, each is told', () => {
+  const count = 130_000; // more than the stack has room for as the arguments of one call
+  const properties = Object.fromEntries(Array.from({ length: count }, (_, i) => [`b${i}`, {}]));
+  const tools = [{}, properties].map((properties) => [read({ inputSchema: { type: 'object', properties } })]);
+  const found = between({ tools: tools[0]! }, { tools: tools[1]! });
+  const lines = driftText(found, { failOn: 'critical' }).split('\n');
+  const told = lines.filter((line) => /^ {4}- "b\d+" is new: of any type, may be left out\.$/.test(line));
+  expect(told.length).toBe(count);
+  expect(lines.at(-2)).toBe('PASS: nothing is critical.');
+});

@@ -42,10 +42,10 @@ export function driftMarkdown(drift: Drift, options: MarkdownOptions = {}): stri
   const room = () => maxLength - [...top, ...end].join('\n').length - 200;
   if (counts.total > 0) top.push('', '| | What | Changed |', '|---|---|---|');
   const rows = fit(groups.map(row), room());
-  top.push(...rows.kept);
+  for (const text of rows.kept) top.push(text);
   if (rows.left > 0) top.push('', `And ${counted(rows.left, 'row')} more, for which there is no room here.`);
   const details = fit(groups.map(section), room());
-  top.push(...details.kept);
+  for (const text of details.kept) top.push(text);
   if (details.left > 0 && rows.left === 0)
     top.push('', `The details of ${details.left} more are left out, for which there is no room here.`);
   return `${[...top, ...end].join('\n')}\n`;

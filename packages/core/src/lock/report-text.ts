@@ -27,13 +27,13 @@ export interface TextOptions extends Pick<ReportOptions, 'failOn'> {
  */
 export function driftText(drift: Drift, { color, failOn }: TextOptions = {}): string {
   const paint = color ?? MARKED;
+  const limits = limitWords(drift).map((line) => paint('dim', line));
   const lines = [
     headline(drift, paint),
     ...groupsOf(drift).flatMap((group) => ['', ...groupLines(group, paint)]),
+    ...(limits.length === 0 ? [] : ['', ...limits]),
+    ...(failOn === undefined ? [] : ['', verdictLine(drift, failOn, paint)]),
   ];
-  const limits = limitWords(drift);
-  if (limits.length > 0) lines.push('', ...limits.map((line) => paint('dim', line)));
-  if (failOn !== undefined) lines.push('', verdictLine(drift, failOn, paint));
   return `${lines.join('\n')}\n`;
 }
 
@@ -54,7 +54,8 @@ function groupLines(group: Group, paint: Paint): string[] {
       ...(item.prose === true ? ['only prose'] : []),
     ];
     const mark = marks.length === 0 ? '' : ` ${paint('dim', `[${marks.join(', ')}]`)}`;
-    lines.push(`  ${sentenceOf(item)}${mark}`, ...evidence(item, paint).map((line) => `    ${line}`));
+    lines.push(`  ${sentenceOf(item)}${mark}`);
+    for (const line of evidence(item, paint)) lines.push(`    ${line}`);
   }
   return lines;
 }

@@ -99,10 +99,9 @@ export interface AnchorReport {
 
 /** A chain as far as it is covered by witnesses that saw it before `seconds`; what a revoked key signed counts there. */
 export function coveredBefore(anchors: readonly Anchor[], seconds: number): number {
-  const sizes = anchors
+  return anchors
     .filter((anchor) => anchor.witnessedBefore(seconds))
-    .map(({ checkpoint }) => checkpoint.size);
-  return Math.max(0, ...sizes);
+    .reduce((most, { checkpoint }) => Math.max(most, checkpoint.size), 0);
 }
 
 export interface AnchorVerifier {
@@ -130,7 +129,7 @@ export function createAnchorVerifier(anchors: readonly Anchor[], origin?: string
       return false;
     })
     .toSorted((a, b) => a.checkpoint.size - b.checkpoint.size);
-  failures.push(...splitViews(waiting));
+  for (const failure of splitViews(waiting)) failures.push(failure);
 
   const tree = new Frontier();
   const good: Anchor[] = [];

@@ -21,11 +21,12 @@ export interface ManifestTextOptions {
  */
 export function diffText(diff: ManifestDiff, { color = MARKED }: ManifestTextOptions = {}): string {
   const { breaking, non_breaking } = diff;
-  const lines = [color(breaking.length === 0 ? 'good' : 'breaking', verdictSentence(diff))];
-  for (const group of groupsOf(breaking))
-    lines.push('', ...groupLines(group, color('breaking', 'BREAKING'), color));
-  for (const group of groupsOf(non_breaking))
-    lines.push('', ...groupLines(group, color('dim', 'other'), color));
+  const [grave, other] = [color('breaking', 'BREAKING'), color('dim', 'other')];
+  const lines = [
+    color(breaking.length === 0 ? 'good' : 'breaking', verdictSentence(diff)),
+    ...groupsOf(breaking).flatMap((group) => ['', ...groupLines(group, grave, color)]),
+    ...groupsOf(non_breaking).flatMap((group) => ['', ...groupLines(group, other, color)]),
+  ];
   return `${lines.join('\n')}\n`;
 }
 
@@ -33,7 +34,7 @@ function groupLines(group: ChangeGroup, mark: string, paint: ReportPaint): strin
   const lines = [`${mark}  ${paint('name', subjectWords(group))}`];
   for (const change of group.changes) {
     lines.push(`  ${sentenceOf(change)} ${paint('dim', `[${change.code}]`)}`);
-    lines.push(...evidence(change, paint).map((line) => `    ${line}`));
+    for (const line of evidence(change, paint)) lines.push(`    ${line}`);
   }
   return lines;
 }

@@ -53,10 +53,10 @@ export function evidence(change: ManifestChange, paint: ReportPaint): string[] {
     }
     const refused = refusedCall(schema);
     if (refused !== null) lines.push(`- For example ${refused} was good and is refused now.`);
-    lines.push(...todo(schemaTodo(schema)));
+    for (const line of todo(schemaTodo(schema))) lines.push(line);
   } else if (WORDS.has(code) && before !== undefined && after !== undefined) {
     lines.push(`| ${partsText(wordDiff(before, after), paint)}`);
-  } else if (input !== undefined) lines.push(...argumentLines(input));
+  } else if (input !== undefined) for (const line of argumentLines(input)) lines.push(line);
   return [...lines, ...todo(CHANGE_CODES[code].todo)];
 }
 

@@ -233,7 +233,7 @@ class Reader {
 function furthest(a: readonly Fault[], b: readonly Fault[]): readonly Fault[] {
   const sound = (faults: readonly Fault[]) =>
     faults.some(({ code }) => code === 'POLICY_EXPRESSION_FIELD')
-      ? Math.min(...faults.map(({ offset }) => offset))
+      ? faults.reduce((least, { offset }) => Math.min(least, offset), Number.POSITIVE_INFINITY)
       : Number.POSITIVE_INFINITY;
   return a.length > 0 && sound(a) >= sound(b) ? a : b;
 }

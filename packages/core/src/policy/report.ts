@@ -4,7 +4,7 @@ import type { Policy } from './policy.ts';
 
 /** A verdict in lines of text, a rule each, and the outcome last. Safe in a terminal. */
 export function verdictText({ rules, outcome, errors, warnings }: PolicyVerdict): string {
-  const width = Math.max(0, ...rules.map(({ name }) => shown(name).length));
+  const width = rules.reduce((most, { name }) => Math.max(most, shown(name).length), 0);
   const lines = rules.map(({ name, passed, severity, message, code, tools }) => {
     if (passed) return `ok     ${shown(name)}`;
     const word = severity === 'error' ? 'ERROR' : 'WARN ';
@@ -112,7 +112,8 @@ function escaped(text: string): string {
 
 /** In backticks, with more of them than the text has, as Markdown asks; a bar would end the cell. */
 function code(text: string): string {
-  const ticks = '`'.repeat(1 + Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length)));
+  const longest = (text.match(/`+/g) ?? []).reduce((most, run) => Math.max(most, run.length), 0);
+  const ticks = '`'.repeat(1 + longest);
   const inner = shown(text).replaceAll('|', '\\|');
   return ticks.length > 1 ? `${ticks} ${inner} ${ticks}` : `${ticks}${inner}${ticks}`;
 }

@@ -11,7 +11,7 @@ import type { Effect, Walk } from './walk.ts';
 export function items(walk: Walk): void {
   if (walk.covers('items')) return;
   const { before, after, place } = walk.pair;
-  walk.cover('items', 'prefixItems', 'additionalItems');
+  walk.cover(['items', 'prefixItems', 'additionalItems']);
   const [had, has] = [elements(before, walk.old), elements(after, walk.now)];
   // In the view `unevaluatedItems` counts too.
   const rest: Two = [before.view.items, after.view.items];
@@ -71,7 +71,7 @@ export function applied(walk: Walk): void {
 function both(walk: Walk, keyword: string, effect: Effect, argument: string): boolean {
   const [from, to] = [walk.old.get(keyword), walk.now.get(keyword)];
   if (from === undefined || to === undefined || walk.covers(keyword)) return false;
-  walk.cover(keyword);
+  walk.cover([keyword]);
   const { before, after } = walk.pair;
   walk.descend(before.document.part(from), after.document.part(to), walk.under(keyword, argument), effect);
   return true;
@@ -82,7 +82,7 @@ function counts(walk: Walk): void {
   const { before, after } = walk.pair;
   for (const keyword of ['minContains', 'maxContains']) {
     if (walk.covers(keyword)) continue;
-    walk.cover(keyword);
+    walk.cover([keyword]);
     if (!walk.differs(keyword)) continue;
     const [from, to] = [walk.old.get(keyword), walk.now.get(keyword)];
     const make = (part: Part, count: JsonValue | undefined) =>
@@ -101,7 +101,7 @@ export function alternatives(walk: Walk): void {
 }
 
 function members(walk: Walk, keyword: 'allOf' | 'anyOf' | 'oneOf', from: JsonValue[], to: JsonValue[]): void {
-  walk.cover(keyword);
+  walk.cover([keyword]);
   const { before, after, place } = walk.pair;
   const { pairs, gone, come } = pairUp(walk.prover, before, from, after, to);
   for (const [x, y, index] of pairs) {

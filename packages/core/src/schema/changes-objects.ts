@@ -12,7 +12,7 @@ export function required(walk: Walk): void {
   const { before, after, place } = walk.pair;
   const [had, has] = [texts(walk.old.get('required')), texts(walk.now.get('required'))];
   if (had === undefined || has === undefined) return;
-  walk.cover('required');
+  walk.cover(['required']);
   const types = before.view.types | after.view.types;
   const any = after.document.make(types === ANY ? {} : { type: typeWords(types) });
   const change = (kind: ChangeKind, name: string) => {
@@ -76,7 +76,7 @@ function named(
   const { before, after, place } = walk.pair;
   const [had, has] = [schemaMap(before, walk.old, keyword), schemaMap(after, walk.now, keyword)];
   if (had === undefined || has === undefined || walk.covers(keyword)) return;
-  walk.cover(keyword);
+  walk.cover([keyword]);
   for (const name of new Set([...has.keys(), ...had.keys()])) {
     const [from, to] = [had.get(name), has.get(name)];
     if (from === undefined || to === undefined) {
@@ -114,7 +114,7 @@ export function additional(walk: Walk): void {
   const { before, after, place } = walk.pair;
   for (const keyword of ['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems']) {
     if (walk.covers(keyword)) continue;
-    walk.cover(keyword);
+    walk.cover([keyword]);
     const [from, to] = [walk.old.get(keyword), walk.now.get(keyword)];
     const where = walk.under(keyword, `${place.argument}${keyword.endsWith('Items') ? '[]' : '.*'}`);
     if (from instanceof JsonObject && to instanceof JsonObject) {

@@ -63,7 +63,7 @@ function annotations(walk: Walk): void {
   for (const keyword of walk.keywords()) {
     const kinds = [keywordKind(before, keyword), keywordKind(after, keyword)];
     if (!kinds.includes('annotation')) continue;
-    walk.cover(keyword);
+    walk.cover([keyword]);
     if (DEFINITIONS.includes(keyword)) definitionNames(walk, keyword);
     else if (walk.pair.annotations && walk.differs(keyword)) {
       const kind = ANNOTATION_KINDS.get(keyword) ?? 'annotation-changed';
@@ -113,7 +113,7 @@ function notUnderstood(walk: Walk): void {
     if ((!unknown && !kinds.includes('foreign')) || walk.covers(keyword)) continue;
     // What is known to one of the two dialects is compared like everything else.
     if (!unknown && kinds.includes('known')) continue;
-    walk.cover(keyword);
+    walk.cover([keyword]);
     if (!walk.differs(keyword)) continue;
     const kind = unknown ? 'unknown-keyword-changed' : 'unsupported-keyword-changed';
     const [was, is] = [walk.old.get(keyword), walk.now.get(keyword)];
@@ -126,7 +126,7 @@ function reference(walk: Walk): void {
   const { before, after, place } = walk.pair;
   const [from, to] = [walk.old.get('$ref'), walk.now.get('$ref')];
   if (from === undefined && to === undefined) return;
-  walk.cover('$ref');
+  walk.cover(['$ref']);
   const [target, next] = [follow(before, from), follow(after, to)];
   const lost = (from !== undefined && target === undefined) || (to !== undefined && next === undefined);
   const same = !walk.differs('$ref');
@@ -145,7 +145,7 @@ function reference(walk: Walk): void {
   const direction = alone ? 'none' : walk.direction([before], [after]);
   walk.report({ kind: 'reference-changed', keyword: '$ref', before: from, after: to, direction });
   if (!alone) return;
-  walk.cover(...walk.keywords());
+  walk.cover(walk.keywords());
   walk.descend(target ?? before, next ?? after, place, 'plain', false);
 }
 
@@ -176,7 +176,7 @@ function union(walk: Walk): void {
     const [was, is] = [wordsFor(walk, before, walk.old), wordsFor(walk, after, walk.now)];
     const said = was === is ? {} : { kinds: TYPE, said: [was, is] as const };
     walk.limit(keyword, direction, before.node, after.node, said);
-    walk.cover(...walk.keywords());
+    walk.cover(walk.keywords());
   }
 }
 
@@ -187,7 +187,7 @@ function wordsFor(walk: Walk, part: Part, node: JsonObject): string {
 
 function types(walk: Walk): void {
   if (walk.covers('type') || !walk.differs('type')) return;
-  walk.cover('type');
+  walk.cover(['type']);
   const { before, after } = walk.pair;
   const [was, is] = [walk.old.get('type'), walk.now.get('type')];
   const only = (part: Part, type: JsonValue | undefined) =>
@@ -206,7 +206,7 @@ function values(walk: Walk): void {
     walk.leaf(['const']);
     return;
   }
-  walk.cover('enum', 'const');
+  walk.cover(['enum', 'const']);
   const gone = [...had].filter(([key]) => !has.has(key)).map(([, value]) => value);
   const come = [...has].filter(([key]) => !had.has(key)).map(([, value]) => value);
   if (gone.length === 0 && come.length === 0) return;

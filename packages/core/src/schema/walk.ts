@@ -164,7 +164,7 @@ export class Walk {
   }
 
   /** Says that these keywords of the pair have been looked at. */
-  cover(...keywords: readonly string[]): void {
+  cover(keywords: readonly string[]): void {
     for (const keyword of keywords) this.#covered.add(keyword);
   }
 
@@ -201,7 +201,7 @@ export class Walk {
   /** Reports keywords that belong together and are compared as a whole. */
   leaf(group: readonly string[]): void {
     const changed = group.filter((keyword) => !this.covers(keyword) && this.differs(keyword));
-    this.cover(...group);
+    this.cover(group);
     if (changed.length === 0) return;
     const keyword = changed.find((name) => this.now.has(name)) ?? changed[0]!;
     const former = changed.find((name) => this.old.has(name));

@@ -50,27 +50,31 @@ function makeCandidates(search: Search, parts: Parts, depth: number): JsonValue[
   const have = search.prover.together(parts);
   // The values of a schema are made of those inside it, so they cost about as much as there are of them.
   if (have === undefined || !search.prover.budget.take(MAX_INNER * have.parts.length)) return [];
-  const values: JsonValue[] = [...(have.values?.values() ?? [])].slice(0, MAX_INNER);
+  const values: JsonValue[] = [];
+  const add = (more: readonly JsonValue[]) => {
+    for (const value of more) values.push(value);
+  };
+  add([...(have.values?.values() ?? [])].slice(0, MAX_INNER));
   for (const { node } of have.parts) {
     if (!(node instanceof JsonObject)) continue;
     const [usual, examples] = [node.get('default'), node.get('examples')];
     if (usual !== undefined) values.push(usual);
-    if (Array.isArray(examples)) values.push(...examples.slice(0, 3));
+    if (Array.isArray(examples)) add(examples.slice(0, 3));
   }
   if (depth > 0) {
     for (const { anyOf, oneOf } of have.views) {
       for (const part of [...(anyOf ?? []), ...(oneOf ?? [])].slice(0, MAX_INNER)) {
-        values.push(...candidates(search, [...parts, part], depth - 1).slice(0, 3 * MAX_INNER));
+        add(candidates(search, [...parts, part], depth - 1).slice(0, 3 * MAX_INNER));
       }
     }
-    if ((have.types & OBJECT) !== 0) values.push(...objects(search, have, depth));
-    if ((have.types & ARRAY) !== 0) values.push(...arrays(search, have, depth));
+    if ((have.types & OBJECT) !== 0) add(objects(search, have, depth));
+    if ((have.types & ARRAY) !== 0) add(arrays(search, have, depth));
   }
-  if ((have.types & STRING) !== 0) values.push(...strings(have));
-  if ((have.types & NUMBER) !== 0) values.push(...numbers(have));
+  if ((have.types & STRING) !== 0) add(strings(have));
+  if ((have.types & NUMBER) !== 0) add(numbers(have));
   if ((have.types & BOOLEAN) !== 0) values.push(true, false);
   if ((have.types & NULL) !== 0) values.push(null);
-  values.push(...OTHERS.filter((value) => (typeOf(value) & have.types) === 0));
+  add(OTHERS.filter((value) => (typeOf(value) & have.types) === 0));
   return values;
 }
 
@@ -83,9 +87,9 @@ function strings({ minLength, maxLength }: Conjunction): string[] {
 }
 
 function numbers({ low, high, views }: Conjunction): JsonNumber[] {
-  const wholes: Decimal[] = [];
-  for (const bound of [low, high])
-    if (bound !== undefined) wholes.push(...Object.values(wholesAround(bound.value)));
+  const wholes: Decimal[] = [low, high].flatMap((bound) =>
+    bound === undefined ? [] : Object.values(wholesAround(bound.value)),
+  );
   const near = wholes.flatMap((value) => [value, plus(value, 1n), plus(value, -1n)]);
   const units = views.flatMap(({ multipleOf }) => multipleOf ?? []);
   const exact = [low?.value, high?.value, ...near, ...units].flatMap((value) => value ?? []);
