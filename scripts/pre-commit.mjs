@@ -83,8 +83,10 @@ function checkConfigurations(project, files) {
     const args = ['discover', '--json', `--home=${home}`, `--project=${project}`, ...shared];
     const { status, text } = bulla(args, 'pipe');
     const { servers = [], files: read = [], problems = [] } = text === '' ? {} : JSON.parse(text);
-    for (const { file, name, state } of servers)
-      process.stdout.write(`${shown(file)}: ${shown(name)}  ${state}\n`);
+    for (const { file, name, state, code, message } of servers) {
+      const why = code === undefined ? '' : `  ${shown(message)} [${code}]`;
+      process.stdout.write(`${shown(file)}: ${shown(name)}  ${state}${why}\n`);
+    }
     for (const { file, code, message } of problems) tell(file ?? project, `${shown(message)} [${code}]`);
     const unread = files.filter((file) => !read.some(({ path }) => resolve(path) === resolve(file)));
     for (const file of unread) tell(file, 'was not examined');

@@ -112,6 +112,7 @@ test('docs/errors.md lists every error code, and no other', () => {
     'PROMPT_DESC_CHANGED',
     'TOOL_CALL',
     'XDG_CONFIG_HOME',
+    'BULLA_HOME',
     'QUOTE_SINGLE',
     'QUOTE_DOUBLE',
     'MULTIPLE_DOCS',

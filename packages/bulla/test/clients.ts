@@ -1,6 +1,6 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Discovery, discover } from '../src/discover/index.ts';
+import { type Discovery, discover, type OwnProgram } from '../src/discover/index.ts';
 import { temporaryFolder } from './run.ts';
 
 /** A home and a project with these files in them; what is no text is written as JSON. */
@@ -8,7 +8,9 @@ export interface TestHome {
   readonly home: string;
   readonly project: string;
   write(files: Readonly<Record<string, unknown>>): void;
-  find(): Discovery;
+  /** A Bulla beside them, which is on the path. */
+  readonly own: OwnProgram;
+  find(own?: OwnProgram): Discovery;
 }
 
 /** Paths begin with `~/` for the home, and are else of the project. */
@@ -24,10 +26,20 @@ export function testHome(files: Readonly<Record<string, unknown>> = {}): TestHom
     }
   };
   write(files);
+  const bin = join(realpathSync(folder), 'bin');
+  mkdirSync(bin);
+  for (const name of ['bulla', 'bulla.js', 'node']) writeFileSync(join(bin, name), '');
+  const own: OwnProgram = {
+    files: [join(bin, 'bulla'), join(bin, 'bulla.js')],
+    node: join(bin, 'node'),
+    path: bin,
+    home: join(home, 'data'),
+  };
   return {
     home,
     project,
     write,
-    find: () => discover({ platform: 'linux', home, project, env: {} }),
+    own,
+    find: (by = own) => discover({ platform: 'linux', home, project, env: {} }, by),
   };
 }

@@ -102,7 +102,11 @@ export const SHOP: TestSurface = {
 };
 
 /** A lock of a surface, as `bulla lock` writes it. */
-export function lockOf(surface: TestSurface, words: readonly string[] = ['shop-server']): Uint8Array {
+export function lockOf(
+  surface: TestSurface,
+  words: readonly string[] = ['shop-server'],
+  env: readonly string[] = [],
+): Uint8Array {
   const json = (value: unknown) => parse(JSON.stringify(value));
   const list = (items: object[] | string | undefined) => json(items ?? []) as JsonObject[];
   const { text } = writeLock(
@@ -121,7 +125,7 @@ export function lockOf(surface: TestSurface, words: readonly string[] = ['shop-s
     {
       generator: 'bulla test',
       updatedAt: new Date(1_700_000_000_000),
-      identity: { transport: 'stdio', command: words[0]!, args: words.slice(1), env: [] },
+      identity: { transport: 'stdio', command: words[0]!, args: words.slice(1), env },
     },
   );
   return toUtf8(text);

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import { type Drift, drift, NO_AUTHORIZATION } from '@bulla/core/lock';
 import { type Judged, scrubbed, shownWords } from '../discover/index.ts';
@@ -77,10 +77,9 @@ async function scanConfigured(server: Judged, target: Target): Promise<Scanned> 
   if (target.kind === 'stdio') {
     const values = [...entry.env].map(([name, value]) => [name, filled(value) ?? process.env[name]]);
     const environment = { ...process.env, ...Object.fromEntries(values) };
-    const base = project ?? undefined;
-    const cwd = entry.cwd === null ? base : resolve(base ?? '.', entry.cwd);
+    // One that names another folder than its project has no target.
     return {
-      surface: await scan(target, { ...limits, environment, cwd }),
+      surface: await scan(target, { ...limits, environment, cwd: project ?? undefined }),
       authorization: NO_AUTHORIZATION,
     };
   }

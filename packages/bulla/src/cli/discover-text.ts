@@ -2,7 +2,15 @@ import { homedir } from 'node:os';
 import type { BullaError } from '@bulla/core/error';
 import { type Drift, verdict } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
-import { HIDDEN, type Judged, type Problem, runnerOf, shownUrl, shownWords } from '../discover/index.ts';
+import {
+  HIDDEN,
+  isGuarded,
+  type Judged,
+  type Problem,
+  runnerOf,
+  shownUrl,
+  shownWords,
+} from '../discover/index.ts';
 import { colors } from './io.ts';
 import { counted } from './words.ts';
 
@@ -41,6 +49,13 @@ export function floatingWords({ target }: Judged): string | null {
     : `${runner.name} takes whatever version is newest; name one`;
 }
 
+const UNKNOWN_GUARD =
+  'the bulla on the path is not this program, or there is none: whether it guards is not known';
+
+function isUnknownGuard({ guard, why }: Judged): boolean {
+  return guard?.isThis === false && why === null;
+}
+
 /** The state after what was done. */
 export function stateOf({ server, outcome }: Told): Judged['state'] {
   if (outcome === null || outcome.error !== null) return server.state;
@@ -51,7 +66,7 @@ export function stateOf({ server, outcome }: Told): Judged['state'] {
 /** One server as a document. */
 export function serverDocument(told: Told): Record<string, unknown> {
   const { server, outcome } = told;
-  const { client, entry, guard, why } = server;
+  const { client, entry, why } = server;
   const shown = shownTarget(server);
   const words = entry.transport === 'http' ? [entry.url!] : [entry.command, ...entry.args];
   const state = stateOf(told);
@@ -67,7 +82,8 @@ export function serverDocument(told: Told): Record<string, unknown> {
     env: [...entry.env.keys()],
     headers: [...entry.headers.keys(), ...entry.envHeaders.keys()],
     disabled: server.disabled,
-    guarded: guard !== null,
+    guarded: isGuarded(server),
+    ...(isUnknownGuard(server) && { guard: UNKNOWN_GUARD }),
     state,
     lock: state === 'unpinned' ? null : server.lockFile,
     floating: floatingWords(server),
@@ -123,7 +139,7 @@ function serverLines(told: Told, width: number): string[] {
   const target = shownTarget(server).map((word) => visible(word.includes(' ') ? `'${word}'` : word));
   const marks = [
     ...(server.disabled ? ['disabled'] : []),
-    ...(server.guard === null ? [] : ['guarded']),
+    ...(isGuarded(server) ? ['guarded'] : []),
     ...(server.project !== null && !server.isShared ? [`in ${visible(short(server.project))}`] : []),
   ];
   const first = [
@@ -149,6 +165,7 @@ function remarks(told: Told, state: Judged['state']): string[] {
     ...(state === 'locked' ? [`lock: ${visible(short(server.lockFile))}`] : []),
     ...(state === 'changed' ? [changedWords(told)] : []),
     ...(outcome?.error ? [errorWords(outcome.error)] : server.why ? [errorWords(server.why)] : []),
+    ...(isUnknownGuard(server) ? [UNKNOWN_GUARD] : []),
     ...(floating === null ? [] : [floating]),
   ];
 }
@@ -156,6 +173,7 @@ function remarks(told: Told, state: Judged['state']): string[] {
 function changedWords({ server, outcome }: Told): string {
   const file = visible(short(server.lockFile));
   if (outcome?.drift) return `${counted(outcome.drift.counts.total, 'difference')} from ${file}`;
+  if (server.why !== null) return `not as ${file} has it`;
   return `${file} is of another command or address`;
 }
 

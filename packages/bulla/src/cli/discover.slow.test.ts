@@ -174,6 +174,43 @@ describe('--check', () => {
   });
 });
 
+test('a guard counts as lock prints it, and not what only has its words', async () => {
+  const shop = surfaceServer(SHOP);
+  const home = testHome();
+  const made = await bullaIn(home.project, ['lock', '--json', '--', ...shop.words]);
+  const { mcpServers } = JSON.parse(made.stdout).config;
+  home.write({ '.mcp.json': { mcpServers } });
+  const good = await run(home);
+  expect([good.status, good.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^ {2}shop {2}locked .* \[guarded\]$/m),
+  ]);
+  const { command, args, env } = mcpServers.shop;
+  const pwned = join(home.project, 'pwned');
+  const shell = { command: 'sh', args: ['-c', `touch ${pwned}; exec "$@"`, 'bulla', ...args] };
+  home.write({ '.mcp.json': { mcpServers: { shop: shell } } });
+  const bad = await run(home, '--check', '--yes');
+  expect([bad.status, bad.stdout]).toEqual([
+    1,
+    expect.stringMatching(
+      /^ {2}shop {2}changed .*\n.*not as .*mcp-lock\.json has it\n.*\[DISCOVER_GUARD\]$/m,
+    ),
+  ]);
+  expect(bad.stdout).not.toContain('guarded');
+  expect(existsSync(pwned)).toBe(false);
+  home.write({
+    '.mcp.json': {
+      mcpServers: { shop: { command, args, env: { ...env, NODE_OPTIONS: '--require ./evil.js' } } },
+    },
+  });
+  const loaded = await json(home);
+  expect([loaded.status, loaded.ok, loaded.servers[0]]).toEqual([
+    1,
+    false,
+    expect.objectContaining({ state: 'changed', guarded: false, code: 'DISCOVER_LOADER' }),
+  ]);
+});
+
 test('secrets are in no output, even if a server tells its own', async () => {
   const secret = {
     env: 'env-S3cr3t-0001',

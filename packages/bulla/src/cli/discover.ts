@@ -17,6 +17,7 @@ import {
   stateOf,
   type Told,
 } from './discover-text.ts';
+import { ownProgram } from './host-config.ts';
 import { complain, EXIT, type Exit, Refusal, type ReportOptions, report, say, showing } from './io.ts';
 import { home } from './place.ts';
 import { counted } from './words.ts';
@@ -63,12 +64,15 @@ Examples:
 
 async function act(options: DiscoverOptions): Promise<Exit> {
   const isOther = options.home !== undefined;
-  const found = discover({
-    platform: process.platform,
-    home: isOther ? resolve(options.home!) : homedir(),
-    project: resolve(options.project),
-    env: isOther ? {} : process.env,
-  });
+  const found = discover(
+    {
+      platform: process.platform,
+      home: isOther ? resolve(options.home!) : homedir(),
+      project: resolve(options.project),
+      env: isOther ? {} : process.env,
+    },
+    ownProgram(),
+  );
   const folder = options.locks === undefined ? null : resolve(options.locks);
   const { judged, problems } = judge(found.servers, {
     user: folder ?? join(home(), 'locks'),

@@ -2,6 +2,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { OwnProgram } from '../discover/index.ts';
 import { dataDirectory } from '../keys/index.ts';
 import type { StdioTarget } from '../mcp/index.ts';
 import { home } from './place.ts';
@@ -61,8 +62,8 @@ function labelOf(name: string): string {
 function ownCommand(): string[] {
   const script = realpathSync(ownScript());
   if (process.platform !== 'win32') {
-    const inClone = resolve(dirname(script), '../../../bin/bulla');
-    if (script.endsWith('/packages/bulla/dist/bulla.js') && existsSync(inClone)) return [inClone];
+    const inClone = launcher(script);
+    if (inClone !== null) return [inClone];
     const onPath = (process.env.PATH ?? '')
       .split(delimiter)
       .filter((folder) => isAbsolute(folder))
@@ -71,6 +72,23 @@ function ownCommand(): string[] {
     if (onPath !== undefined && realpathSync(onPath) === script) return [onPath];
   }
   return [process.execPath, script];
+}
+
+function launcher(script: string): string | null {
+  const inClone = resolve(dirname(script), '../../../bin/bulla');
+  return script.endsWith('/packages/bulla/dist/bulla.js') && existsSync(inClone) ? inClone : null;
+}
+
+/** By what a configuration is known to start this very program. */
+export function ownProgram(): OwnProgram {
+  const script = realpathSync(ownScript());
+  const inClone = launcher(script);
+  return {
+    files: [script, ...(inClone === null ? [] : [realpathSync(inClone)])],
+    node: realpathSync(process.execPath),
+    path: process.env.PATH ?? '',
+    home: home(),
+  };
 }
 
 /** The program that this module was built into; from the sources, what was started. */

@@ -375,7 +375,7 @@ describe('what cannot be read', () => {
 
 test('a project that is the home has its files once', () => {
   const home = testHome({ '~/.cursor/mcp.json': { mcpServers: { a: STDIO } } });
-  const { servers } = discover({ platform: 'linux', home: home.home, project: home.home, env: {} });
+  const { servers } = discover({ platform: 'linux', home: home.home, project: home.home, env: {} }, home.own);
   expect(servers.map(lineOf)).toEqual(['cursor user a: npx -y server $A $B']);
 });
 

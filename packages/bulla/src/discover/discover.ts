@@ -5,6 +5,7 @@ import { readLimited } from '../lockfile/index.ts';
 import { CLIENTS, type Client, type ConfigFile } from './clients.ts';
 import { readDocument } from './document.ts';
 import { type Entry, readEntry } from './entry.ts';
+import type { OwnProgram } from './guard.ts';
 import { type Launch, launchOf } from './launch.ts';
 import type { Place } from './place.ts';
 import type { Reading } from './readers.ts';
@@ -45,10 +46,10 @@ export interface Discovery {
 const MAX_CONFIG_BYTES = 64 * 1024 * 1024;
 
 /**
- * Finds the servers that the clients on this machine are configured to use. Nothing is started. What cannot be read is
- * told among the problems, and the rest goes on.
+ * Finds the servers that the clients on this machine are configured to use. Nothing is started. `own` is the program
+ * that guards are known by. What cannot be read is told among the problems, and the rest goes on.
  */
-export function discover(place: Place, clients: readonly Client[] = CLIENTS): Discovery {
+export function discover(place: Place, own: OwnProgram, clients: readonly Client[] = CLIENTS): Discovery {
   const servers: Configured[] = [];
   const files: { client: Client; path: string; scope: ConfigFile['scope'] }[] = [];
   const problems: Problem[] = [];
@@ -84,7 +85,7 @@ export function discover(place: Place, clients: readonly Client[] = CLIENTS): Di
                 name: server.name,
                 entry,
                 disabled: entry.disabled || server.disabled === true,
-                ...launchOf(entry, at, client.isEditor),
+                ...launchOf(entry, { place: at, project, isEditor: client.isEditor, own }),
               });
             });
           }

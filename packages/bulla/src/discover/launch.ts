@@ -1,6 +1,8 @@
+import { isAbsolute, resolve } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import { parseUrl, type Target } from '../mcp/index.ts';
 import type { Entry } from './entry.ts';
+import { type Guard, type OwnProgram, readGuard } from './guard.ts';
 import type { Place } from './place.ts';
 
 /** What is started or called for a server, as `bulla lock` names it. */
@@ -12,20 +14,26 @@ export interface Launch {
   readonly guard: Guard | null;
 }
 
-export interface Guard {
-  readonly lock: string;
-  /** Whether the guard names the server, and does not take it from the lock. */
-  readonly namesServer: boolean;
-}
-
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
+/** Where an entry is used, and by what. */
+export interface Around {
+  readonly place: Place;
+  /** The project that the entry is for; null for all. */
+  readonly project: string | null;
+  /** Whether the client fills in variables as editors do. */
+  readonly isEditor: boolean;
+  readonly own: OwnProgram;
+}
+
 /**
- * What a client starts for this entry. A guard is looked through: its server is meant. What holds a variable that only
- * the client can fill in names no command: `why` is then `DISCOVER_VARIABLE`, and `DISCOVER_BY_CLIENT` for a server that
- * the client starts in a way of its own, `MCP_TARGET_URL` and `MCP_TARGET_ENV` for what cannot be locked at all.
+ * What a client starts for this entry. A guard is looked through: its server is meant. What does not name one program
+ * exactly has no target, and `why` is `DISCOVER_VARIABLE` for a variable that only the client can fill in,
+ * `DISCOVER_LOADER` for one that decides which program is run, `DISCOVER_FOLDER` for a folder to start in,
+ * `DISCOVER_GUARD` for a guard that does not hold the server to its lock, `DISCOVER_BY_CLIENT` for a server that the
+ * client starts in a way of its own, `MCP_TARGET_URL` and `MCP_TARGET_ENV` for what cannot be locked at all.
  */
-export function launchOf(entry: Entry, place: Place, isEditor: boolean): Launch {
+export function launchOf(entry: Entry, around: Around): Launch {
   const none = (code: string, message: string, guard: Guard | null = null) => ({
     target: null,
     why: new BullaError(code, message),
@@ -33,15 +41,17 @@ export function launchOf(entry: Entry, place: Place, isEditor: boolean): Launch 
   });
   if (entry.transport === 'client')
     return none('DISCOVER_BY_CLIENT', 'The client starts it in a way of its own; it cannot be locked.');
+  const { place, project, isEditor, own } = around;
   const filled = (text: string) => fill(text, place, isEditor);
-  const words = entry.transport === 'http' ? [entry.url!] : [entry.command, ...entry.args];
-  const exact = words.map(filled);
-  if (exact.some((word) => VARIABLE.test(word)))
+  const isHttp = entry.transport === 'http';
+  const exact = (isHttp ? [entry.url!] : [entry.command, ...entry.args]).map(filled);
+  const cwd = isHttp || entry.cwd === null ? null : filled(entry.cwd);
+  if (exact.some((word) => VARIABLE.test(word)) || (cwd !== null && VARIABLE.test(cwd)))
     return none(
       'DISCOVER_VARIABLE',
       'Its command or address holds a variable that the client fills in, so that it names no exact server.',
     );
-  if (entry.transport === 'http') {
+  if (isHttp) {
     try {
       return { target: { kind: 'http', url: parseUrl(exact[0]!).href }, why: null, guard: null };
     } catch {
@@ -52,19 +62,46 @@ export function launchOf(entry: Entry, place: Place, isEditor: boolean): Launch 
   const bad = names.find((name) => !NAME.test(name));
   if (bad !== undefined)
     return none('MCP_TARGET_ENV', `${JSON.stringify(bad)} is not the name of an environment variable.`);
-  const [command, ...args] = exact as [string, ...string[]];
-  const guarded = readGuard(command, args);
-  if (guarded === null)
-    return { target: { kind: 'stdio', command, args, env: names.sort() }, why: null, guard: null };
-  const { guard, server, env } = guarded;
-  const [program, ...rest] = server;
-  if (program === undefined) return { target: null, why: null, guard };
-  return {
-    target: { kind: 'stdio', command: program, args: rest, env: [...new Set(env)].sort() },
-    why: null,
-    guard,
-  };
+  const found = readGuard(exact, own);
+  const guard = found?.guard ?? null;
+  const [command, ...args] = found === null ? exact : found.server;
+  if (found !== null && found.obstacle !== null) return none('DISCOVER_GUARD', found.obstacle, guard);
+  const isSought = [exact[0]!, command ?? ''].some((program) => !/[\\/]/.test(program));
+  const loader = names.find(
+    (name) =>
+      LOADERS.test(name) ||
+      (isSought && name.toUpperCase() === 'PATH') ||
+      (guard !== null && OF_GUARD.test(name) && !(name === 'BULLA_HOME' && entry.env.get(name) === own.home)),
+  );
+  if (loader !== undefined)
+    return none(
+      'DISCOVER_LOADER',
+      `It sets ${loader}, which decides what is run and trusted, and no lock holds its value.`,
+      guard,
+    );
+  if (cwd !== null && (project === null || resolve(project, cwd) !== resolve(project)))
+    return none(
+      'DISCOVER_FOLDER',
+      'It names a folder to start in, which no lock holds; name its files by absolute paths instead.',
+      guard,
+    );
+  if (guard !== null && project === null && !isAbsolute(guard.lock))
+    return none(
+      'DISCOVER_GUARD',
+      'Its guard names its lock by a relative path, and in which folder the client starts it is not known.',
+      guard,
+    );
+  if (command === undefined) return { target: null, why: null, guard };
+  const env = [...new Set(found === null ? names : found.env)].sort();
+  return { target: { kind: 'stdio', command, args, env }, why: null, guard };
 }
+
+/** Variables that have a runtime or a package manager load other code. */
+const LOADERS =
+  /^(?:NODE_(?:OPTIONS|PATH)|LD_.*|DYLD_.*|BASH_ENV|PYTHON(?:PATH|HOME|STARTUP)|RUBY(?:OPT|LIB)|PERL5(?:OPT|LIB)|_?(?:JDK_)?JAVA(?:_TOOL)?_OPTIONS|NPM_CONFIG_.*|(?:PIP|UV)_.*)$/i;
+
+/** Variables that lead the guard itself to other keys, records or authorities. */
+const OF_GUARD = /^(?:BULLA_.*|NODE_.*|SSL_CERT_.*|OPENSSL_.*|XDG_DATA_HOME|HOME|USERPROFILE|LOCALAPPDATA)$/i;
 
 /** What is left for the client to fill in: `${…}`, and `{env:…}` and `{file:…}` of OpenCode. */
 const VARIABLE = /\$\{|\{(?:env|file):/;
@@ -74,38 +111,4 @@ function fill(text: string, { home, project }: Place, isEditor: boolean): string
   return text.replace(/\$\{(userHome|workspaceFolder)\}/g, (_, name) =>
     name === 'userHome' ? home : project,
   );
-}
-
-/** The options of `bulla guard` that take a value. */
-const VALUED = new Set(
-  (
-    '-l --lock --agent --name --env --keys --pass -t --timeout --recheck --store --tenant --chain ' +
-    '-k --key --keyring -s --signature'
-  ).split(' '),
-);
-
-/** Reads `bulla guard … -- server`, however Bulla is started; null for any other command. */
-function readGuard(
-  command: string,
-  args: readonly string[],
-): { guard: Guard; server: readonly string[]; env: readonly string[] } | null {
-  const words = [command, ...args];
-  const end = words.indexOf('--');
-  const own = end < 0 ? words : words.slice(0, end);
-  const at = own.findIndex(
-    (word, i) =>
-      (word === 'guard' || word === 'proxy') && i > 0 && /(?:^|[\\/])bulla(?:\.\w+)?$/.test(own[i - 1]!),
-  );
-  if (at < 0) return null;
-  let lock = 'mcp-lock.json';
-  const env: string[] = [];
-  for (let i = at + 1; i < own.length; i++) {
-    const [, option = own[i]!, joined] = /^(--[a-z-]+)=(.*)$/s.exec(own[i]!) ?? [];
-    const value = joined ?? (VALUED.has(option) ? own[++i] : undefined);
-    if (value === undefined) continue;
-    if (option === '-l' || option === '--lock') lock = value;
-    if (option === '--env') env.push(value);
-  }
-  const server = end < 0 ? [] : words.slice(end + 1);
-  return { guard: { lock, namesServer: server.length > 0 }, server, env };
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type TestHome, testHome } from '../../test/clients.ts';
 import { lockOf, SHOP } from '../../test/lockfiles.ts';
-import { judge } from './index.ts';
+import { isGuarded, judge } from './index.ts';
 
 function states(home: TestHome, locks?: string): string[] {
   const { servers } = home.find();
@@ -11,16 +11,22 @@ function states(home: TestHome, locks?: string): string[] {
   const { judged, problems } = judge(servers, place);
   const short = (path: string) => path.replace(`${home.project}/`, '').replace(home.home, '~');
   return [
-    ...judged.map(({ client, name, state, lockFile, guard }) =>
-      [client.id, name, state, short(lockFile), ...(guard ? ['guarded'] : [])].join(' '),
+    ...judged.map((server) =>
+      [
+        server.client.id,
+        server.name,
+        server.state,
+        short(server.lockFile),
+        ...(isGuarded(server) ? ['guarded'] : []),
+      ].join(' '),
     ),
     ...problems.map(({ file, error }) => `${short(file)} ${error.code}`),
   ];
 }
 
-function putLock(path: string, words: readonly string[]): void {
+function putLock(path: string, words: readonly string[], env: readonly string[] = []): void {
   mkdirSync(join(path, '..'), { recursive: true });
-  writeFileSync(path, lockOf(SHOP, words));
+  writeFileSync(path, lockOf(SHOP, words, env));
 }
 
 describe('a server is', () => {
@@ -100,33 +106,214 @@ test('two servers of one name in a project get a lock each, and one server in tw
 });
 
 describe('a guard', () => {
-  const guard = (...args: string[]) => ({ command: '/opt/bulla/bin/bulla', args: ['guard', ...args] });
+  /** Servers behind a guard of the Bulla that is on the path, unless their command says otherwise. */
+  const guarded = (
+    servers: Record<string, { command?: string; args: string[]; [key: string]: unknown }>,
+  ) => ({
+    '.mcp.json': {
+      mcpServers: Object.fromEntries(
+        Object.entries(servers).map(([name, entry]) => [name, { command: 'bulla', ...entry }]),
+      ),
+    },
+  });
+  const guard = (...args: string[]) => ({ args: ['guard', ...args] });
+  const codes = (home: TestHome) =>
+    home.find().servers.map(({ name, why }) => `${name} ${why?.code ?? 'good'}`);
 
   test('is looked through to its server', () => {
-    const home = testHome({
-      '.mcp.json': {
-        mcpServers: {
-          named: guard('--lock', 'locks/a.json', '--agent', 'x', '--env', 'KEY', '--', 'server', '--', 'x'),
-          lock: guard('-l', 'locks/b.json', '--require-signature'),
-          joined: guard('--lock=locks/c.json', '--', 'other'),
-          node: { command: 'node', args: ['/x/bulla.js', 'proxy', '--', 'server'] },
-          none: { command: 'guard', args: ['bulla'] },
-        },
-      },
-    });
+    const home = testHome(
+      guarded({
+        named: guard('--lock', 'locks/a.json', '--agent', 'x', '--env', 'KEY', '--', 'server', '--', 'x'),
+        lock: guard('-l', 'locks/b.json', '--require-signature'),
+        joined: guard('--lock=locks/c.json', '--', 'other'),
+        listed: guard('--only', 'a', 'b', '--lock', 'locks/b.json', '--', 'b'),
+        none: { command: 'guard', args: ['bulla'] },
+      }),
+    );
     putLock(join(home.project, 'locks/b.json'), ['b']);
     putLock(join(home.project, 'locks/c.json'), ['c']);
     expect(states(home)).toEqual([
       'claude-code named unpinned locks/a.json guarded',
       'claude-code lock locked locks/b.json guarded',
       'claude-code joined changed locks/c.json guarded',
-      'claude-code node unpinned mcp-lock.json guarded',
+      'claude-code listed locked locks/b.json guarded',
       'claude-code none unpinned mcp-locks/none.json',
     ]);
     const { servers } = home.find();
     expect(servers[0]!.target).toEqual({ kind: 'stdio', command: 'server', args: ['--', 'x'], env: ['KEY'] });
     const { judged } = judge(servers, { user: home.home, project: null });
     expect(judged[1]!.target).toEqual({ kind: 'stdio', command: 'b', args: [], env: [] });
+  });
+
+  test('is this very Bulla: by its file, by its Node and its script, or by its name on the path', () => {
+    const home = testHome();
+    const [launcher, script] = home.own.files as [string, string];
+    home.write(
+      guarded({
+        file: { command: launcher, args: ['guard', '--', 's'] },
+        node: { command: home.own.node, args: [script, 'proxy', '--', 's'] },
+        path: guard('--', 's'),
+      }),
+    );
+    putLock(join(home.project, 'mcp-lock.json'), ['s']);
+    expect(states(home)).toEqual(
+      ['file', 'node', 'path'].map((name) => `claude-code ${name} locked mcp-lock.json guarded`),
+    );
+    const elsewhere = home.find({ ...home.own, path: '/no-such-folder' });
+    const { judged } = judge(elsewhere.servers, { user: home.home, project: null });
+    expect(judged.map((server) => [server.state, isGuarded(server)])).toEqual([
+      ['locked', true],
+      ['locked', true],
+      ['locked', false],
+    ]);
+  });
+
+  test('is nothing that only holds its words', () => {
+    const home = testHome();
+    const [launcher, script] = home.own.files as [string, string];
+    const words = ['guard', '--lock', 'mcp-lock.json', '--', 's'];
+    home.write({
+      'evil/bulla': '',
+      ...guarded({
+        shell: { command: 'sh', args: ['-c', 'touch /tmp/x; exec s', 'bulla', ...words] },
+        relative: { command: './bulla', args: words },
+        other: { command: join(home.project, 'evil/bulla'), args: words },
+        npx: { command: 'npx', args: ['-y', 'bulla', ...words] },
+        version: { command: 'npx', args: ['-y', 'bulla@0.1.0', ...words] },
+        loaded: { command: home.own.node, args: ['--require', './evil.js', script, ...words] },
+        env: { command: 'env', args: ['X=1', launcher, ...words] },
+      }),
+    });
+    putLock(join(home.project, 'mcp-lock.json'), ['s']);
+    const names = ['shell', 'relative', 'other', 'npx', 'version', 'loaded', 'env'];
+    expect(states(home)).toEqual(names.map((name) => `claude-code ${name} changed mcp-lock.json`));
+    expect(codes(home)).toEqual(names.map((name) => `${name} DISCOVER_GUARD`));
+  });
+
+  test('does not count when it is told to guard less, or something that is not understood', () => {
+    const home = testHome(
+      guarded({
+        audit: guard('--audit-only', '--', 's'),
+        filter: guard('--filter-only', '--', 's'),
+        command: guard('--allow-other-command', '--', 's'),
+        list: guard('--print-effective-allowlist', '--', 's'),
+        // The command line takes the first -- as the name of the agent.
+        swallowed: guard('--agent', '--', '--audit-only', '--', 's'),
+        joined: guard('-lother.json', '--', 's'),
+        valued: guard('--pinned=x', '--', 's'),
+        unknown: guard('--unknown', '--', 's'),
+        operand: guard('s'),
+        cut: guard('--agent'),
+      }),
+    );
+    putLock(join(home.project, 'mcp-lock.json'), ['s']);
+    const names = [
+      'audit',
+      'filter',
+      'command',
+      'list',
+      'swallowed',
+      'joined',
+      'valued',
+      'unknown',
+      'operand',
+      'cut',
+    ];
+    expect(states(home)).toEqual(names.map((name) => `claude-code ${name} changed mcp-lock.json`));
+    expect(codes(home)).toEqual(names.map((name) => `${name} DISCOVER_GUARD`));
+    expect(home.find().servers[4]!.why!.message).toBe(
+      'Its guard is told --audit-only: it does not hold the server to its lock.',
+    );
+  });
+
+  test('goes by its own lock, whatever other lock there is of the server', () => {
+    const home = testHome(
+      guarded({
+        other: guard('--lock', 'locks/other.json', '--', 's'),
+        missing: guard('--lock', 'locks/missing.json', '--', 's'),
+      }),
+    );
+    putLock(join(home.project, 'mcp-lock.json'), ['s']);
+    putLock(join(home.project, 'locks/other.json'), ['t']);
+    expect(states(home)).toEqual([
+      'claude-code other changed locks/other.json guarded',
+      'claude-code missing unpinned locks/missing.json guarded',
+    ]);
+    const user = testHome({ '~/.cursor/mcp.json': guarded({ a: guard('--', 's') })['.mcp.json'] });
+    expect(codes(user)).toEqual(['a DISCOVER_GUARD']);
+  });
+
+  test('passes on the variables of its lock, as lock prints it', () => {
+    const home = testHome();
+    const lock = join(home.project, 'mcp-lock.json');
+    putLock(lock, ['s'], ['KEY']);
+    const env = { BULLA_HOME: home.own.home, KEY: 'x' };
+    home.write(
+      guarded({
+        printed: { ...guard('--lock', lock, '--', 's'), env },
+        named: { ...guard('--lock', lock, '--env', 'KEY', '--', 's'), env },
+        more: { ...guard('--lock', lock, '--env', 'OTHER', '--', 's'), env },
+      }),
+    );
+    expect(states(home)).toEqual([
+      'claude-code printed locked mcp-lock.json guarded',
+      'claude-code named locked mcp-lock.json guarded',
+      'claude-code more changed mcp-lock.json guarded',
+    ]);
+  });
+
+  test.each([
+    'NODE_OPTIONS',
+    'NODE_PATH',
+    'NODE_EXTRA_CA_CERTS',
+    'LD_PRELOAD',
+    'DYLD_INSERT_LIBRARIES',
+    'PATH',
+    'BULLA_HOME',
+    'BULLA_ALLOW_PRIVATE_REGISTRY',
+    'HOME',
+    'npm_config_registry',
+  ])('does not count with %s, whose value no lock holds', (name) => {
+    const home = testHome(guarded({ a: { ...guard('--', 's'), env: { [name]: '/x' } } }));
+    putLock(join(home.project, 'mcp-lock.json'), ['s']);
+    expect(states(home)).toEqual(['claude-code a changed mcp-lock.json']);
+    expect(codes(home)).toEqual(['a DISCOVER_LOADER']);
+  });
+});
+
+describe('no lock holds', () => {
+  test('the folder that a server is started in, unless it is the project', () => {
+    const entry = { command: 'node', args: ['s.js'] };
+    const home = testHome({
+      '.mcp.json': {
+        mcpServers: { none: entry, here: { ...entry, cwd: '.' }, there: { ...entry, cwd: './evil' } },
+      },
+      '.cursor/mcp.json': { mcpServers: { filled: { ...entry, cwd: `\${workspaceFolder}` } } },
+      '~/.cursor/mcp.json': { mcpServers: { user: { ...entry, cwd: '/srv' } } },
+    });
+    putLock(join(home.project, 'mcp-locks/there.json'), ['node', 's.js']);
+    const { judged } = judge(home.find().servers, { user: join(home.home, 'locks'), project: null });
+    expect(judged.map(({ name, state, why }) => [name, state, why?.code])).toEqual([
+      ['none', 'locked', undefined],
+      ['here', 'locked', undefined],
+      ['there', 'unpinned', 'DISCOVER_FOLDER'],
+      ['user', 'unpinned', 'DISCOVER_FOLDER'],
+      ['filled', 'locked', undefined],
+    ]);
+    home.write({
+      '.mcp.json': { mcpServers: { there: { ...entry, cwd: './evil' } } },
+      '.cursor/mcp.json': '{}',
+    });
+    expect(states(home)).toContain('claude-code there changed mcp-locks/there.json');
+  });
+
+  test('the value of a variable that has other code loaded', () => {
+    const home = testHome({
+      '.mcp.json': { mcpServers: { a: { command: 's', env: { NODE_OPTIONS: '--require ./evil.js' } } } },
+    });
+    putLock(join(home.project, 'mcp-locks/a.json'), ['s'], ['NODE_OPTIONS']);
+    expect(states(home)).toEqual(['claude-code a changed mcp-locks/a.json']);
+    expect(home.find().servers[0]!.why!.code).toBe('DISCOVER_LOADER');
   });
 });
 

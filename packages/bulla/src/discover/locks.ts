@@ -63,14 +63,27 @@ export function judge(
   return { judged, problems };
 }
 
-/** A guard that names no server runs the one of its lock. */
+/** Whether a guard is known to hold the server to its lock. */
+export function isGuarded({ guard, why }: Configured): boolean {
+  return guard?.isThis === true && why === null;
+}
+
+/** A guard that names no server runs the one of its lock, and one that names no variables passes on those of its lock. */
 function withTarget(server: Configured, { target }: KnownLock): Configured {
-  return server.guard?.namesServer === false ? { ...server, target } : server;
+  return takesEnv(server) ? { ...server, target } : server;
+}
+
+function takesEnv({ guard, target }: Configured): boolean {
+  return guard !== null && (target?.kind !== 'stdio' || target.env.length === 0);
 }
 
 function isOf({ path, lock, target }: KnownLock, server: Configured): boolean {
-  if (server.guard?.namesServer === false) return target !== null && path === guardLock(server);
-  if (server.target === null || target === null) return false;
+  if (server.why !== null || target === null) return false;
+  // A guard goes by its own lock and by no other.
+  if (server.guard !== null && path !== guardLock(server)) return false;
+  if (server.guard?.namesServer === false) return true;
+  if (server.target === null) return false;
+  if (takesEnv(server)) return identity(target, false) === identity(server.target, false);
   // Locks of the released program name no variables.
   return identity(target, lock.native !== null) === identity(server.target, lock.native !== null);
 }
@@ -83,7 +96,7 @@ function identity(target: Target, withEnv: boolean): string {
 /** The lock that a guard names, from where the client starts it. */
 function guardLock(server: Configured): string {
   const { lock } = server.guard!;
-  return isAbsolute(lock) ? lock : resolve(server.entry.cwd ?? server.project ?? '.', lock);
+  return isAbsolute(lock) ? lock : resolve(server.project ?? '.', lock);
 }
 
 function readLocks(servers: readonly Configured[], place: LockPlace, problems: Problem[]): KnownLock[] {
