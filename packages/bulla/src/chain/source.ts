@@ -1,4 +1,4 @@
-import { closeSync, createReadStream, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { closeSync, createReadStream, existsSync, openSync, readSync, statSync } from 'node:fs';
 import type { CanonicalRecord } from '@bulla/core/capsule';
 import { BullaError, pointer } from '@bulla/core/error';
 import { JsonObject, parse, stringify } from '@bulla/core/json';
@@ -22,11 +22,12 @@ export interface ChainSource {
     | 'sqlite (data)'
     | 'sqlite (canonical)'
     | 'store';
+  /** In a SQLite file: which table was read. */
+  readonly table?: string;
   /** What was read instead of the file that was named, where that could not be opened as it is. */
   readonly copied?: string | null;
   /**
-   * What stands beside the records and no seal covers, by its path or its column: it was not looked at. A member that
-   * many records have beside their canonical text is told once, where it is first.
+   * What stands beside the records and no seal covers, by its path or its column: it was not looked at.
    */
   readonly unread?: readonly string[];
   /** How many bytes or records there are, for showing progress; null where that is not known. */
@@ -34,8 +35,8 @@ export interface ChainSource {
   records(progress?: (done: number) => void): AsyncIterable<SourceRecord>;
 }
 
-const MAX_RECORD = 64 * 1024 * 1024;
-/** The most that is taken from standard input. */
+export const MAX_RECORD: number = 64 * 1024 * 1024;
+/** The most that is taken from standard input, or of one document. */
 const MAX_INPUT = 1024 * 1024 * 1024;
 const SQLITE_MAGIC = 'SQLite format 3\u0000';
 
@@ -48,21 +49,22 @@ export interface SourceOptions {
  * Recognises a file that holds a chain: a JSON array of sealed capsules, one capsule, a capsule a line, the list
  * response of the reference's web routes, the bundle of its explorer, and the two SQLite layouts of its ecosystem; `-`
  * is standard input. Nothing is created or changed. Throws `CHAIN_SOURCE_MISSING`, `CHAIN_SOURCE_EMPTY`,
- * `CHAIN_SOURCE`, and for standard input and pipes `INPUT_UNREADABLE` and `INPUT_TOO_LARGE`.
+ * `CHAIN_SOURCE`, `CHAIN_SOURCE_AMBIGUOUS` for what could be taken for something else, `INPUT_UNREADABLE`, and
+ * `INPUT_TOO_LARGE` for standard input, pipes and one document.
  */
 export function openSource(file: string, options: SourceOptions = {}): ChainSource {
   if (file === '-') return openBytes('Standard input', readWhole('-', MAX_INPUT));
   if (!existsSync(file)) throw new BullaError('CHAIN_SOURCE_MISSING', `There is no file ${file}.`);
   // A pipe such as `<(command)` has no size and can be read once.
   if (!statSync(file).isFile()) return openBytes(file, readWhole(file, MAX_INPUT));
-  const start = beginning(file);
+  const start = readable(file, () => beginning(file));
   if (start.startsWith(SQLITE_MAGIC)) return readSqlite(file, options.tenant);
   return recognised({
     name: file,
     start,
     size: statSync(file).size,
-    chunks: () => createReadStream(file, { highWaterMark: 1 << 18 }) as AsyncIterable<Buffer>,
-    whole: () => new Uint8Array(readFileSync(file)),
+    chunks: () => streamed(file),
+    whole: () => readWhole(file, MAX_INPUT),
   });
 }
 
@@ -102,20 +104,45 @@ function recognised(input: Input): ChainSource {
   return document(name, input.whole());
 }
 
+function readable<T>(file: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    throw unreadable(file, cause);
+  }
+}
+
+async function* streamed(file: string): AsyncGenerator<Uint8Array> {
+  try {
+    yield* createReadStream(file, { highWaterMark: 1 << 18 }) as AsyncIterable<Buffer>;
+  } catch (cause) {
+    throw unreadable(file, cause);
+  }
+}
+
+function unreadable(file: string, cause: unknown): unknown {
+  const { code } = cause as NodeJS.ErrnoException;
+  if (cause instanceof BullaError || code === undefined) return cause;
+  return new BullaError('INPUT_UNREADABLE', `${file} cannot be read (${code}).`, { cause });
+}
+
 function beginning(file: string): string {
   return startOf(statSync(file).size, (length) => {
     const opened = openSync(file, 'r');
-    const buffer = Buffer.alloc(length);
-    readSync(opened, buffer);
-    closeSync(opened);
-    return buffer.toString('latin1');
+    try {
+      const buffer = Buffer.alloc(length);
+      readSync(opened, buffer);
+      return buffer.toString('latin1');
+    } finally {
+      closeSync(opened);
+    }
   });
 }
 
 /** Enough of a text to recognise it: up to the beginning of a second line, however long the first one is. */
 function startOf(size: number, read: (length: number) => string): string {
   for (let length = 4096; ; length *= 16) {
-    const text = read(Math.min(length, size));
+    const text = read(Math.min(length, size, MAX_RECORD + 1));
     if (length >= size || secondLine(text.trimStart()) !== undefined || length > MAX_RECORD) return text;
   }
 }
@@ -166,54 +193,64 @@ function document(name: string, bytes: Uint8Array): ChainSource {
   }
   const capsules = (value as JsonObject).get('capsules');
   if (!Array.isArray(capsules)) return { format: 'capsule', size: records(1), records: () => each([bytes]) };
-  const beside = (value as JsonObject).keys.filter((key) => key !== 'capsules').map((key) => pointer([key]));
   if (!capsules.every((item) => item instanceof JsonObject)) {
     throw new BullaError('CHAIN_SOURCE', `${name} has a list of capsules that are not all objects.`);
   }
-  if (capsules.length > 0 && capsules.every((item) => typeof item.get('canonical') === 'string')) {
-    return {
-      format: 'explorer bundle',
-      unread: listed([...beside, ...besideCanonical(capsules)]),
-      size: records(capsules.length),
-      records: () => each(capsules.map(canonicalRecord)),
-    };
+  const withText = capsules.filter((item) => typeof item.get('canonical') === 'string').length;
+  if (withText > 0 && withText < capsules.length) {
+    const message = `${name} has capsules with a canonical text and others without one.`;
+    throw new BullaError('CHAIN_SOURCE_AMBIGUOUS', message);
   }
+  const beside = (value as JsonObject).keys.filter((key) => key !== 'capsules');
+  const isBundle = withText > 0 || (capsules.length === 0 && beside.includes('tool'));
+  const format: keyof typeof WRAPPERS = isBundle ? 'explorer bundle' : 'list response';
+  const odd = beside.find((key) => !WRAPPERS[format].includes(key));
+  if (odd !== undefined) {
+    // Whoever does not know the list takes such a document for a capsule, or for something else.
+    const message = `${name} has a list of capsules and ${JSON.stringify(odd)} beside it, which is no member of ${isBundle ? 'an' : 'a'} ${format}.`;
+    throw new BullaError('CHAIN_SOURCE_AMBIGUOUS', message, { path: pointer([odd]) });
+  }
+  const unread = beside.map((key) => pointer([key]));
+  const found = { format, size: records(capsules.length), unread } satisfies Partial<ChainSource>;
+  if (isBundle) return { ...found, records: () => each(capsules.map(canonicalRecord)) };
   // The list response has the newest first.
   const texts = capsules.toReversed().map((item) => stringify(item));
-  const size = records(texts.length);
-  return { format: 'list response', unread: listed(beside), size, records: () => each(texts) };
+  return { ...found, records: () => each(texts) };
 }
 
-/** Who wrote the file chooses these names, so only so many are told. */
-const MAX_UNREAD = 100;
-
-export function listed(places: readonly string[]): string[] {
-  if (places.length <= MAX_UNREAD) return [...places];
-  return [...places.slice(0, MAX_UNREAD), `${places.length - MAX_UNREAD} more`];
-}
+/** What the known documents around a list of capsules have beside it; nothing else is such a document. */
+const WRAPPERS: Readonly<Record<'list response' | 'explorer bundle', readonly string[]>> = {
+  'list response': ['total', 'limit', 'offset'],
+  'explorer bundle': [
+    ...['id', 'tool', 'db_path', 'title', 'length', 'head_hash', 'genesis_hash', 'all_hashes_ok'],
+    ...['signed_by', 'started_at', 'ended_at'],
+  ],
+};
 
 const CANONICAL_MEMBERS = ['canonical', 'hash', 'signature', 'signature_pq', 'signed_at', 'signed_by'];
-
-function besideCanonical(capsules: readonly JsonObject[]): string[] {
-  const first = new Map<string, string>();
-  for (const [i, item] of capsules.entries())
-    for (const key of item.keys)
-      if (!CANONICAL_MEMBERS.includes(key) && !first.has(key)) first.set(key, pointer(['capsules', i, key]));
-  return [...first.values()];
-}
 
 function records(total: number) {
   return { unit: 'records', total } as const;
 }
 
-/** The members of a record that stores its canonical text; a seal field of another type than text counts as missing. */
+/** The members of a record that stores its canonical text. */
 function canonicalRecord(item: JsonObject): CanonicalRecord {
-  const text = (key: string) => {
-    const value = item.get(key);
-    return typeof value === 'string' ? value : undefined;
+  const others = item.keys.filter((key) => !CANONICAL_MEMBERS.includes(key));
+  const beside = new JsonObject(
+    others,
+    others.map((key) => item.get(key)!),
+  );
+  return { ...canonicalOf((key) => item.get(key)), clear: stringify(beside) };
+}
+
+/** A record with its canonical text, from members or columns; what is no text is not taken for a missing one. */
+export function canonicalOf(get: (name: string) => unknown): CanonicalRecord {
+  const text = (name: string) => {
+    const value = get(name) ?? undefined;
+    return value === undefined || typeof value === 'string' ? value : NO_TEXT;
   };
   return {
-    canonical: text('canonical')!,
+    canonical: text('canonical') ?? '',
     hash: text('hash') ?? '',
     signature: text('signature') ?? '',
     signature_pq: text('signature_pq'),
@@ -221,6 +258,9 @@ function canonicalRecord(item: JsonObject): CanonicalRecord {
     signed_by: text('signed_by'),
   };
 }
+
+/** Stands for a value of another type: neither JSON, nor hex digits, nor a time. */
+const NO_TEXT = '(no text)';
 
 async function* each<T>(items: readonly T[]): AsyncGenerator<T> {
   yield* items;

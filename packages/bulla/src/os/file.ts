@@ -27,6 +27,7 @@ export function readFound(path: string, maxBytes: number): Uint8Array | null {
 
 /** Null for what is too large. What a file says of its size may change, and a device says nothing: what comes counts. */
 export function readUpTo(file: number, maxBytes: number): Uint8Array | null {
+  if (fstatSync(file).size > maxBytes) return null;
   const parts: Buffer[] = [];
   for (let size = 0; ; ) {
     const part = Buffer.allocUnsafe(PART);

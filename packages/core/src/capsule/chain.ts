@@ -290,6 +290,7 @@ const CONTENT_CODES = new Set([
   'malformed_hex',
   'not_an_object',
   'case_twin',
+  'content_mismatch',
 ]);
 
 function sentence({ code, message }: Verdict, sequence: number | null): string {

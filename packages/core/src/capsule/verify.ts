@@ -1,7 +1,7 @@
-import { canonicalize, digestText, type ProfileId } from '../canon/index.ts';
+import { canonicalize, digestText, type ProfileId, sameDecimal } from '../canon/index.ts';
 import { fromHex, type PublicKey } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
-import { JsonObject, type JsonValue, parse } from '../json/index.ts';
+import { type JsonNumber, JsonObject, type JsonValue, parse, sameValue } from '../json/index.ts';
 import { type KeySource, namesOf } from './keys.ts';
 import type { Form } from './model.ts';
 import { findPqSigner, findSigner, type ReadSeal, type Warning, warning } from './signatures.ts';
@@ -34,8 +34,8 @@ export interface Verdict {
   readonly ok: boolean;
   /**
    * The reference's `missing_hash`, `missing_signature`, `malformed_hex`, `hash_mismatch`, `invalid_signature`,
-   * `unsupported_algorithm`, `pq_verification_failed`, `ok`; ours `not_an_object`, `case_twin`, `unknown_key`,
-   * `key_not_valid`, `pq_missing`, `pq_unknown_key`; and the parser's `JSON_…` for what is not strict JSON.
+   * `unsupported_algorithm`, `pq_verification_failed`, `ok`; ours `not_an_object`, `case_twin`,
+   * `content_mismatch`, `unknown_key`, `key_not_valid`, `pq_missing`, `pq_unknown_key`; and the parser's `JSON_…` for what is not strict JSON.
    * `unknown_key` alone says that nothing was found wrong, but that the key is not at hand.
    */
   readonly code: string;
@@ -63,13 +63,8 @@ export function verifyCapsule(sealed: JsonValue | Uint8Array, options: VerifyOpt
   const record = readObject(sealed, options);
   if (!(record instanceof JsonObject)) return record;
   const { content, unknownKeys } = takeApart(record);
-  const twin = unknownKeys.find(isCaseTwin);
-  if (twin !== undefined) {
-    return refusal(
-      'case_twin',
-      `The key ${JSON.stringify(twin)} could be taken for one of the capsule's own.`,
-    );
-  }
+  const twin = caseTwin(unknownKeys);
+  if (twin !== undefined) return twin;
   const seal = readSeal((key) => record.get(key));
   if ('ok' in seal) return seal;
 
@@ -81,7 +76,7 @@ export function verifyCapsule(sealed: JsonValue | Uint8Array, options: VerifyOpt
   const { profile, form, specVersionLeftOut, hashedAsNull } = found.match;
   const outside = specVersionLeftOut ? ['spec_version', ...unknownKeys] : unknownKeys;
   const warnings: Warning[] = [
-    ...outside.map((key) => warning('unauthenticated_field', [key], 'The hash does not cover this field.')),
+    ...outside.map(uncovered),
     ...hashedAsNull.map((key) => warning('hashed_as_null', [key], 'The field is missing; null was hashed.')),
     ...oddNumbers(content).map(({ path, kind }) => ({ code: kind, path, message: ODD[kind] })),
   ];
@@ -92,6 +87,16 @@ export function verifyCapsule(sealed: JsonValue | Uint8Array, options: VerifyOpt
   }
   const times = { signedAt: seal.signedAt, timestamp: triggerTime(content) };
   return checkSignatures(seal, { profile, form, outside, warnings, times }, options);
+}
+
+function caseTwin(unknownKeys: readonly string[]): Verdict | undefined {
+  const twin = unknownKeys.find(isCaseTwin);
+  if (twin === undefined) return undefined;
+  return refusal('case_twin', `The key ${JSON.stringify(twin)} could be taken for one of the capsule's own.`);
+}
+
+function uncovered(key: string): Warning {
+  return warning('unauthenticated_field', [key], 'The hash does not cover this field.');
 }
 
 const ODD = {
@@ -107,11 +112,13 @@ export interface CanonicalRecord {
   readonly signature_pq?: string | null | undefined;
   readonly signed_at?: string | null | undefined;
   readonly signed_by?: string | null | undefined;
+  /** What else the record has beside the text, as one JSON object: people may read it for the content. */
+  readonly clear?: string | undefined;
 }
 
 /**
  * Verifies a record whose canonical text is stored: the text is hashed verbatim, and must be one strict JSON
- * object. Returns what `verifyCapsule` returns, with the profile `verbatim`, and warns with `not_canonical` when
+ * object. A member beside it that the text has too must be the same there, else `content_mismatch`. Returns what `verifyCapsule` returns, with the profile `verbatim`, and warns with `not_canonical` when
  * neither the seed's nor a reference's form of the content is this text.
  */
 export function verifyCanonical(record: CanonicalRecord, options: VerifyOptions): Verdict {
@@ -122,11 +129,12 @@ export function verifyCanonical(record: CanonicalRecord, options: VerifyOptions)
   if (digestText(record.canonical, 'cps') !== seal.hash) {
     return refusal('hash_mismatch', 'The stored canonical text does not have the stored hash.');
   }
-  const warnings: Warning[] = oddNumbers(content).map(({ path, kind }) => ({
-    code: kind,
-    path,
-    message: ODD[kind],
-  }));
+  const outside = outsideText(record.clear ?? '{}', content, options);
+  if ('ok' in outside) return outside;
+  const warnings: Warning[] = [
+    ...outside.map(uncovered),
+    ...oddNumbers(content).map(({ path, kind }) => ({ code: kind, path, message: ODD[kind] })),
+  ];
   const same = (['cps-python', 'cps', 'cps-ts'] as const).some((profile) => {
     try {
       return (
@@ -141,7 +149,33 @@ export function verifyCanonical(record: CanonicalRecord, options: VerifyOptions)
     warnings.push(warning('not_canonical', [], 'The hashed text is not the canonical form of its content.'));
   const form = content.has('spec_version') ? '13' : '12';
   const times = { signedAt: seal.signedAt, timestamp: triggerTime(content) };
-  return checkSignatures(seal, { profile: 'verbatim', form, outside: [], warnings, times }, options);
+  return checkSignatures(seal, { profile: 'verbatim', form, outside, warnings, times }, options);
+}
+
+/** The members beside a canonical text that it does not have, or the verdict where one says something else. */
+function outsideText(
+  clear: string,
+  content: JsonObject,
+  options: Pick<VerifyOptions, 'allowNonFinite'>,
+): readonly string[] | Verdict {
+  const beside = readObject(clear, options);
+  if (!(beside instanceof JsonObject)) return beside;
+  const twin = caseTwin(takeApart(beside).unknownKeys.filter((key) => !content.has(key)));
+  if (twin !== undefined) return twin;
+  const other = beside.keys.find(
+    (key) => content.has(key) && !sameValue(beside.get(key)!, content.get(key)!, sameNumber),
+  );
+  if (other !== undefined)
+    return refusal(
+      'content_mismatch',
+      `The member ${JSON.stringify(other)} is not what the sealed text says.`,
+    );
+  return beside.keys.filter((key) => !content.has(key));
+}
+
+/** Whoever reads and writes JSON may write 0 for 0.0. */
+function sameNumber(x: JsonNumber, y: JsonNumber): boolean {
+  return [x, y].every(({ lexeme }) => Number.isFinite(Number(lexeme))) && sameDecimal(x.lexeme, y.lexeme);
 }
 
 /** The object that a text or a parsed value is, or the verdict on one that is none. */
