@@ -62,7 +62,12 @@ export const chain: Artifact = {
       requirePq,
       allowNonFinite,
     });
-    const details = { format: source.format, ...found, not_read: source.unread ?? [] };
+    const details = {
+      format: source.format,
+      table: source.table ?? null,
+      ...found,
+      not_read: source.unread ?? [],
+    };
     if (found.outcome === 'empty')
       return {
         result: 'undecided',
@@ -84,6 +89,12 @@ export const chain: Artifact = {
     }
     const [first] = found.failures;
     const more = found.failureCount > 1 ? ` and ${found.failureCount - 1} more` : '';
-    return { result: 'bad', code: first!.code, message: `${first!.error}${more}.`, details, notProven };
+    return {
+      result: 'bad',
+      code: first!.code,
+      message: `${first!.error.replace(/\.$/, '')}${more}.`,
+      details,
+      notProven,
+    };
   },
 };

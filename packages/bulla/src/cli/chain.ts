@@ -148,6 +148,7 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
         ...document,
         anchors: anchored,
         format: source.format,
+        table: source.table ?? null,
         not_read: source.unread ?? [],
         copied: store?.copied ?? source.copied ?? null,
         not_proven: limits,

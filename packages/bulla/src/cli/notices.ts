@@ -8,13 +8,14 @@ const UNSEALED = 'unauthenticated_field';
 /** What the seals of records do not cover, and what else was noticed in them: names and texts for a report. */
 export function noticeLines(
   { notices, moreNotices, count }: Pick<ChainReport, 'notices' | 'moreNotices' | 'count'>,
-  { unread = [] }: Pick<ChainSource, 'unread'>,
+  { unread = [], table = '' }: Pick<ChainSource, 'unread' | 'table'>,
 ): [string, string][] {
   const where = ({ count: n, first }: ChainNotice) =>
     n === count && count > 1 ? 'every record' : n === 1 ? `record ${first}` : `${n} records from ${first} on`;
   const unsealed = notices.filter(({ code }) => code === UNSEALED);
   const others = notices.filter(({ code }) => code !== UNSEALED);
   return [
+    ['table', table],
     ['not sealed', unsealed.map((notice) => `${notice.path} (${where(notice)})`).join(', ')],
     ['noticed', others.map((notice) => `${notice.code} ${notice.path} (${where(notice)})`).join(', ')],
     ['not read', unread.join(', ')],
