@@ -33,6 +33,7 @@ export function bundleText({ lock, unsigned }: VerifiedBundle): string {
 /** A lock with its signature in one file, of ours or of the released program. */
 export const bundle: Artifact = {
   kind: 'bundle',
+  isSigned: true,
   recognises: (bytes) => Buffer.from(bytes.subarray(0, 4)).toString('latin1') === 'PK\u0003\u0004',
   async verify(_, bytes, trust): Promise<Verdict> {
     const verdict = (result: Verdict['result'], code: string, message: string): Verdict => ({

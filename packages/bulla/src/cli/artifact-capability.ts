@@ -7,8 +7,7 @@ import {
   readSnapshot,
   verifyEnvelope,
 } from '@bulla/core/capability';
-import { BullaError } from '@bulla/core/error';
-import { JsonObject, parse } from '@bulla/core/json';
+import { rootOf } from './artifact-root.ts';
 import type { Artifact, Verdict } from './artifacts.ts';
 
 const NOT_PROVEN = [
@@ -20,18 +19,12 @@ const NOT_PROVEN = [
 /** A capability envelope or a capability link. */
 export const capability: Artifact = {
   kind: 'capability envelope',
+  isSigned: false,
   recognises(bytes) {
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    if (!text.includes('"runtime') || !/^\s*\{/.test(text.subarray(0, 64).toString('latin1'))) return false;
-    try {
-      const root = parse(bytes, { allow: ['duplicate-keys', 'lone-surrogates'] });
-      if (!(root instanceof JsonObject)) return false;
-      const has = (...keys: string[]) => keys.every((key) => root.has(key));
-      return has('schemaVersion', 'runtime') || has('staticHash', 'runtimeHash', 'toolRefs');
-    } catch (error) {
-      if (error instanceof BullaError) return false;
-      throw error;
-    }
+    const root = rootOf(bytes);
+    if (root === null || root === 'broken') return false;
+    const has = (...keys: string[]) => keys.every((key) => root.has(key));
+    return has('schemaVersion', 'runtime') || has('staticHash', 'runtimeHash', 'toolRefs');
   },
   async verify(_, bytes) {
     return verifyCapability(bytes);

@@ -1,5 +1,6 @@
 import { verifyCapsule } from '@bulla/core/capsule';
 import { judged, openBytes, openSource, verifyChain } from '../chain/index.ts';
+import { rootOf } from './artifact-root.ts';
 import type { Artifact, Verdict } from './artifacts.ts';
 import { historyLines, missingText, noticeLines, unsealedPaths } from './notices.ts';
 import { counted } from './words.ts';
@@ -11,8 +12,11 @@ function isSqlite(bytes: Uint8Array): boolean {
 /** A capsule, or a chain of them in any of the formats that are read. */
 export const chain: Artifact = {
   kind: 'capsules',
+  isSigned: true,
   recognises(bytes) {
     if (isSqlite(bytes)) return true;
+    const root = rootOf(bytes);
+    if (root !== null && root !== 'broken') return root.has('signature') || root.has('capsules');
     const start = Buffer.from(bytes.subarray(0, 1 << 16)).toString('latin1');
     // The empty list is one, so that it can be told that it holds nothing.
     return /^\s*[[{]/.test(start) && (/"signature"\s*:/.test(start) || /^\s*\[\s*\]\s*$/.test(start));

@@ -1,38 +1,37 @@
-import { fromUtf8, parseNote } from '@bulla/core/crypto';
+import type { PublicKey } from '@bulla/core/crypto';
+import { parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type Anchor, parseCheckpointBody, readAnchor } from '@bulla/core/log';
-import { isUnknownSigner, signersOf } from './artifact-note.ts';
-import type { Artifact } from './artifacts.ts';
+import { type Anchor, type Policy, parseCheckpointBody, readAnchor } from '@bulla/core/log';
+import { isCheckpoint, isUnknownSigner, signedNote, signersOf } from './artifact-note.ts';
+import type { Artifact, Trust } from './artifacts.ts';
 import { anchorTrust } from './trust.ts';
 import { counted } from './words.ts';
 
-/** A signed note that is a checkpoint of a chain; one for which a verifier key is given is a note like any other. */
+/**
+ * A signed note that is a checkpoint of a chain. With verifier keys it is judged as any other note, by who signed it;
+ * with a policy, those of the log are its keys.
+ */
 export const checkpoint: Artifact = {
   kind: 'checkpoint',
-  recognises(bytes, { vkeys }) {
-    try {
-      parseCheckpointBody(parseNote(fromUtf8(bytes)).text);
-      return vkeys.length === 0;
-    } catch {
-      return false;
-    }
-  },
-  async verify(_, bytes, trust) {
+  isSigned: true,
+  recognises: isCheckpoint,
+  async verify(file, bytes, trust) {
+    if (trust.vkeys.length > 0 && trust.policy === undefined) return signedNote.verify(file, bytes, trust);
     const notProven = ['that the records it covers exist or are true', 'that no other checkpoint was signed'];
-    if (trust.keys.length === 0) {
+    const keys = logKeys(bytes, trust);
+    if (keys.length === 0 && trust.vkeys.length === 0) {
       const message = 'No key is known to verify with; name one with --public-key, --keyring or --vkey.';
       return { result: 'undecided', code: 'VERIFY_NO_KEY', message, details: {}, notProven };
     }
     try {
-      const anchor = readAnchor(bytes, anchorTrust(trust, trust.policy));
+      const anchor = readAnchor(bytes, anchorTrust({ ...trust, keys }, trust.policy));
       const { origin, size } = anchor.checkpoint;
-      return {
-        result: 'good',
-        code: 'ok',
-        message: `${counted(size, 'record')} of ${origin}, ${anchorText(anchor)}.`,
-        details: { origin, size, witnessed: anchor.witnessed, witnesses: anchor.witnesses },
-        notProven,
-      };
+      const details = { origin, size, witnessed: anchor.witnessed, witnesses: anchor.witnesses };
+      const missing = missingWitnesses(anchor, trust.policy);
+      if (missing !== null)
+        return { result: 'bad', code: 'LOG_QUORUM', message: missing, details, notProven };
+      const message = `${counted(size, 'record')} of ${origin}, ${anchorText(anchor)}.`;
+      return { result: 'good', code: 'ok', message, details, notProven };
     } catch (error) {
       if (!(error instanceof BullaError)) throw error;
       const { code, message } = error;
@@ -41,6 +40,20 @@ export const checkpoint: Artifact = {
     }
   },
 };
+
+/** The keys that the log may have signed with: those that were named, as keys or by its name. */
+function logKeys(note: Uint8Array, { keys, vkeys, unasked }: Trust): readonly PublicKey[] {
+  if (vkeys.length === 0) return keys;
+  const { origin } = parseCheckpointBody(parseNote(note).text);
+  const named = vkeys.filter(({ name }) => name === origin).map(({ publicKey }) => publicKey);
+  return unasked ? named : [...keys, ...named];
+}
+
+/** What a checkpoint lacks of what a policy asks for, in words; null where that is nothing. */
+export function missingWitnesses(anchor: Anchor, policy: Policy | undefined): string | null {
+  if (policy === undefined || policy.quorum === 'none' || anchor.witnessed) return null;
+  return `The policy asks for more witnesses: ${anchorText(anchor)}.`;
+}
 
 /** Why nothing is decided about a checkpoint of a key that is not at hand. */
 export function unknownSigner(note: string | Uint8Array): string {

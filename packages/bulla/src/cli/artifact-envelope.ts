@@ -5,12 +5,14 @@ import {
   execHash,
   openAuthorization,
   parseEnvelope,
+  readApprovals,
   readAuthorization,
   type VerifiedAuthorization,
 } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
-import { JsonObject, type JsonValue, parse } from '@bulla/core/json';
+import { JsonObject } from '@bulla/core/json';
 import { approverKey } from '../keys/index.ts';
+import { rootOf } from './artifact-root.ts';
 import type { Artifact, Trust, Verdict } from './artifacts.ts';
 import { readInput } from './io.ts';
 
@@ -19,18 +21,9 @@ const NOT_PROVEN = [
   'that the people who hold the keys understood what they signed',
 ];
 
-function documentOf(bytes: Uint8Array): JsonObject | null {
-  let document: JsonValue;
-  try {
-    document = parse(bytes);
-  } catch {
-    return null;
-  }
-  return document instanceof JsonObject ? document : null;
-}
-
 function isAuthorization(bytes: Uint8Array): boolean {
-  const signatures = documentOf(bytes)?.get('signatures');
+  const root = rootOf(bytes);
+  const signatures = root === null || root === 'broken' ? undefined : root.get('signatures');
   if (!Array.isArray(signatures)) return false;
   return signatures.some((each) => {
     const header = each instanceof JsonObject ? each.get('protected') : undefined;
@@ -53,20 +46,31 @@ function undecided(message: string, details: Verdict['details']): Verdict {
   return { result: 'undecided', code: 'VERIFY_NO_KEY', message, details, notProven: NOT_PROVEN };
 }
 
+/** Who an authorization says signed it, where none of them is at hand; null where one is. */
+function missingSigners(bytes: Uint8Array, trust: Trust): string | null {
+  const signers = readApprovals(bytes).map((approval) => approval.keyId);
+  const known = new Set([...trust.keys, ...trust.pqKeys].map(keyId));
+  if (signers.some((id) => known.has(id))) return null;
+  return `None of the keys at hand signed the authorization; it says that it was signed by ${signers.join(', ')}. Name the key with --public-key or --keyring.`;
+}
+
 /** An envelope is as good as the authorization of it, which is looked for among the files that were named. */
 export const envelope: Artifact = {
   kind: 'execution envelope',
+  isSigned: true,
   recognises(bytes) {
-    const document = documentOf(bytes);
-    return document !== null && ['policy_binding', 'action_type'].every((key) => document.has(key));
+    const root = rootOf(bytes);
+    if (root === null || root === 'broken') return false;
+    return ['policy_binding', 'action_type'].every((key) => root.has(key));
   },
-  async verify(_, bytes, trust) {
+  async verify(file, bytes, trust) {
+    // What cannot be read is no word on the envelope.
+    const others = trust.files.filter((other) => other !== file).map((other) => readInput(other));
     try {
       const read = parseEnvelope(bytes);
       const hashes = [execHash(read), execHash(read, 'envelope-v1-nul')];
       const details = { exec_hash: hashes[0], action_type: read.action_type };
-      const found = trust.files
-        .map((file) => readInput(file))
+      const found = others
         .filter(isAuthorization)
         .find((each) => hashes.includes(readAuthorization(each).exec_hash));
       if (found === undefined)
@@ -76,8 +80,10 @@ export const envelope: Artifact = {
         );
       if (trust.keys.length === 0)
         return undecided('No key is known to verify the authorization with.', details);
+      const missing = missingSigners(found, trust);
+      if (missing !== null) return undecided(missing, details);
       const { people, unknown } = openAuthorization(found, { keys: approvers(trust) });
-      const message = `Exactly this was approved by ${people.map((id) => id.slice(0, 16)).join(', ')}.${others(unknown)}`;
+      const message = `Exactly this was approved by ${people.map((id) => id.slice(0, 16)).join(', ')}.${unknownText(unknown)}`;
       return { result: 'good', code: 'ok', message, details: { ...details, people }, notProven: NOT_PROVEN };
     } catch (error) {
       return refused(error);
@@ -88,12 +94,15 @@ export const envelope: Artifact = {
 /** An authorization by itself: who signed it, for which exec_hash. */
 export const authorization: Artifact = {
   kind: 'authorization',
+  isSigned: true,
   recognises: isAuthorization,
   async verify(_, bytes, trust) {
     try {
       const { exec_hash } = readAuthorization(bytes);
       if (trust.keys.length === 0)
         return undecided('No key is known to verify it with; name one with --public-key.', { exec_hash });
+      const missing = missingSigners(bytes, trust);
+      if (missing !== null) return undecided(missing, { exec_hash });
       return signedBy(openAuthorization(bytes, { keys: approvers(trust) }));
     } catch (error) {
       return refused(error);
@@ -102,14 +111,14 @@ export const authorization: Artifact = {
 };
 
 /** What was not verified is said, though it counts for nothing. */
-function others(unknown: readonly string[]): string {
+function unknownText(unknown: readonly string[]): string {
   if (unknown.length === 0) return '';
   return ` Of keys that are not known here and count for nothing: ${unknown.map((id) => id.slice(0, 16)).join(', ')}.`;
 }
 
 function signedBy({ claims, people, unknown }: VerifiedAuthorization): Verdict {
   const { exec_hash, aud, exp } = claims;
-  const message = `Signed by ${people.map((id) => id.slice(0, 16)).join(', ')}, for ${exec_hash}.${others(unknown)}`;
+  const message = `Signed by ${people.map((id) => id.slice(0, 16)).join(', ')}, for ${exec_hash}.${unknownText(unknown)}`;
   const details = { exec_hash, audience: aud, expires: exp, people, unknown };
   return { result: 'good', code: 'ok', message, details, notProven: NOT_PROVEN };
 }

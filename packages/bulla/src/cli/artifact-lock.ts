@@ -1,9 +1,10 @@
 import { keyId, type PublicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { JsonObject, parse } from '@bulla/core/json';
+import { type JsonObject, parse } from '@bulla/core/json';
 import { lockDigest, readLock, type VerifiedLock } from '@bulla/core/lock';
 import { openWith, readWhole, signatureBeside } from '../lockfile/index.ts';
 import { signersOf } from './artifact-note.ts';
+import { hasAny } from './artifact-root.ts';
 import type { Artifact, Trust, Verdict } from './artifacts.ts';
 import { EXIT, exitOf } from './io.ts';
 import { standingVkeys } from './trust.ts';
@@ -17,18 +18,8 @@ const NOT_PROVEN = [
 /** A lockfile, with its signature beside it or named with -s. */
 export const lockfile: Artifact = {
   kind: 'lockfile',
-  recognises(bytes) {
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    const isOurs = text.includes('"lockFileVersion"') || text.includes('"server_command"');
-    if (!isOurs || !/^\s*\{/.test(text.subarray(0, 64).toString('latin1'))) return false;
-    try {
-      const root = parse(bytes, { allow: ['duplicate-keys', 'lone-surrogates'] });
-      return root instanceof JsonObject && (root.has('lockFileVersion') || root.has('server_command'));
-    } catch (error) {
-      // A broken lockfile is one; several documents in a row are something else.
-      return error instanceof BullaError && error.code !== 'JSON_TRAILING_DATA';
-    }
-  },
+  isSigned: true,
+  recognises: (bytes) => hasAny(bytes, ['lockFileVersion', 'server_command']),
   async verify(file, bytes, trust): Promise<Verdict> {
     return verifyLock(file, bytes, undefined, trust);
   },

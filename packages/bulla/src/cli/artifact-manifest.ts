@@ -1,6 +1,5 @@
-import { BullaError } from '@bulla/core/error';
-import { JsonObject, parse } from '@bulla/core/json';
 import { ManifestError, validateManifest } from '@bulla/core/manifest';
+import { hasAny } from './artifact-root.ts';
 import type { Artifact } from './artifacts.ts';
 
 const NOT_PROVEN = [
@@ -12,18 +11,8 @@ const NOT_PROVEN = [
 /** The capability manifest of an agent. */
 export const manifest: Artifact = {
   kind: 'manifest',
-  recognises(bytes) {
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    const isOurs = text.includes('"permission_scopes"') || text.includes('"capability_flags"');
-    if (!isOurs || !/^\s*\{/.test(text.subarray(0, 64).toString('latin1'))) return false;
-    try {
-      const root = parse(bytes, { allow: ['duplicate-keys', 'lone-surrogates'] });
-      return root instanceof JsonObject && (root.has('permission_scopes') || root.has('capability_flags'));
-    } catch (error) {
-      // A broken manifest is one; several documents in a row are something else.
-      return error instanceof BullaError && error.code !== 'JSON_TRAILING_DATA';
-    }
-  },
+  isSigned: false,
+  recognises: (bytes) => hasAny(bytes, ['permission_scopes', 'capability_flags']),
   async verify(_, bytes) {
     const report = validateManifest(bytes);
     const { manifest: valid, problems, count, warnings } = report;

@@ -1,5 +1,6 @@
 import { fromUtf8, type NoteVerifier, openNote, parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
+import { parseCheckpointBody } from '@bulla/core/log';
 import type { Artifact } from './artifacts.ts';
 import { standingVkeys } from './trust.ts';
 
@@ -15,9 +16,26 @@ export function signersOf(note: string | Uint8Array): string {
   return `it says that it was signed by ${names.join(', ')}.`;
 }
 
+/** Whether a file begins as a log proof; the checkpoint at its end has signature lines too. */
+export function isProof(bytes: Uint8Array): boolean {
+  return Buffer.from(bytes.subarray(0, 20)).toString('latin1') === 'c2sp.org/tlog-proof@';
+}
+
+/** Whether a signed note is a checkpoint of a log. */
+export function isCheckpoint(bytes: Uint8Array): boolean {
+  try {
+    return parseCheckpointBody(parseNote(fromUtf8(bytes)).text) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** A signed note that is neither a checkpoint nor the end of a proof. */
 export const signedNote: Artifact = {
   kind: 'signed note',
+  isSigned: true,
   recognises(bytes) {
+    if (isProof(bytes) || isCheckpoint(bytes)) return false;
     try {
       return /\n\n(?:— [^\n]*\n)+$/.test(fromUtf8(bytes));
     } catch {

@@ -12,8 +12,8 @@ import {
   verifyInclusion,
 } from '@bulla/core/log';
 import { judged } from '../chain/index.ts';
-import { anchorText, unknownSigner } from './artifact-checkpoint.ts';
-import { isUnknownSigner } from './artifact-note.ts';
+import { anchorText, missingWitnesses, unknownSigner } from './artifact-checkpoint.ts';
+import { isProof, isUnknownSigner } from './artifact-note.ts';
 import type { Artifact, Trust, Verdict } from './artifacts.ts';
 import { readInput } from './io.ts';
 import { unsealedPaths } from './notices.ts';
@@ -24,7 +24,8 @@ const NOT_PROVEN = ['that the content is true', 'that later records were not cut
 /** A proof that a capsule is in its chain; the capsule is one of the other files that were named. */
 export const proof: Artifact = {
   kind: 'log proof',
-  recognises: (bytes) => Buffer.from(bytes.subarray(0, 20)).toString('latin1') === 'c2sp.org/tlog-proof@',
+  isSigned: true,
+  recognises: isProof,
   async verify(file, bytes, trust): Promise<Verdict> {
     const undecided = (code: string, message: string): Verdict => ({
       result: 'undecided',
@@ -96,10 +97,9 @@ function verdictOn({ index, checkpoint }: LogProof, record: JsonObject, trust: T
       details,
       notProven: NOT_PROVEN,
     };
-  if (trust.policy !== undefined && trust.policy.quorum !== 'none' && !anchor.witnessed) {
-    const message = `The policy asks for more witnesses: ${anchorText(anchor)}.`;
-    return { result: 'bad', code: 'LOG_QUORUM', message, details, notProven: NOT_PROVEN };
-  }
+  const missing = missingWitnesses(anchor, trust.policy);
+  if (missing !== null)
+    return { result: 'bad', code: 'LOG_QUORUM', message: missing, details, notProven: NOT_PROVEN };
   // The leaf covers all of the seal; fields beside the capsule's own are covered by nothing.
   const outside = unsealed.filter((path) => path !== '/signed_at' && path !== '/signed_by');
   const limit = outside.length === 0 ? '' : ` Neither seal nor proof covers ${outside.join(', ')}.`;

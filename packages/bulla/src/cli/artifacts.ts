@@ -39,12 +39,14 @@ export interface Verdict {
 /** One kind of file that `bulla verify` knows. */
 export interface Artifact {
   readonly kind: string;
-  /** Whether the file claims to be of this kind; it may still be bad. */
-  recognises(bytes: Uint8Array, trust: Trust): boolean;
+  /** Whether a good one proves that somebody signed it. */
+  readonly isSigned: boolean;
+  /** Whether the file claims to be of this kind; it may still be bad. No file is of two kinds. */
+  recognises(bytes: Uint8Array): boolean;
   verify(file: string, bytes: Uint8Array, trust: Trust): Promise<Verdict>;
 }
 
-/** Every kind, in the order in which they are tried. Each module adds its own. */
+/** Every kind. Each module adds its own. */
 export const artifacts: readonly Artifact[] = [
   proof,
   checkpoint,

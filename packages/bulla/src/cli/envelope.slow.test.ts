@@ -252,7 +252,14 @@ describe('verify', () => {
     expect(stdout).toContain('Exactly this was approved by');
     expect(stdout).toContain(`for ${hash}.`);
     expect(bulla('verify', path('envelope.json'), '--public-key', path('alice.pub')).status).toBe(3);
-    expect(bulla('verify', ...files, '--public-key', path('bob.pub')).status).toBe(1);
+    const stranger = bulla('verify', ...files, '--public-key', path('bob.pub'));
+    expect(stranger.status).toBe(3);
+    const missing = `it says that it was signed by ${keyId(keyOf('alice'))}.`;
+    expect(stranger.stdout.split(missing)).toHaveLength(3);
+    expect(bulla('verify', files[0]!, path('missing.json'))).toMatchObject({
+      ...{ status: 2, stdout: '' },
+      stderr: expect.stringContaining('[INPUT_UNREADABLE]'),
+    });
     // A key that the keyring knows as revoked counts for nothing, also when it is named.
     good('keys', 'register', path('alice.pub'), '--json');
     expect(bulla('verify', ...files).status).toBe(0);

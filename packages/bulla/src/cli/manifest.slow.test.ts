@@ -200,4 +200,37 @@ describe('verify recognises manifests', () => {
     ]);
     expect(bulla(['verify', '-'], '{"capability_flags":{},"capability_flags":{}}').status).toBe(2);
   });
+
+  test('which nobody signed: whoever asks for a signature or another kind is not satisfied', () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'k'), 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a\n');
+    writeFileSync(join(folder, 'policy'), 'quorum none\n');
+    for (const args of [
+      ['--public-key', join(folder, 'k')],
+      ['-k', join(folder, 'k')],
+      ['--require-pq'],
+      ['--policy', join(folder, 'policy')],
+    ])
+      expect([args[0], bulla(['verify', old, ...args])]).toMatchObject([
+        args[0],
+        { status: 3, stdout: expect.stringContaining('[VERIFY_UNSIGNED]') },
+      ]);
+    expect(bulla(['verify', old, '--kind', 'manifest']).status).toBe(0);
+    expect(bulla(['verify', old, '--kind', 'capsules', '--kind', 'log-proof'])).toEqual({
+      status: 1,
+      stdout: `BAD  ${old} (manifest): Another kind was asked for: capsules or log proof. [VERIFY_KIND]\n`,
+      stderr: '',
+    });
+    expect(bulla(['verify', old, '--kind', 'capsule']).status).toBe(2);
+  });
+
+  test('a capsule that is a manifest too is neither', () => {
+    const both = JSON.stringify({ ...JSON.parse(readFileSync(old, 'utf8')), signature: '00', hash: '00' });
+    expect(bulla(['verify', '-'], both)).toEqual({
+      status: 2,
+      stdout: '',
+      stderr:
+        'bulla: This could be read as two kinds of artifact: manifest, capsules. (-) [VERIFY_AMBIGUOUS]\n',
+    });
+  });
 });

@@ -3,8 +3,9 @@ import { BullaError } from '@bulla/core/error';
 import { type Command, InvalidArgumentError } from 'commander';
 import { loadKeys } from '../lockfile/index.ts';
 import { readPolicy } from './anchors.ts';
-import { verifyLock } from './artifact-lock.ts';
-import { artifacts, type Trust, type Verdict } from './artifacts.ts';
+import { lockfile, verifyLock } from './artifact-lock.ts';
+import { rootOf } from './artifact-root.ts';
+import { type Artifact, artifacts, type Trust, type Verdict } from './artifacts.ts';
 import type { Run } from './commands.ts';
 import { COMPAT } from './compat.ts';
 import {
@@ -24,6 +25,7 @@ import { type TrustOptions, trusted, trustOptions } from './trust.ts';
 interface VerifyOptions extends ReportOptions, TrustOptions {
   vkey: NoteVerifier[];
   policy?: string;
+  kind: string[];
   lockfile?: string;
   signature?: string;
   key: string[];
@@ -37,6 +39,14 @@ function vkey(text: string, previous: NoteVerifier[]): NoteVerifier[] {
   }
 }
 
+/** A kind as it is typed: its words may be joined by hyphens. */
+function kind(text: string, previous: string[]): string[] {
+  const found = artifacts.find((artifact) => artifact.kind === text.replaceAll('-', ' '));
+  if (found === undefined)
+    throw new InvalidArgumentError(`It is one of: ${artifacts.map((artifact) => artifact.kind).join(', ')}.`);
+  return [...previous, found.kind];
+}
+
 const collect = (value: string, previous: string[]) => [...previous, value];
 
 export function define(command: Command, run: Run): void {
@@ -47,12 +57,19 @@ export function define(command: Command, run: Run): void {
     .option('-k, --key <file|hex>', 'a public key to trust, as --public-key; may be repeated', collect, [])
     .option('--vkey <vkey>', 'a verifier key (name+id+key) to trust; may be repeated', vkey, [])
     .option('--policy <file>', 'a tlog-policy file: the witnesses that checkpoints and proofs must have')
+    .option('--kind <kind>', 'what the files must be; may be repeated, for files of several kinds', kind, [])
     .option('--json', 'print one JSON document')
     .option('--quiet', 'print nothing; the exit code tells')
     .addHelpText(
       'after',
       `
 Known artifacts: ${artifacts.map((artifact) => artifact.kind).join(', ')}.
+A file that could be of two kinds is refused. A script should say with --kind what it expects: whoever can replace a file
+can put another good one in its place. Where a key, --require-pq or --policy is named, what nobody signs
+(${artifacts
+        .filter((artifact) => !artifact.isSigned)
+        .map((artifact) => artifact.kind)
+        .join(', ')}) is undecided.
 Exits with 0 only if every file is good; otherwise with the gravest finding: 1 bad, 2 unreadable, 3 undecided.`,
     )
     .action(run(verifyAll));
@@ -85,10 +102,12 @@ async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit>
   };
   for (const file of lock === undefined ? files : [...files, lock]) {
     try {
-      const { kind, verdict } =
+      const { artifact, verdict: found } =
         file === lock
-          ? { kind: 'lockfile', verdict: verifyLock(file, readLockFile(file), options.signature, trust) }
+          ? { artifact: lockfile, verdict: verifyLock(file, readLockFile(file), options.signature, trust) }
           : await verifyOne(file, trust);
+      const { kind } = artifact;
+      const verdict = demanded(artifact, found, options);
       exits.add({ good: EXIT.good, bad: EXIT.bad, undecided: EXIT.undecided }[verdict.result]);
       reports.push({
         file,
@@ -112,12 +131,32 @@ async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit>
   return [EXIT.bad, EXIT.usage, EXIT.undecided].find((exit) => exits.has(exit)) ?? EXIT.good;
 }
 
-async function verifyOne(file: string, trust: Trust): Promise<{ kind: string; verdict: Verdict }> {
+async function verifyOne(file: string, trust: Trust): Promise<{ artifact: Artifact; verdict: Verdict }> {
   const bytes = readInput(file);
-  const artifact = artifacts.find((candidate) => candidate.recognises(bytes, trust));
+  const [artifact, other] = artifacts.filter((candidate) => candidate.recognises(bytes));
   if (artifact === undefined)
     throw new BullaError('VERIFY_UNRECOGNISED', 'This is no artifact that Bulla knows.');
-  return { kind: artifact.kind, verdict: await artifact.verify(file, bytes, trust) };
+  // Of a broken document nothing is good, whatever it was to be.
+  if (other !== undefined && rootOf(bytes) !== 'broken') {
+    const message = `This could be read as two kinds of artifact: ${artifact.kind}, ${other.kind}.`;
+    throw new BullaError('VERIFY_AMBIGUOUS', message);
+  }
+  return { artifact, verdict: await artifact.verify(file, bytes, trust) };
+}
+
+/** The verdict, held to what the caller asked for besides. */
+function demanded({ kind, isSigned }: Artifact, verdict: Verdict, options: VerifyOptions): Verdict {
+  if (options.kind.length > 0 && !options.kind.includes(kind)) {
+    const message = `Another kind was asked for: ${options.kind.join(' or ')}.`;
+    return { ...verdict, result: 'bad', code: 'VERIFY_KIND', message, lines: [] };
+  }
+  const lists = [options.publicKey, options.key, options.vkey, options.pqKey];
+  const asksForSigner =
+    lists.some((list) => list.length > 0) ||
+    [options.keyring, options.requirePq, options.policy].some((option) => option !== undefined);
+  if (verdict.result !== 'good' || isSigned || !asksForSigner) return verdict;
+  const message = `It is well formed, but nobody signs a ${kind}, and a signature was asked for.`;
+  return { ...verdict, result: 'undecided', code: 'VERIFY_UNSIGNED', message, lines: [] };
 }
 
 function text(file: string, kind: string, verdict: Verdict): string[] {
