@@ -4,6 +4,7 @@ import { fromUtf8, parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import {
   type Anchor,
+  type AnchorTrust,
   type Policy,
   parseCheckpointBody,
   parsePolicy,
@@ -15,9 +16,9 @@ import type { AnchorSources } from '../chain/index.ts';
 import { openPublished } from '../log/index.ts';
 import { type Chain, readCheckpointLines } from '../store/index.ts';
 import { POLICY_FILE } from '../witness/index.ts';
-import { unknownSigner } from './artifact-checkpoint.ts';
+import { missingWitnesses, unknownSigner } from './artifact-checkpoint.ts';
 import { isUnknownSigner } from './artifact-note.ts';
-import { readInput, Undecided } from './io.ts';
+import { Refusal, readInput, Undecided } from './io.ts';
 import { home } from './place.ts';
 import { anchorTrust, type Trust } from './trust.ts';
 
@@ -32,7 +33,10 @@ export function anchorOptions(command: Command): Command {
   const collect = (value: string, previous: string[]) => [...previous, value];
   return command
     .option('--checkpoint <file>', 'a checkpoint that the chain must continue; may be repeated', collect, [])
-    .option('--policy <file>', 'a tlog-policy file: the witnesses to trust, and how many are enough')
+    .option(
+      '--policy <file>',
+      'a tlog-policy file: the witnesses to trust, and how many must have seen a checkpoint',
+    )
     .option('--tiles <dir|url>', 'the log as it was published, in the layout of tlog-tiles');
 }
 
@@ -68,25 +72,28 @@ export interface FoundAnchors {
 
 /**
  * Opens every checkpoint that was named, and with a chain of the store those that the store keeps. Throws what
- * `readAnchor` throws for one that was named. Undefined when there is none of either kind.
+ * `readAnchor` throws for one that was named, and `LOG_QUORUM` where a policy was named and no checkpoint has the
+ * witnesses that it asks for. Undefined when there is none of either kind.
  */
 export async function findAnchors(
   options: AnchorOptions,
   trust: Trust,
   chain?: Chain,
 ): Promise<FoundAnchors | undefined> {
-  const how = anchorTrust(trust, readPolicy(options));
+  const policy = readPolicy(options);
+  const how = anchorTrust(trust, policy);
+  const demanded = options.policy === undefined ? undefined : policy;
   const published = options.tiles === undefined ? undefined : openPublished(options.tiles);
   const publishedNote = await published?.checkpoint();
-  const named = options.checkpoint.flatMap(readCheckpoints);
-  if (publishedNote !== undefined) named.push(publishedNote);
-  const anchors: Anchor[] = named.map((note) => {
-    try {
-      return readAnchor(note, how);
-    } catch (error) {
-      if (!isUnknownSigner(error)) throw error;
-      throw new Undecided(error.code, unknownSigner(note), { cause: error });
-    }
+  const named = options.checkpoint.map(readCheckpoints);
+  if (publishedNote !== undefined) named.push([publishedNote]);
+  const anchors: Anchor[] = named.flatMap((notes) => {
+    const opened = notes.map((note) => openNamed(note, how));
+    // A file of a store keeps every checkpoint; that one of them is witnessed is all that can be asked of it.
+    const lacking = opened.map((anchor) => missingWitnesses(anchor, demanded));
+    const last = lacking.at(-1) ?? null;
+    if (last !== null && !lacking.includes(null)) throw new Refusal('LOG_QUORUM', last);
+    return opened;
   });
   const kept = chain === undefined ? [] : await keptNotes(chain);
   let unverified = 0;
@@ -98,9 +105,24 @@ export async function findAnchors(
       unverified++;
     }
   }
+  const asks = demanded !== undefined && demanded.quorum !== 'none';
+  if (asks && !anchors.some((anchor) => anchor.witnessed))
+    throw new Undecided(
+      'LOG_QUORUM',
+      'A policy is named, and no checkpoint of the chain with the witnesses that it asks for.',
+    );
   if (chain === undefined && anchors.length === 0) return undefined;
   const size = publishedNote === undefined ? 0 : parseCheckpointBody(parseNote(publishedNote).text).size;
   return { sources: { anchors, published: published && { tiles: published, size } }, unverified };
+}
+
+function openNamed(note: string, how: AnchorTrust): Anchor {
+  try {
+    return readAnchor(note, how);
+  } catch (error) {
+    if (!isUnknownSigner(error)) throw error;
+    throw new Undecided(error.code, unknownSigner(note), { cause: error });
+  }
 }
 
 /**

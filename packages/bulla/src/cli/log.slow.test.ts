@@ -3,10 +3,15 @@ import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'n
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { formatVkey, localSigner, noteVerifier, parseNote, publicKey, signNote } from '@bulla/core/crypto';
+import { addSignatures } from '@bulla/core/log';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { repo, bulla as run, temporaryFolder } from '../../test/run.ts';
 import { openKeyring } from '../keys/index.ts';
 import { openStore } from '../store/index.ts';
+
+// A test key.
+const witnessSigner = localSigner('Ed25519', new Uint8Array(32).fill(7));
 
 let folder = '';
 let home = '';
@@ -62,7 +67,7 @@ describe('checkpoint', () => {
     expect(listed).toMatchObject({ size: 3, state: 'local', note });
     const vkey = good('checkpoint', 'vkey').trim();
     writeFileSync(path('c'), note);
-    expect(good('verify', path('c'), '--vkey', vkey)).toContain('(signed note): Signed by bulla-');
+    expect(good('verify', path('c'), '--vkey', vkey)).toContain('(checkpoint): Signed by bulla-');
     expect(good('verify', path('c'))).toContain('(checkpoint): 3 records of bulla-');
     writeFileSync(path('c'), note.replace('\n3\n', '\n4\n'));
     expect(bulla(['verify', path('c')])).toMatchObject({
@@ -119,6 +124,52 @@ describe('chain verify with checkpoints', () => {
         ['rewritten', 0],
       ],
     ]);
+  });
+
+  test('a policy that is named asks for its witnesses', async () => {
+    await append(2);
+    const vkey = good('checkpoint', 'vkey').trim();
+    const witness = noteVerifier('w.example', publicKey('Ed25519', witnessSigner.publicKey), 0x04);
+    writeFileSync(path('policy'), `witness w ${formatVkey(witness)}\nquorum w\n`);
+    const file = checkpoint('c');
+    const chain = exported('a.jsonl');
+    const asked = ['--policy', path('policy')];
+    for (const args of [
+      ['verify', file],
+      ['verify', file, '--vkey', vkey],
+      ['chain', 'verify', chain, '--checkpoint', file],
+    ]) {
+      expect(bulla(args).status).toBe(0);
+      const { status, stdout, stderr } = bulla([...args, ...asked]);
+      expect([args.join(' '), status]).toEqual([args.join(' '), 1]);
+      expect(stdout + stderr).toContain(
+        'The policy asks for more witnesses: signed by the log alone: anchored locally only.',
+      );
+      expect(stdout + stderr).toContain('[LOG_QUORUM]');
+    }
+    for (const args of [[], [chain]])
+      expect(bulla(['chain', 'verify', ...args, ...asked])).toMatchObject({
+        status: 3,
+        stderr: expect.stringContaining('[LOG_QUORUM]'),
+      });
+    const text = readFileSync(file, 'utf8');
+    const cosigned = await signNote(parseNote(text).text, [
+      { name: 'w.example', signer: witnessSigner, type: 0x04, time: 1_700_000_000 },
+    ]);
+    writeFileSync(file, addSignatures(text, cosigned.slice(cosigned.indexOf('\n\n') + 2)));
+    for (const args of [
+      ['verify', file],
+      ['verify', file, '--vkey', vkey],
+      ['chain', 'verify', chain, '--checkpoint', file],
+    ])
+      expect(good(...args, ...asked)).toContain('by w at 2023-11-14T22:13:20.000Z');
+    // A key that was named, and is not the log's, is not helped out by the local keyring.
+    const stranger = formatVkey(noteVerifier('w.example', publicKey('Ed25519', witnessSigner.publicKey)));
+    expect(bulla(['verify', file, '--vkey', stranger, ...asked]).status).toBe(3);
+    expect(bulla(['chain', 'verify', chain, '--resume', path('s'), '--checkpoint', file])).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('[CHAIN_RESUME_ANCHORS]'),
+    });
   });
 
   test('by checkpoint alone, a record whose content was changed is found, and one after the checkpoint too', async () => {
