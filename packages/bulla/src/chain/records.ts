@@ -94,6 +94,18 @@ function leafOrNull(record: JsonObject | Partial<Seal>): Uint8Array | null {
 
 const NOWHERE: ChainLink = { id: null, sequence: null, previous_hash: null, hash: '' };
 
+/** The place of a record in its chain, as it says itself; nothing is verified. */
+export function linkOf(record: SourceRecord): ChainLink {
+  if (typeof record === 'object' && 'canonical' in record) return canonicalLink(record, true);
+  try {
+    const value = parse(record, { allow: ['non-finite'] });
+    return value instanceof JsonObject ? chainLink(value) : NOWHERE;
+  } catch (error) {
+    if (error instanceof BullaError) return NOWHERE;
+    throw error;
+  }
+}
+
 function readSealed(
   record: string | Uint8Array,
   how: Parameters<typeof verifyCapsule>[1],

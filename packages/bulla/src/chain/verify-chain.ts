@@ -1,6 +1,12 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { type ChainReport, type ChainState, createChainVerifier, type KeyFacts } from '@bulla/core/capsule';
+import {
+  type ChainFailure,
+  type ChainReport,
+  type ChainState,
+  createChainVerifier,
+  type KeyFacts,
+} from '@bulla/core/capsule';
 import { type PublicKey, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import type { AnchorReport } from '@bulla/core/log';
@@ -8,7 +14,7 @@ import { Anchoring, type AnchorSources, originIn } from './anchoring.ts';
 import { createHistory, type History } from './history.ts';
 import { judged, type Revocation } from './judged.ts';
 import { type PackedResults, pack, unpackResults } from './packed.ts';
-import { type RecordResult, verifyRecords, type WorkerOptions } from './records.ts';
+import { linkOf, type RecordResult, verifyRecords, type WorkerOptions } from './records.ts';
 import type { ChainSource, SourceRecord } from './source.ts';
 
 export interface VerifyChainOptions {
@@ -39,6 +45,8 @@ export interface VerifyChainOptions {
   readonly progress?: (done: number) => void;
 }
 
+/** More than wait for each other help nobody. */
+const MAX_THREADS = 4 * availableParallelism();
 const BATCH = 64;
 /** So many batches a thread are under way at most, so that memory stays the same however long the chain is. */
 const AHEAD = 3;
@@ -54,7 +62,7 @@ export interface VerifiedChain extends ChainReport {
 /**
  * Verifies a chain from its source, in constant memory and on all cores. All failures are counted, and the first
  * thousand are told. Never throws for a bad record; throws what the source throws when it cannot be read, and
- * `CHAIN_RESUME_ANCHORS` for anchors together with `from`.
+ * `CHAIN_RESUME_ANCHORS` for anchors together with `from`, and `CHAIN_THREADS` for more threads than four a core.
  */
 export async function verifyChain(source: ChainSource, options: VerifyChainOptions): Promise<VerifiedChain> {
   const mode = options.mode ?? 'cryptographic';
@@ -82,9 +90,12 @@ export async function verifyChain(source: ChainSource, options: VerifyChainOptio
     ...(options.expectHead === undefined ? {} : { expectHead: options.expectHead }),
     ...(options.from === undefined ? {} : { from: options.from }),
   });
+  if (options.threads !== undefined && options.threads > MAX_THREADS)
+    throw new BullaError('CHAIN_THREADS', `There are at most ${MAX_THREADS} threads to verify on here.`);
   const threads = options.threads ?? (mode === 'structural' || isSmall(source) ? 0 : availableParallelism());
   const start = options.from?.count ?? 0;
-  const records = skip(source.records(options.progress), start);
+  const skipped: Skipped = { count: 0, last: undefined };
+  const records = skip(source.records(options.progress), start, skipped);
   const history = createHistory();
   let anchoring: Anchoring | undefined;
   let index = start;
@@ -111,7 +122,7 @@ export async function verifyChain(source: ChainSource, options: VerifyChainOptio
     await onThreads(batches(records, first), start, threads, workerOptions, take);
   }
   const state = verifier.state();
-  const report = verifier.finish();
+  const report = withFailures(verifier.finish(), sameAsBefore(options.from, skipped));
   const more = { state, history: history.finish() };
   if (anchoring === undefined) return { ...report, ...more, anchors: null };
   return { ...withAnchors(report, await anchoring.finish()), ...more };
@@ -123,17 +134,41 @@ function sizeOf(sources: AnchorSources | undefined): number {
 
 /** A chain is good only if it is also the one that the checkpoints are of; a checkpoint of nothing is one too. */
 function withAnchors(report: ChainReport, anchors: AnchorReport): ChainReport & { anchors: AnchorReport } {
-  if (anchors.failures.length === 0) return { ...report, anchors };
   const failures = anchors.failures.map(({ code, index, error }) => ({
     ...{ index, sequence: index, id: null },
     ...{ code, error },
   }));
+  return { ...withFailures(report, failures), anchors };
+}
+
+function withFailures(report: ChainReport, failures: readonly ChainFailure[]): ChainReport {
+  if (failures.length === 0) return report;
   return {
     ...report,
-    ...{ ok: false, outcome: 'failed', anchors },
+    ...{ ok: false, outcome: 'failed' },
     failureCount: report.failureCount + failures.length,
     failures: [...failures, ...report.failures],
   };
+}
+
+/** What was passed over because an earlier run verified it. */
+interface Skipped {
+  count: number;
+  last: SourceRecord | undefined;
+}
+
+/** Whether the records that were passed over can be those of the earlier run: as many, and the last with its hash. */
+function sameAsBefore(from: ChainState | undefined, { count, last }: Skipped): ChainFailure[] {
+  if (from === undefined) return [];
+  const whole = { index: null, sequence: null, id: null };
+  if (count < from.count) {
+    const error = `The saved state is of ${from.count} records, and the chain has ${count}`;
+    return [{ ...whole, code: 'truncated', error }];
+  }
+  // After a failure the last record need not be the one that the chain goes on from.
+  if (last === undefined || from.failureCount > 0 || linkOf(last).hash === from.head?.hash) return [];
+  const error = `The saved state is of another chain: record ${count - 1} has another hash`;
+  return [{ ...whole, code: 'rewritten', error }];
 }
 
 /** Too little to be worth the start of a thread. */
@@ -141,9 +176,18 @@ function isSmall({ size }: ChainSource): boolean {
   return size !== null && size.total < (size.unit === 'records' ? 2000 : 4_000_000);
 }
 
-async function* skip<T>(items: AsyncIterable<T>, count: number): AsyncGenerator<T> {
-  let seen = 0;
-  for await (const item of items) if (seen++ >= count) yield item;
+async function* skip(
+  items: AsyncIterable<SourceRecord>,
+  count: number,
+  skipped: Skipped,
+): AsyncGenerator<SourceRecord> {
+  for await (const item of items) {
+    if (skipped.count >= count) yield item;
+    else {
+      skipped.count++;
+      skipped.last = item;
+    }
+  }
 }
 
 /** Batches of records; `first` is told the first of all before any batch, or that there is none. */

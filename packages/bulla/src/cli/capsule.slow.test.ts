@@ -227,8 +227,27 @@ describe('chain', () => {
     const report = JSON.parse(
       bulla(['chain', 'verify', '--resume', saved, '--json', '--expect-length', '3']).stdout,
     );
-    expect([report.ok, report.count]).toEqual([true, 3]);
+    expect([report.ok, report.count, report.resumed]).toEqual([true, 3, { file: saved, count: 2 }]);
+    expect(report.not_proven[0]).toBe(`the first 2 records, but for the word of ${saved}`);
+    expect(bulla(['chain', 'verify', '--resume', saved]).stdout).toContain(
+      `  resumed     the first 3 records were not verified again: ${saved} says what they are\n`,
+    );
     expect(JSON.parse(readFileSync(saved, 'utf8'))).toMatchObject({ v: 2, count: 3, head: { sequence: 2 } });
+    expect(bulla(['chain', 'verify', '--threads', '100000000'])).toMatchObject({
+      ...{ status: 2, stdout: '' },
+      stderr: expect.stringContaining('[CHAIN_THREADS]'),
+    });
+    const state = JSON.parse(readFileSync(saved, 'utf8'));
+    for (const [forged, code] of [
+      [{ ...state, count: 1000 }, 'truncated'],
+      [{ ...state, head: { sequence: 2, hash: '00' } }, 'rewritten'],
+    ]) {
+      writeFileSync(saved, JSON.stringify(forged));
+      expect(bulla(['chain', 'verify', '--resume', saved])).toMatchObject({
+        status: 1,
+        stdout: expect.stringContaining(`[${code}]`),
+      });
+    }
     writeFileSync(saved, '{"v":2}');
     expect(bulla(['chain', 'verify', '--resume', saved])).toMatchObject({
       status: 2,

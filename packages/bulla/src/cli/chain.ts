@@ -1,7 +1,8 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import type { ChainState } from '@bulla/core/capsule';
 import { toHex } from '@bulla/core/crypto';
-import { type JsonObject, parse, toPlain } from '@bulla/core/json';
+import { BullaError } from '@bulla/core/error';
+import { JsonObject, parse, toPlain } from '@bulla/core/json';
 import type { AnchoredRange, AnchorReport } from '@bulla/core/log';
 import type { Command } from 'commander';
 import {
@@ -60,7 +61,10 @@ export function define(command: Command, run: Run): void {
     )
     .option('--expect-length <n>', 'how many records there must be', nonNegative)
     .option('--expect-head <hash>', 'the hash that the last record must have')
-    .option('--resume <file>', 'go on from what this file says was verified, and write there how far it got')
+    .option(
+      '--resume <file>',
+      'go on from what this file says was verified, and write there how far it got; the file is believed',
+    )
     .option('--threads <n>', 'threads to verify on (default: one for each core)', nonNegative)
     .addHelpText(
       'after',
@@ -100,6 +104,15 @@ export function define(command: Command, run: Run): void {
 
 async function verify(file: string | undefined, options: VerifyOptions): Promise<Exit> {
   const trust = trusted(options);
+  const isAnchored = options.checkpoint.length > 0 || options.byCheckpoint;
+  if (
+    options.resume !== undefined &&
+    (isAnchored || options.policy !== undefined || options.tiles !== undefined)
+  )
+    throw new BullaError(
+      'CHAIN_RESUME_ANCHORS',
+      'A chain is compared with checkpoints from its beginning on.',
+    );
   if (trust.keys.length === 0 && !options.structural) {
     const message = 'No key is known to verify with; name one with --public-key or --keyring.';
     await report(
@@ -120,6 +133,7 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
       options.resume === undefined
         ? await findAnchors(options, trust, store?.chain(options.chain))
         : undefined;
+    const from = options.resume === undefined ? undefined : savedState(options.resume);
     const bar = progressBar(source.size, options);
     const started = performance.now();
     const result = await verifyChain(source, {
@@ -130,7 +144,7 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
       ...(options.expectLength === undefined ? {} : { expectLength: options.expectLength }),
       ...(options.expectHead === undefined ? {} : { expectHead: options.expectHead }),
       ...(options.threads === undefined ? {} : { threads: options.threads }),
-      ...(options.resume === undefined ? {} : savedState(options.resume)),
+      ...(from === undefined ? {} : { from }),
       anchors: found?.sources,
       byCheckpoint: options.byCheckpoint ?? false,
       progress: bar.update,
@@ -141,7 +155,8 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
     if (options.resume !== undefined)
       writeFileSync(options.resume, `${JSON.stringify(state)}\n`, { mode: 0o600 });
     const anchored = anchors && { ...anchors, root: toHex(anchors.root), unverified: found?.unverified ?? 0 };
-    const limits = notProven(options, anchors?.ranges ?? []);
+    const resumed = from === undefined ? null : { file: options.resume!, count: from.count };
+    const limits = notProven(options, anchors?.ranges ?? [], resumed);
     await report(
       options,
       {
@@ -151,6 +166,7 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
         table: source.table ?? null,
         not_read: source.unread ?? [],
         copied: store?.copied ?? source.copied ?? null,
+        resumed,
         not_proven: limits,
       },
       () =>
@@ -163,6 +179,7 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
             limits,
             unverified: found?.unverified ?? 0,
             copied: store?.copied ?? source.copied ?? null,
+            resumed,
           },
           options,
         ),
@@ -176,15 +193,30 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
 }
 
 /** What an earlier run has seen; nothing if there was none. The file is trusted as much as the program is. */
-function savedState(file: string): { from?: ChainState } {
-  if (!existsSync(file)) return {};
-  return { from: toPlain(parse(readInput(file)) as JsonObject) as unknown as ChainState };
+function savedState(file: string): ChainState | undefined {
+  if (!existsSync(file)) return undefined;
+  const state = parse(readInput(file));
+  if (state instanceof JsonObject) return toPlain(state) as unknown as ChainState;
+  throw new BullaError('CAPSULE_CHAIN_STATE', `${file} holds no saved state.`);
 }
 
-function notProven(options: VerifyOptions, ranges: readonly AnchoredRange[]): string[] {
+/** Records that were not read again, and the file whose word is taken for them. */
+interface Resumed {
+  readonly file: string;
+  readonly count: number;
+}
+
+function notProven(
+  options: VerifyOptions,
+  ranges: readonly AnchoredRange[],
+  resumed: Resumed | null,
+): string[] {
   const expected = options.expectLength !== undefined || options.expectHead !== undefined;
   const last = ranges.at(-1);
   return [
+    ...(resumed === null
+      ? []
+      : [`the first ${counted(resumed.count, 'record')}, but for the word of ${resumed.file}`]),
     ...(options.structural ? ['that the content has the stored hashes, or that anyone signed it'] : []),
     ...(expected
       ? []
@@ -229,7 +261,14 @@ function verdictText(
     limits,
     unverified,
     copied,
-  }: { keysFrom: string; limits: readonly string[]; unverified: number; copied: string | null },
+    resumed,
+  }: {
+    keysFrom: string;
+    limits: readonly string[];
+    unverified: number;
+    copied: string | null;
+    resumed: Resumed | null;
+  },
   options: VerifyOptions,
 ): string[] {
   const rate = seconds > 0.5 ? `, ${Math.round(result.count / seconds).toLocaleString('en')} a second` : '';
@@ -244,6 +283,12 @@ function verdictText(
   const facts: [string, string][] = [
     ['read', `${source.format}, ${counted(result.count, 'record')} in ${seconds.toFixed(1)} s${rate}`],
     ['from', copied ?? ''],
+    [
+      'resumed',
+      resumed === null
+        ? ''
+        : `the first ${counted(resumed.count, 'record')} were not verified again: ${resumed.file} says what they are`,
+    ],
     ['checked', checkedText(options, keysFrom)],
     ['head', result.head === null ? '' : `${result.head.sequence}  ${result.head.hash}`],
     ['keys', counts(result.keys)],

@@ -190,6 +190,9 @@ describe('what is wrong with a chain is told, once each', () => {
       '0 unknown_key: Signature verification failed at sequence 0',
       '1 unknown_key: Signature verification failed at sequence 1',
     ]);
+    expect(failed([a], { requirePq: true })).toEqual([
+      '0 pq_missing: The record has no post-quantum signature, at sequence 0',
+    ]);
     expect(failed([a, b.replace(hashes[1]!, ''), c])).toEqual([
       '1 missing_hash: The record has no hash.',
       '2 sequence_gap: Sequence gap: expected 1, got 2',

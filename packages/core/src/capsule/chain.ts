@@ -295,7 +295,8 @@ const CONTENT_CODES = new Set([
 
 function sentence({ code, message }: Verdict, sequence: number | null): string {
   const at = `at sequence ${sequence ?? 'none'}`;
-  if (code === 'key_not_valid') return `${message.slice(0, -1)}, ${at}`;
+  // What else is wrong with a signature than that it does not verify is said.
+  if (/^(?:pq|key)_/.test(code)) return `${message.slice(0, -1)}, ${at}`;
   if (code === 'hash_mismatch') return `Content hash mismatch ${at}`;
   return CONTENT_CODES.has(code) || code.startsWith('JSON_')
     ? message
