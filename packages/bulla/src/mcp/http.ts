@@ -4,7 +4,7 @@ import { JsonObject } from '@bulla/core/json';
 import { type Call, createCall, type HttpOptions, mediaType, receive, statusError } from './call.ts';
 import { readBody, readEvents } from './events.ts';
 import { DEFAULT_MAX_FRAME_BYTES, type Frame, type FrameOptions, idKey, type RequestFrame } from './frame.ts';
-import { HttpStatusError, type Receiver, type Transport } from './transport.ts';
+import { deliver, HttpStatusError, type Receiver, type Transport } from './transport.ts';
 
 export const META_VERSION = 'io.modelcontextprotocol/protocolVersion';
 const JSON_TYPE = 'application/json';
@@ -79,12 +79,12 @@ class HttpTransport implements Transport {
       throw new HttpStatusError('MCP_HTTP_SESSION_LOST', 'The server has ended the session.', 404, error.rpc);
     }
     if (answer === null || !isAnswer(answer, frame)) throw error;
-    return this.#receiver.frame(answer);
+    return deliver(this.#receiver, answer);
   }
 
   async #body(response: Response, request: RequestFrame): Promise<void> {
     const frame = receive(await readBody(response, this.#maxBytes), this.#frames, this.#receiver);
-    await this.#receiver.frame(frame);
+    await deliver(this.#receiver, frame);
     if (!isAnswer(frame, request)) throw noAnswer(request);
   }
 
@@ -111,7 +111,7 @@ class HttpTransport implements Transport {
       if ((event !== undefined && event !== 'message') || data === '') return;
       const frame = receive(toUtf8(data), this.#frames, this.#receiver);
       look?.(frame);
-      return this.#receiver.frame(frame);
+      return deliver(this.#receiver, frame);
     });
   }
 

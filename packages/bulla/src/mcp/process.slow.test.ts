@@ -90,4 +90,31 @@ describe('the transport', () => {
     await transport.close();
     expect(answers).toEqual(['{"jsonrpc":"2.0", "id":1,  "method":"a\\nb"}']);
   });
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new RangeError('ours');
+      },
+    ],
+    ['rejects', () => Promise.reject(new RangeError('ours'))],
+  ])('does not take for the end of the server that its owner %s', async (_, frame) => {
+    const pids = join(temporaryFolder(), 'pids');
+    const { command, args } = script('hostile.mjs', pids, 'ordinary');
+    const told = Promise.withResolvers<unknown>();
+    const transport = await connectStdio(
+      command,
+      args,
+      { env: {}, graceMs: 50, termMs: 50 },
+      { frame, refused() {}, ended: told.resolve },
+    );
+    await transport.send(requestFrame(1, 'ping'));
+    expect(await told.promise).toMatchObject({
+      code: 'MCP_RECEIVER_FAILED',
+      message: 'A message of the server could not be dealt with here ("ours").',
+    });
+    await transport.close();
+    await expectGone(pids);
+  });
 });

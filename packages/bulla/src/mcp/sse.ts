@@ -4,7 +4,7 @@ import { createCall, type HttpOptions, mediaType, receive, statusError } from '.
 import { readEvents } from './events.ts';
 import { DEFAULT_MAX_FRAME_BYTES } from './frame.ts';
 import { EVENTS_TYPE } from './http.ts';
-import { quote, type Receiver, type Transport } from './transport.ts';
+import { deliver, quote, type Receiver, type Transport } from './transport.ts';
 
 /**
  * The HTTP+SSE transport of 2024-11-05: one stream brings everything, and its first event tells where to send.
@@ -38,7 +38,7 @@ export async function connectSse(
       ({ event, data }) => {
         if (event === 'endpoint') return resolve(endpoint(data, url));
         if ((event === undefined || event === 'message') && data !== '') {
-          return receiver.frame(receive(toUtf8(data), frames, receiver));
+          return deliver(receiver, receive(toUtf8(data), frames, receiver));
         }
       },
     );
@@ -47,13 +47,12 @@ export async function connectSse(
       (error) => reject(error instanceof BullaError ? error : streamEnded(error)),
     );
     const to = await promise;
-    reading
-      .catch(() => {})
-      .then(
-        () =>
-          closed.signal.aborted ||
-          receiver.ended(new BullaError('MCP_SERVER_ENDED', 'The server ended its stream.')),
-      );
+    const over = (error?: unknown): void => {
+      if (closed.signal.aborted) return;
+      const isOurs = error instanceof BullaError && error.code === 'MCP_RECEIVER_FAILED';
+      receiver.ended(isOurs ? error : new BullaError('MCP_SERVER_ENDED', 'The server ended its stream.'));
+    };
+    reading.then(() => over(), over);
     return {
       async send(frame, signal) {
         const headers = { 'content-type': 'application/json' };

@@ -3,7 +3,7 @@ import { asLine } from '../lines/index.ts';
 import { type Child, startChild, stopChild, within } from './child.ts';
 import { DEFAULT_MAX_FRAME_BYTES, type Frame, type FrameOptions, parseFrame, tooLarge } from './frame.ts';
 import { Gatherer } from './gather.ts';
-import type { Receiver, Transport } from './transport.ts';
+import { type Receiver, receiverFailed, type Transport } from './transport.ts';
 
 export interface StdioOptions {
   /** The environment of the server; nothing else is passed on. */
@@ -32,7 +32,8 @@ const LAST_WORDS_MS = 500;
 
 /**
  * Starts a server and speaks with it over its standard streams, one message a line. `ended` tells
- * `MCP_SERVER_ENDED` when the server ended or closed a stream. Rejects with `MCP_SPAWN_FAILED`.
+ * `MCP_SERVER_ENDED` when the server ended or closed a stream, and `MCP_RECEIVER_FAILED`. Rejects with
+ * `MCP_SPAWN_FAILED`.
  */
 export async function connectStdio(
   command: string,
@@ -88,21 +89,26 @@ async function read(child: Child, options: StdioOptions, receiver: Receiver): Pr
     line.add(part);
     if (line.isOver && !wasOver) receiver.refused(tooLarge(maxBytes), null);
   };
+  const takeChunk = async (chunk: Buffer): Promise<void> => {
+    let start = 0;
+    for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
+      keep(chunk.subarray(start, end));
+      start = end + 1;
+      const whole = line.take();
+      // Without a promise to wait for, the lines of one chunk are taken at once.
+      const pending = whole && take(whole, options, receiver);
+      if (pending) await pending;
+    }
+    keep(chunk.subarray(start));
+  };
+  let failure: BullaError | null = null;
   try {
     for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
-      let start = 0;
-      for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
-        keep(chunk.subarray(start, end));
-        start = end + 1;
-        const whole = line.take();
-        // Without a promise to wait for, the lines of one chunk are taken at once.
-        const pending = whole && take(whole, options, receiver);
-        if (pending) await pending;
-      }
-      keep(chunk.subarray(start));
+      failure = await takeChunk(chunk).then(() => null, receiverFailed);
+      if (failure !== null) break;
     }
   } catch {} // the pipe broke, which is as good as its end
-  receiver.ended(await ended(child, 'closed its standard output'));
+  receiver.ended(failure ?? (await ended(child, 'closed its standard output')));
 }
 
 function take(bytes: Uint8Array, options: StdioOptions, receiver: Receiver): void | Promise<void> {
@@ -116,7 +122,8 @@ function take(bytes: Uint8Array, options: StdioOptions, receiver: Receiver): voi
   try {
     frame = parseFrame(bytes, options.frames);
   } catch (error) {
-    receiver.refused(error as BullaError, bytes);
+    if (!(error instanceof BullaError)) throw error;
+    receiver.refused(error, bytes);
     return;
   }
   return receiver.frame(frame);

@@ -4,14 +4,40 @@ import type { ErrorFrame, Frame } from './frame.ts';
 /** What a transport tells its owner. */
 export interface Receiver {
   /**
-   * A message came. While the promise is pending, nothing more is read from the stream that it came on. It must
-   * not reject.
+   * A message came. While the promise is pending, nothing more is read from the stream that it came on. Where it
+   * fails, the conversation ends with `MCP_RECEIVER_FAILED`.
    */
   frame(frame: Frame): void | Promise<void>;
   /** Something came that is no message; its bytes are given unless they were too many to keep. */
   refused(error: BullaError, bytes: Uint8Array | null): void;
   /** Nothing will come any more. Called at most once, and not after `close`. */
   ended(error: BullaError): void;
+}
+
+/**
+ * Gives a message to its receiver. Throws or rejects with `MCP_RECEIVER_FAILED` where the receiver fails, so that
+ * nobody takes that for something that the server did.
+ */
+export function deliver(receiver: Receiver, frame: Frame): void | Promise<void> {
+  try {
+    return receiver.frame(frame)?.catch((error) => {
+      throw receiverFailed(error);
+    });
+  } catch (error) {
+    throw receiverFailed(error);
+  }
+}
+
+/** Whoever got a message failed at it. */
+export function receiverFailed(cause: unknown): BullaError {
+  const why = cause instanceof Error ? ` (${quote(cause.message)})` : '';
+  return new BullaError(
+    'MCP_RECEIVER_FAILED',
+    `A message of the server could not be dealt with here${why}.`,
+    {
+      cause,
+    },
+  );
 }
 
 /** Carries messages to and from one server. */
