@@ -53,7 +53,7 @@ export function checkSelf(frame: ResultFrame, pins: Pins): SelfCheck {
   const passed: string[] = [];
   if (instructions !== null && instructions !== pins.instructions) {
     const index = result.indexOf('instructions');
-    edits.push(...cutMembers(placeOf(frame, 'result')!.span, (i) => i === index));
+    for (const edit of cutMembers(placeOf(frame, 'result')!.span, (i) => i === index)) edits.push(edit);
   }
   if (instructions !== pins.instructions) changed.push('/instructions');
   const kept = capabilitiesKept(capabilities, pins.capabilities);
@@ -66,7 +66,7 @@ export function checkSelf(frame: ResultFrame, pins: Pins): SelfCheck {
     const found = serverInfoKept(info, pins);
     for (const edit of found.edits) edits.push(edit);
     for (const path of found.changed) changed.push(path);
-    passed.push(...found.passed);
+    for (const path of found.passed) passed.push(path);
   }
   return { edits: [...edits, ...unknownVersions(frame)], changed, passed };
 }

@@ -105,7 +105,8 @@ export function withholdCapabilities(frame: RequestFrame, features: ReadonlySet<
     const place = placeOf(frame, 'params', ...path);
     if (place === null || !(place.value instanceof JsonObject)) continue;
     const { keys } = place.value;
-    edits.push(...cutMembers(place.span, (i) => !(features as ReadonlySet<string>).has(keys[i]!)));
+    const cut = cutMembers(place.span, (i) => !(features as ReadonlySet<string>).has(keys[i]!));
+    for (const edit of cut) edits.push(edit);
   }
   return edits;
 }
