@@ -12,7 +12,9 @@ export type Stage =
   | 'calls'
   | 'kill'
   | 'record'
-  | 'server';
+  | 'server'
+  /** A failure of ours, whoever sent the message. */
+  | 'gateway';
 
 /**
  * The JSON-RPC codes of refusals. Those of the protocol are its own; ours lie outside the range that JSON-RPC and MCP
@@ -23,6 +25,7 @@ export const RPC = {
   invalid: -32600,
   method: -32601,
   params: -32602,
+  internal: -32603,
   version: -32022,
   denied: 403,
   /** The server answered with something that must not reach the host. */
@@ -60,10 +63,7 @@ export class Denial extends BullaError {
 /** What is no denial is a defect of ours, and denies all the same. */
 export function asDenial(error: unknown): Denial {
   if (error instanceof Denial) return error;
-  return new Denial('server', 'GATEWAY_FAILED', 'The gateway failed.', {
-    rpc: RPC.unavailable,
-    cause: error,
-  });
+  return new Denial('gateway', 'GATEWAY_FAILED', 'The gateway failed.', { rpc: RPC.internal, cause: error });
 }
 
 /** What a denial was about, and the capsule that tells of it, if one could be sealed. */

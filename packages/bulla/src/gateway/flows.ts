@@ -3,7 +3,7 @@ import type { ListKind } from '@bulla/core/lock';
 import { type ErrorFrame, idKey, quote, type RequestFrame, type ResultFrame } from '../mcp/index.ts';
 import { asDenial, Denial, denialBytes, RPC } from './denial.ts';
 import type { Gate } from './gate.ts';
-import { shown, tellOffer, tellSelf } from './notices.ts';
+import { causeOf, shown, tellFailure, tellOffer, tellSelf } from './notices.ts';
 import { Slots, weightOf } from './slots.ts';
 import type { Edit } from './splice.ts';
 import { decide, type Granted, type Grounds, type Subject, subjectOf } from './stages/calls.ts';
@@ -51,11 +51,21 @@ export class Flows {
   }
 
   start(frame: RequestFrame): void | Promise<void> {
-    const { wire, session, features } = this.#gate;
-    const request = wire.take(frame);
+    const request = this.#gate.wire.take(frame);
     if (request === null) return this.#refuseId(frame);
     const entry = this.#entry(frame);
-    request.failed = (denial) => this.#recording.run(() => this.#deny(request, entry, denial));
+    request.failed = (denial) =>
+      this.#run(this.#recording, request, () => this.#deny(request, entry, denial));
+    try {
+      return this.#begin(request, frame, entry);
+    } catch (error) {
+      return request.failed(asDenial(error));
+    }
+  }
+
+  #begin(request: Request, frame: RequestFrame, entry: Entry): void | Promise<void> {
+    const { wire, session, features } = this.#gate;
+    const weight = weightOf(frame.bytes);
     let row: HostRequest;
     try {
       if (wire.ended !== null) throw wire.ended;
@@ -63,16 +73,30 @@ export class Flows {
       hostRequest(frame.method);
       row = hostRequest(frame.method, session.read(frame));
     } catch (denial) {
-      return this.#deciding.run(() => this.#deny(request, entry, denial), weightOf(frame.bytes));
+      return this.#run(this.#deciding, request, () => this.#deny(request, entry, denial), weight);
     }
     if (row.kind === 'call') {
       const { names, recorded } = row;
-      return this.#deciding.run(() => this.#call(request, frame, names, recorded), weightOf(frame.bytes));
+      return this.#run(this.#deciding, request, () => this.#call(request, frame, names, recorded), weight);
     }
     if (row.kind === 'list') this.#list(request, frame, row.list);
     else if (row.kind === 'open') this.#open(request, frame);
     else request.answered = (answer) => this.#pass(request, answer);
     return wire.forward(request, frame, withholdCapabilities(frame, features));
+  }
+
+  /** Runs work on a request beside the reading. Whatever it fails at, the host has its answer. */
+  #run(slots: Slots, request: Request, work: () => Promise<void>, weight = 0): void | Promise<void> {
+    return slots.run(() => work().catch((error) => this.#broke(request, error)), weight);
+  }
+
+  /** We failed when a request was already recorded, or when it was denied: what is left is to tell. */
+  async #broke(request: Request, error: unknown): Promise<void> {
+    const { wire, host } = this.#gate;
+    tellFailure(this.#gate, request.method, error);
+    wire.drop(request);
+    wire.free(request);
+    await host.write(denialBytes(request.idBytes, asDenial(error)));
   }
 
   /** Under its id the host would take the refusal for the answer to the other request. */
@@ -89,9 +113,12 @@ export class Flows {
     answer: Answer,
     edits: readonly Edit[] = this.#named(request, answer),
   ): void | Promise<void> {
-    const { wire, host } = this.#gate;
-    wire.free(request);
-    return host.write(wire.restored(request, answer, edits));
+    return this.#write(request, this.#gate.wire.restored(request, answer, edits));
+  }
+
+  #write(request: Request, bytes: Uint8Array): void | Promise<void> {
+    this.#gate.wire.free(request);
+    return this.#gate.host.write(bytes);
   }
 
   /** What an answer must lose of how the server names itself in it. */
@@ -116,14 +143,10 @@ export class Flows {
         if (isInitialize) session.notInitialized();
         return this.#pass(request, answer);
       }
-      try {
-        const check = checkSelf(answer, pins);
-        if (isInitialize) session.initialized(answer.result.get('protocolVersion'));
-        tellSelf(this.#gate, frame.method, check);
-        return this.#pass(request, answer, enforce.lists ? check.edits : []);
-      } catch (denial) {
-        return request.failed(asDenial(denial));
-      }
+      const check = checkSelf(answer, pins);
+      if (isInitialize) session.initialized(answer.result.get('protocolVersion'));
+      tellSelf(this.#gate, frame.method, check);
+      return this.#pass(request, answer, enforce.lists ? check.edits : []);
     };
   }
 
@@ -132,15 +155,11 @@ export class Flows {
     const generation = offers.generation(kind);
     request.answered = (answer) => {
       if (answer.kind === 'error') return this.#pass(request, answer);
-      try {
-        const { offers: found, edits } = checkPage(kind, answer, pins);
-        offers.saw(kind, found, generation);
-        for (const offer of found) if (offer.status !== 'same') tellOffer(this.#gate, method, offer);
-        const cut = enforce.lists ? edits : [];
-        return this.#pass(request, answer, [...cut, ...this.#named(request, answer)]);
-      } catch (denial) {
-        return request.failed(asDenial(denial));
-      }
+      const { offers: found, edits } = checkPage(kind, answer, pins);
+      offers.saw(kind, found, generation);
+      for (const offer of found) if (offer.status !== 'same') tellOffer(this.#gate, method, offer);
+      const cut = enforce.lists ? edits : [];
+      return this.#pass(request, answer, [...cut, ...this.#named(request, answer)]);
     };
   }
 
@@ -150,7 +169,9 @@ export class Flows {
     const horizon = offers.horizon();
     let entry = this.#entry(frame);
     let intent: Intent | null = null;
+    let edits: readonly Edit[];
     try {
+      edits = withholdCapabilities(frame, features);
       const { subject, waived } = this.#subject(frame, names);
       const named = { name: shown(subject.name ?? frame.method), digest: null };
       const { args, rest } = subject;
@@ -178,7 +199,7 @@ export class Flows {
     }
     const uri = frame.method === 'resources/read' ? frame.params?.get('uri') : undefined;
     this.#expect(request, intent?.entry ?? entry, intent, typeof uri === 'string' ? uri : null);
-    await wire.forward(request, frame, withholdCapabilities(frame, features));
+    await wire.forward(request, frame, edits);
   }
 
   /** In the modes that only watch, what is not locked is called all the same. */
@@ -224,33 +245,41 @@ export class Flows {
     const elapsed = (): number => performance.now() - startedAt;
     request.cancelled = () => {
       if (intent !== null)
-        void this.#recording.run(async () => void (await this.#outcome(intent, CANCELLED, elapsed())));
+        void this.#run(
+          this.#recording,
+          request,
+          async () => void (await this.#outcome(intent, CANCELLED, elapsed())),
+        );
     };
     request.failed = (denial) =>
-      this.#recording.run(async () => {
+      this.#run(this.#recording, request, async () => {
         if (intent === null) return this.#deny(request, entry, denial);
         await this.#outcome(intent, { status: 'failure', error: String(denial) }, elapsed());
         return this.#answer(request, entry, denial, intent.capsule.id);
       });
     request.answered = (answer) => {
       let verdict: Verdict;
+      let bytes: Uint8Array | null = null;
       let denial: Denial | null = null;
       try {
         verdict = checkResult(request.method, answer, features);
         if (answer.kind === 'result') checkContents(answer, requested, pins);
+        // Before the outcome is recorded: what is recorded as done must not fail afterwards.
+        bytes = this.#gate.wire.restored(request, answer, this.#named(request, answer));
       } catch (error) {
         denial = asDenial(error);
         verdict = { status: 'failure', error: String(denial) };
       }
-      if (intent === null && denial === null) return this.#pass(request, answer);
+      if (intent === null && bytes !== null) return this.#write(request, bytes);
       const duration = elapsed();
-      return this.#recording.run(async () => {
+      const work = async (): Promise<void> => {
         const result = answer.kind === 'result' ? answer.result : undefined;
         const lost = intent && (await this.#outcome(intent, verdict, duration, result));
         const refusal = denial ?? lost;
-        if (refusal === null) await this.#pass(request, answer);
+        if (refusal === null) await this.#write(request, bytes!);
         else await this.#answer(request, entry, refusal, intent?.capsule.id ?? null);
-      }, weightOf(answer.bytes));
+      };
+      return this.#run(this.#recording, request, work, weightOf(answer.bytes));
     };
   }
 
@@ -266,7 +295,7 @@ export class Flows {
       return null;
     } catch (error) {
       const denial = asDenial(error);
-      this.#gate.log(`the outcome of ${intent.capsule.id} is not recorded: ${messageOf(denial.cause)}`);
+      this.#gate.log(`the outcome of ${intent.capsule.id} is not recorded: ${causeOf(denial)}`);
       return denial;
     }
   }
@@ -281,7 +310,7 @@ export class Flows {
 
   async #answer(request: Request, { tool }: Entry, denial: Denial, capsule: string | null): Promise<void> {
     const isInternal = denial.stage === 'record' || denial.code === 'GATEWAY_FAILED';
-    const why = isInternal ? ` (${messageOf(denial.cause)})` : '';
+    const why = isInternal ? ` (${causeOf(denial)})` : '';
     this.#gate.log(`${shown(request.method)}: ${denial.message}${why} [${denial.code}]`);
     this.#gate.wire.free(request);
     await this.#gate.host.write(denialBytes(request.idBytes, denial, { tool: tool?.name ?? null, capsule }));
@@ -302,8 +331,4 @@ function overloaded(): Denial {
   return new Denial('ids', 'GATEWAY_OVERLOADED', `More than ${MAX_OPEN} requests are open.`, {
     rpc: RPC.unavailable,
   });
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

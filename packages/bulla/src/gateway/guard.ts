@@ -70,7 +70,7 @@ export interface GuardOptions {
 
 /** How a session ended. */
 export interface GuardExit {
-  readonly ended: 'host' | 'server' | 'signal';
+  readonly ended: 'host' | 'server' | 'signal' | 'gateway';
   /** What is known of the server's end, where it ended first; or of a failure of ours. */
   readonly error: BullaError | null;
   readonly calls: number;
@@ -124,8 +124,9 @@ export async function guard(options: GuardOptions): Promise<GuardExit> {
         frame: (frame) => pipeline.fromServer(frame),
         refused: (error, bytes) => void pipeline.refusedFromServer(error, bytes),
         ended(error) {
-          pipeline.end(serverEnded(error));
-          over.resolve({ ended: 'server', error });
+          const isOurs = error.code === 'MCP_RECEIVER_FAILED';
+          pipeline.end(isOurs ? asDenial(error) : serverEnded(error));
+          over.resolve({ ended: isOurs ? 'gateway' : 'server', error });
         },
       },
     );
@@ -156,7 +157,7 @@ export async function guard(options: GuardOptions): Promise<GuardExit> {
     maxBytes,
   ).then(
     () => over.resolve({ ended: 'host', error: null }),
-    (error) => over.resolve({ ended: 'host', error: asDenial(error) }),
+    (error) => over.resolve({ ended: 'gateway', error: asDenial(error) }),
   );
   const onAbort = (): void => over.resolve({ ended: 'signal', error: null });
   options.signal?.addEventListener('abort', onAbort);

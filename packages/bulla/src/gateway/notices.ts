@@ -1,5 +1,5 @@
 import { quote } from '../mcp/index.ts';
-import { Denial } from './denial.ts';
+import { asDenial, Denial } from './denial.ts';
 import type { Gate } from './gate.ts';
 import type { Offer } from './stages/lists.ts';
 import type { SelfCheck } from './stages/self.ts';
@@ -13,6 +13,20 @@ import type { SelfCheck } from './stages/self.ts';
 export function shown(name: string): string {
   const text = name.length > 200 ? `${name.slice(0, 200).toWellFormed()}\u2026` : name;
   return Buffer.from(text, 'utf16le').toString('utf16le');
+}
+
+/** What is behind a denial that is no decision, in words. */
+export function causeOf({ cause }: Denial): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+/** We failed at a message, and it was refused. Never throws. */
+export function tellFailure({ recorder, log }: Gate, method: string, error: unknown): void {
+  const denial = asDenial(error);
+  try {
+    const isNew = recorder.incident(denial, { method: shown(method), tool: null }, method);
+    if (isNew) log(`${shown(method)}: ${denial.message} (${quote(causeOf(denial))}) [${denial.code}]`);
+  } catch {} // the operator cannot be told
 }
 
 /** A definition in a list is not as it was locked. */

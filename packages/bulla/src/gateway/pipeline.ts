@@ -13,6 +13,7 @@ import { asDenial, Denial, denialBytes, RPC } from './denial.ts';
 import { Flows } from './flows.ts';
 import type { Gate } from './gate.ts';
 import { idIn } from './host.ts';
+import { tellFailure } from './notices.ts';
 import { bytesOf, placeOf, replace, splice } from './splice.ts';
 import { Exchange, type Waiting } from './stages/ids.ts';
 import { notification, serverRequest } from './stages/methods.ts';
@@ -44,6 +45,39 @@ export class Pipeline {
   }
 
   fromHost(frame: Frame): void | Promise<void> {
+    return this.#guarded('host', frame, () => this.#fromHost(frame));
+  }
+
+  fromServer(frame: Frame): void | Promise<void> {
+    return this.#guarded('server', frame, () => this.#fromServer(frame));
+  }
+
+  /** Deals with a message. Where we fail at it, it is refused like one that may not pass, and the session goes on. */
+  #guarded(
+    from: 'host' | 'server',
+    frame: Frame | null,
+    deal: () => void | Promise<void>,
+  ): void | Promise<void> {
+    try {
+      return deal()?.catch((error) => this.#broke(from, frame, error));
+    } catch (error) {
+      return this.#broke(from, frame, error);
+    }
+  }
+
+  /** A request of the host that was taken in has its answer elsewhere; of another, the id may be that of an open one. */
+  #broke(from: 'host' | 'server', frame: Frame | null, error: unknown): void | Promise<void> {
+    tellFailure(this.#gate, `from ${from}`, error);
+    if (from === 'host') {
+      const isAsking = frame === null || frame.kind === 'request';
+      return isAsking ? this.#gate.host.write(denialBytes(null, asDenial(error))) : undefined;
+    }
+    if (frame?.kind !== 'request') return;
+    const bytes = denialBytes(toUtf8(idKey(frame.id)), asDenial(error));
+    return this.#send(parseFrame(bytes), bytes);
+  }
+
+  #fromHost(frame: Frame): void | Promise<void> {
     if (frame.kind === 'request') return this.#flows.start(frame);
     if (frame.kind === 'notification') return this.#told('host', frame);
     const match = this.#asked.settle(frame.id);
@@ -55,7 +89,7 @@ export class Pipeline {
     return this.#send(frame, splice(frame.bytes, [replace(placeOf(frame, 'id')!, match.idBytes)]));
   }
 
-  fromServer(frame: Frame): void | Promise<void> {
+  #fromServer(frame: Frame): void | Promise<void> {
     if (frame.kind === 'request') return this.#serverAsks(frame);
     if (frame.kind === 'notification') return this.#told('server', frame);
     const found = this.#gate.wire.settle(frame);
@@ -65,6 +99,10 @@ export class Pipeline {
 
   /** Something came from the host that is no message: it is told so, and the session goes on. */
   refusedFromHost(error: BullaError, bytes: Uint8Array): void | Promise<void> {
+    return this.#guarded('host', null, () => this.#refusedFromHost(error, bytes));
+  }
+
+  #refusedFromHost(error: BullaError, bytes: Uint8Array): void | Promise<void> {
     const rpc = error.code === 'MCP_FRAME_JSON' ? RPC.parse : RPC.invalid;
     const denial = new Denial('frame', error.code, error.message, { rpc });
     // What the parser found quotes the host, which is not for a record.
@@ -78,6 +116,10 @@ export class Pipeline {
 
   /** The same from the server: it is dropped, and whoever waits for it is told. */
   refusedFromServer(error: BullaError, bytes: Uint8Array | null): void | Promise<void> {
+    return this.#guarded('server', null, () => this.#refusedFromServer(error, bytes));
+  }
+
+  #refusedFromServer(error: BullaError, bytes: Uint8Array | null): void | Promise<void> {
     // What the parser found holds words of the server, which are not for a model.
     const message = `The server sent something that is no message (${error.code}).`;
     const denial = new Denial('frame', 'GATEWAY_BAD_ANSWER', message, { rpc: RPC.bad, cause: error });
@@ -87,11 +129,8 @@ export class Pipeline {
 
   /** A line came from the server that does not even begin as a message does. */
   noise(): void {
-    this.#drop(
-      new Denial('frame', 'GATEWAY_NOISE', 'The server prints lines that are no messages.'),
-      'server',
-      '',
-    );
+    const denial = new Denial('frame', 'GATEWAY_NOISE', 'The server prints lines that are no messages.');
+    void this.#guarded('server', null, () => this.#drop(denial, 'server', ''));
   }
 
   /** Nothing more comes from the server, or is waited for. */
@@ -132,8 +171,13 @@ export class Pipeline {
       const bytes = denialBytes(request.idBytes, denial);
       return this.#send(parseFrame(bytes), bytes);
     }
-    const id = toUtf8(this.#asked.assign(request).lexeme);
-    return host.write(splice(frame.bytes, [replace(placeOf(frame, 'id')!, id)]));
+    try {
+      const id = toUtf8(this.#asked.assign(request).lexeme);
+      return host.write(splice(frame.bytes, [replace(placeOf(frame, 'id')!, id)]));
+    } catch (error) {
+      this.#asked.free(request);
+      throw error;
+    }
   }
 
   #told(from: 'host' | 'server', frame: NotificationFrame): void | Promise<void> {

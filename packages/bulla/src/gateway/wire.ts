@@ -1,4 +1,5 @@
 import { toUtf8 } from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
 import type { JsonObject } from '@bulla/core/json';
 import {
   type ErrorFrame,
@@ -10,7 +11,7 @@ import {
   requestFrame,
   type Transport,
 } from '../mcp/index.ts';
-import { Denial, RPC } from './denial.ts';
+import { asDenial, Denial, RPC } from './denial.ts';
 import { bytesOf, type Edit, placeOf, replace, splice } from './splice.ts';
 import { Exchange, type Waiting } from './stages/ids.ts';
 import { SUBSCRIPTION_ID, tokenOf } from './stages/tokens.ts';
@@ -22,7 +23,10 @@ export interface Request extends Waiting {
   readonly idBytes: Uint8Array;
   /** The progress token that the host gave with it. */
   readonly token: string | null;
-  /** The answer is here. A promise, where nothing more should be read until it is dealt with. */
+  /**
+   * The answer is here. A promise, where nothing more should be read until it is dealt with. Where it throws, before it
+   * has told or recorded anything, the request fails with that.
+   */
   answered(frame: ResultFrame | ErrorFrame): void | Promise<void>;
   /** No answer will come; whoever waits is to be told. */
   failed(denial: Denial): void | Promise<void>;
@@ -101,15 +105,15 @@ export class Wire {
     this.#exchange.free(request);
   }
 
-  /** Sends a request. Never rejects: a server that is gone fails it. */
+  /** Sends a request. Never rejects: a server that is gone fails it, and so does a failure of ours. */
   async forward(request: Request, frame: RequestFrame, edits: readonly Edit[] = []): Promise<void> {
-    const id = this.#exchange.assign(request);
-    this.#wait(request);
-    const all = [replace(placeOf(frame, 'id')!, toUtf8(id.lexeme)), ...edits];
     try {
+      const id = this.#exchange.assign(request);
+      this.#wait(request);
+      const all = [replace(placeOf(frame, 'id')!, toUtf8(id.lexeme)), ...edits];
       await this.#server.send({ ...frame, id, bytes: splice(frame.bytes, all) });
     } catch (error) {
-      await this.#fail(request, serverEnded(error));
+      await this.#fail(request, error instanceof BullaError ? serverEnded(error) : asDenial(error));
     }
   }
 
@@ -133,9 +137,10 @@ export class Wire {
       failed: reject,
       cancelled: () => {},
     };
+    const frame = requestFrame(0, method, params);
     this.#exchange.take(request);
     if (this.#ended !== null) void this.#fail(request, this.#ended);
-    else void this.forward(request, requestFrame(0, method, params));
+    else void this.forward(request, frame);
     return promise;
   }
 
@@ -145,7 +150,11 @@ export class Wire {
     if (match === 'late') return;
     if (match === 'duplicate' || match === 'unknown') return match;
     this.#close(match);
-    return match.answered(frame);
+    try {
+      return match.answered(frame);
+    } catch (error) {
+      return match.failed(asDenial(error));
+    }
   }
 
   /**

@@ -215,6 +215,14 @@ const behaviours = {
       return false;
     },
   },
+  /** Describes itself in answers, with N members before its name. */
+  'names-itself-at-length': {
+    answer(id, { result }, method) {
+      const junk = Object.fromEntries(Array.from({ length: Number(count) }, (_, i) => [`k${i}`, 0]));
+      const _meta = { 'io.modelcontextprotocol/serverInfo': { ...junk, name: 'other' } };
+      send({ id, result: method === 'tools/call' || method === 'ping' ? { ...result, _meta } : result });
+    },
+  },
   'stops-reading': {
     before({ method }) {
       if (method === 'notifications/initialized') process.stdin.pause();
