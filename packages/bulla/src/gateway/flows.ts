@@ -107,13 +107,15 @@ export class Flows {
     return this.#gate.host.write(denialBytes(null, denial));
   }
 
-  /** Answers the host with what the server sent. */
+  /** Answers the host with what the server sent. Throws a denial for what must not reach it. */
   #pass(
     request: Request,
     answer: Answer,
     edits: readonly Edit[] = this.#named(request, answer),
   ): void | Promise<void> {
-    return this.#write(request, this.#gate.wire.restored(request, answer, edits));
+    const { wire, features } = this.#gate;
+    checkResult(request.method, answer, features);
+    return this.#write(request, wire.restored(request, answer, edits));
   }
 
   #write(request: Request, bytes: Uint8Array): void | Promise<void> {

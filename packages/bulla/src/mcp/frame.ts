@@ -158,17 +158,23 @@ function checkMembers(object: JsonObject, known: readonly string[], path: string
  * standard decoder (which also folds U+017F and U+212A), or null.
  */
 export function caseTwin(object: JsonObject, known: readonly string[]): string | null {
-  const longest = Math.max(...known.map((name) => name.length));
-  const folded = new Set(known.map(fold));
-  for (const key of object.keys) {
-    // Folding makes no text shorter.
-    if (key.length <= longest && !known.includes(key) && folded.has(fold(key))) return key;
-  }
-  return null;
+  return twinFinder(known)(object);
 }
 
-function fold(name: string): string {
-  return name.toUpperCase().toLowerCase();
+/** The same for many objects. */
+export function twinFinder(known: readonly string[]): (object: JsonObject) => string | null {
+  const longest = Math.max(...known.map((name) => name.length));
+  const exact = new Set(known);
+  const folded = new Set(known.map(foldCase));
+  // Folding makes no text shorter.
+  const isTwin = (key: string): boolean =>
+    key.length <= longest && !exact.has(key) && folded.has(foldCase(key));
+  return ({ keys }) => keys.find(isTwin) ?? null;
+}
+
+/** A text without regard to case, as the most careless reader would have it. */
+export function foldCase(text: string): string {
+  return text.toUpperCase().toLowerCase();
 }
 
 /** The longest id. They are kept while requests are open, on both sides. */

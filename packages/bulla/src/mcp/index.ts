@@ -14,6 +14,7 @@ export {
   errorFrame,
   type Frame,
   type FrameOptions,
+  foldCase,
   type Id,
   idKey,
   type NotificationFrame,
@@ -24,6 +25,7 @@ export {
   requestFrame,
   resultFrame,
   spanOf,
+  twinFinder,
   withId,
 } from './frame.ts';
 export { connectHttp } from './http.ts';

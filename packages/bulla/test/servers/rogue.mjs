@@ -223,6 +223,18 @@ const behaviours = {
       send({ id, result: method === 'tools/call' || method === 'ping' ? { ...result, _meta } : result });
     },
   },
+  /** Answers a call with the body that it is given, or keeps it for the next request of another kind. */
+  'answers-as-told': {
+    before({ id, method, params }) {
+      const { body, later } = (method === 'tools/call' && params.arguments) || {};
+      if (later !== undefined) this.later = later;
+      const given = method === 'tools/call' ? body : this.later;
+      if (id === undefined || given === undefined) return false;
+      if (method !== 'tools/call') this.later = undefined;
+      send({ id, ...given });
+      return true;
+    },
+  },
   'stops-reading': {
     before({ method }) {
       if (method === 'notifications/initialized') process.stdin.pause();

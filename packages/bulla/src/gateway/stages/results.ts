@@ -2,6 +2,7 @@ import { JsonObject } from '@bulla/core/json';
 import { caseTwin, type ErrorFrame, quote, type ResultFrame } from '../../mcp/index.ts';
 import { Denial, RPC } from '../denial.ts';
 import { type ClientFeature, serverRequest } from './methods.ts';
+import { SERVER_INFO, SUBSCRIPTION_ID } from './tokens.ts';
 
 /** How a call ended, as the record says it. */
 export interface Verdict {
@@ -13,11 +14,15 @@ const MEMBERS = [
   ...['resultType', 'inputRequests', 'requestState', 'isError', 'content', 'structuredContent'],
   ...['contents', 'messages', 'completion', '_meta'],
 ];
+const META = [SERVER_INFO, SUBSCRIPTION_ID];
+const REQUEST = ['method', 'params', 'id', 'jsonrpc'];
+/** 2025-11-25, Elicitation, URL Elicitation Required Error: with it a server asks for one. */
+const URL_ELICITATION_REQUIRED = -32042;
 /** 2026-07-28, Multi Round-Trip Requests, Supported Requests. */
 const MAY_ASK = ['tools/call', 'prompts/get', 'resources/read'];
 
 /**
- * Reads how a call ended. What a server wants of the host is in the result in the stateless era, and passes only where
+ * Reads how a request ended, whatever it was. What a server wants of the host is in the result in the stateless era, and passes only where
  * a request for it would. Throws a denial for a result that must not reach the host.
  */
 export function checkResult(
@@ -26,24 +31,31 @@ export function checkResult(
   features: ReadonlySet<ClientFeature>,
 ): Verdict {
   if (frame.kind === 'error') {
+    if (frame.error.code === URL_ELICITATION_REQUIRED) serverRequest('elicitation/create', features);
     const message = `The server answered with error ${frame.error.code}.`;
     return { status: 'failure', error: String(new Denial('server', 'MCP_ERROR_ANSWER', message)) };
   }
   const { result } = frame;
-  const twin = caseTwin(result, MEMBERS);
-  if (twin !== null) throw unusable(`its member ${quote(twin)} could be taken for another`);
-  const type = result.get('resultType') ?? 'complete';
+  refuseTwins(result, MEMBERS);
+  const meta = result.get('_meta');
+  if (meta instanceof JsonObject) refuseTwins(meta, META);
+  const type = result.has('resultType') ? result.get('resultType') : 'complete';
   if (type === 'input_required' && MAY_ASK.includes(method)) {
     const requests = result.get('inputRequests') ?? new JsonObject();
     if (!(requests instanceof JsonObject)) throw unusable('inputRequests is no object');
     for (const request of requests.values) {
-      const wanted = request instanceof JsonObject ? request.get('method') : undefined;
+      if (!(request instanceof JsonObject)) throw unusable('a request in it is no object');
+      refuseTwins(request, REQUEST);
+      const wanted = request.get('method');
       if (typeof wanted !== 'string') throw unusable('a request in it has no method');
       serverRequest(wanted, features);
     }
     return { status: 'partial', error: null };
   }
   if (type !== 'complete') throw unusable('it is of a type that does not belong here');
+  for (const member of ['inputRequests', 'requestState']) {
+    if (result.has(member)) throw unusable(`it is complete, and has ${member} all the same`);
+  }
   if (method === 'tools/call' && result.get('isError') === true) {
     return {
       status: 'failure',
@@ -51,6 +63,16 @@ export function checkResult(
     };
   }
   return { status: 'success', error: null };
+}
+
+/** A host that does not care for case could read what was not checked. */
+function refuseTwins(object: JsonObject, known: readonly string[]): void {
+  const twin = caseTwin(object, known);
+  if (twin !== null) throw twinned(twin);
+}
+
+export function twinned(member: string): Denial {
+  return unusable(`its member ${quote(member)} could be taken for another`);
 }
 
 function unusable(what: string): Denial {

@@ -12,6 +12,7 @@ import { Denial, RPC } from '../denial.ts';
 import type { Pins } from '../pins.ts';
 import { cutItems, cutMembers, type Edit, type Place, placeOf, replace } from '../splice.ts';
 import { SERVER_CAPABILITIES } from './methods.ts';
+import { SERVER_INFO } from './tokens.ts';
 
 /** What a server's answer to `initialize` or `server/discover` must lose, and what of it is not as it was locked. */
 export interface SelfCheck {
@@ -26,7 +27,6 @@ const MEMBERS = [
   ...['protocolVersion', 'supportedVersions', 'capabilities', 'instructions', 'serverInfo'],
   ...['_meta', 'resultType', 'ttlMs', 'cacheScope'],
 ];
-const SERVER_INFO = 'io.modelcontextprotocol/serverInfo';
 /** The protocol wants these of every server, so that the locked value stands in the place of another one. */
 const NAMES = ['name', 'version'];
 /** A name or version that a lock of the released program does not hold passes if it can hardly tell anybody anything. */

@@ -4,6 +4,9 @@ import { type Id, idKey } from '../../mcp/index.ts';
 /** Where a notification says to which subscription it belongs (2026-07-28, Subscriptions). */
 export const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId';
 
+/** Where a result says which server it is of (2026-07-28, Basic, `_meta` of results). */
+export const SERVER_INFO = 'io.modelcontextprotocol/serverInfo';
+
 /** The longest progress token. They are kept while requests are open. */
 const MAX_TOKEN = 1024;
 
