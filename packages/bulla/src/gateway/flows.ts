@@ -112,9 +112,11 @@ export class Flows {
     request: Request,
     answer: Answer,
     edits: readonly Edit[] = this.#named(request, answer),
+    own: readonly string[] = [],
   ): void | Promise<void> {
-    const { wire, features } = this.#gate;
+    const { wire, features, pins } = this.#gate;
     checkResult(request.method, answer, features);
+    checkContents(answer, null, own, pins);
     return this.#write(request, wire.restored(request, answer, edits));
   }
 
@@ -161,7 +163,7 @@ export class Flows {
       offers.saw(kind, found, generation);
       for (const offer of found) if (offer.status !== 'same') tellOffer(this.#gate, method, offer);
       const cut = enforce.lists ? edits : [];
-      return this.#pass(request, answer, [...cut, ...this.#named(request, answer)]);
+      return this.#pass(request, answer, [...cut, ...this.#named(request, answer)], [kind]);
     };
   }
 
@@ -265,7 +267,8 @@ export class Flows {
       let denial: Denial | null = null;
       try {
         verdict = checkResult(request.method, answer, features);
-        if (answer.kind === 'result') checkContents(answer, requested, pins);
+        // What a tool gives as data of its own is no message of the protocol.
+        checkContents(answer, requested, ['structuredContent'], pins);
         // Before the outcome is recorded: what is recorded as done must not fail afterwards.
         bytes = this.#gate.wire.restored(request, answer, this.#named(request, answer));
       } catch (error) {

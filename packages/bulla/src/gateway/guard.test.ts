@@ -177,6 +177,11 @@ test('a page that was pinned comes back exactly as pinned, whatever the answer c
     [call, { content: [] }],
     [call, embedded(good)],
     [call, embedded({ uri: 'ui://pages/other', text: 'x' })],
+    [call, { content: [{ type: 'resource_link', uri, name: 'page', mimeType: 'text/html' }] }],
+    [call, { content: [{ type: 'tool_result', content: embedded(good).content }] }],
+    // Data of the tool's own.
+    [call, { content: [], structuredContent: embedded(evil) }],
+    [call, { content: [], structuredContent: { Uri: uri, Content: [] } }],
     [read, { resultType: 'input_required', requestState: 's' }],
   ] as const) {
     expect(await says(ask, answer)).toBe(JSON.stringify(answer));
@@ -203,8 +208,28 @@ test('a page that was pinned comes back exactly as pinned, whatever the answer c
     [call, embedded(evil)],
     [call, embedded({ ...evil, uri: 'UI://Pages/page' })],
     [call, embedded({ ...evil, uri: 'ui://pages/%70age/#x' })],
+    [call, embedded({ ...evil, uri: 'ui://pages/pa\tge' })],
+    [call, embedded({ ...evil, uri: 'ui://pages/p%2561ge?x' })],
+    [call, embedded({ ...evil, uri: 'x://y', URI: uri })],
+    [call, embedded({ Uri: uri, text: evil.text })],
+    [call, embedded({ uri, name: 'page', _meta: { ui: {} } })],
+    [call, { content: [{ type: 'tool_result', content: embedded(evil).content }] }],
+    [call, { content: [], _meta: { page: evil } }],
+    [call, { content: [], StructuredContents: { a: [[evil]] } }],
+    [call, { resultType: 'input_required', inputRequests: { a: { method: 'ping', params: evil } } }],
+    [() => guarded.ask('resources/read', { uri: 'ui://pages/other' }), { contents: [{ ...evil, URI: uri }] }],
   ] as const) {
     expect([answer, await says(ask, answer)]).toEqual([answer, 'GATEWAY_CONTENT_CHANGED']);
+  }
+  // Where a reader could put together what stands in two members.
+  for (const answer of [
+    { content: [{ type: 'resource', resource: good, Resource: { text: evil.text } }] },
+    { content: [{ type: 'resource', resource: good, TYPE: 'text' }] },
+    { content: [{ type: 'resource', Resource: evil }] },
+    { messages: [{ role: 'user', Content: { type: 'resource', resource: evil } }] },
+    { contents: [good], messages: [{ role: 'user', content: [], CONTENT: [] }] },
+  ]) {
+    expect([answer, await says(call, answer)]).toEqual([answer, 'GATEWAY_RESULT']);
   }
 });
 

@@ -10,6 +10,7 @@ import {
   lockDigest,
 } from '@bulla/core/lock';
 import { skeleton } from '@bulla/core/text';
+import { addressKey } from './stages/uri.ts';
 
 /** How a definition that a server offers stands to the lock. */
 export interface Verdict {
@@ -33,8 +34,8 @@ export interface Pins {
   readonly capabilities: JsonObject;
   readonly serverInfo: JsonObject;
   /**
-   * What must lie behind an address, where that is pinned, also under one that a reader could take for a pinned one: in
-   * other case, encoded, with a fragment.
+   * What must lie behind an address, where that is pinned, also under one that a reader could take for a pinned one
+   * (see `addressKey`).
    */
   contentLike(uri: string): Content | undefined;
 }
@@ -64,7 +65,8 @@ export function pinsOf(lock: Lock): Pins {
           if (one.digest !== other.digest || one.sourceDigest !== other.sourceDigest) return false;
           return native.excluded[kind].every((pointer) => isPlain(at(definition, pointer)));
         };
-  const likeness = new Map([...(native?.contents ?? [])].map(([uri, content]) => [addressKey(uri), content]));
+  const contents = [...(native?.contents.values() ?? [])];
+  const likeness = new Map(contents.map((content) => [addressKey(content.uri), content]));
   const owned = perKind((kind) => new Map([...lists[kind].keys()].map((key) => [key, key])));
   const looks = perKind((kind) => new Map([...lists[kind].keys()].map((key) => [skeleton(key), key])));
   return {
@@ -82,8 +84,12 @@ export function pinsOf(lock: Lock): Pins {
     instructions: (native?.instructions.definition ?? null) as string | null,
     capabilities: (native?.capabilities.definition ?? RELEASED_CAPABILITIES) as JsonObject,
     serverInfo: (native?.serverInfo.definition ?? new JsonObject()) as JsonObject,
-    contentLike: (uri) =>
-      likeness.size === 0 ? undefined : (native?.contents.get(uri) ?? likeness.get(addressKey(uri))),
+    contentLike(uri) {
+      if (contents.length === 0) return undefined;
+      const key = addressKey(uri);
+      // What hides where it leads is like any.
+      return native!.contents.get(uri) ?? (key === null ? contents[0] : likeness.get(key));
+    },
   };
 }
 
@@ -94,15 +100,6 @@ function perKind<Value>(make: (kind: ListKind) => Value): (kind: ListKind) => Va
     if (!made.has(kind)) made.set(kind, make(kind));
     return made.get(kind)!;
   };
-}
-
-/** What is left of an address for a reader that is careless with it. */
-function addressKey(uri: string): string {
-  const [whole = ''] = uri.trim().split('#', 1);
-  const decoded = attempt(() => decodeURIComponent(whole)) ?? whole;
-  let end = decoded.length;
-  while (decoded[end - 1] === '/') end--;
-  return decoded.slice(0, end).toUpperCase().toLowerCase();
 }
 
 function at(definition: JsonValue, pointer: string): JsonValue | undefined {

@@ -15,6 +15,7 @@ import type { Gate } from './gate.ts';
 import { idIn } from './host.ts';
 import { tellFailure } from './notices.ts';
 import { bytesOf, placeOf, replace, splice } from './splice.ts';
+import { checkAll } from './stages/contents.ts';
 import { Exchange, type Waiting } from './stages/ids.ts';
 import { notification, serverRequest } from './stages/methods.ts';
 import { idOf, SUBSCRIPTION_ID, tokenOf } from './stages/tokens.ts';
@@ -145,7 +146,7 @@ export class Pipeline {
   }
 
   #serverAsks(frame: RequestFrame): void | Promise<void> {
-    const { features, session, host } = this.#gate;
+    const { features, session, host, pins } = this.#gate;
     const request: ServerRequest = {
       id: frame.id,
       idBytes: Uint8Array.from(bytesOf(frame, placeOf(frame, 'id')!)),
@@ -153,6 +154,7 @@ export class Pipeline {
     };
     try {
       serverRequest(frame.method, features);
+      checkAll(frame.params, [], pins);
       if (!session.isEstablished) {
         throw new Denial(
           'session',
@@ -181,10 +183,11 @@ export class Pipeline {
   }
 
   #told(from: 'host' | 'server', frame: NotificationFrame): void | Promise<void> {
-    const { features, offers, session, wire } = this.#gate;
+    const { features, offers, pins, session, wire } = this.#gate;
     if (from === 'server') offers.changed(frame.method);
     try {
       const carries = notification(from, frame.method, features);
+      if (from === 'server' && carries !== 'subscription') checkAll(frame.params, [], pins);
       if (carries === 'request') return this.#cancelled(from, frame);
       if (carries === 'token') {
         const token = tokenOf(frame.params ?? undefined, 'progressToken');

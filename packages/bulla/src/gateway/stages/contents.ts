@@ -2,20 +2,36 @@ import { canonicalize } from '@bulla/core/canon';
 import { fromBase64, sha256Hex, toUtf8 } from '@bulla/core/crypto';
 import { JsonObject, type JsonValue } from '@bulla/core/json';
 import type { Content } from '@bulla/core/lock';
-import { caseTwin, quote, type ResultFrame } from '../../mcp/index.ts';
+import { caseTwin, type ErrorFrame, foldCase, quote, type ResultFrame, twinFinder } from '../../mcp/index.ts';
 import { Denial, RPC } from '../denial.ts';
 import type { Pins } from '../pins.ts';
+import { twinned } from './results.ts';
 
 const MEMBERS = ['uri', 'mimeType', 'text', 'blob', '_meta'];
+/** What may be said of a resource without its content. `_meta` is not here: it can say how a page is shown. */
+const LINK = ['type', 'uri', 'name', 'title', 'description', 'mimeType', 'size', 'icons', 'annotations'];
+/** Under these keys a host reads objects of the protocol: contents, messages, blocks, and what is embedded in them. */
+const READ = ['contents', 'messages', 'content', 'resource'];
+const blockTwin = twinFinder([...MEMBERS, ...READ, 'type', 'data', 'role', 'structuredContent']);
 
 /**
  * Checks what a server gives for a resource whose content is pinned, such as a page that the host would show. What is
  * pinned comes back exactly so when it is read, also by another spelling of its URI: one item, under the pinned URI
  * (`requested` is null for other requests).
  * Nothing else may pass for it, wherever it stands in an answer: neither another content under its URI, nor any
- * content under a URI that a host could take for it. Throws a denial.
+ * content under a URI that a host could take for it. The members of `own` are looked at elsewhere. Throws a denial.
  */
-export function checkContents({ result }: ResultFrame, requested: string | null, pins: Pins): void {
+export function checkContents(
+  answer: ResultFrame | ErrorFrame,
+  requested: string | null,
+  own: readonly string[],
+  pins: Pins,
+): void {
+  if (answer.kind === 'error') {
+    checkAll(answer.error.data ?? null, [], pins);
+    return;
+  }
+  const { result } = answer;
   const pinned = requested === null ? undefined : pins.contentLike(requested);
   const isAsking = result.get('resultType') === 'input_required' && !result.has('contents');
   if (pinned !== undefined && !isAsking) {
@@ -24,32 +40,44 @@ export function checkContents({ result }: ResultFrame, requested: string | null,
       throw changed(pinned.uri);
     }
   }
-  for (const item of resourcesIn(result)) {
-    const uri = item instanceof JsonObject ? item.get('uri') : undefined;
-    const meant = typeof uri === 'string' ? pins.contentLike(uri) : undefined;
-    if (meant !== undefined && !isPinned(item, meant)) throw changed(meant.uri);
-  }
+  checkAll(result, own, pins);
 }
 
-/** The resources that a result holds: contents that were read, and those embedded in what a tool or a prompt says. */
-function* resourcesIn(result: JsonObject): Iterable<JsonValue> {
-  yield* listOf(result.get('contents'));
-  const messages = listOf(result.get('messages')).map((message) => member(message, 'content'));
-  for (const content of [result.get('content'), ...messages]) {
-    for (const block of listOf(content)) {
-      const resource = member(block, 'resource');
-      if (resource !== undefined) yield resource;
+/** Checks every object in a value that a server sent, at any depth, without recursion. Throws a denial. */
+export function checkAll(root: JsonValue, own: readonly string[], pins: Pins): void {
+  const open: { readonly value: JsonValue; readonly isRead: boolean }[] = [{ value: root, isRead: true }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { value, isRead } = next;
+    if (Array.isArray(value)) {
+      for (const item of value) if (isCompound(item)) open.push({ value: item, isRead });
+      continue;
+    }
+    if (!(value instanceof JsonObject)) continue;
+    checkAddress(value, pins);
+    const twin = isRead && value !== root ? blockTwin(value) : null;
+    if (twin !== null) throw twinned(twin);
+    for (const [i, key] of value.keys.entries()) {
+      const item = value.values[i]!;
+      if (!isCompound(item) || (value === root && own.includes(key))) continue;
+      open.push({ value: item, isRead: isRead && READ.includes(key) });
     }
   }
 }
 
-function listOf(value: JsonValue | undefined): readonly JsonValue[] {
-  if (value === undefined) return [];
-  return Array.isArray(value) ? value : [value];
+function isCompound(value: JsonValue): boolean {
+  return value instanceof JsonObject || Array.isArray(value);
 }
 
-function member(value: JsonValue, key: string): JsonValue | undefined {
-  return value instanceof JsonObject ? value.get(key) : undefined;
+/** An object that could be taken for something pinned is exactly that, or only a link to it. */
+function checkAddress(object: JsonObject, pins: Pins): void {
+  for (const [i, key] of object.keys.entries()) {
+    // Folding makes no text shorter.
+    if (key.length > 3 || foldCase(key) !== 'uri') continue;
+    const uri = object.values[i];
+    const meant = typeof uri === 'string' ? pins.contentLike(uri) : undefined;
+    if (meant === undefined || isPinned(object, meant)) continue;
+    if (!object.keys.every((member) => LINK.includes(member))) throw changed(meant.uri);
+  }
 }
 
 function changed(uri: string): Denial {

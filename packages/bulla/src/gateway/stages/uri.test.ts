@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { matchesTemplate } from './uri.ts';
+import { describe, expect, test } from 'vitest';
+import { addressKey, matchesTemplate } from './uri.ts';
 
 test.each([
   ['note:///{id}', 'note:///7'],
@@ -54,4 +54,50 @@ test('takes time that grows with the length only', () => {
   const template = `x:${'{a}-'.repeat(50)}z`;
   expect(matchesTemplate(template, `x:${'-'.repeat(8000)}`)).toBe(false);
   expect(matchesTemplate('x:{a}', `x:${'a'.repeat(9000)}`)).toBe(false);
+});
+
+describe('addresses that a careless reader takes for one', () => {
+  test.each([
+    'UI://PAGE/one',
+    'ui://page/one/',
+    'ui://page/one/.',
+    'ui://page/two/../one',
+    'ui:///page//one',
+    'ui:\\\\page\\one',
+    ' ui://page/one\n',
+    'ui://pa\tge/o\r\nne',
+    'ui://pa\u200bge/o\u00adne',
+    'ui://p%61ge/one',
+    'ui://p%2561ge/one',
+    'ui://p%252561ge/one?%zz',
+    'ui://p%e2%80%8bage/one',
+    'ui://page%2Fone%3Fx',
+    'ui://page/one?x=/../..',
+    'ui://page/one#%',
+    'ui://me:secret@page:80/one',
+  ])('%j', (uri) => {
+    expect(addressKey(uri)).toBe('ui:page/one');
+  });
+
+  test.each([
+    ['ui://page', 'ui:page'],
+    ['ui://page/one/two', 'ui:page/one/two'],
+    ['ux://page/one', 'ux:page/one'],
+    ['ui://page/%zz', 'ui:page/%zz'],
+    ['page/one', ':page/one'],
+    ['', ':'],
+    [`ui://${'%25'.repeat(3)}61`, 'ui:%%a'],
+    [`ui://%${'25'.repeat(9)}61`, null],
+  ])('and others: %j', (uri, key) => {
+    expect(addressKey(uri)).toBe(key);
+  });
+
+  test('are found in time that grows with their length only', () => {
+    const long = (text: string) => addressKey(`ui://${text.repeat(300_000)}`);
+    expect(['../', '@', '\u200b', '/', '\t'].map(long)).toEqual(Array(5).fill('ui:'));
+    expect(long('a/')).toBe(`ui:${'a/'.repeat(300_000).slice(0, -1)}`);
+    expect(long('%25')).toBe(`ui:${'%'.repeat(300_000)}`);
+    expect(long('\u0301\u0316')).toHaveLength(600_003);
+    expect(long(':1')).toHaveLength(600_001);
+  });
 });

@@ -1,3 +1,5 @@
+import { foldCase } from '../../mcp/index.ts';
+
 /**
  * Whether a URI can come from a URI template (RFC 6570) by filling in its variables, and does not lead elsewhere. Only
  * `{name}` and `{+name}` are understood; a template with any other expression matches nothing, as does one in which a
@@ -66,6 +68,39 @@ function isPlain(uri: string): boolean {
 
 /** A text that is encoded more often than this hides something. */
 const MAX_ENCODED = 4;
+
+/**
+ * What is left of an address for a reader that is as careless with it as any: without what cannot be seen, decoded as
+ * often as it is encoded, without query, fragment, user and port, with all slashes alike and no steps, in one case.
+ * Addresses with the same key can be taken for one another; many of them are not the same. Null for one that is
+ * encoded so often that it hides something.
+ */
+export function addressKey(uri: string): string | null {
+  let text = uri;
+  for (let round = 0; ; round++) {
+    text = text.replace(UNSEEN, '');
+    const decoded = text.replace(ENCODED, (run) =>
+      Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'),
+    );
+    if (decoded === text) break;
+    if (round === MAX_ENCODED) return null;
+    text = decoded;
+  }
+  const [whole = ''] = text.split(/[?#]/, 1);
+  const [, scheme = '', rest = whole] = /^([^:/\\]*):(.*)$/s.exec(whole) ?? [];
+  const steps: string[] = [];
+  for (const step of rest.split(/[/\\]/)) {
+    if (step === '..') steps.pop();
+    else if (step !== '' && step !== '.') steps.push(step);
+  }
+  const [host = '', ...path] = steps;
+  const name = host.slice(host.lastIndexOf('@') + 1).replace(/:[0-9]*$/, '');
+  return foldCase([`${scheme}:${name}`, ...path].join('/'));
+}
+
+/** Control and format characters, spaces, what is not assigned, and marks that show nothing. */
+const UNSEEN = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]+/gu;
+const ENCODED = /(?:%[0-9A-Fa-f]{2})+/g;
 
 function decode(text: string): string | null {
   try {
