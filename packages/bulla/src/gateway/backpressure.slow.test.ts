@@ -71,7 +71,7 @@ test('a server is not read while the host does not read', async () => {
 test('a host is not read while the server does not read', async () => {
   const { input, output } = await start('stops-reading');
   output.resume();
-  const ping = `{"jsonrpc":"2.0","id":#,"method":"ping","params":{"x":"${'x'.repeat(10_000)}"}}\n`;
+  const ping = `{"jsonrpc":"2.0","id":#,"method":"ping","params":{"_meta":{"x":"${'x'.repeat(10_000)}"}}}\n`;
   for (let id = 0; id < 400; id++) input.write(ping.replace('#', String(id)));
   const held = await settled(() => input.readableLength + input.writableLength);
   expect(held).toBeGreaterThan(3_000_000);

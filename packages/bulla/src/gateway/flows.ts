@@ -9,7 +9,8 @@ import type { Edit } from './splice.ts';
 import { decide, type Granted, type Grounds, type Subject, subjectOf } from './stages/calls.ts';
 import { checkContents } from './stages/contents.ts';
 import { checkPage } from './stages/lists.ts';
-import { type HostRequest, hostRequest, type Naming } from './stages/methods.ts';
+import { type HostRequest, hostRequest } from './stages/methods.ts';
+import { badParams, checkLevel, checkParams } from './stages/params.ts';
 import type { Entry, Intent } from './stages/record.ts';
 import { checkResult, type Verdict } from './stages/results.ts';
 import { checkNamed, checkSelf } from './stages/self.ts';
@@ -24,14 +25,17 @@ const MAX_OPEN = 1024;
 const MAX_BUSY = 64;
 const MAX_BUSY_WEIGHT = 32 * 1024 * 1024;
 
-const CANCELLED: Verdict = {
+const failure = (code: string, message: string): Verdict => ({
   status: 'failure',
-  error: String(new Denial('calls', 'GATEWAY_CANCELLED', 'The host took the call back.')),
+  error: String(new Denial('calls', code, message)),
+});
+const CANCELLED = {
+  host: failure('GATEWAY_CANCELLED', 'The host took the call back.'),
+  server: failure('GATEWAY_CANCELLED', 'The server ended the subscription.'),
 };
-const NOT_SENT: Verdict = {
-  status: 'failure',
-  error: String(new Denial('calls', 'GATEWAY_NOT_SENT', 'The call was over before it was forwarded.')),
-};
+const NOT_SENT = failure('GATEWAY_NOT_SENT', 'The call was over before it was forwarded.');
+
+type CallRow = Extract<HostRequest, { kind: 'call' }>;
 
 /** What happens to a request of the host, from its arrival to its answer. */
 export class Flows {
@@ -76,12 +80,13 @@ export class Flows {
       return this.#run(this.#deciding, request, () => this.#deny(request, entry, denial), weight);
     }
     if (row.kind === 'call') {
-      const { names, recorded } = row;
-      return this.#run(this.#deciding, request, () => this.#call(request, frame, names, recorded), weight);
+      return this.#run(this.#deciding, request, () => this.#call(request, frame, row), weight);
     }
     if (row.kind === 'list') this.#list(request, frame, row.list);
     else if (row.kind === 'open') this.#open(request, frame);
     else request.answered = (answer) => this.#pass(request, answer);
+    checkParams(frame.params, row.params);
+    if (frame.method === 'logging/setLevel') checkLevel(frame.params?.get('level'));
     return wire.forward(request, frame, withholdCapabilities(frame, features));
   }
 
@@ -154,21 +159,26 @@ export class Flows {
     };
   }
 
-  #list(request: Request, { method }: RequestFrame, kind: ListKind): void {
+  #list(request: Request, { method, params }: RequestFrame, kind: ListKind): void {
     const { offers, pins, enforce } = this.#gate;
+    const cursor = params?.get('cursor');
+    if (cursor !== undefined && (typeof cursor !== 'string' || !offers.hasGiven(kind, cursor))) {
+      throw badParams('The server gave no such cursor in this session.');
+    }
     const generation = offers.generation(kind);
     request.answered = (answer) => {
       if (answer.kind === 'error') return this.#pass(request, answer);
-      const { offers: found, edits } = checkPage(kind, answer, pins);
+      const { offers: found, edits, nextCursor } = checkPage(kind, answer, pins);
       offers.saw(kind, found, generation);
       for (const offer of found) if (offer.status !== 'same') tellOffer(this.#gate, method, offer);
+      if (nextCursor !== null) offers.gave(kind, nextCursor);
       const cut = enforce.lists ? edits : [];
       return this.#pass(request, answer, [...cut, ...this.#named(request, answer)], [kind]);
     };
   }
 
   /** Decides, seals, decides again with what has come meanwhile, and forwards. */
-  async #call(request: Request, frame: RequestFrame, names: Naming, recorded: boolean): Promise<void> {
+  async #call(request: Request, frame: RequestFrame, row: CallRow): Promise<void> {
     const { wire, recorder, features, offers } = this.#gate;
     const horizon = offers.horizon();
     let entry = this.#entry(frame);
@@ -176,14 +186,14 @@ export class Flows {
     let edits: readonly Edit[];
     try {
       edits = withholdCapabilities(frame, features);
-      const { subject, waived } = this.#subject(frame, names);
+      const { subject, waived } = this.#subject(frame, row);
       const named = { name: shown(subject.name ?? frame.method), digest: null };
       const { args, rest } = subject;
       entry = { ...entry, tool: subject.name === null ? null : named, args, rest, waived };
       const granted = await this.#decide(subject, frame, horizon);
       entry = { ...entry, ...granted };
       await recorder.assertMayAct();
-      if (recorded && wire.isOpen(request)) {
+      if (wire.isOpen(request)) {
         intent = await recorder.intent(entry);
         await recorder.assertMayAct();
         await this.#decide(subject, frame, horizon);
@@ -197,19 +207,20 @@ export class Flows {
       if (intent === null) return this.#deny(request, entry, denial);
       return this.#answer(request, entry, denial, intent.capsule.id);
     }
+    if (intent === null) return;
     if (!wire.isOpen(request)) {
-      if (intent !== null) await this.#outcome(intent, NOT_SENT, 0);
+      await this.#outcome(intent, NOT_SENT, 0);
       return;
     }
     const uri = frame.method === 'resources/read' ? frame.params?.get('uri') : undefined;
-    this.#expect(request, intent?.entry ?? entry, intent, typeof uri === 'string' ? uri : null);
+    this.#expect(request, intent, typeof uri === 'string' ? uri : null);
     await wire.forward(request, frame, edits);
   }
 
   /** In the modes that only watch, what is not locked is called all the same. */
-  #subject(frame: RequestFrame, names: Naming): { subject: Subject; waived: Denial | null } {
+  #subject(frame: RequestFrame, { names, params }: CallRow): { subject: Subject; waived: Denial | null } {
     try {
-      return { subject: subjectOf(frame, names, this.#gate.pins), waived: null };
+      return { subject: subjectOf(frame, names, params, this.#gate.pins), waived: null };
     } catch (error) {
       const denial = asDenial(error);
       if (this.#gate.enforce.calls || denial.code !== 'GATEWAY_NOT_LOCKED') throw denial;
@@ -243,21 +254,17 @@ export class Flows {
   }
 
   /** What is done with the answer to a call: it is recorded, then it reaches the host. */
-  #expect(request: Request, entry: Entry, intent: Intent | null, requested: string | null): void {
+  #expect(request: Request, intent: Intent, requested: string | null): void {
+    const { entry } = intent;
     const { pins, features } = this.#gate;
     const startedAt = performance.now();
     const elapsed = (): number => performance.now() - startedAt;
-    request.cancelled = () => {
-      if (intent !== null)
-        void this.#run(
-          this.#recording,
-          request,
-          async () => void (await this.#outcome(intent, CANCELLED, elapsed())),
-        );
+    request.cancelled = (by) => {
+      const work = async (): Promise<void> => void (await this.#outcome(intent, CANCELLED[by], elapsed()));
+      void this.#run(this.#recording, request, work);
     };
     request.failed = (denial) =>
       this.#run(this.#recording, request, async () => {
-        if (intent === null) return this.#deny(request, entry, denial);
         await this.#outcome(intent, { status: 'failure', error: String(denial) }, elapsed());
         return this.#answer(request, entry, denial, intent.capsule.id);
       });
@@ -275,14 +282,13 @@ export class Flows {
         denial = asDenial(error);
         verdict = { status: 'failure', error: String(denial) };
       }
-      if (intent === null && bytes !== null) return this.#write(request, bytes);
       const duration = elapsed();
       const work = async (): Promise<void> => {
         const result = answer.kind === 'result' ? answer.result : undefined;
-        const lost = intent && (await this.#outcome(intent, verdict, duration, result));
+        const lost = await this.#outcome(intent, verdict, duration, result);
         const refusal = denial ?? lost;
         if (refusal === null) await this.#write(request, bytes!);
-        else await this.#answer(request, entry, refusal, intent?.capsule.id ?? null);
+        else await this.#answer(request, entry, refusal, intent.capsule.id);
       };
       return this.#run(this.#recording, request, work, weightOf(answer.bytes));
     };

@@ -103,6 +103,8 @@ test('server-everything says the same through the gateway', async () => {
     `tool prompts/get ${server}/simple-prompt success`,
     `tool resources/read ${server}/${resources[0]!.uri} pending`,
     `tool resources/read ${server}/${resources[0]!.uri} success`,
+    `tool resources/subscribe ${server}/${resources[0]!.uri} pending`,
+    `tool resources/subscribe ${server}/${resources[0]!.uri} success`,
     `tool resources/read ${server}/demo://resource/dynamic/text/{resourceId} pending`,
     `tool resources/read ${server}/demo://resource/dynamic/text/{resourceId} success`,
     `system guard ${server} success`,

@@ -15,9 +15,11 @@ import type { Gate } from './gate.ts';
 import { idIn } from './host.ts';
 import { tellFailure } from './notices.ts';
 import { bytesOf, placeOf, replace, splice } from './splice.ts';
+import { resourceItems } from './stages/calls.ts';
 import { checkAll } from './stages/contents.ts';
 import { Exchange, type Waiting } from './stages/ids.ts';
 import { notification, serverRequest } from './stages/methods.ts';
+import { checkParams, checkTwins } from './stages/params.ts';
 import { idOf, SUBSCRIPTION_ID, tokenOf } from './stages/tokens.ts';
 
 /** A request of the server that the host was asked. */
@@ -186,8 +188,11 @@ export class Pipeline {
     const { features, offers, pins, session, wire } = this.#gate;
     if (from === 'server') offers.changed(frame.method);
     try {
-      const carries = notification(from, frame.method, features);
+      const { carries, params } = notification(from, frame.method, features);
+      if (from === 'host') checkParams(frame.params, params);
+      else checkTwins(frame.params, params);
       if (from === 'server' && carries !== 'subscription') checkAll(frame.params, [], pins);
+      if (frame.method === 'notifications/resources/updated') this.#updated(frame);
       if (carries === 'request') return this.#cancelled(from, frame);
       if (carries === 'token') {
         const token = tokenOf(frame.params ?? undefined, 'progressToken');
@@ -202,6 +207,13 @@ export class Pipeline {
     } catch (error) {
       this.#drop(asDenial(error), from, frame.method);
     }
+  }
+
+  /** It may be about a part of what the host has subscribed to, but about nothing that it could not read. */
+  #updated({ params }: NotificationFrame): void {
+    const uri = params?.get('uri');
+    if (typeof uri !== 'string') throw unrelated('It names no resource.');
+    if (this.#gate.enforce.calls) resourceItems(uri, this.#gate.pins);
   }
 
   #isAsked(token: string): boolean {

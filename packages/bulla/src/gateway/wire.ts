@@ -30,8 +30,8 @@ export interface Request extends Waiting {
   answered(frame: ResultFrame | ErrorFrame): void | Promise<void>;
   /** No answer will come; whoever waits is to be told. */
   failed(denial: Denial): void | Promise<void>;
-  /** The host does not wait any more. */
-  cancelled(): void;
+  /** The host does not wait any more, or the server ended what was subscribed to. */
+  cancelled(by: 'host' | 'server'): void;
 }
 
 /** A request of our own is for a list, and a call waits for it. */
@@ -182,7 +182,7 @@ export class Wire {
     const ours = this.#exchange.idOf(request);
     this.drop(request);
     this.free(request);
-    request.cancelled();
+    request.cancelled('host');
     return ours;
   }
 
@@ -201,6 +201,7 @@ export class Wire {
     if (ends) {
       this.drop(request);
       this.free(request);
+      request.cancelled('server');
     }
     return request.idBytes;
   }

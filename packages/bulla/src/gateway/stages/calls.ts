@@ -1,11 +1,12 @@
 import { JsonObject, type JsonValue } from '@bulla/core/json';
 import type { ListKind } from '@bulla/core/lock';
-import { caseTwin, LISTS, quote, type RequestFrame } from '../../mcp/index.ts';
+import { LISTS, quote, type RequestFrame } from '../../mcp/index.ts';
 import { Denial, RPC } from '../denial.ts';
 import type { Pins } from '../pins.ts';
 import type { Offer } from './lists.ts';
-import type { Naming } from './methods.ts';
+import { AGAIN, type Naming } from './methods.ts';
 import type { AskPage, Offers } from './offers.ts';
+import { badParams, checkParams, onlyMembers } from './params.ts';
 import { matchesTemplate } from './uri.ts';
 
 /** An item of a list that a call needs. */
@@ -30,29 +31,16 @@ export interface Subject {
   readonly needs: readonly (readonly Item[])[];
 }
 
-/** What a host gives with a request that it makes again (2026-07-28, Multi Round-Trip Requests). */
-const AGAIN = ['inputResponses', 'requestState'];
-/**
- * The members of params (2025-11-25 and 2026-07-28). What is not here does not pass: nobody has decided how it is
- * checked and recorded, and a server may act on it.
- */
-const MEMBERS: Readonly<Record<Naming, readonly string[]>> = {
-  tool: ['name', 'arguments', 'task', ...AGAIN, '_meta'],
-  prompt: ['name', 'arguments', 'task', ...AGAIN, '_meta'],
-  resource: ['uri', ...AGAIN, '_meta'],
-  reference: ['ref', 'argument', 'context', '_meta'],
-  subscriptions: ['notifications', '_meta'],
-};
+/** 2026-07-28, Subscriptions: what a host can listen to. */
+const LISTENED = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged', 'resourceSubscriptions'];
 
 /**
- * Reads which items a request is about. Throws a denial for params that another reader could understand otherwise or
- * that are not known, and for a resource that no entry of the lock covers.
+ * Reads which items a request is about, of whose params these members are known. Throws a denial for params that
+ * another reader could understand otherwise or that are not known, and for a resource that no entry of the lock covers.
  */
-export function subjectOf(frame: RequestFrame, names: Naming, pins: Pins): Subject {
+export function subjectOf(frame: RequestFrame, names: Naming, known: readonly string[], pins: Pins): Subject {
   const params = frame.params ?? new JsonObject();
-  refuseTwins(params, Object.values(MEMBERS).flat());
-  const unknown = params.keys.find((key) => !MEMBERS[names].includes(key));
-  if (unknown !== undefined) throw badParams(`The member ${quote(unknown)} is not known here.`);
+  checkParams(params, known);
   const args = only(params, (key) => key !== '_meta' && !AGAIN.includes(key));
   const again = only(params, (key) => AGAIN.includes(key));
   const rest = again.size === 0 ? null : again;
@@ -62,7 +50,8 @@ export function subjectOf(frame: RequestFrame, names: Naming, pins: Pins): Subje
       if (params.has('task')) throw badParams('Tasks do not pass this gateway; call the tool without one.');
       const name = text(params, 'name');
       const kind = names === 'tool' ? 'tools' : 'prompts';
-      const given = params.get('arguments') ?? new JsonObject();
+      const given = params.has('arguments') ? params.get('arguments') : new JsonObject();
+      if (!(given instanceof JsonObject)) throw badParams('arguments is an object.');
       return { name, args: given, rest, needs: [[{ kind, key: name }]] };
     }
     case 'resource': {
@@ -75,7 +64,9 @@ export function subjectOf(frame: RequestFrame, names: Naming, pins: Pins): Subje
     }
     case 'subscriptions': {
       const wanted = params.get('notifications');
-      const uris = wanted instanceof JsonObject ? (wanted.get('resourceSubscriptions') ?? []) : [];
+      if (!(wanted instanceof JsonObject)) throw badParams('notifications is an object.');
+      onlyMembers(wanted, LISTENED);
+      const uris = wanted.get('resourceSubscriptions') ?? [];
       if (!Array.isArray(uris)) throw badParams('resourceSubscriptions is a list.');
       return { name: null, args, rest, needs: uris.map((uri) => resourceItems(asText(uri, 'A URI'), pins)) };
     }
@@ -84,16 +75,19 @@ export function subjectOf(frame: RequestFrame, names: Naming, pins: Pins): Subje
 
 function referenceItem(ref: JsonValue | undefined, pins: Pins): Item {
   if (!(ref instanceof JsonObject)) throw badParams('ref is an object.');
-  refuseTwins(ref, ['type', 'name', 'uri', 'title']);
   const type = ref.get('type');
-  if (type === 'ref/prompt') return { kind: 'prompts', key: text(ref, 'name') };
+  if (type === 'ref/prompt') {
+    onlyMembers(ref, ['type', 'name', 'title']);
+    return { kind: 'prompts', key: text(ref, 'name') };
+  }
   if (type !== 'ref/resource') throw badParams('ref is of no known type.');
+  onlyMembers(ref, ['type', 'uri']);
   const uri = text(ref, 'uri');
   return { kind: pins.has('resources', uri) ? 'resources' : 'resourceTemplates', key: uri };
 }
 
-/** The locked resource, and the locked templates that the URI can come from. */
-function resourceItems(uri: string, pins: Pins): [Item, ...Item[]] {
+/** The locked resource, and the locked templates that the URI can come from. Throws a denial where there is neither. */
+export function resourceItems(uri: string, pins: Pins): [Item, ...Item[]] {
   const items: Item[] = pins.has('resources', uri) ? [{ kind: 'resources', key: uri }] : [];
   for (const key of pins.keys('resourceTemplates')) {
     if (matchesTemplate(key, uri)) items.push({ kind: 'resourceTemplates', key });
@@ -193,16 +187,6 @@ function asText(value: JsonValue | undefined, what: string): string {
   throw badParams(`${what} is a string.`);
 }
 
-/** A server that does not care for case could be told one name while another was checked. */
-function refuseTwins(object: JsonObject, known: readonly string[]): void {
-  const twin = caseTwin(object, known);
-  if (twin !== null) throw badParams(`The member ${quote(twin)} could be taken for another.`);
-}
-
 function only(object: JsonObject, isWanted: (key: string) => boolean): JsonObject {
   return JsonObject.from([...object].filter(([key]) => isWanted(key)));
-}
-
-function badParams(message: string): Denial {
-  return new Denial('calls', 'GATEWAY_PARAMS', message, { rpc: RPC.params });
 }

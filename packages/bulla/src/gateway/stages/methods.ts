@@ -8,13 +8,15 @@ import { Denial, RPC } from '../denial.ts';
 export type HostRequest = {
   /** In which eras the method exists. */
   readonly eras: readonly Era[];
+  /** The members of its params beside `_meta`, in both eras. */
+  readonly params: readonly string[];
 } & (
   | { readonly kind: 'open' }
   /** Forwarded as it is. */
   | { readonly kind: 'pass' }
   | { readonly kind: 'list'; readonly list: ListKind }
-  /** It names an item of a list. With `recorded` it is a call: sealed before it is forwarded, and after. */
-  | { readonly kind: 'call'; readonly names: Naming; readonly recorded: boolean }
+  /** It names an item of a list: sealed before it is forwarded, and after. */
+  | { readonly kind: 'call'; readonly names: Naming }
 );
 
 /** How a request says which item it is about. */
@@ -24,22 +26,37 @@ const BOTH: readonly Era[] = ['initialize', 'stateless'];
 const INITIALIZE: readonly Era[] = ['initialize'];
 const STATELESS: readonly Era[] = ['stateless'];
 
+/** What a host gives with a request that it makes again (2026-07-28, Multi Round-Trip Requests). */
+export const AGAIN: readonly string[] = ['inputResponses', 'requestState'];
+const PAGE = ['cursor'];
+const NAMED = ['name', 'arguments', 'task', ...AGAIN];
+
 const HOST_REQUESTS: Readonly<Record<string, HostRequest>> = {
-  initialize: { kind: 'open', eras: INITIALIZE },
-  'server/discover': { kind: 'open', eras: STATELESS },
-  ping: { kind: 'pass', eras: INITIALIZE },
-  'logging/setLevel': { kind: 'pass', eras: INITIALIZE },
-  'tools/list': { kind: 'list', eras: BOTH, list: 'tools' },
-  'prompts/list': { kind: 'list', eras: BOTH, list: 'prompts' },
-  'resources/list': { kind: 'list', eras: BOTH, list: 'resources' },
-  'resources/templates/list': { kind: 'list', eras: BOTH, list: 'resourceTemplates' },
-  'tools/call': { kind: 'call', eras: BOTH, names: 'tool', recorded: true },
-  'prompts/get': { kind: 'call', eras: BOTH, names: 'prompt', recorded: true },
-  'resources/read': { kind: 'call', eras: BOTH, names: 'resource', recorded: true },
-  'completion/complete': { kind: 'call', eras: BOTH, names: 'reference', recorded: true },
-  'resources/subscribe': { kind: 'call', eras: INITIALIZE, names: 'resource', recorded: false },
-  'resources/unsubscribe': { kind: 'call', eras: INITIALIZE, names: 'resource', recorded: false },
-  'subscriptions/listen': { kind: 'call', eras: STATELESS, names: 'subscriptions', recorded: false },
+  initialize: { kind: 'open', eras: INITIALIZE, params: ['protocolVersion', 'capabilities', 'clientInfo'] },
+  'server/discover': { kind: 'open', eras: STATELESS, params: [] },
+  ping: { kind: 'pass', eras: INITIALIZE, params: [] },
+  'logging/setLevel': { kind: 'pass', eras: INITIALIZE, params: ['level'] },
+  'tools/list': { kind: 'list', eras: BOTH, params: PAGE, list: 'tools' },
+  'prompts/list': { kind: 'list', eras: BOTH, params: PAGE, list: 'prompts' },
+  'resources/list': { kind: 'list', eras: BOTH, params: PAGE, list: 'resources' },
+  'resources/templates/list': { kind: 'list', eras: BOTH, params: PAGE, list: 'resourceTemplates' },
+  'tools/call': { kind: 'call', eras: BOTH, params: NAMED, names: 'tool' },
+  'prompts/get': { kind: 'call', eras: BOTH, params: NAMED, names: 'prompt' },
+  'resources/read': { kind: 'call', eras: BOTH, params: ['uri', ...AGAIN], names: 'resource' },
+  'completion/complete': {
+    kind: 'call',
+    eras: BOTH,
+    params: ['ref', 'argument', 'context'],
+    names: 'reference',
+  },
+  'resources/subscribe': { kind: 'call', eras: INITIALIZE, params: ['uri'], names: 'resource' },
+  'resources/unsubscribe': { kind: 'call', eras: INITIALIZE, params: ['uri'], names: 'resource' },
+  'subscriptions/listen': {
+    kind: 'call',
+    eras: STATELESS,
+    params: ['notifications'],
+    names: 'subscriptions',
+  },
 };
 
 /** The capabilities of a server whose methods are in the table; others are not shown to the host. */
@@ -65,23 +82,42 @@ const SERVER_REQUESTS: Readonly<Record<string, ClientFeature | null>> = {
 /** `exact` is forwarded as it is; the others name a request by its id, its progress token or a subscription. */
 type Notification = 'exact' | 'request' | 'token' | 'subscription';
 
-const HOST_NOTIFICATIONS: Readonly<Record<string, { carries: Notification; feature?: ClientFeature }>> = {
-  'notifications/initialized': { carries: 'exact' },
-  'notifications/cancelled': { carries: 'request' },
-  'notifications/progress': { carries: 'token' },
-  'notifications/roots/list_changed': { carries: 'exact', feature: 'roots' },
+interface NotificationRow {
+  readonly carries: Notification;
+  /** The members of its params beside `_meta`. */
+  readonly params: readonly string[];
+  readonly feature?: ClientFeature;
+}
+
+const CANCELLED: NotificationRow = { carries: 'request', params: ['requestId', 'reason'] };
+const PROGRESS: NotificationRow = {
+  carries: 'token',
+  params: ['progressToken', 'progress', 'total', 'message'],
 };
 
-const SERVER_NOTIFICATIONS: Readonly<Record<string, { carries: Notification; feature?: ClientFeature }>> = {
-  'notifications/message': { carries: 'exact' },
-  'notifications/cancelled': { carries: 'request' },
-  'notifications/progress': { carries: 'token' },
-  'notifications/tools/list_changed': { carries: 'subscription' },
-  'notifications/prompts/list_changed': { carries: 'subscription' },
-  'notifications/resources/list_changed': { carries: 'subscription' },
-  'notifications/resources/updated': { carries: 'subscription' },
-  'notifications/subscriptions/acknowledged': { carries: 'subscription' },
-  'notifications/elicitation/complete': { carries: 'exact', feature: 'elicitation' },
+const HOST_NOTIFICATIONS: Readonly<Record<string, NotificationRow>> = {
+  'notifications/initialized': { carries: 'exact', params: [] },
+  'notifications/cancelled': CANCELLED,
+  'notifications/progress': PROGRESS,
+  'notifications/roots/list_changed': { carries: 'exact', params: [], feature: 'roots' },
+};
+
+const CHANGED: NotificationRow = { carries: 'subscription', params: [] };
+
+const SERVER_NOTIFICATIONS: Readonly<Record<string, NotificationRow>> = {
+  'notifications/message': { carries: 'exact', params: ['level', 'logger', 'data'] },
+  'notifications/cancelled': CANCELLED,
+  'notifications/progress': PROGRESS,
+  'notifications/tools/list_changed': CHANGED,
+  'notifications/prompts/list_changed': CHANGED,
+  'notifications/resources/list_changed': CHANGED,
+  'notifications/resources/updated': { carries: 'subscription', params: ['uri'] },
+  'notifications/subscriptions/acknowledged': { carries: 'subscription', params: ['notifications'] },
+  'notifications/elicitation/complete': {
+    carries: 'exact',
+    params: ['elicitationId'],
+    feature: 'elicitation',
+  },
 };
 
 /** Throws a denial for what a host may not send, in this era or, before it is known, in any. */
@@ -105,12 +141,12 @@ export function notification(
   from: 'host' | 'server',
   method: string,
   features: ReadonlySet<ClientFeature>,
-): Notification {
+): NotificationRow {
   const row = own(from === 'host' ? HOST_NOTIFICATIONS : SERVER_NOTIFICATIONS, method);
   if (row === undefined || (row.feature !== undefined && !features.has(row.feature))) {
     throw notPassed(`The gateway passes no such notification from a ${from}.`);
   }
-  return row.carries;
+  return row;
 }
 
 function own<Row>(table: Readonly<Record<string, Row>>, method: string): Row | undefined {

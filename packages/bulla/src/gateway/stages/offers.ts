@@ -16,6 +16,8 @@ interface Known {
   /** When the list was last read from its beginning to its end; null if it was not. */
   readAt: number | null;
   reading: Promise<void> | null;
+  /** The digests of the cursors that the host was given, the oldest first. */
+  readonly cursors: Set<string>;
   /** Changed definitions that came by while the list is read; what was read before must not overrule them. */
   readonly meanwhile: Set<Offer>;
 }
@@ -47,6 +49,7 @@ export class Offers {
       items: new Map(),
       readAt: null,
       reading: null,
+      cursors: new Set(),
       meanwhile: new Set(),
     });
     this.#lists = { tools: none(), prompts: none(), resources: none(), resourceTemplates: none() };
@@ -67,6 +70,18 @@ export class Offers {
     for (const offer of offers) this.#keep(known, offer);
     if (known.reading === null) return;
     for (const offer of offers) if (offer.status === 'changed') known.meanwhile.add(offer);
+  }
+
+  /** The host is given a cursor, which it may then use. */
+  gave(kind: ListKind, cursor: string): void {
+    const { cursors } = this.#lists[kind];
+    cursors.add(keyOf(cursor));
+    if (cursors.size > MAX_PAGES) cursors.delete(cursors.keys().next().value!);
+  }
+
+  /** Whether the host has a cursor from the server. Any other would only tell the server something. */
+  hasGiven(kind: ListKind, cursor: string): boolean {
+    return this.#lists[kind].cursors.has(keyOf(cursor));
   }
 
   /** Only what the lock holds is kept, so that no server can make it more. */
@@ -129,8 +144,7 @@ export class Offers {
       bytes += frame.bytes.length;
       cursor = page.nextCursor;
       if (cursor === null) break;
-      // The digest, because a cursor may be long, and a part of a text keeps the whole text in memory.
-      const seen = sha256Hex(toUtf8(cursor));
+      const seen = keyOf(cursor);
       const isTooMuch = cursors.size >= MAX_PAGES || items > MAX_ITEMS || bytes > this.#maxListBytes;
       if (cursors.has(seen) || isTooMuch) {
         throw new Denial('lists', 'GATEWAY_LIST', `The server's ${method} has no end.`, { rpc: RPC.bad });
@@ -142,4 +156,9 @@ export class Offers {
     known.readAt = this.#now();
     for (const offer of [...locked, ...known.meanwhile]) this.#keep(known, offer);
   }
+}
+
+/** The digest, because a cursor may be long, and a part of a text keeps the whole text in memory. */
+function keyOf(cursor: string): string {
+  return sha256Hex(toUtf8(cursor));
 }

@@ -6,9 +6,9 @@ import { shown } from '../notices.ts';
 import { cutMembers, type Edit, placeOf } from '../splice.ts';
 import type { ClientFeature } from './methods.ts';
 
-const META_VERSION = 'io.modelcontextprotocol/protocolVersion';
-const META_CLIENT = 'io.modelcontextprotocol/clientInfo';
-const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
+export const META_VERSION = 'io.modelcontextprotocol/protocolVersion';
+export const META_CLIENT = 'io.modelcontextprotocol/clientInfo';
+export const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 
 /**
  * Which era a request is of. In the stateless one every request says so itself; in the other one the handshake comes
