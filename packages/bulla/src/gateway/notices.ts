@@ -30,10 +30,12 @@ export function tellFailure({ recorder, log }: Gate, method: string, error: unkn
 }
 
 /** A definition in a list is not as it was locked. */
-export function tellOffer({ recorder, enforce, log }: Gate, method: string, offer: Offer): void {
+export function tellOffer({ pins, recorder, enforce, log }: Gate, method: string, offer: Offer): void {
   const { kind, key, status, digest } = offer;
   const name = shown(key ?? '');
-  const what = status === 'changed' ? 'is not what was locked' : 'is not in the lock';
+  const isLeftOut = status === 'unlocked' && key !== null && pins.isLeftOut(kind, key);
+  const unlocked = isLeftOut ? 'is in the lock, but left out here' : 'is not in the lock';
+  const what = status === 'changed' ? 'is not what was locked' : unlocked;
   const code = status === 'changed' ? 'GATEWAY_CHANGED' : 'GATEWAY_NOT_LOCKED';
   const denial = new Denial('lists', code, `${quote(name)} in ${method} ${what}.`);
   const about = { method, tool: { name, digest }, waived: enforce.lists ? null : denial };

@@ -28,6 +28,8 @@ export interface Pins {
   keys(kind: ListKind): Iterable<string>;
   /** The lock's own text of a key that it has. */
   own(kind: ListKind, key: string): string | undefined;
+  /** Whether the lock's file holds a tool that does not pass here (`narrowed`). */
+  isLeftOut(kind: ListKind, key: string): boolean;
   /** A locked key that could be taken for this one, which is not locked. */
   lookAlike(kind: ListKind, key: string): string | undefined;
   readonly instructions: string | null;
@@ -51,6 +53,7 @@ const RELEASED_CAPABILITIES = parse(
  */
 export function pinsOf(lock: Lock): Pins {
   const { native } = lock;
+  const inFile = lock.document.get('tools');
   const lists: Record<ListKind, ReadonlyMap<string, unknown>> = native ?? {
     tools: lock.tools,
     prompts: lock.prompts ?? new Map(),
@@ -80,6 +83,8 @@ export function pinsOf(lock: Lock): Pins {
     has: (kind, key) => lists[kind].has(key),
     keys: (kind) => lists[kind].keys(),
     own: (kind, key) => owned(kind).get(key),
+    isLeftOut: (kind, key) =>
+      kind === 'tools' && !lists.tools.has(key) && inFile instanceof JsonObject && inFile.has(key),
     lookAlike: (kind, key) => looks(kind).get(skeleton(key)),
     instructions: (native?.instructions.definition ?? null) as string | null,
     capabilities: (native?.capabilities.definition ?? RELEASED_CAPABILITIES) as JsonObject,

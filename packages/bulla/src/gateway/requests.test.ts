@@ -1,10 +1,12 @@
 import { opens } from '@bulla/core/canon';
+import { narrowed } from '@bulla/core/lock';
 import { describe, expect, test } from 'vitest';
 import {
   type Guarded,
   initialize,
   type Message,
   records,
+  rogueLock,
   startRogue,
   told,
 } from '../../test/guard.ts';
@@ -168,4 +170,17 @@ test('of resources that the host may not read, no change is told to it', async (
     GATEWAY_PARAMS: 1,
     GATEWAY_UNRELATED: 2,
   });
+});
+
+test('of a tool that is locked and left out here, just that is said', async () => {
+  const guarded = await startRogue('ordinary', { lock: narrowed(await rogueLock('ordinary'), ['echo']) });
+  await initialize(guarded);
+  expect((await guarded.ask('tools/list')).result.tools).toHaveLength(1);
+  expect((await guarded.call('add')).error?.message).toBe(
+    'Bulla: The tool "add" is in the lock, but it is left out here: only some of the locked tools pass.',
+  );
+  expect((await guarded.call('evil')).error?.message).toContain('"evil" is not in the lock.');
+  expect(guarded.log[0]).toBe(
+    'removed "add" from tools/list: it is in the lock, but left out here [GATEWAY_NOT_LOCKED]',
+  );
 });

@@ -169,6 +169,10 @@ const WORDS: Readonly<Record<ListKind, string>> = {
 };
 
 function notLocked(kind: ListKind, key: string, pins: Pins): Denial {
+  if (pins.isLeftOut(kind, key)) {
+    const message = `The ${WORDS[kind]} ${quote(key)} is in the lock, but it is left out here: only some of the locked tools pass.`;
+    return new Denial('calls', 'GATEWAY_NOT_LOCKED', message);
+  }
   const twin = pins.lookAlike(kind, key);
   const looks = twin === undefined ? '' : ` It only looks like ${quote(twin)}.`;
   return new Denial(
