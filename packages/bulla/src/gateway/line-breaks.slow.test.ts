@@ -71,6 +71,8 @@ const unhex = (text: string): string[] =>
     .slice(0, -1)
     .map((hex) => Buffer.from(hex, 'hex').toString());
 
+let lock: ReturnType<typeof lockOf> | undefined;
+
 async function start(style: string): Promise<{ guarded: Guarded; seen(): string[] }> {
   const [command, ...args] = STYLES[style]!();
   const log = join(temporaryFolder(), 'seen');
@@ -80,17 +82,35 @@ async function start(style: string): Promise<{ guarded: Guarded; seen(): string[
     args: [...args, 'server', file],
     env: [],
   });
+  lock ??= lockOf(script('lines.mjs', 'server', '/dev/null'));
   const guarded = await startGuard({
     server: target(log),
-    lock: await lockOf(script('lines.mjs', 'server', '/dev/null')),
+    lock: await lock,
   });
   await initialize(guarded);
   await guarded.ask('tools/list');
   return { guarded, seen: () => unhex(readFileSync(log, 'utf8')) };
 }
 
-test.each(Object.keys(STYLES))('%s', async (style) => {
-  if (style.startsWith('Go') && !hasGo) return;
+/** A host of the same style reads the lines that the gateway wrote. */
+function expectRead(style: string, lines: readonly string[]): void {
+  const [command, ...args] = STYLES[style]!();
+  const input = lines.map((line) => `${line}\n`).join('');
+  expect(unhex(spawnSync(command, [...args, 'reader'], { input, encoding: 'utf8' }).stdout)).toEqual(lines);
+}
+
+const key = (value: unknown): string => JSON.stringify(value);
+const bodies = (lines: readonly string[]): string[] => lines.map((line) => key(body(line))).toSorted();
+
+for (const style of Object.keys(STYLES)) {
+  // What is not run is told as such.
+  test.skipIf(style.startsWith('Go') && !hasGo)(style, async () => {
+    await calls(style);
+    await others(style);
+  });
+}
+
+async function calls(style: string): Promise<void> {
   const { guarded, seen } = await start(style);
 
   const calls = [
@@ -122,7 +142,6 @@ test.each(Object.keys(STYLES))('%s', async (style) => {
     'notifications/initialized',
     'tools/list',
   ]);
-  const key = (value: unknown): string => JSON.stringify(value);
   const toServer = seen().filter((line) => JSON.parse(line).method === 'tools/call');
   expect(toServer.map((line) => key(body(line))).toSorted()).toEqual(
     passed.map((line) => key(body(line))).toSorted(),
@@ -132,13 +151,8 @@ test.each(Object.keys(STYLES))('%s', async (style) => {
   );
   expect(intents).toHaveLength(passed.length);
 
-  // A host of the same style reads the lines that the gateway wrote, and each holds what the server said.
-  const [command, ...args] = STYLES[style]!();
-  const read = spawnSync(command, [...args, 'reader'], {
-    input: guarded.lines.map((line) => `${line}\n`).join(''),
-    encoding: 'utf8',
-  });
-  expect(unhex(read.stdout)).toEqual(guarded.lines);
+  // And each line that the host reads holds what the server said.
+  expectRead(style, guarded.lines);
   const said = passed.flatMap((call) => {
     const { say } = JSON.parse(call).params.arguments;
     return typeof say === 'string' && isAnswer(say) ? [key(body(say.replace('#', '1')))] : [];
@@ -146,4 +160,43 @@ test.each(Object.keys(STYLES))('%s', async (style) => {
   const toHost = guarded.lines.filter((line) => 'content' in (JSON.parse(line).result ?? {}));
   expect(toHost.map((line) => key(body(line))).toSorted()).toEqual(said.toSorted());
   expect(said.length).toBe(33);
-});
+}
+
+const NOTE =
+  '~{~"jsonrpc"~:~"2.0"~,~"method"~:~"notifications/initialized"~,~"params"~:~{~"_meta"~:~{~"~k~"~:~"x~y"~}~}~}~';
+const MESSAGE =
+  '~{~"jsonrpc"~:~"2.0"~,~"method"~:~"notifications/message"~,~"params"~:~{~"level"~:~"info"~,~"data"~:~"x~y"~}~}~';
+const PING =
+  '~{~"jsonrpc"~:~"2.0"~,~"id"~:~"p$"~,~"method"~:~"ping"~,~"params"~:~{~"_meta"~:~{~"k"~:~"x~y"~}~}~}~';
+const PONG = '~{~"jsonrpc"~:~"2.0"~,~"id"~:~$~,~"result"~:~{~"x~"~:~"~y~"~}~}~';
+
+async function others(style: string): Promise<void> {
+  const { guarded, seen } = await start(style);
+  const [notes, messages, pongs] = [NOTE, MESSAGE, PONG.replace('$', '0')].map((text) =>
+    everywhere(text).filter(isJson),
+  ) as [string[], string[], string[]];
+  const pings = everywhere(PING)
+    .filter(isJson)
+    .map((text, i) => text.replace('$', String(i)));
+  for (const note of notes) guarded.send(note);
+  const say = [...messages, ...pings, EMPTY].join('\n');
+  await guarded.ask('tools/call', { name: 'say', arguments: { say } });
+
+  const told = guarded.lines.slice(2).map((line) => JSON.parse(line));
+  const toHost = (method: string) => guarded.lines.filter((line) => JSON.parse(line).method === method);
+  expect(bodies(toHost('notifications/message'))).toEqual(bodies(messages));
+  expect(bodies(toHost('ping'))).toEqual(bodies(pings));
+  expectRead(style, guarded.lines);
+
+  const ids = told.filter(({ method }) => method === 'ping').map(({ id }) => String(id));
+  const answers = ids.slice(0, pongs.length).map((id, i) => pongs[i]!.replace(/:(\s*)0/, `:$1${id}`));
+  for (const answer of answers) guarded.send(answer);
+  await guarded.ask('ping');
+  await guarded.end();
+  const reached = seen();
+  const method = (line: string): unknown => JSON.parse(line).method;
+  expect(bodies(reached.filter((line) => method(line) === 'notifications/initialized'))).toEqual(
+    bodies([...notes, '{"jsonrpc":"2.0","method":"notifications/initialized"}']),
+  );
+  expect(bodies(reached.filter((line) => method(line) === undefined))).toEqual(bodies(answers));
+}
