@@ -117,6 +117,7 @@ A key that comes with the bundle proves nothing: verify with one that you trust 
         string,
         Uint8Array
       >,
+      { os: 3, attrs: (0o100644 << 16) >>> 0, mtime: new Date(1980, 0, 1) },
     );
   };
   const manifest = fromUtf8(unzipSync(bytes)['manifest.json']!);

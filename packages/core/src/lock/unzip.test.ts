@@ -265,7 +265,7 @@ describe('any bytes', { timeout: 120_000 * inject('soak') }, () => {
     );
   });
 
-  test('one changed byte is refused, or it is one that says nothing of the content', () => {
+  test('one changed bit is refused, but for the rights of a file of the released program', () => {
     const bytes = zip([
       { name: 'a', method: 8, content: utf8('hello hello hello hello') },
       { name: 'b', flags: 8, content: utf8('x') },
@@ -281,20 +281,9 @@ describe('any bytes', { timeout: 120_000 * inject('soak') }, () => {
         silent.add(at);
       }
     }
-    // In front of an entry the version that is needed, and the time; in the directory also who made it, and
-    // its rights.
-    const view = new DataView(bytes.buffer);
-    const directory = view.getUint32(bytes.length - 6, true);
-    const [front, behind] = [
-      [4, 5, 10, 11, 12, 13],
-      [4, 5, 6, 12, 13, 14, 15, 36, 37, 38, 39, 40, 41],
-    ];
-    const expected = [0, 1].flatMap((i) => {
-      const entry = directory + i * 47;
-      const offset = view.getUint32(entry + 42, true);
-      return [...front!.map((step) => offset + step), ...behind!.map((step) => entry + step)];
-    });
-    expect([...silent]).toEqual(expected.toSorted((a, b) => a - b));
+    // The second entry has a descriptor, as those of the released program have.
+    const directory = new DataView(bytes.buffer).getUint32(bytes.length - 6, true);
+    expect([...silent]).toEqual([38, 40, 41].map((step) => directory + 47 + step));
   });
 
   test('cut off anywhere, it is refused', () => {

@@ -4,8 +4,9 @@ import { fromUtf8 } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
 import { crc32 } from './crc32.ts';
 
-// A strict reader of ZIP (APPNOTE 6.3), for files that may be hostile. Every byte of the archive must be
-// accounted for: entries one after the other from the first byte, each described alike in both places, the
+// A strict reader of ZIP (APPNOTE 6.3), for files that may be hostile. A bundle is exactly what its writer makes of its
+// files, so that nobody can alter it unnoticed: headers have the values of our writer or of the released program's, of
+// which only the rights of its files vary. Every byte of the archive must be accounted for: entries one after the other from the first byte, each described alike in both places, the
 // directory, and the end.
 
 export interface ZipLimits {
@@ -31,8 +32,12 @@ const END = 0x06054b50;
 const DESCRIPTOR = 0x08074b50;
 const ZIP64_LOCATOR = 0x07064b50;
 
-/** Modification time, the only extra field that says nothing about the content. */
+/** 1980-01-01 00:00:00, the first moment that ZIP can tell: every bundle is of then. */
+const TIME = 0x00210000;
+/** The same as an extra field of Unix, which the released program adds. */
 const TIMESTAMP = 0x5455;
+const TIMESTAMP_FIELD = [0x55, 0x54, 5, 0, 1, 0x00, 0xa6, 0xce, 0x12];
+const VERSION = 20;
 const ZIP64_EXTRA = 0x0001;
 
 const ENCRYPTED = 0x2041;
@@ -120,10 +125,13 @@ function readCentral(view: DataView, at: number, limit: number): { entry: Entry;
   if (view.getUint16(at + 32, true) !== 0) throw malformed('An entry has a comment.');
   if (view.getUint16(at + 34, true) !== 0) throw malformed('The archive is in several parts.');
   checkForm(flags, method, view.getUint16(at + 6, true));
+  if (view.getUint32(at + 12, true) !== TIME || view.getUint16(at + 36, true) !== 0)
+    throw malformed('An entry has a header that no bundle has.');
   const attributes = view.getUint32(at + 38, true);
   const type = (attributes >>> 28) & 0xf;
   if ((type !== 0 && type !== 0x8) || (attributes & 0x10) !== 0)
     throw new BullaError('BUNDLE_NOT_A_FILE', 'An entry is a link, a folder or something else than a file.');
+  checkOrigin(flags, view.getUint16(at + 4, true), attributes);
   const [compressedSize, size] = [view.getUint32(at + 20, true), view.getUint32(at + 24, true)];
   const offset = view.getUint32(at + 42, true);
   if ([compressedSize, size, offset].includes(0xffffffff)) throw zip64();
@@ -151,6 +159,8 @@ function readLocal(
   const sums = (place: number) => [0, 4, 8].map((step) => view.getUint32(place + step, true));
   const said = [entry.crc, entry.compressedSize, entry.size];
   const agrees =
+    view.getUint16(at + 4, true) === VERSION &&
+    view.getUint32(at + 10, true) === TIME &&
     view.getUint16(at + 6, true) === entry.flags &&
     view.getUint16(at + 8, true) === entry.method &&
     same(sums(at + 14), hasDescriptor ? [0, 0, 0] : said) &&
@@ -167,17 +177,34 @@ function same(a: readonly number[], b: readonly number[]): boolean {
 
 function checkForm(flags: number, method: number, version: number): void {
   if ((flags & ENCRYPTED) !== 0) throw new BullaError('BUNDLE_ENCRYPTED', 'An entry is encrypted.');
-  if ((flags & ~(HAS_DESCRIPTOR | UTF8_NAMES)) !== 0 || (method !== 0 && method !== 8) || version > 20)
+  if ((flags & ~(HAS_DESCRIPTOR | UTF8_NAMES)) !== 0 || (method !== 0 && method !== 8) || version !== VERSION)
     throw new BullaError('BUNDLE_UNSUPPORTED', 'An entry is packed in a way that is not read here.');
+}
+
+/**
+ * Who wrote an entry, and its rights. Ours has no descriptor, and 0644. The released program has one for each, and for
+ * a file its own rights and perhaps the read-only mark of DOS; what it writes itself has neither system nor rights.
+ */
+function checkOrigin(flags: number, maker: number, attributes: number): void {
+  const rights = attributes >>> 16;
+  const isOurs = maker === 0x0314 && attributes === (0o100644 << 16) >>> 0;
+  const isReleased =
+    maker === 0x0314
+      ? (attributes & 0xfffe) === 0 && rights >>> 9 === 0o100
+      : maker === 0x0014 && attributes === 0;
+  if ((flags & HAS_DESCRIPTOR) === 0 ? !isOurs : !isReleased)
+    throw malformed('An entry has a header that no bundle has.');
 }
 
 function checkExtra(view: DataView, from: number, to: number): void {
   for (let at = from; at < to; ) {
     const id = at + 4 <= to ? view.getUint16(at, true) : -1;
     if (id === ZIP64_EXTRA) throw zip64();
-    if (id !== TIMESTAMP) throw malformed('An entry has an extra field that is not read here.');
-    at += 4 + view.getUint16(at + 2, true);
-    if (at > to) throw malformed('An extra field is cut off.');
+    const isKnown =
+      at + TIMESTAMP_FIELD.length === to &&
+      TIMESTAMP_FIELD.every((byte, i) => view.getUint8(at + i) === byte);
+    if (id !== TIMESTAMP || !isKnown) throw malformed('An entry has an extra field that is not read here.');
+    at = to;
   }
 }
 
