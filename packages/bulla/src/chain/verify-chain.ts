@@ -129,7 +129,7 @@ export async function verifyChain(source: ChainSource, options: VerifyChainOptio
 }
 
 function sizeOf(sources: AnchorSources | undefined): number {
-  return Math.max(0, ...(sources?.anchors ?? []).map(({ checkpoint }) => checkpoint.size));
+  return (sources?.anchors ?? []).reduce((most, { checkpoint }) => Math.max(most, checkpoint.size), 0);
 }
 
 /** A chain is good only if it is also the one that the checkpoints are of; a checkpoint of nothing is one too. */

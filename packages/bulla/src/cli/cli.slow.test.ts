@@ -247,3 +247,16 @@ describe('lint', () => {
     ]);
   });
 });
+
+test('what a library warns of is told in one line, and sslmode=require is not warned of', () => {
+  const told = (mode: string) => {
+    const store = `postgres://127.0.0.1:1/x?sslmode=${mode}`;
+    const { stderr } = spawnSync(join(repo, 'bin/bulla'), ['chain', 'head', '--store', store]);
+    return stderr.toString();
+  };
+  const refused = 'bulla: Nothing listens at the address of the server (ECONNREFUSED). [STORE_UNAVAILABLE]\n';
+  expect(told('require')).toBe(refused);
+  const [warned, ...rest] = told('%72equire').split('\n');
+  expect(warned).toMatch(/^bulla: SECURITY WARNING: The SSL modes .*⟨U\+000A⟩/);
+  expect(rest.join('\n')).toBe(refused);
+});

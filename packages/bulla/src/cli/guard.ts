@@ -78,7 +78,7 @@ where each line of the server has [server] before it.
 
 What is not in the lock, or is not offered exactly as it was locked, is removed from every list, and calls to it are
 denied. Each call is sealed in the chain before it is forwarded, and its outcome after; what cannot be recorded is
-not called. In every mode, kill switches hold, unknown methods do not pass, and everything is recorded.
+not called. In every mode, kill switches hold, unknown methods do not pass, and calls and denials are recorded.
 
 Examples:
   $ bulla guard --lock mcp-lock.json -- npx -y @modelcontextprotocol/server-filesystem /data

@@ -31,7 +31,7 @@ class Impatient extends pg.Client {
 /** Connections to the server that is the primary now; one that is only read from may be a standby. */
 export function createPool(url: string, { connections = 16, readOnly = false }: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
-    connectionString: url,
+    connectionString: verifying(url),
     max: connections,
     types,
     Client: Impatient,
@@ -44,6 +44,12 @@ export function createPool(url: string, { connections = 16, readOnly = false }: 
   pool.on('connect', (client) => client.on('error', () => undefined));
   pool.on('error', () => undefined);
   return pool;
+}
+
+/** The library takes these modes for `verify-full` and warns that a later one will not: they are what they are here. */
+function verifying(url: string): string {
+  if (/[?&]uselibpqcompat=/i.test(url)) return url;
+  return url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=[&#]|$)/g, '$1verify-full');
 }
 
 /**
