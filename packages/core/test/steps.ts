@@ -132,11 +132,12 @@ export async function growthInTime(readers: readonly Reader[]): Promise<Growth[]
       }
       return best;
     };
-    // Inputs are large enough for the growth to show over what a call costs anyway, and none is too large to be made.
+    // Inputs are large enough for the growth to show over what a call costs anyway, and none is too large to be made, or
+    // so large that it is the memory of the machine that is measured.
     let items = from;
     const isMakeable = () => {
       try {
-        return items < from * 1024 && input(items << 4) !== undefined;
+        return items < from * 64 && input(items << 4) !== undefined;
       } catch {
         return false;
       }
