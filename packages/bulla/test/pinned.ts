@@ -21,7 +21,7 @@ export function shopPackage(
     version,
     manifest: {
       type: 'module',
-      bin: { shop: './index.mjs', end: 'end.mjs', shell: 'shell.sh' },
+      bin: { shop: './index.mjs', end: 'end.mjs', shell: 'shell.sh', preload: 'preload.mjs' },
       dependencies: needs,
       scripts: { install: 'touch ran-a-script' },
     },
@@ -45,6 +45,7 @@ if (how === 'wait') { console.log('waiting'); setInterval(() => undefined, 1000)
 `,
       'ways.mjs': WAYS,
       'tries.cjs': TRIES,
+      'preload.mjs': '#!/usr/bin/env -S node --import outside\n',
       'shell.sh': '#!/bin/sh\nexit 0\n',
     },
   };

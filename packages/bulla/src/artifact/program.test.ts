@@ -59,6 +59,39 @@ test('it is a script for Node, in the package', () => {
     expect(found(file), file).toBe('PIN_BIN');
 });
 
+test('its first line passes flags to Node that load and read nothing, and no others', () => {
+  const first = (flags: string) => {
+    writeFileSync(join(root, 'first'), `#!/usr/bin/env -S node ${flags}\n`);
+    return found('first');
+  };
+  for (const flags of [
+    ...['--no-warnings', '--no-deprecation --trace-uncaught', '--disable-warning=ExperimentalWarning'],
+    ...['--experimental-strip-types', '--no-experimental-require-module', '--experimental-vm-modules'],
+    ...['--max-old-space-size=4096', '--max_old_space_size=4096', '--stack-size=2000', '--expose-gc'],
+    ...['--harmony', '--harmony-temporal', '--unhandled-rejections=strict', '--dns-result-order=ipv4first'],
+  ])
+    expect(first(flags)).toBe(`shop first ${flags}`);
+  for (const flags of [
+    ...['--import tsx', '--import=tsx', '--import ./a.mjs', '-r a', '-r./a', '--require a', '--require=a'],
+    ...['--loader a', '--experimental-loader=a', '--experimental_loader=a', '--env-file=.env'],
+    ...['--env-file-if-exists=.env', '--experimental-config-file=a', '--experimental-default-config-file'],
+    ...['-e 1', '-p 1', '--eval=1', '-', '--', 'other.js', './other.js', '--no-warnings other.js', '-i'],
+    ...['--snapshot-blob=a', '--build-snapshot', '--run a', '--test', '--watch', '--watch-path=.', '-C a'],
+    ...['--inspect', '--conditions=a', '--preserve-symlinks', '--openssl-config=a', '--icu-data-dir=a'],
+    ...[
+      '"--no-warnings"',
+      '--no-warnings=a',
+      '--max-old-space-size=a',
+      '--max-old-space-size',
+      '--harmony=a',
+    ],
+    ...['--import-a', '--nothing', '--experimental-default-type=../a', '\\--no-warnings'],
+  ])
+    expect(first(flags), flags).toBe('PIN_BIN_KIND');
+  writeFileSync(join(root, 'first'), '#!/usr/bin/env -S NODE_OPTIONS=--import=a node\n');
+  expect(found('first')).toBe('PIN_BIN_KIND');
+});
+
 test('a package with many programs is told in a few words', () => {
   const bin = Object.fromEntries(
     Array.from({ length: 5000 }, (_, i) => [`${i}${'x'.repeat(500)}`, 'node.js']),

@@ -8,13 +8,14 @@ export interface Program {
   readonly name: string;
   /** The script, in the folder of the package. */
   readonly script: string;
-  /** What stands in the script's first line behind `node`. */
+  /** What stands in the script's first line behind `node`: flags that load and read nothing. */
   readonly flags: readonly string[];
 }
 
 /**
  * The program that npm would run: the only one of the package, else the one of the package's own name; `named` is what
- * somebody asked for. Throws `PIN_BIN` when there is no such program, and `PIN_BIN_KIND` when it is no script for Node.
+ * somebody asked for. Throws `PIN_BIN` when there is no such program, and `PIN_BIN_KIND` when it is no script for Node,
+ * or one that wants Node to be started with more than harmless flags.
  */
 export function programOf(installed: Pick<Installed, 'manifest' | 'root'>, named: string | null): Program {
   const bins = binsOf(installed.manifest);
@@ -51,6 +52,30 @@ function binsOf({ name, bin }: Installed['manifest']): Map<string, string> {
 const SCRIPTS = ['.js', '.mjs', '.cjs'];
 const LINE = 512;
 
+/**
+ * Node finds what other flags name, such as `--import` and `--env-file`, from the current folder, which nobody pinned;
+ * a word that is no flag would be run instead of the script.
+ */
+const HARMLESS = new RegExp(
+  `^--(?:${[
+    '(?:no-)?(?:warnings|deprecation)',
+    'disable-warning=[A-Za-z0-9_]+',
+    'trace-(?:warnings|deprecation|uncaught)',
+    'throw-deprecation',
+    'enable-source-maps',
+    'unhandled-rejections=[a-z-]+',
+    '(?:no-)?experimental-(?:strip-types|transform-types|require-module|detect-module|sqlite|websocket|fetch)',
+    'experimental-(?:json-modules|wasm-modules|vm-modules|import-meta-resolve)',
+    'max[-_](?:old|semi)[-_]space[-_]size=[0-9]+',
+    'stack[-_]size=[0-9]+',
+    'expose[-_]gc',
+    'harmony(?:[-_][a-z_-]+)?',
+    'dns-result-order=[a-z0-9]+',
+    '(?:no-)?network-family-autoselection',
+    'max-http-header-size=[0-9]+',
+  ].join('|')})$`,
+);
+
 /** What the first line passes to Node. Without such a line the name of the file must say that it is a script. */
 function flagsOf(script: string, name: string): string[] {
   if (!lstatSync(script, { throwIfNoEntry: false })?.isFile())
@@ -64,7 +89,14 @@ function flagsOf(script: string, name: string): string[] {
   const [program = '', ...rest] = /(?:^|\/)env$/.test(words[0] ?? '')
     ? words.slice(words[1] === '-S' ? 2 : 1)
     : words;
-  if (/(?:^|\/)node(?:js)?$/.test(program)) return rest;
+  if (/(?:^|\/)node(?:js)?$/.test(program)) {
+    const other = rest.find((word) => !HARMLESS.test(word));
+    if (other === undefined) return rest;
+    throw new BullaError(
+      'PIN_BIN_KIND',
+      `The program ${name} wants Node to be started with ${JSON.stringify(other)}, which can load what is not pinned.`,
+    );
+  }
   throw new BullaError(
     'PIN_BIN_KIND',
     `The program ${name} is run by ${JSON.stringify(program)}, not by Node.`,

@@ -239,6 +239,8 @@ describe('run', () => {
     expect((await attempt(['--', 'npx', '-y', 'left'])).code).toBe('2 PIN_OTHER');
     expect((await attempt(['--bin', 'nothing'])).code).toBe('2 PIN_BIN');
     expect((await attempt(['--bin', 'shell'])).code).toBe('2 PIN_BIN_KIND');
+    // Node would look for it in the current folder.
+    expect((await attempt(['--bin', 'preload'])).code).toBe('2 PIN_BIN_KIND');
     expect((await attempt(['--require-signature'])).code).toBe('1 LOCK_UNSIGNED');
     expect((await attempt(['--require-provenance'])).code).toBe('2 PROVENANCE_MISSING');
     expect((await attempt(['--require-provenance=maybe'])).code).toBe('2 PROVENANCE_OPTION');
