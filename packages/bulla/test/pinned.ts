@@ -22,6 +22,7 @@ export function shopPackage(
     manifest: {
       type: 'module',
       bin: { shop: './index.mjs', end: 'end.mjs', shell: 'shell.sh', preload: 'preload.mjs' },
+      imports: { '#outside': 'outside' },
       dependencies: needs,
       scripts: { install: 'touch ran-a-script' },
     },
@@ -54,9 +55,13 @@ if (how === 'wait') { console.log('waiting'); setInterval(() => undefined, 1000)
 /** Asks for a package in every way that Node has, in every kind of process and thread, and prints what was found. */
 const WAYS = `import { execFileSync, fork, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import vm from 'node:vm';
 import { SHARE_ENV, Worker } from 'node:worker_threads';
 const tries = fileURLToPath(new URL('tries.cjs', import.meta.url));
+const text = readFileSync(tries, 'utf8');
 const found = {};
 const run = (args, options) => JSON.parse(spawnSync(process.execPath, args, { encoding: 'utf8', ...options }).stdout);
 const inWorker = async (options) => (await once(new Worker(tries, options), 'message'))[0];
@@ -65,6 +70,16 @@ found.spawned = run([tries]);
 found.spawnedAlone = run([tries], { env: {} });
 found.executedAlone = JSON.parse(execFileSync(process.execPath, [tries], { env: {} }));
 found.evaluated = run(['-e', 'require(' + JSON.stringify(tries) + ')']);
+found.text = run(['-e', text]);
+found.textAlone = run(['-e', text], { env: { HOME: process.env.HOME } });
+found.textWithArgument = run(['-e', text, 'node_modules/outside/index.js']);
+found.input = run(['-'], { input: text });
+found.workerText = (await once(new Worker(text, { eval: true }), 'message'))[0];
+found.vm = [await vm.runInThisContext('import("outside").then(() => 1, () => 0)', { importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER })];
+const theirs = 'node_modules/outside/index.js';
+const status = (args, options) => spawnSync(process.execPath, args, options).status;
+found.first = ['--import=outside', '--import=./' + theirs, '-r=outside', '--require=outside', '--require=./' + theirs, '--loader=outside'].map((flag) => status(flag.startsWith('-r') ? flag.split('=').concat(tries) : [flag, tries]) && 'refused');
+found.theirs = [status(['--import=outside', theirs]), status(['-e', 'import("left").catch(() => process.exit(1))'], { cwd: dirname(tries) })];
 found.forked = (await once(fork(tries), 'message'))[0];
 found.forkedAlone = (await once(fork(tries, { env: {}, execArgv: [] }), 'message'))[0];
 found.worker = await inWorker();
@@ -91,6 +106,14 @@ const ways = [
   () => createRequire(__filename)('outside'),
   () => Module._resolveFilename('outside', module),
   () => require('far'),
+  () => require('away'),
+  () => require('.away'),
+  () => require('a:away'),
+  () => Module._resolveFilename('away', module),
+  () => Module._resolveFilename('#outside', module),
+  () => Module._findPath('away', (Module._initPaths(), Module.globalPaths)) || require(''),
+  () => Module._load('outside', null),
+  () => new Module('x').require('outside'),
   () => import('outside'),
 ];
 const tried = Promise.all(ways.map(async (way) => way().then?.(() => 1) ?? 1).map((one) => one.catch(() => 0)));

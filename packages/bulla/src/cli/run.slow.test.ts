@@ -263,20 +263,25 @@ describe('run', () => {
     // In a folder above the unpacked tree, where Node looks, and where the environment says that it should.
     put('node_modules/outside');
     put('far/far');
-    const env = { NODE_PATH: join(folder, 'far') };
+    for (const name of ['away', '.away', 'a:away']) put(join('user/.node_modules', name));
+    const env = { NODE_PATH: join(folder, 'far'), HOME: join(folder, 'user') };
     const load = (what: string) => bulla(['run', '--bin', 'end', '--', 'load', what], env);
     const { status, stdout } = await load('outside');
     expect([status, stdout]).toEqual([7, 'ERR_MODULE_NOT_FOUND\n']);
     expect([(await load('left')).status, (await load('node:fs')).status]).toEqual([0, 0]);
     // What somebody names by its path is theirs.
     expect((await load(join(folder, 'node_modules/outside/index.js'))).status).toBe(0);
-    const none = [0, 0, 0, 0, 0, 0];
+    const none = Array(14).fill(0);
     const ways = await bulla(['run', '--bin', 'end', '--', 'ways'], env);
     expect(JSON.parse(ways.stdout)).toEqual({
       ...{ here: none, spawned: none, evaluated: none, forked: none, worker: none, below: none },
       ...{ spawnedAlone: none, executedAlone: none, forkedAlone: none, workerAlone: none },
       ...{ workerOfItsOwn: none, workerWithoutEnvironment: none },
       ...{ replaced: none, spawnedWithout: none, executedWithout: none, workerWithout: none },
+      // What is in no file would be taken to lie in the current folder.
+      ...{ text: none, textAlone: none, textWithArgument: none, input: none, workerText: none, vm: [0] },
+      first: Array(6).fill('refused'),
+      theirs: [0, 0],
     });
   });
 });
