@@ -43,6 +43,13 @@ export const guardOptions = {
   weaker: new Set(['--audit-only', '--filter-only', '--allow-other-command', '--print-effective-allowlist']),
 } as const;
 
+/** What leads a guard to other records, keys and kill switches than those here, unless it is told what it would use anyway. */
+function isElsewhere(option: string, value: string, home: string): boolean {
+  if (option === '--store') return value !== join(home, 'store.db');
+  if (option === '--keys') return value !== join(home, 'keys');
+  return option === '--tenant';
+}
+
 /**
  * Reads the words of a command that starts a guard, however it is started; null for any other command. Which program it
  * is, only its own file tells, or the word `bulla` alone, which the path of the machine leads somewhere and no
@@ -51,12 +58,12 @@ export const guardOptions = {
 export function readGuard(words: readonly string[], own: OwnProgram): GuardWords | null {
   const start = startOf(words, own);
   if (start !== null && isGuard(words[start.length]))
-    return readOptions(words, start.length + 1, start.isThis);
+    return readOptions(words, start.length + 1, start.isThis, own);
   const at = words.findIndex((word, i) => i > 0 && isGuard(word) && NAMED.test(words[i - 1]!));
   if (at < 0) return null;
   const obstacle =
     'It names a guard, but neither by the file of this Bulla nor as plain bulla: what it starts cannot be told.';
-  return { ...readOptions(words, at + 1, false), obstacle };
+  return { ...readOptions(words, at + 1, false, own), obstacle };
 }
 
 /** What may be meant for Bulla. */
@@ -92,7 +99,12 @@ function realPath(path: string): string | null {
   }
 }
 
-function readOptions(words: readonly string[], from: number, isThis: boolean): GuardWords {
+function readOptions(
+  words: readonly string[],
+  from: number,
+  isThis: boolean,
+  { home }: OwnProgram,
+): GuardWords {
   const { valued, listed, plain, weaker } = guardOptions;
   let lock = 'mcp-lock.json';
   let obstacle: string | null = null;
@@ -111,6 +123,8 @@ function readOptions(words: readonly string[], from: number, isThis: boolean): G
     if (weaker.has(option))
       obstacle ??= `Its guard is told ${option}: it does not hold the server to its lock.`;
     else if (!isUnderstood) obstacle ??= 'Its guard is told something that is not understood here.';
+    else if (value !== undefined && isElsewhere(option, value, home))
+      obstacle ??= `Its guard is told ${option}: kill switches and records are not those of here.`;
   }
   const server = words.slice(at + 1);
   return { guard: { lock, namesServer: server.length > 0, isThis }, server, env, obstacle };

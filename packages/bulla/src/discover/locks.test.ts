@@ -226,6 +226,46 @@ describe('a guard', () => {
     );
   });
 
+  test('does not count when it is led to another store, other keys or another tenant', () => {
+    const home = testHome();
+    const data = home.own.home;
+    const elsewhere = {
+      store: ['--store', '/tmp/evil.db'],
+      joined: ['--store=/tmp/evil.db'],
+      database: ['--store', 'postgres://evil.example/x'],
+      // The last one counts on the command line.
+      twice: ['--store', join(data, 'store.db'), '--store', '/tmp/evil.db'],
+      // What a link makes of it, only the disk knows.
+      dots: ['--store', `${data}/x/../store.db`],
+      relative: ['--store', 'store.db'],
+      empty: ['--store', ''],
+      keys: ['--keys', '/tmp/keys'],
+      tenant: ['--tenant', 'other'],
+      none: ['--tenant='],
+    };
+    const here = {
+      usual: ['--store', join(data, 'store.db'), `--keys=${join(data, 'keys')}`],
+      // These sort the records of the same store, or ask for more.
+      sorted: ['--chain', 'shop', '--agent', 'claude', '--name', 'shop'],
+      signed: ['--key', 'a.key', '--keyring', 'k', '-s', 'a.sig', '--require-signature'],
+    };
+    const entries = Object.entries({ ...elsewhere, ...here });
+    home.write(guarded(Object.fromEntries(entries.map(([name, words]) => [name, guard(...words, '--', 's')]))));
+    putLock(join(home.project, 'mcp-lock.json'), ['s']);
+    const names = Object.keys(elsewhere);
+    expect(states(home)).toEqual([
+      ...names.map((name) => `claude-code ${name} changed mcp-lock.json`),
+      ...Object.keys(here).map((name) => `claude-code ${name} locked mcp-lock.json guarded`),
+    ]);
+    expect(codes(home)).toEqual([
+      ...names.map((name) => `${name} DISCOVER_GUARD`),
+      ...Object.keys(here).map((name) => `${name} good`),
+    ]);
+    expect(home.find().servers[0]!.why!.message).toBe(
+      'Its guard is told --store: kill switches and records are not those of here.',
+    );
+  });
+
   test('goes by its own lock, whatever other lock there is of the server', () => {
     const home = testHome(
       guarded({
