@@ -49,6 +49,12 @@ const servers = (n: number, syntax: Syntax) => {
   return `{"s":{${list(n, (i) => `"s${i}":{"command":"x"}`).join(',')}}}`;
 };
 
+const flat = (n: number, syntax: Syntax) => {
+  if (syntax === 'toml') return list(n, (i) => `k${i} = 1\n`).join('');
+  if (syntax === 'yaml') return list(n, (i) => `k${i}: 1\n`).join('');
+  return `{${list(n, (i) => `"k${i}":1`).join(',')}}`;
+};
+
 const READERS: readonly Reader[] = [
   ...both('lines', (source) => drained(lines(source, 1 << 20))),
   ...both('elements', (source) => drained(elements(source, 1 << 20))),
@@ -101,6 +107,13 @@ const READERS: readonly Reader[] = [
       (n) => bytes(servers(n, syntax)),
       (text) => readDocument(text, syntax),
       100,
+    ),
+  ),
+  ...SYNTAXES.map((syntax) =>
+    reader(
+      `readDocument: ${syntax}, many keys`,
+      (n) => bytes(flat(n, syntax)),
+      (text) => readDocument(text, syntax),
     ),
   ),
   reader(

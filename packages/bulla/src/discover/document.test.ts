@@ -70,6 +70,10 @@ describe('what is malformed is refused with its place, and never quoted', () => 
     ['toml', '[a]\nkey = sk-secret\n', 'DISCOVER_SYNTAX', 10],
     ['toml', 'a = 1\na = 2\n', 'DISCOVER_SYNTAX'],
     ['yaml', 'a: 1\na: sk-secret\n', 'DISCOVER_SYNTAX', 5],
+    ['yaml', '1: a\n"1": sk-secret\n', 'DISCOVER_SYNTAX', 5],
+    ['yaml', 'a: [{b: 1, b: sk-secret}]\n', 'DISCOVER_SYNTAX', 11],
+    ['yaml', '? [sk-secret]\n: 1\n', 'DISCOVER_SYNTAX', 2],
+    ['yaml', '%YAML 1.1\n---\na: {<<: {b: sk-secret}}\n', 'DISCOVER_SYNTAX', 0],
     ['yaml', 'a: [1, 2\nb: sk-secret\n', 'DISCOVER_SYNTAX'],
     ['yaml', 'a: *nowhere\n', 'DISCOVER_SYNTAX'],
     ['yaml', 'a: 1\n---\nb: 2\n', 'DISCOVER_SYNTAX'],
@@ -104,4 +108,15 @@ test('aliases of YAML that would grow without end are refused', () => {
     lines.push(`${name}: &${name} [${Array(9).fill(`*${before}`).join(', ')}]`);
   }
   expect(refusal(lines.join('\n'), 'yaml').code).toBe('DISCOVER_SYNTAX');
+});
+
+test('many keys and aliases of YAML take no time in proportion to their square', () => {
+  const many = (line: (i: number) => string) => Array.from({ length: 40_000 }, (_, i) => line(i)).join('');
+  expect((read(`{${many((i) => `k${i},`)}}`, 'yaml') as Map<string, unknown>).size).toBe(40_000);
+  const anchors = Array.from({ length: 101 }, (_, i) => `a${i}: &a${i} x\n`).join('');
+  const used = (count: number) =>
+    `${anchors}${Array.from({ length: count }, (_, i) => `b${i}: *a${i}\n`).join('')}`;
+  expect((read(used(100), 'yaml') as Map<string, unknown>).get('b99')).toBe('x');
+  const { code, message } = refusal(used(101), 'yaml');
+  expect([code, message]).toEqual(['DISCOVER_SYNTAX', 'The file is not YAML with at most 100 aliases.']);
 });

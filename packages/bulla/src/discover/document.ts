@@ -3,7 +3,7 @@ import { BullaError } from '@bulla/core/error';
 import { JsonNumber, JsonObject, parse } from '@bulla/core/json';
 import { createScanner, type Node, type ParseError, parseTree } from 'jsonc-parser';
 import { parse as parseToml, TomlError } from 'smol-toml';
-import { parseDocument } from 'yaml';
+import { type Document, isScalar, parseDocument, visit } from 'yaml';
 
 /** What a configuration holds, whatever it was written in. Numbers and dates are not used here and may be rounded. */
 export type Value = null | boolean | number | string | readonly Value[] | ValueMap;
@@ -77,9 +77,15 @@ function readToml(text: string): Value {
 
 function readYaml(text: string): Value {
   try {
-    const document = parseDocument(text, { prettyErrors: false, logLevel: 'error' });
+    const document = parseDocument(text, {
+      ...{ version: '1.2', schema: 'core', merge: false, prettyErrors: false, logLevel: 'error' },
+      // The library's own checks, those of the tag !!omap too, take time in proportion to the square of the keys.
+      ...{ uniqueKeys: false, resolveKnownTags: false },
+    });
     const [error] = document.errors;
     if (error !== undefined) throw wrong('YAML', text, error.pos[0]);
+    if (document.directives?.yaml.version !== '1.2') throw wrong('YAML 1.2', text, 0);
+    checkNodes(document, text);
     return converted(document.toJS({ mapAsMap: true, maxAliasCount: MAX_ALIASES }) ?? new Map(), 0);
   } catch (error) {
     if (error instanceof BullaError) throw error;
@@ -87,6 +93,26 @@ function readYaml(text: string): Value {
     // An alias that leads nowhere, or too many of them.
     throw wrong('YAML', text, 0);
   }
+}
+
+/** Keys are scalars that differ as text, which is how they are read; each alias costs a walk over all anchors. */
+function checkNodes(document: Document, text: string): void {
+  let aliases = 0;
+  visit(document, {
+    Alias(_, { range }) {
+      if (++aliases > MAX_ALIASES) throw wrong(`YAML with at most ${MAX_ALIASES} aliases`, text, range?.[0] ?? 0);
+    },
+    Map(_, { items }) {
+      const keys = new Set<string>();
+      for (const { key } of items) {
+        const at = (key as { range?: [number] } | null)?.range?.[0] ?? 0;
+        if (!isScalar(key)) throw wrong('YAML with scalars for keys', text, at);
+        const name = String(key.value);
+        if (keys.has(name)) throw wrong('YAML: a key occurs twice', text, at);
+        keys.add(name);
+      }
+    },
+  });
 }
 
 function converted(value: unknown, depth: number): Value {
