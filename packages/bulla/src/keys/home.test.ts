@@ -18,10 +18,23 @@ test.each([
   expect(dataDirectory(env, platform, home)).toBe(expected);
 });
 
-test('a BULLA_HOME that depends on the folder is refused', () => {
-  expect(() => dataDirectory({ BULLA_HOME: 'data' }, 'linux', '/home/a')).toThrow(
-    expect.objectContaining({ code: 'HOME_NOT_ABSOLUTE' }),
+test.each([
+  [{ BULLA_HOME: 'data' }, 'linux', '/home/a', 'BULLA_HOME'],
+  [{}, 'linux', '', 'The home folder'],
+  [{ XDG_DATA_HOME: 'relative' }, 'linux', 'a', 'The home folder'],
+  [{}, 'darwin', '.', 'The home folder'],
+  [{}, 'win32', 'C:a', 'The home folder'],
+  [{ LOCALAPPDATA: 'Local' }, 'win32', 'C:\\Users\\a', 'LOCALAPPDATA'],
+])('with %j on %s, %j depends on the folder and is refused', (env, platform, home, what) => {
+  expect(() => dataDirectory(env, platform, home)).toThrow(
+    expect.objectContaining({ code: 'HOME_NOT_ABSOLUTE', message: `${what} must be an absolute path.` }),
   );
+});
+
+test('a home folder that is not needed need not be absolute', () => {
+  expect(dataDirectory({ XDG_DATA_HOME: '/x' }, 'linux', '')).toBe('/x/bulla');
+  expect(dataDirectory({ BULLA_HOME: '/b' }, 'darwin', '')).toBe('/b');
+  expect(dataDirectory({ LOCALAPPDATA: 'D:\\L' }, 'win32', '')).toBe('D:\\L\\bulla');
 });
 
 test('asking creates nothing; creating makes directories for the owner alone, and keeps those that exist', () => {

@@ -8,19 +8,24 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * The data directory: `BULLA_HOME`, else where the platform keeps the data of programs. Touches no disk. Throws
- * `HOME_NOT_ABSOLUTE` for a `BULLA_HOME` that would name another directory in every folder.
+ * `HOME_NOT_ABSOLUTE` for one that would be another directory in every folder, with the keys that somebody put there.
  */
 export function dataDirectory(env: Environment, platform: string, homedir: string): string {
   const { isAbsolute, join } = platform === 'win32' ? win32 : posix;
-  if (env.BULLA_HOME) {
-    if (isAbsolute(env.BULLA_HOME)) return env.BULLA_HOME;
-    throw new BullaError('HOME_NOT_ABSOLUTE', 'BULLA_HOME must be an absolute path.');
+  const absolute = (path: string, what: string): string => {
+    if (isAbsolute(path)) return path;
+    throw new BullaError('HOME_NOT_ABSOLUTE', `${what} must be an absolute path.`);
+  };
+  const home = () => absolute(homedir, 'The home folder');
+  if (env.BULLA_HOME) return absolute(env.BULLA_HOME, 'BULLA_HOME');
+  if (platform === 'win32') {
+    const local = env.LOCALAPPDATA ? absolute(env.LOCALAPPDATA, 'LOCALAPPDATA') : null;
+    return join(local ?? join(home(), 'AppData', 'Local'), 'bulla');
   }
-  if (platform === 'win32') return join(env.LOCALAPPDATA || join(homedir, 'AppData', 'Local'), 'bulla');
-  if (platform === 'darwin') return join(homedir, 'Library', 'Application Support', 'bulla');
+  if (platform === 'darwin') return join(home(), 'Library', 'Application Support', 'bulla');
   // The XDG specification says to ignore a path that is not absolute.
   const xdg = env.XDG_DATA_HOME && isAbsolute(env.XDG_DATA_HOME) ? env.XDG_DATA_HOME : undefined;
-  return join(xdg ?? join(homedir, '.local', 'share'), 'bulla');
+  return join(xdg ?? join(home(), '.local', 'share'), 'bulla');
 }
 
 /**
