@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { ClientCredentialsProvider } from '@modelcontextprotocol/client';
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -138,6 +140,24 @@ describe('a server that wants a person to sign in', () => {
       code: 'MCP_OAUTH_FAILED',
       message: 'The sign-in did not succeed: nobody signed in within 50 ms.',
     });
+  });
+
+  it('goes on waiting whatever others ask of the address where the browser comes back', async () => {
+    const { url } = await serveProtected();
+    const answers: string[] = [];
+    const disturbed = async (page: URL) => {
+      const { port } = new URL(page.searchParams.get('redirect_uri')!);
+      for (const path of ['//', '//:x/callback', 'http://[/callback', '*', '/\\\\@:']) {
+        const socket = connect(Number(port), '127.0.0.1');
+        socket.end(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+        answers.push((await text(socket)).split('\r\n')[0]!);
+      }
+      await browser(page);
+    };
+    const target = { kind: 'http', url: url.href } as const;
+    const surface = await scan(target, { authorizer: oauth(url, { openBrowser: disturbed }) });
+    expect(surface.tools).toHaveLength(3);
+    expect(answers).toEqual(Array(5).fill('HTTP/1.1 404 Not Found'));
   });
 
   it('does not take a code that comes back with another state', async () => {

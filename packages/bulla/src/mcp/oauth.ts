@@ -238,9 +238,10 @@ async function awaitCallback(port: number | undefined): Promise<Callback> {
   const came = Promise.withResolvers<Answer>();
   came.promise.catch(() => {}); // told to whoever asks for the answer
   const server = createServer((request, response) => {
-    const url = new URL(request.url ?? '/', 'http://127.0.0.1');
-    const query = url.searchParams;
-    if (request.method !== 'GET' || url.pathname !== '/callback' || query.get('state') !== state) {
+    // Any process on this machine may ask, for anything.
+    const url = URL.parse(request.url ?? '/', 'http://127.0.0.1');
+    const query = url?.searchParams;
+    if (request.method !== 'GET' || url?.pathname !== '/callback' || query?.get('state') !== state) {
       response.writeHead(404).end();
       return;
     }
