@@ -24,6 +24,8 @@ export interface Authorizer {
 export interface HttpOptions {
   /** Headers of every request, beside those of the protocol. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Such headers whose values are secrets, whatever their names. */
+  readonly secretHeaders?: Readonly<Record<string, string>> | undefined;
   readonly authorizer?: Authorizer | undefined;
   readonly frames?: FrameOptions | undefined;
 }
@@ -42,6 +44,10 @@ export function bearer(token: string): Authorizer {
   return { header: () => `Bearer ${token}`, renew: async () => false };
 }
 
+/** Names of headers that carry credentials. */
+const SECRET_NAME =
+  /key|token|secret|pass|pwd|auth(?!or$)|cred|bearer|cookie|session|sign|private|jwt|\bpat\b/i;
+
 /**
  * Makes the function that calls a server. It throws `MCP_HTTP_HEADER` for a header that HTTP cannot carry and
  * `MCP_HTTP_INSECURE` for credentials that would go over plain HTTP to another machine. The function rejects with
@@ -50,7 +56,11 @@ export function bearer(token: string): Authorizer {
  */
 export function createCall(url: URL, options: HttpOptions): Call {
   const common = checkHeaders(options.headers ?? {});
-  if (url.protocol === 'http:' && !isLoopback(url) && (options.authorizer || common.has('authorization'))) {
+  const secret = checkHeaders(options.secretHeaders ?? {});
+  for (const [name, value] of secret) common.set(name, value);
+  const isSecret =
+    options.authorizer || [...common.keys()].some((name) => secret.has(name) || SECRET_NAME.test(name));
+  if (url.protocol === 'http:' && !isLoopback(url) && isSecret) {
     throw new BullaError('MCP_HTTP_INSECURE', 'Credentials are not sent over plain HTTP to another machine.');
   }
   return async ({ method, headers, body, signal, url: other }) => {

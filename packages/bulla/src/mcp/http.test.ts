@@ -4,6 +4,7 @@ import { toUtf8 } from '@bulla/core/crypto';
 import { describe, expect, it } from 'vitest';
 import { readAll, serveHttp } from '../../test/http.ts';
 import { refusal } from '../../test/mcp.ts';
+import { createCall } from './call.ts';
 import { headerValue, requestHeaders } from './http.ts';
 import {
   bearer,
@@ -92,16 +93,22 @@ describe('a server on HTTP is scanned', () => {
         accept: headers.accept,
         type: headers['content-type'],
         own: headers['x-own'],
+        key: headers['x-key'],
         authorization: headers.authorization,
       });
       if (message.method === 'initialize') response.setHeader('Mcp-Session-Id', 'abc');
       return ordinary(message);
     });
-    await scanUrl(url, { headers: { 'X-Own': 'mine' }, authorizer: bearer('t0ken') });
+    await scanUrl(url, {
+      headers: { 'X-Own': 'mine' },
+      secretHeaders: { 'X-Key': 'k3y' },
+      authorizer: bearer('t0ken'),
+    });
     const common = {
       accept: 'application/json, text/event-stream',
       type: 'application/json',
       own: 'mine',
+      key: 'k3y',
       authorization: 'Bearer t0ken',
     };
     expect(seen).toEqual([
@@ -375,9 +382,18 @@ describe('a server on HTTP that cannot be relied on is refused', () => {
 describe('what is sent', () => {
   it('no credentials over plain HTTP to another machine', async () => {
     const target = { kind: 'http', url: 'http://server.example/mcp' } as const;
-    for (const options of [{ authorizer: bearer('t') }, { headers: { authorization: 'Basic x' } }]) {
+    const names = ['authorization', 'Proxy-Authorization', 'Cookie', 'X-Api-Key', 'X-Auth-Token', 'X-Secret'];
+    for (const options of [
+      { authorizer: bearer('t') },
+      ...names.map((name) => ({ headers: { [name]: 'x' } })),
+      { secretHeaders: { 'X-Tenant': 'x' } },
+      { headers: { 'X-Tenant': 'x' }, secretHeaders: { 'x-tenant': 'y' } },
+    ]) {
       expect(await refusal(scan(target, options))).toMatchObject({ code: 'MCP_HTTP_INSECURE' });
     }
+    expect(() =>
+      createCall(new URL(target.url), { headers: { 'X-Tenant': 'x', Accept: 'y' } }),
+    ).not.toThrow();
   });
 
   it('no header that HTTP cannot carry', async () => {
