@@ -29,6 +29,16 @@ test.skipIf(process.platform === 'win32')(
   },
 );
 
+test('a checkpoint that is not UTF-8 cannot be read', async () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'checkpoint'), Uint8Array.of(0x61, 0xff, 0x0a));
+  expect(await refusal(openPublished(folder).checkpoint())).toEqual({
+    code: 'TILES_UNREADABLE',
+    cause: 'CRYPTO_UTF8_MALFORMED',
+    message: `checkpoint cannot be read from ${folder} (CRYPTO_UTF8_MALFORMED).`,
+  });
+});
+
 test('a log at an address may redirect on its own place, and not to the neighbours', async () => {
   const asked: string[] = [];
   const neighbour = await runServer((request, response) => {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { fromUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { entriesPath, HASH_BYTES, TILE_WIDTH, tilePath } from '@bulla/core/log';
 import { createFetcher, readBody } from '../net/index.ts';
@@ -39,7 +40,11 @@ export function openPublished(place: string): PublishedLog {
     async checkpoint() {
       const bytes = await fetchFile('checkpoint');
       if (bytes === null) throw missing('checkpoint');
-      return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+      try {
+        return fromUtf8(bytes);
+      } catch (error) {
+        throw unreadable(place, 'checkpoint', error);
+      }
     },
     async tile(level, index, width) {
       const bytes = await partial((w) => tilePath(level, index, w), width);
