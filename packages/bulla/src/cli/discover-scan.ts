@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { lstatSync, mkdirSync, realpathSync } from 'node:fs';
+import { dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import { type Drift, drift, NO_AUTHORIZATION } from '@bulla/core/lock';
 import { type Judged, scrubbed, shownWords } from '../discover/index.ts';
@@ -16,11 +16,12 @@ import type { Scanned } from './server.ts';
 const TIMEOUT_MS = 120_000;
 
 /** Scans a server as its client would start it, and locks it. What fails is the outcome, and stops no other. */
-export function lockServer(server: Judged): Promise<Outcome> {
+export function lockServer(server: Judged, folder: string | null): Promise<Outcome> {
   return outcome(server, 'lock', async () => {
     const { lockFile: output, target } = server;
-    // One that could not be read is not replaced unawares.
-    if (existsSync(output)) throw new BullaError('FILE_EXISTS', `${output} is there already.`);
+    if (server.isShared && dirname(output) !== folder) checkPlace(output, server.project!);
+    // One that could not be read is not replaced unawares, and a link that leads nowhere not followed.
+    if (isThere(output)) throw new BullaError('FILE_EXISTS', `${output} is there already.`);
     const scanned = await scanConfigured(server, target!);
     if (output.startsWith(home())) createDirectory(dirname(output));
     else mkdirSync(dirname(output), { recursive: true, mode: 0o755 });
@@ -29,6 +30,35 @@ export function lockServer(server: Judged): Promise<Outcome> {
     if (exit !== EXIT.good) throw new BullaError('LOCK_DRIFT', 'The lock was not written.');
     return null;
   });
+}
+
+/** A project that somebody else filled has locks written in its own folders, and not where a link or a path leads. */
+function checkPlace(output: string, project: string): void {
+  let folder = dirname(output);
+  while (!isThere(folder)) folder = dirname(folder);
+  const real = realpathSync(project);
+  const isIn = (base: string) => {
+    const inside = relative(base, folder);
+    const isOut = inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside);
+    return !isOut && realPath(folder) === join(real, inside);
+  };
+  if (isIn(project) || isIn(real)) return;
+  throw new BullaError(
+    'DISCOVER_LOCK_PLACE',
+    `${output} lies behind a link or outside of the project; "--locks FOLDER" names where locks are to lie.`,
+  );
+}
+
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+function realPath(path: string): string | null {
+  try {
+    return realpathSync(path);
+  } catch {
+    return null;
+  }
 }
 
 /** Scans a server as its client would start it, and compares it with its lock. */
@@ -100,9 +130,16 @@ async function scanConfigured(server: Judged, target: Target): Promise<Scanned> 
   if (token !== undefined) headers.delete('authorization');
   const names = [...headers.keys()].sort();
   const scheme = token !== undefined ? 'bearer' : names.length > 0 ? 'headers' : 'none';
+  // What a configuration keeps in a variable is a secret.
+  const isSecret = (name: string) =>
+    [...entry.envHeaders.keys()].some((other) => other.toLowerCase() === name) ||
+    [...entry.headers].some(([other, value]) => other.toLowerCase() === name && value.includes('${'));
+  const record = (names: readonly string[]) =>
+    Object.fromEntries(names.map((name) => [name, headers.get(name)!]));
   const surface = await scan(target, {
     ...limits,
-    headers: Object.fromEntries(headers) as Record<string, string>,
+    headers: record(names.filter((name) => !isSecret(name))),
+    secretHeaders: record(names.filter(isSecret)),
     ...(token !== undefined && { authorizer: bearer(token) }),
   });
   return { surface, authorization: { ...NO_AUTHORIZATION, scheme, headers: names } };

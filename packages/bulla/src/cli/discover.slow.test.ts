@@ -1,6 +1,15 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { type TestHome, testHome } from '../../test/clients.ts';
 import { bullaIn, SHOP, surfaceServer } from '../../test/lockfiles.ts';
@@ -72,9 +81,67 @@ describe('discover', () => {
     expect([status, stdout]).toEqual([0, 'No servers are configured here (0 files read).\n']);
     expect((await run(testHome(), '--check')).status).toBe(3);
   });
+
+  test('refuses a folder that was named and is not there, and a home that is another in every folder', async () => {
+    const home = testHome({ file: '' });
+    for (const [folder, code] of [
+      ['nowhere', 'ENOENT'],
+      ['file', 'ENOTDIR'],
+    ] as const)
+      for (const option of ['--project', '--home'])
+        expect(await bullaIn(home.project, ['discover', '--home', home.home, option, folder])).toEqual({
+          status: 2,
+          stdout: '',
+          stderr: `bulla: ${folder} cannot be read (${code}). [INPUT_UNREADABLE]\n`,
+        });
+    const BULLA_HOME = join(home.home, 'data');
+    for (const env of [{ HOME: '' }, { HOME: '', BULLA_HOME }])
+      expect(await bullaIn(home.project, ['discover'], { BULLA_HOME: '', ...env })).toEqual({
+        status: 2,
+        stdout: '',
+        stderr: 'bulla: The home folder must be an absolute path. [HOME_NOT_ABSOLUTE]\n',
+      });
+  });
 });
 
 describe('--lock-all', () => {
+  test('writes nowhere that a project leads it with a link or a path', async () => {
+    const program = fileURLToPath(new URL('../../dist/bulla.js', import.meta.url));
+    const shop = surfaceServer(SHOP).words;
+    const guard = (lock: string) =>
+      words([process.execPath, program, 'guard', '--lock', lock, '--', ...shop]);
+    const home = testHome();
+    const outside = join(home.home, 'outside');
+    mkdirSync(outside);
+    home.write({
+      '.mcp.json': {
+        mcpServers: {
+          shop: words(shop),
+          up: guard('../me/outside/up.json'),
+          there: guard(join(outside, 'there.json')),
+        },
+      },
+    });
+    const codes = async (...args: string[]) =>
+      (await json(home, '--lock-all', '--yes', ...args)).servers.map(
+        ({ name, outcome }) => `${name} ${outcome?.code ?? outcome?.ok}`,
+      );
+    const refused = ['up DISCOVER_LOCK_PLACE', 'there DISCOVER_LOCK_PLACE'];
+    for (const to of [outside, join(home.home, 'nowhere'), home.project]) {
+      symlinkSync(to, join(home.project, 'mcp-locks'));
+      expect(await codes()).toEqual(['shop DISCOVER_LOCK_PLACE', ...refused]);
+      unlinkSync(join(home.project, 'mcp-locks'));
+    }
+    mkdirSync(join(home.project, 'mcp-locks'));
+    symlinkSync(join(outside, 'shop.json'), join(home.project, 'mcp-locks/shop.json'));
+    expect(await codes()).toEqual(['shop FILE_EXISTS', ...refused]);
+    expect(readdirSync(outside)).toEqual([]);
+    // Whoever names the folder means it.
+    symlinkSync(outside, join(home.project, 'mine'));
+    expect((await codes('--locks', 'mine'))[0]).toBe('shop true');
+    expect(readdirSync(outside)).toEqual(['shop.json']);
+  });
+
   test('locks real servers, one failure stops no other, and bulla check takes the locks', async () => {
     const home = testHome({
       '.mcp.json': {

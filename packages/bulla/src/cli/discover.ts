@@ -1,5 +1,6 @@
+import { readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
@@ -64,6 +65,9 @@ Examples:
 
 async function act(options: DiscoverOptions): Promise<Exit> {
   const isOther = options.home !== undefined;
+  for (const named of [options.project, ...(isOther ? [options.home!] : [])]) checkFolder(named);
+  if (!isOther && !isAbsolute(homedir()))
+    throw new BullaError('HOME_NOT_ABSOLUTE', 'The home folder must be an absolute path.');
   const found = discover(
     {
       platform: process.platform,
@@ -83,7 +87,7 @@ async function act(options: DiscoverOptions): Promise<Exit> {
     say('Nothing was started.');
     return EXIT.undecided;
   }
-  const told = await workAll(judged, work, options);
+  const told = await workAll(judged, work, folder, options);
   const all = [...found.problems, ...problems];
   const exit = exitFor(told, all, options);
   await report(options, documentOf(told, all, found.files, exit), () =>
@@ -93,6 +97,16 @@ async function act(options: DiscoverOptions): Promise<Exit> {
   if (options.check && !told.some(({ outcome }) => outcome?.action === 'check' && outcome.error === null))
     complain(new BullaError('DISCOVER_NOTHING_CHECKED', 'No server was compared with its lock.'));
   return exit;
+}
+
+/** Where there is no folder, nothing is configured, and that says nothing about the one that was meant. */
+function checkFolder(path: string): void {
+  try {
+    readdirSync(path);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new BullaError('INPUT_UNREADABLE', `${path} cannot be read (${code}).`, { cause });
+  }
 }
 
 /** What is to be done with a server, if it may be started and can be locked at all. */
@@ -125,6 +139,7 @@ async function isPermitted(work: readonly Judged[], options: DiscoverOptions): P
 async function workAll(
   judged: readonly Judged[],
   work: readonly Judged[],
+  folder: string | null,
   options: DiscoverOptions,
 ): Promise<Told[]> {
   const done = new Map<string, Outcome>();
@@ -139,7 +154,7 @@ async function workAll(
     const outcome =
       done.get(key) ??
       (await shown(server, work, options, () =>
-        action === 'lock' ? lockServer(server) : checkServer(server),
+        action === 'lock' ? lockServer(server, folder) : checkServer(server),
       ));
     done.set(key, outcome);
     told.push({ server, outcome });

@@ -100,7 +100,8 @@ function checkNodes(document: Document, text: string): void {
   let aliases = 0;
   visit(document, {
     Alias(_, { range }) {
-      if (++aliases > MAX_ALIASES) throw wrong(`YAML with at most ${MAX_ALIASES} aliases`, text, range?.[0] ?? 0);
+      if (++aliases > MAX_ALIASES)
+        throw wrong(`YAML with at most ${MAX_ALIASES} aliases`, text, range?.[0] ?? 0);
     },
     Map(_, { items }) {
       const keys = new Set<string>();

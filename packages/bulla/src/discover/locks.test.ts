@@ -48,6 +48,33 @@ describe('a server is', () => {
     expect(states(home, '/other').map((line) => line.split(' ').at(-1))).toContain('/other/files.json');
   });
 
+  test('never given a file that differs from that of another by case alone', () => {
+    const names = ['Ab', 'ab', 'aB'];
+    const mcpServers = Object.fromEntries(names.map((name) => [name, { command: name }]));
+    const home = testHome({
+      '~/.cursor/mcp.json': { mcpServers },
+      '.mcp.json': { mcpServers: { ...mcpServers, same: { command: 's' } } },
+      '.cursor/mcp.json': { mcpServers: { Same: { command: 's' } } },
+    });
+    expect(states(home)).toEqual([
+      'claude-code Ab unpinned mcp-locks/Ab.json',
+      'claude-code ab unpinned mcp-locks/claude-code-ab.json',
+      expect.stringMatching(/^claude-code aB unpinned mcp-locks\/claude-code-aB-[0-9a-f]{8}\.json$/),
+      'claude-code same unpinned mcp-locks/same.json',
+      'cursor Ab unpinned ~/locks/cursor-Ab.json',
+      expect.stringMatching(/^cursor ab unpinned ~\/locks\/cursor-ab-[0-9a-f]{8}\.json$/),
+      expect.stringMatching(/^cursor aB unpinned ~\/locks\/cursor-aB-[0-9a-f]{8}\.json$/),
+      // The same server has one lock.
+      'cursor Same unpinned mcp-locks/same.json',
+    ]);
+    putLock(join(home.project, 'mcp-locks/Ab.json'), ['other']);
+    putLock(join(home.project, 'mcp-locks/aB.json'), ['Ab']);
+    expect(states(home).slice(0, 2)).toEqual([
+      'claude-code Ab locked mcp-locks/aB.json',
+      'claude-code ab unpinned mcp-locks/claude-code-ab.json',
+    ]);
+  });
+
   test('locked by any lock for exactly its command, wherever that lies', () => {
     const home = testHome({
       '~/.cursor/mcp.json': { mcpServers: { files: { command: 'files', args: ['a b'] } } },
@@ -250,7 +277,9 @@ describe('a guard', () => {
       signed: ['--key', 'a.key', '--keyring', 'k', '-s', 'a.sig', '--require-signature'],
     };
     const entries = Object.entries({ ...elsewhere, ...here });
-    home.write(guarded(Object.fromEntries(entries.map(([name, words]) => [name, guard(...words, '--', 's')]))));
+    home.write(
+      guarded(Object.fromEntries(entries.map(([name, words]) => [name, guard(...words, '--', 's')]))),
+    );
     putLock(join(home.project, 'mcp-lock.json'), ['s']);
     const names = Object.keys(elsewhere);
     expect(states(home)).toEqual([

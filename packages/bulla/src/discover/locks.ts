@@ -42,7 +42,10 @@ export function judge(
   const taken = new Set(
     servers.flatMap((server) => known.filter((lock) => isOf(lock, server)).map(({ path }) => path)),
   );
-  const given = new Map<string, string>();
+  // Many disks take names that differ by case alone for the same.
+  const slot = (path: string) => path.toLowerCase();
+  const slots = new Set(known.map(({ path }) => slot(path)));
+  const given = new Map<string, { readonly id: string; readonly path: string }>();
   const judged = servers.map((server): Judged => {
     const same = known.find((lock) => isOf(lock, server));
     if (same !== undefined)
@@ -54,10 +57,10 @@ export function judge(
     const other = known.find(({ path }) => path === guarded) ?? own;
     if (other !== undefined) return { ...server, state: 'changed', lockFile: other.path, lock: other.lock };
     const id = server.target === null ? '' : identity(server.target, true);
-    const isFree = (path: string) =>
-      !known.some((lock) => lock.path === path) && (given.get(path) ?? id) === id;
-    const lockFile = guarded ?? files.find(isFree) ?? files.at(-1)!;
-    if (id !== '') given.set(lockFile, id);
+    const isFree = (path: string) => !slots.has(slot(path)) && (given.get(slot(path))?.id ?? id) === id;
+    const free = files.find(isFree) ?? files.at(-1)!;
+    const lockFile = guarded ?? given.get(slot(free))?.path ?? free;
+    if (id !== '') given.set(slot(lockFile), { id, path: lockFile });
     return { ...server, state: 'unpinned', lockFile, lock: null };
   });
   return { judged, problems };
@@ -149,11 +152,11 @@ function list(folder: string, problems: Problem[]): string[] {
 function lockFiles(server: Configured, { user, project }: LockPlace): string[] {
   const { client, name } = server;
   if (!server.isShared) {
-    const own = server.project === null ? [client.id, name] : [client.id, name, server.project];
-    return [join(user, fileName(own))];
+    const digested = join(user, fileName([client.id, name, server.project ?? '']));
+    return server.project === null ? [join(user, fileName([client.id, name])), digested] : [digested];
   }
   const folder = project ?? join(server.project!, 'mcp-locks');
-  return [join(folder, fileName([name])), join(folder, fileName([client.id, name]))];
+  return [[name], [client.id, name], [client.id, name, '']].map((parts) => join(folder, fileName(parts)));
 }
 
 /** A name that every file system takes; a digest tells apart what it would make the same. */
