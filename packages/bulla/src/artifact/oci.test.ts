@@ -27,7 +27,7 @@ test('a name that begins with a host says where the image comes from', () => {
     'https://images.example/v2/ a/b x',
     'https://localhost:5000/v2/ a latest',
   ]);
-  expect(['redis', 'mcp/time:1', 'docker.io/a/b'].map(line)).toEqual([null, null, null]);
+  expect(['redis', 'mcp/time:1', 'docker.io/a/b', 'a.b:99999/y'].map(line)).toEqual([null, null, null, null]);
 });
 
 test('a short name needs a digest', async () => {

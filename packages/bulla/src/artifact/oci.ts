@@ -36,7 +36,8 @@ export function imageAddress(image: string): {
   const rest = image.slice(slash + 1);
   const colon = rest.lastIndexOf(':');
   const [repository, tag] = colon < 0 ? [rest, 'latest'] : [rest.slice(0, colon), rest.slice(colon + 1)];
-  return { base: new URL(`https://${first}/v2/`), repository, tag };
+  const base = URL.parse(`https://${first}/v2/`);
+  return base === null ? null : { base, repository, tag };
 }
 
 async function resolveTag(image: string, fetching: () => Fetcher): Promise<string> {

@@ -28,6 +28,14 @@ test('where data lies in an unusual folder, the host is told which', () => {
   expect(mcpServers.server!.env).toEqual({ BULLA_HOME: '/data/bulla', SHOP_TOKEN: '<its value>' });
 });
 
+test('and where the account has no home folder', () => {
+  vi.stubEnv('BULLA_HOME', '/data/bulla');
+  vi.stubEnv('HOME', '');
+  const { mcpServers } = hostConfig({ name: '', target, lock: 'a', pinned: false });
+  vi.unstubAllEnvs();
+  expect(mcpServers.server!.env).toEqual({ BULLA_HOME: '/data/bulla', SHOP_TOKEN: '<its value>' });
+});
+
 test('what a terminal would obey or hide is escaped, and the text still is the configuration', () => {
   const config = { mcpServers: { a: { command: 'x', args: ['\u009b2J', '\u202e', '\u{e0041}', 'é\n'] } } };
   const text = hostConfigText(config);

@@ -46,7 +46,10 @@ const PLACEHOLDER = '<its value>';
 
 /** A host that sets other variables must find the same keys and the same store. */
 function homeFor({ HOME, LOCALAPPDATA }: NodeJS.ProcessEnv): Record<string, string> {
-  const usual = dataDirectory({ HOME, LOCALAPPDATA }, process.platform, homedir());
+  // Without a home folder there is no usual place.
+  const usual = isAbsolute(homedir())
+    ? dataDirectory({ HOME, LOCALAPPDATA }, process.platform, homedir())
+    : null;
   return home() === usual ? {} : { BULLA_HOME: home() };
 }
 

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { bullaIn, SHOP, surfaceServer } from '../../test/lockfiles.ts';
 import { expectGone, packaged, script } from '../../test/mcp.ts';
-import { repo, temporaryFolder } from '../../test/run.ts';
+import { bulla, repo, temporaryFolder } from '../../test/run.ts';
 import { escaped, indented } from './indented.ts';
 
 describe('scan', () => {
@@ -152,4 +152,10 @@ test('JSON is set in lines as JavaScript does it', () => {
   expect(indented('"x"')).toBe('"x"');
   const deep = `${'['.repeat(900)}${']'.repeat(900)}`;
   expect(indented(deep).length).toBeLessThan(900 * 2 * 82);
+});
+
+test('no header from the environment goes over plain HTTP to another machine, whatever its name', () => {
+  const words = ['scan', '--header-env', 'X-Tenant=PLAIN_VALUE', '--', 'http://192.0.2.2/mcp'];
+  const { status, stderr } = bulla(words, '', { PLAIN_VALUE: 'secret' });
+  expect([status, stderr]).toEqual([2, expect.stringContaining('[MCP_HTTP_INSECURE]')]);
 });

@@ -155,16 +155,24 @@ export async function scanServer(target: Target, options: ServerOptions, isShown
       authorization: NO_AUTHORIZATION,
     };
   }
-  const given = [
-    ...options.header,
-    ...options.headerEnv.map(({ name, value }) => ({ name, value: variable(value) })),
-  ];
-  const headers = Object.fromEntries(given.map(({ name, value }) => [name, value]));
+  const record = (given: readonly Header[]) =>
+    Object.fromEntries(given.map(({ name, value }) => [name, value]));
+  const headers = record(options.header);
+  const secretHeaders = record(
+    options.headerEnv.map(({ name, value }) => ({ name, value: variable(value) })),
+  );
   const credentials = credentialsFor(target.url, options);
   const surface = await working(() =>
-    scan(target, { ...limits, headers, ...(credentials && { authorizer: credentials.authorizer }) }),
+    scan(target, {
+      ...limits,
+      headers,
+      secretHeaders,
+      ...(credentials && { authorizer: credentials.authorizer }),
+    }),
   );
-  const names = [...new Set(given.map(({ name }) => name.toLowerCase()))].sort();
+  const names = [
+    ...new Set([...options.header, ...options.headerEnv].map(({ name }) => name.toLowerCase())),
+  ].sort();
   const used = credentials?.used() ?? {
     ...NO_AUTHORIZATION,
     scheme: names.length > 0 ? ('headers' as const) : ('none' as const),
