@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import {
   type Channel,
   type Disclosure,
@@ -9,7 +10,16 @@ import { BullaError } from '@bulla/core/error';
 import type { Command } from 'commander';
 import { type Consent, createConsent, installationId, readOperator } from '../consent/index.ts';
 import type { Store } from '../store/index.ts';
-import { colors, complain, EXIT, type Exit, errorDocument, printJson, type ReportOptions } from './io.ts';
+import {
+  colors,
+  complain,
+  EXIT,
+  type Exit,
+  errorDocument,
+  printJson,
+  type ReportOptions,
+  say,
+} from './io.ts';
 import { home, type PlaceOptions, placeOptions } from './place.ts';
 
 /** The options of the commands over what people allow. */
@@ -58,6 +68,10 @@ export function atTerminal({ user }: ConsentOptions): { who: string; channel: Ch
 export async function refused({ code, message }: Refusal, options: ReportOptions): Promise<Exit> {
   const error = new BullaError(code, message);
   complain(error);
+  if (code === 'CONSENT_CHANNEL')
+    say(
+      `A terminal proves nobody. Answer where people sign in, or let terminals answer: "highChannels": "out-of-band" in ${join(home(), 'consent.json')}; see bulla consent allow --help.`,
+    );
   if (options.json) await printJson(errorDocument(error));
   return EXIT.bad;
 }

@@ -1,9 +1,10 @@
-import { writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { identityOf } from '@bulla/core/consent';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { AGENT, calling, manifestText } from '../../test/consent.ts';
-import { bulla, temporaryFolder } from '../../test/run.ts';
+import { bulla, repo, temporaryFolder } from '../../test/run.ts';
 import { createConsent, installationId } from '../consent/index.ts';
 import { openKeyring } from '../keys/index.ts';
 import { openStore, type Store } from '../store/index.ts';
@@ -97,6 +98,23 @@ describe('grants', () => {
     expect(json('grants', 'revoke', '--agent', AGENT, '--all')).toMatchObject([0, { ok: true, ended: [] }]);
     expect((await consent().pending()).map(({ id }) => id)).toEqual([prompt!.id]);
     expect(run('grants', 'list').stdout).toMatch(/^revoked {2}/);
+    expect(run('grants', 'revoke', '--agent', AGENT, '--all')).toMatchObject({
+      status: 0,
+      stdout: 'None of that was granted: nothing changed.\n',
+    });
+    for (const which of [['--all'], ['--scope', 'filesystem:read']])
+      expect(json('grants', 'revoke', '--agent', 'nobody', ...which)).toMatchObject([
+        2,
+        { ok: false, code: 'CONSENT_AGENT_UNKNOWN' },
+      ]);
+  });
+
+  test('call a scope without a label by its id, and refuse one that is not declared before they ask', () => {
+    const text = manifestText().replaceAll('notification:send', 'notes:write');
+    run('manifest', 'push', write(text), '--agent', AGENT);
+    expect(run('grants', 'show', '--agent', AGENT).stdout).toContain('\n    notes:write\n');
+    const { status, stderr } = run('grants', 'grant', '--agent', AGENT, '--scope', 'notes:read');
+    expect([status, stderr]).toEqual([1, 'bulla: The agent declares no scope notes:read. [CONSENT_SCOPE]\n']);
   });
 
   test('need a disclosure that is the present one, a channel that may give them, and scopes', () => {
@@ -104,7 +122,11 @@ describe('grants', () => {
     expect(json(...args, '--all')).toMatchObject([2, { code: 'CONSENT_UNSEEN' }]);
     expect(json(...args, '--all', '--disclosure', '00')).toMatchObject([1, { code: 'CONSENT_DISCLOSURE' }]);
     expect(json(...args)).toMatchObject([2, { code: 'CONSENT_SCOPE' }]);
-    expect(granted('location:read').stderr).toContain('[CONSENT_CHANNEL]');
+    expect(granted('filesystem:read', 'location:read').stderr).toBe(
+      'bulla: The scope location:read may not be granted over this channel, so that nothing was granted. [CONSENT_CHANNEL]\n' +
+        `A terminal proves nobody. Answer where people sign in, or let terminals answer: "highChannels": "out-of-band" in ${join(home, 'consent.json')}; see bulla consent allow --help.\n`,
+    );
+    expect(json('grants', 'list')[1].grants).toEqual([]);
     writeFileSync(join(home, 'consent.json'), '{"highChannels":"out-of-band"}');
     expect(granted('location:read').status).toBe(0);
     expect(json('grants', 'revoke', '--agent', AGENT, '--scope', 'filesystem:read')).toMatchObject([
@@ -124,6 +146,15 @@ describe('consent', () => {
     expect(stdout).toContain('  arguments {"path":"/tmp/⟨U+202E⟩txt.exe"}\n');
     expect(stdout).toContain('1 of their characters would not be seen');
     expect(stdout).not.toContain('\u202e');
+    expect(stdout.split('\n')).toEqual(
+      expect.arrayContaining([
+        `  asked at ${new Date(prompt!.opened_at).toISOString()}, deadline none`,
+        '  scope Read local files (filesystem:read), medium',
+        ...['allow ID', 'allow ID --session', 'deny ID', 'deny ID --never'].map(
+          (words) => `  bulla consent ${words.replace('ID', prompt!.id)}`,
+        ),
+      ]),
+    );
     const [, { pending }] = json('consent', 'pending', '--agent', AGENT);
     expect(pending).toMatchObject([{ id: prompt!.id, shown: prompt!.shown, kind: 'call' }]);
     expect(json('consent', 'allow', prompt!.id)).toMatchObject([2, { code: 'CONSENT_UNSEEN' }]);
@@ -141,6 +172,30 @@ describe('consent', () => {
     expect(json('consent', 'deny', prompt!.id)).toMatchObject([1, { code: 'CONSENT_ANSWERED' }]);
     expect(run('consent', 'pending').stdout).toBe('Nothing is asked.\n');
   });
+
+  test.skipIf(process.platform !== 'linux' || !existsSync('/usr/bin/script'))(
+    'says that a question stays open which a person did not allow',
+    async () => {
+      granted('filesystem:read');
+      const { id } = (await consent().call(calling('read_file', caller()))).prompt!;
+      const command = `${join(repo, 'bin/bulla')} consent allow ${id}`;
+      const child = spawn('/usr/bin/script', ['-qec', command, '/dev/null'], {
+        env: { ...process.env, BULLA_HOME: home },
+      });
+      let said = '';
+      child.stdout.on('data', (chunk: Buffer) => {
+        said += chunk;
+        if (said.endsWith('Allow it? [y/N] ')) child.stdin.write('n');
+      });
+      expect(await new Promise((resolve) => child.on('close', resolve))).toBe(1);
+      expect(said.split('\r\n').slice(-3)).toEqual([
+        expect.stringContaining('Allow it? [y/N] no'),
+        `Nothing was answered: the question stays open. To deny it: bulla consent deny ${id}`,
+        '',
+      ]);
+      expect((await consent().pending()).map((prompt) => prompt.id)).toEqual([id]);
+    },
+  );
 
   test('denies once or for ever, also what can no longer be shown', async () => {
     granted('filesystem:read');
@@ -176,4 +231,13 @@ describe('consent', () => {
     ]);
     expect(json('grants', 'list')[1].grants).toMatchObject([{ scope: 'filesystem:read', id: prompt!.id }]);
   });
+});
+
+test('a kill switch for an agent that nothing tells of stands, with a hint', () => {
+  const kill = (agent: string) => run('kill', '--agent', agent, '--reason', 'drill');
+  expect(kill(AGENT)).toMatchObject({ status: 0, stderr: '' });
+  const hint = 'note  there is no record or manifest of this agent so far; is nobdy its name?\n';
+  expect(kill('nobdy')).toMatchObject({ status: 0, stderr: hint });
+  expect(kill('nobdy').stderr).toBe(hint);
+  expect(json('kill', '--list')[1].standing).toHaveLength(2);
 });

@@ -1,5 +1,6 @@
 import { type Choice, type Disclosure, disclosureDigest, type Showing } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
+import { PRESET_SCOPES } from '@bulla/core/manifest';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import type { Consent, Shown } from '../consent/index.ts';
@@ -98,10 +99,10 @@ async function shownOrError(
 function documentOf(shown: Shown | { id: string; error: BullaError }) {
   if ('error' in shown) return { id: shown.id, ...errorDocument(shown.error) };
   const { prompt, showing, disclosure } = shown;
-  const { id, kind, agent, scope, sensitivity, asked, choices, expires_at } = prompt;
+  const { id, kind, agent, scope, sensitivity, asked, choices, opened_at, expires_at } = prompt;
   const digest = disclosure && disclosureDigest(disclosure);
   return {
-    ...{ id, kind, agent, scope, sensitivity, asked, choices, expires_at, shown: prompt.shown },
+    ...{ id, kind, agent, scope, sensitivity, asked, choices, opened_at, expires_at, shown: prompt.shown },
     ...{ showing, disclosure: disclosure && { digest, ...disclosure } },
   };
 }
@@ -109,8 +110,9 @@ function documentOf(shown: Shown | { id: string; error: BullaError }) {
 function textOf(shown: Shown | { id: string; error: BullaError }): string {
   if ('error' in shown) return `${shown.id}  ${shown.error.message} [${shown.error.code}]`;
   const { prompt, showing, disclosure } = shown;
-  const until = prompt.expires_at === null ? '' : `, until ${new Date(prompt.expires_at).toISOString()}`;
-  const head = `${colors.bold(prompt.id)}  ${visible(prompt.agent)} asks ${visible(prompt.asked)}${until}`;
+  const time = (at: number) => new Date(at).toISOString();
+  const until = prompt.expires_at === null ? 'none' : time(prompt.expires_at);
+  const head = `${colors.bold(prompt.id)}  ${visible(prompt.agent)} asks ${visible(prompt.asked)}`;
   const what =
     disclosure !== null
       ? [
@@ -118,9 +120,28 @@ function textOf(shown: Shown | { id: string; error: BullaError }): string {
           disclosureText(disclosure, disclosureDigest(disclosure)),
         ]
       : callLines(showing!);
-  return [head, ...what, `choices ${prompt.choices.join(', ')}`, colors.dim(`shown ${prompt.shown}`)].join(
-    '\n  ',
-  );
+  return [
+    head,
+    `asked at ${time(prompt.opened_at)}, deadline ${until}`,
+    ...what,
+    ...prompt.choices.map((choice) => `bulla consent ${TYPED[choice](prompt.id)}`),
+    colors.dim(`shown ${prompt.shown}`),
+  ].join('\n  ');
+}
+
+/** What is typed for each choice. */
+const TYPED: Readonly<Record<Choice, (id: string) => string>> = {
+  grant: (id) => `allow ${id}`,
+  'allow-once': (id) => `allow ${id}`,
+  'allow-session': (id) => `allow ${id} --session`,
+  'deny-once': (id) => `deny ${id}`,
+  never: (id) => `deny ${id} --never`,
+};
+
+/** A scope by its label and its id; only the preset ones have labels here. */
+function scopeText(id: string): string {
+  const label = PRESET_SCOPES.get(id)?.label.en;
+  return label === undefined ? visible(id) : `${label} (${visible(id)})`;
 }
 
 function callLines(showing: Showing): string[] {
@@ -128,7 +149,7 @@ function callLines(showing: Showing): string[] {
   const why = raised.length === 0 ? '' : `, raised by ${raised.join(', ')}`;
   return [
     `to call ${colors.bold(tool)} ${colors.dim(tool_digest)}`,
-    `scope ${scope}, ${sensitivity}${why}`,
+    `scope ${scopeText(scope)}, ${sensitivity}${why}`,
     `arguments ${showing.arguments}`,
     ...(hidden.length === 0 ? [] : [colors.yellow(`${hidden.length} of their characters would not be seen`)]),
     ...(previous === null ? [] : [`last allowed at ${new Date(previous.at).toISOString()}`]),
@@ -192,7 +213,10 @@ async function answer(given: string, options: AnswerOptions, choosing: Choosing)
       (await consent.pending()).map((prompt) => prompt.id),
     );
     const chosen = await choosing(consent, id, options);
-    if (chosen === null) return EXIT.bad;
+    if (chosen === null) {
+      say(`Nothing was answered: the question stays open. To deny it: bulla consent deny ${visible(id)}`);
+      return EXIT.bad;
+    }
     const { choice, seen, disclosure } = chosen;
     const { who, channel } = atTerminal(options);
     if (disclosure !== null) await consent.disclose(who, disclosure, { who, channel });

@@ -130,11 +130,20 @@ async function grant(options: GrantOptions): Promise<Exit> {
         { code: 'CONSENT_DISCLOSURE', message: 'This is not what the agent can do now: see `grants show`.' },
         options,
       );
+    const unknown = scopes.find((scope) => disclosure.scopes.every(({ id }) => id !== scope));
+    if (unknown !== undefined)
+      return await refused(
+        { code: 'CONSENT_SCOPE', message: `The agent declares no scope ${visible(unknown)}.` },
+        options,
+      );
     if (options.disclosure === undefined) {
       say(`${disclosureText(disclosure, digest)}`);
       if (!isAnswered())
         throw new BullaError('CONSENT_UNSEEN', 'Name what you were shown, with --disclosure.');
-      if (!(await askKey(`Grant ${scopes.join(', ')}?`))) return EXIT.bad;
+      if (!(await askKey(`Grant ${scopes.join(', ')}?`))) {
+        say('Nothing was granted.');
+        return EXIT.bad;
+      }
     }
     const shown = await consent.disclose(who, disclosure, { who, channel });
     if (shown.refusal !== null) return await refused(shown.refusal, options);
@@ -168,13 +177,19 @@ async function revoke(options: GrantOptions): Promise<Exit> {
   try {
     const { who, channel } = atTerminal(options);
     const pair = { user: who, agent: options.agent };
-    const step = await consentOver(store, options).revoke(pair, scopes, { who, channel });
+    const consent = consentOver(store, options);
+    const step = await consent.revoke(pair, scopes, { who, channel });
+    const isChanged = step.capsules.length > 0;
+    // What nobody has a manifest of was mistyped. To take back comes first: nothing stands in its way.
+    if (!isChanged) await disclosureOf(consent, options.agent);
     if (step.refusal !== null) return await refused(step.refusal, options);
     const ended = step.decisions.map(({ id }) => id);
     const { running } = step;
-    await report(options, { ok: true, ...pair, scopes, ended, running }, () =>
+    await report(options, { ok: true, ...pair, scopes, changed: isChanged, ended, running }, () =>
       [
-        `${colors.green('revoked')}  ${scopes === 'all' ? 'all' : scopes.map((scope) => visible(scope)).join(', ')}`,
+        isChanged
+          ? `${colors.green('revoked')}  ${scopes === 'all' ? 'all' : scopes.map((scope) => visible(scope)).join(', ')}`
+          : 'None of that was granted: nothing changed.',
         ...ended.map((id) => `  ended ${id}`),
         ...running.map((id) => `  ${colors.yellow('still runs')} ${id}`),
       ].join('\n'),

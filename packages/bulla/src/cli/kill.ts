@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
 import { BullaError } from '@bulla/core/error';
+import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
-import { liftKill, setKill } from '../store/index.ts';
+import { createManifests } from '../manifest/index.ts';
+import { liftKill, type Store, setKill } from '../store/index.ts';
 import type { Run } from './commands.ts';
-import { colors, EXIT, type Exit, type ReportOptions, report } from './io.ts';
+import { colors, EXIT, type Exit, type ReportOptions, report, say } from './io.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from './place.ts';
 
 interface KillOptions extends PlaceOptions, ReportOptions {
@@ -65,9 +67,24 @@ async function change(options: KillOptions): Promise<Exit> {
       { ok: true, lifted: options.lift ?? false, agent: agentId, capsule: capsule.hash },
       () => [`${summary}, sealed as ${capsule.hash}`],
     );
+    if (agentId !== null && !options.lift && !options.quiet && !(await isKnown(store, agentId)))
+      say(
+        `${colors.yellow('note')}  there is no record or manifest of this agent so far; is ${visible(agentId)} its name?`,
+      );
     return EXIT.good;
   } finally {
     await store.close();
+  }
+}
+
+/** Whether anything but kill switches tells of the agent. The switch stands already, whatever fails here. */
+async function isKnown(store: Store, agentId: string): Promise<boolean> {
+  try {
+    if ((await createManifests(store).agents()).includes(agentId)) return true;
+    const all = await store.find({ agentId, limit: 1000 });
+    return all.length > (await store.find({ agentId, type: 'kill', limit: 1000 })).length;
+  } catch {
+    return true;
   }
 }
 

@@ -26,7 +26,7 @@ import {
 } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { parse } from '@bulla/core/json';
-import { scopeLabel } from '@bulla/core/manifest';
+import { PRESET_SCOPES } from '@bulla/core/manifest';
 import { createManifests, declaredOf } from '../manifest/index.ts';
 import type { Store } from '../store/index.ts';
 import type { About } from './capsules.ts';
@@ -192,9 +192,8 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
     const current = await manifests.current(agent);
     if (current === null) return null;
     const { version, hash, manifest } = current;
-    const scopes = Object.fromEntries(
-      manifest.permission_scopes.map((scope) => [scope.id, scopeLabel(scope)]),
-    );
+    // The keys of labels are for who has their translations; without these a scope is called by its id.
+    const scopes = Object.fromEntries([...PRESET_SCOPES].map(([id, { label }]) => [id, label.en]));
     return disclose(
       { agent, version, hash, ...declaredOf(manifest), flags: { ...manifest.capability_flags } },
       words ?? { ...ENGLISH, scopes },

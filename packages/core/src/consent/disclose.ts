@@ -150,7 +150,8 @@ export function disclosureLines({ scopes, flags }: Disclosure): string[] {
   const lines: string[] = [];
   for (const [i, scope] of scopes.entries()) {
     if (scopes[i - 1]?.sensitivity !== scope.sensitivity) lines.push(`${scope.sensitivity}: ${scope.means}`);
-    lines.push(`  ${scope.label} (${visible(scope.id)})`);
+    const id = visible(scope.id);
+    lines.push(scope.label === id ? `  ${id}` : `  ${scope.label} (${id})`);
     for (const { name, label, sensitivity } of scope.tools) {
       const asked = sensitivity === scope.sensitivity ? '' : ` [${sensitivity}]`;
       lines.push(`    ${visible(name)}${label === visible(name) ? '' : `: ${label}`}${asked}`);

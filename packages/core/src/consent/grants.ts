@@ -1,3 +1,4 @@
+import { visible } from '../text/index.ts';
 import { isChannelKind, satisfies } from './channel.ts';
 import { isRow } from './check-row.ts';
 import { ended, granted, lapsed, NO_BASIS } from './decision.ts';
@@ -99,14 +100,18 @@ export function grant(state: ConsentState, event: GrantEvent, rules: Rules): Ste
   const decisions: Decision[] = [];
   for (const { scope, id } of grants) {
     const sensitivity = state.scopes.get(scope);
-    if (sensitivity === undefined) return refused('CONSENT_SCOPE', 'The agent declares no such scope.');
+    if (sensitivity === undefined)
+      return refused('CONSENT_SCOPE', `The agent declares no scope ${name(scope)}.`);
     if (!isText(id)) return refused('CONSENT_ID', 'A grant needs an id.');
     if (scopeObstacle(state, scope) === null) continue;
     if (state.rows.grants.get(scope)?.id === id) return refused('CONSENT_ID', 'A new grant has a new id.');
     // What a person took back, the host cannot give again.
     const rule = takenBack(state, scope) ? 'out-of-band' : 'any';
     if (!satisfies(channel.kind, rule) || !satisfies(channel.kind, channelRule(sensitivity, rules)))
-      return refused('CONSENT_CHANNEL', 'The scope may not be granted over this channel.');
+      return refused(
+        'CONSENT_CHANNEL',
+        `The scope ${name(scope)} may not be granted over this channel, so that nothing was granted.`,
+      );
     for (const change of give(state, scope, id, event.disclosure, event)) changes.push(change);
     for (const prompt of state.rows.prompts.values()) {
       if (prompt.kind !== 'grant' || prompt.scope !== scope) continue;
@@ -116,6 +121,11 @@ export function grant(state: ConsentState, event: GrantEvent, rules: Rules): Ste
     }
   }
   return done(changes, decisions);
+}
+
+/** A scope that somebody else named, no longer than a sentence should have it. */
+function name(scope: string): string {
+  return visible(scope.length > 200 ? `${scope.slice(0, 200).toWellFormed()}…` : scope);
 }
 
 type Said = Pick<GrantEvent, 'at' | 'who' | 'channel'>;
@@ -151,8 +161,8 @@ export function revoke(state: ConsentState, event: RevokeEvent, rules: Rules): S
     return refused('CONSENT_PERSON', 'Only the user or an approver revokes.');
   if (!isChannelKind(event.channel.kind)) return refused('CONSENT_CHANNEL', 'There is no such channel.');
   const scopes = event.scopes === 'all' ? [...state.rows.grants.keys()] : event.scopes;
-  if (scopes.some((scope) => !state.rows.grants.has(scope)))
-    return refused('CONSENT_SCOPE', 'The scope was never granted.');
+  const unknown = scopes.find((scope) => !state.rows.grants.has(scope));
+  if (unknown !== undefined) return refused('CONSENT_SCOPE', `The scope ${name(unknown)} was never granted.`);
   return takeBack(state, scopes, 'revoked', event);
 }
 
@@ -174,8 +184,8 @@ export function takeBack(
   };
   for (const scope of lost) {
     const before = state.rows.grants.get(scope);
-    // Never stays Never when it is revoked, too.
-    if (before?.status === 'refused') continue;
+    // Never stays Never when it is revoked, too; and nobody takes back twice.
+    if (before?.status === 'refused' || before?.status === status) continue;
     const sensitivity = before?.sensitivity ?? state.scopes.get(scope)!;
     const id = before?.id ?? `refused:${scope}`;
     const version = manifestOf(state)?.version ?? 0;
