@@ -177,6 +177,18 @@ describe('with real witnesses', () => {
     ]);
     expect(met.quorum).toBe(true);
     expect(met.results[1]).toMatchObject({ message: 'It cannot be reached (ECONNREFUSED).' });
+    const cure =
+      'Its operator adds what "bulla checkpoint vkey" prints to its --log file, and sends it SIGHUP.';
+    expect(met.results.slice(2)).toMatchObject([
+      { message: expect.stringMatching(/^It answered 404: .*\. It does not know this log\. /) },
+      {
+        message: expect.stringMatching(
+          /^It answered 403: .*\. It does not know the key of this log, as after a rotation\. /,
+        ),
+      },
+    ]);
+    for (const result of met.results.slice(2))
+      expect(result).toMatchObject({ message: expect.stringContaining(cure) });
     const missed = await submit(policyOf('2', ...all), 6);
     expect([missed.quorum, missed.alarms]).toEqual([false, []]);
     expect(openNote(missed.note, [parseVkey(good.vkey)]).verified).toHaveLength(1);
@@ -312,7 +324,8 @@ describe('witnesses that lie, fail or dawdle', () => {
   test('what it says is shown in printable characters', async () => {
     const witness = await hostile('h', () => ({ status: 403, body: 'no \u001b[31mred\u202e\n' }));
     const { results } = await submit(policyOf('all', witness), 5);
-    expect(results[0]).toMatchObject({ message: 'It answered 403: no \\u{1b}[31mred\\u{202e}' });
+    expect(results[0]).toMatchObject({ message:
+        'It answered 403: no \\u{1b}[31mred\\u{202e}. It does not know the key of this log, as after a rotation. Its operator adds what "bulla checkpoint vkey" prints to its --log file, and sends it SIGHUP.' });
   });
 
   test('one that does not answer, or not to the end, is not waited for', async () => {

@@ -320,8 +320,15 @@ const CODES: ReadonlyMap<number, WitnessCode> = new Map([
   [429, 'WITNESS_UNAVAILABLE'],
 ]);
 
+const KNOW = 'Its operator adds what "bulla checkpoint vkey" prints to its --log file, and sends it SIGHUP.';
+/** What to do about what does not pass by itself. */
+const CURES: ReadonlyMap<number, string> = new Map([
+  [403, `. It does not know the key of this log, as after a rotation. ${KNOW}`],
+  [404, `. It does not know this log. ${KNOW}`],
+]);
+
 function failureOf({ status, body }: HttpAnswer): Failure {
-  const said = `It answered ${status}: ${printable(body)}`;
+  const said = `It answered ${status}: ${printable(body)}${CURES.get(status) ?? ''}`;
   if (status >= 300 && status < 400) return new Failure('WITNESS_REDIRECT', said);
   if (status >= 500) return new Failure('WITNESS_UNAVAILABLE', said);
   return new Failure(CODES.get(status) ?? 'WITNESS_RESPONSE_MALFORMED', said);
