@@ -25,13 +25,15 @@ export interface Child {
   readonly exit: Promise<Exit>;
   /** Resolves when moreover all of its streams have ended. */
   readonly closed: Promise<void>;
-  /** What the server wrote last on standard error, as one short line in quotes, or null. */
+  /** The last lines that the server wrote on standard error, each short and in quotes, or null. */
   lastWords(): string | null;
   /** Sends a signal to the whole group; does nothing when nothing is left of it. */
   signal(name: 'SIGTERM' | 'SIGKILL'): void;
 }
 
 const STDERR_TAIL = 4096;
+/** Package managers end with where their log is, and say some lines earlier what was wrong. */
+const LAST_LINES = 8;
 
 /**
  * Starts a program without a shell. Rejects with `MCP_SPAWN_FAILED` when it cannot be started. Should this process
@@ -101,8 +103,13 @@ export async function startChild(
     closed,
     signal,
     lastWords() {
-      const line = tail.toString().trimEnd().split('\n').at(-1)!.trim();
-      return line === '' ? null : quote(line);
+      const lines = tail
+        .toString()
+        .split('\n')
+        .map((line) => line.trim())
+        .filter((line) => line !== '')
+        .slice(-LAST_LINES);
+      return lines.length === 0 ? null : lines.map(quote).join(', ');
     },
   };
 }

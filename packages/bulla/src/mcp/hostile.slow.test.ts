@@ -203,7 +203,8 @@ describe('a server that cannot be relied on is refused', () => {
   it('dies-at-start: with its last words, made harmless', async () => {
     expect(await refusal(scanHostile('dies-at-start'))).toEqual({
       code: 'MCP_SERVER_ENDED',
-      message: 'The server ended with exit code 3. It last wrote on standard error: "\\u001b[31mgiving up"',
+      message:
+        'The server ended with exit code 3. It last wrote on standard error: "no configuration", "\\u001b[31mgiving up"',
     });
   });
 
