@@ -275,7 +275,8 @@ test('a registry at a private address is asked only when that is allowed', async
   const closed = registry.open(false);
   expect(await refusal(install(whole(), { ...options, registry: async () => closed }))).toEqual({
     code: 'DOWNLOAD_PRIVATE',
-    message: 'localhost is not a public address; nothing is downloaded from there.',
+    message:
+      'localhost is not a public address; nothing is downloaded from there. It is the registry that npm is configured with: --allow-private-registry lets it be there.',
   });
   expect(registry.asked).toEqual([]);
 });

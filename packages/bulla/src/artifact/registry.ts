@@ -129,10 +129,35 @@ export interface Registry {
   close(): void;
 }
 
+/** Says what lets npm's own registry be at a private address, where that is what was refused. */
+function advising(fetcher: Fetcher, settings: NpmSettings, { privateOrigins }: Network): Fetcher {
+  const own = new Set([settings.registry, ...settings.scopes.values()].map(({ origin }) => origin));
+  return {
+    ...fetcher,
+    async get(url, options) {
+      try {
+        return await fetcher.get(url, options);
+      } catch (error) {
+        const isOwn = own.has(url.origin) && !privateOrigins?.has(url.origin);
+        if (!isOwn || !(error instanceof BullaError) || !isAboutAddress(error, url)) throw error;
+        throw new BullaError(error.code, `${error.message} ${ALLOW}`);
+      }
+    },
+  };
+}
+
+const ALLOW = 'It is the registry that npm is configured with: --allow-private-registry lets it be there.';
+
+/** Not that of a redirect. */
+function isAboutAddress({ code, message }: BullaError, { protocol, hostname }: URL): boolean {
+  if (code === 'DOWNLOAD_ADDRESS') return protocol === 'http:' && message.startsWith('http://');
+  return code === 'DOWNLOAD_PRIVATE' && message.startsWith(`${hostname} `);
+}
+
 const MAX_MANIFEST = 64 * 1024 * 1024;
 
 export function openRegistry(settings: NpmSettings, network: Network): Registry {
-  const fetcher = createFetcher(network);
+  const fetcher = advising(createFetcher(network), settings, network);
   const document = async (url: URL): Promise<JsonObject | null> => {
     const headers = { accept: 'application/vnd.npm.install-v1+json; q=1.0, application/json; q=0.8' };
     const reply = await fetcher.get(url, { headers, maxBytes: MAX_MANIFEST });

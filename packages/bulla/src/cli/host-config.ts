@@ -4,6 +4,7 @@ import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { OwnProgram } from '../discover/index.ts';
 import { dataDirectory } from '../keys/index.ts';
+import { quoteWords } from '../lockfile/index.ts';
 import type { StdioTarget } from '../mcp/index.ts';
 import { home } from './place.ts';
 
@@ -59,6 +60,18 @@ function labelOf(name: string): string {
     .slice(0, 40)
     .replace(/^-+|-+$/g, '');
   return label === '' ? 'server' : label;
+}
+
+/** How to type a command of this very program: as `bulla` where the path leads to it, else by its file. */
+export function typed(words: readonly string[]): string {
+  const [command, ...own] = ownCommand();
+  const onPath = (process.env.PATH ?? '')
+    .split(delimiter)
+    .map((folder) => join(folder, 'bulla'))
+    .find((file) => existsSync(file));
+  const isPlain =
+    onPath !== undefined && [command!, ...own].some((file) => realpathSync(onPath) === realpathSync(file));
+  return quoteWords([...(isPlain ? ['bulla'] : [command!, ...own]), ...words]);
 }
 
 /** How this very program is started from anywhere: by its file in a clone or on the path, else by Node. */

@@ -12,9 +12,10 @@ import { visible } from '@bulla/core/text';
 import { SIGNATURE_KINDS } from '../lockfile/index.ts';
 import type { Surface, Target } from '../mcp/index.ts';
 import { COMPAT } from './compat.ts';
-import { type HostConfig, hostConfig, hostConfigText, relativePaths } from './host-config.ts';
+import { type HostConfig, hostConfig, hostConfigText, relativePaths, typed } from './host-config.ts';
 import { colors, report } from './io.ts';
 import type { Format, LockOptions } from './lock.ts';
+import { isPrivateAllowed } from './pinned.ts';
 import { countWords } from './scan.ts';
 import { deceptions, findingText } from './scan-findings.ts';
 
@@ -75,10 +76,19 @@ export async function tell(
 }
 
 /** How a host reaches the server through the guard; at an address there is none yet. */
-function configFor({ target, artifact }: Done, surface: Surface, { output }: LockOptions): HostConfig | null {
+function configFor(
+  { target, artifact }: Done,
+  surface: Surface,
+  { output, ...options }: LockOptions,
+): HostConfig | null {
   if (target.kind !== 'stdio') return null;
   const name = textOf(surface.serverInfo, 'name');
-  return hostConfig({ name, target, lock: output, pinned: artifact !== null });
+  // A machine that has not fetched the package yet fetches it as it was fetched here.
+  const isPrivate = artifact !== null && artifact.type !== 'oci' && isPrivateAllowed(options);
+  return hostConfig({
+    ...{ name, target, lock: output, pinned: artifact !== null },
+    options: isPrivate ? ['--allow-private-registry'] : [],
+  });
 }
 
 /** What is pinned, without the tree, which is as long as it is. */
@@ -132,7 +142,8 @@ function summary(
   const levels = risk.filter(([, count]) => count > 0).map(([level, count]) => `${count} ${level}`);
   const [tools, ...others] = countWords(surface);
   const counts = [`${tools}${levels.length === 0 ? '' : ` (risk: ${levels.join(', ')})`}`, ...others];
-  const file = output === 'mcp-lock.json' ? '' : ` -l ${output}`;
+  const next = (...words: string[]) =>
+    typed([...words.slice(0, 1), ...(output === 'mcp-lock.json' ? [] : ['-l', output]), ...words.slice(1)]);
   return [
     `${colors.green(what)}  ${output}: ${counts.join(', ')}`,
     ...(artifact === null ? [] : [`  ${colors.green('pinned')} ${pinText(artifact)}`]),
@@ -153,7 +164,7 @@ function summary(
     colors.dim(
       state === 'unchanged'
         ? '  The server is as it was locked, and the file as it was.'
-        : `  Next: bulla check${file}, before each use; bulla sign${file} -k private.key, to hand it on`,
+        : `  Next: ${next('check')}, before each use; ${next('sign', '-k', 'private.key')}, to hand it on`,
     ),
     ...(config === null
       ? []

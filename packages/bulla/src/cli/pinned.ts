@@ -54,8 +54,13 @@ export interface Supply {
   close(): void;
 }
 
-export function openSupply({ allowPrivateRegistry }: FetchOptions): Supply {
-  const isAllowed = allowPrivateRegistry ?? process.env.BULLA_ALLOW_PRIVATE_REGISTRY === '1';
+/** Whether npm's own registry may be at a private address, by an option or for the whole machine. */
+export function isPrivateAllowed({ allowPrivateRegistry }: FetchOptions): boolean {
+  return allowPrivateRegistry ?? process.env.BULLA_ALLOW_PRIVATE_REGISTRY === '1';
+}
+
+export function openSupply(options: FetchOptions): Supply {
+  const isAllowed = isPrivateAllowed(options);
   let [registry, fetcher]: [Promise<Registry> | undefined, Fetcher | undefined] = [undefined, undefined];
   return {
     cache: openCache(join(home(), 'cache')),

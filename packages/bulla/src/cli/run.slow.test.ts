@@ -38,8 +38,10 @@ function hostileFolder(): string {
 async function pinned(): Promise<Shop> {
   const shop = await shopWith([shopPackage('1.0.0'), LEFT]);
   if (kept === undefined) {
-    const { status, stderr } = await shop.bulla(PIN, { TMPDIR: hostileFolder() });
+    const { status, stderr, stdout } = await shop.bulla(PIN, { TMPDIR: hostileFolder() });
     expect([status, stderr]).toEqual([0, '']);
+    // The host fetches it as it was fetched here.
+    expect(stdout).toMatch(/"--pinned",\s+"--allow-private-registry",\s+"--",\s+"npx"/);
     kept = mkdtempSync(join(tmpdir(), 'bulla-kept-'));
     cpSync(shop.folder, kept, { recursive: true });
   }

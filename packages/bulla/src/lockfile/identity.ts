@@ -29,7 +29,12 @@ export function targetOf({ native, serverCommand }: Lock): Target {
 
 /** A server in a line, as one would type it. */
 export function describeTarget(target: Target): string {
-  return target.kind === 'http' ? target.url : [target.command, ...target.args].map(quoteWord).join(' ');
+  return target.kind === 'http' ? target.url : quoteWords([target.command, ...target.args]);
+}
+
+/** Words as a shell takes them literally. */
+export function quoteWords(words: readonly string[]): string {
+  return words.map(quoteWord).join(' ');
 }
 
 function quoteWord(word: string): string {
