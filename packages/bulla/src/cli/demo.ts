@@ -15,6 +15,7 @@ import { proveInclusion } from '../log/index.ts';
 import { type StdioTarget, scan } from '../mcp/index.ts';
 import { openStore } from '../store/index.ts';
 import type { Run } from './commands.ts';
+import { typed } from './host-config.ts';
 import { colors, EXIT, type Exit, print } from './io.ts';
 import { leftOutOf } from './lock-choice.ts';
 import { VERSION } from './version.ts';
@@ -51,7 +52,7 @@ async function demo(): Promise<Exit> {
     await print(`${await pin(server, place)}\n\n`);
     await print(`${await guarded(server, place)}\n\n`);
     await print(`${await verified(place)}\n\n`);
-    await print(`Next: ${colors.bold('bulla --help')}, or README.md for your own servers.\n`);
+    await print(`Next: ${colors.bold(typed(['--help']))}, or README.md for your own servers.\n`);
     return EXIT.good;
   } finally {
     rmSync(root, { recursive: true, force: true });

@@ -31,7 +31,9 @@ test('of a whole environment, only what looks like a setting or a secret', () =>
 
 test('the command that adds them names all variables, and quotes what a shell would not take literally', () => {
   const server = { kind: 'stdio', command: 'npx', args: ['-y', 'a b'], env: ['OLD'] } as const;
-  expect(relockCommand('/l/mcp lock.json', server, ['NEW', 'OLD'])).toBe(
-    "bulla lock -o '/l/mcp lock.json' --env NEW --env OLD -- npx -y 'a b'",
+  const words = relockCommand('/l/mcp lock.json', server, ['NEW', 'OLD']);
+  expect(words).toMatch(/^with NEW, OLD set: /);
+  expect(words.slice(words.indexOf(' lock '))).toBe(
+    " lock -o '/l/mcp lock.json' --env NEW --env OLD -- npx -y 'a b'",
   );
 });

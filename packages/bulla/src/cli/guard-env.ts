@@ -1,5 +1,6 @@
 import { describeTarget } from '../lockfile/index.ts';
 import { INHERITED, type StdioTarget } from '../mcp/index.ts';
+import { typed } from './host-config.ts';
 
 /**
  * Variables that sessions, shells, desktops, editors and package managers set for every program: nobody meant them for
@@ -31,13 +32,9 @@ export function unseenNames(
   return told.slice(0, FEW);
 }
 
-/** The command that locks the server again, so that it sees these variables too. */
+/** The command that locks the server again, so that it sees these variables too, and what must be set for it. */
 export function relockCommand(lockfile: string, server: StdioTarget, names: readonly string[]): string {
   const env = [...new Set([...server.env, ...names])].sort();
-  const lock: StdioTarget = {
-    ...server,
-    command: 'bulla',
-    args: ['lock', '-o', lockfile, ...env.flatMap((name) => ['--env', name]), '--'],
-  };
-  return `${describeTarget(lock)} ${describeTarget(server)}`;
+  const lock = typed(['lock', '-o', lockfile, ...env.flatMap((name) => ['--env', name]), '--']);
+  return `with ${env.join(', ')} set: ${lock} ${describeTarget(server)}`;
 }

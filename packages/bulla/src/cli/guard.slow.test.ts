@@ -96,18 +96,23 @@ test('a lock of another command is refused before anything is started', async ()
   expect(run(place, server, ['--allow-other-command']).status).toBe(0);
 });
 
+/** How the guard under test is started. */
+const OWN = / \S+( \S+\.m?js)?(?= lock -o)/;
+
 test('variables of the host that the lock does not name are told, with the command that adds them', async () => {
   const { server } = prepare();
   const place = await preparePlace(server);
-  const how = `bulla lock -o ${place.lock} --env SHOP_TOKEN -- ${[server.command, ...server.args].join(' ')}\n`;
+  const how = ` lock -o ${place.lock} --env SHOP_TOKEN -- ${[server.command, ...server.args].join(' ')}\n`;
   const told = run(place, server, [], { SHOP_TOKEN: 's3cret' });
-  expect([told.status, told.stderr]).toEqual([
+  expect([told.status, told.stderr.replace(OWN, '')]).toEqual([
     0,
-    `bulla: the server does not see SHOP_TOKEN, which the lock does not name; to let it: ${how}`,
+    `bulla: the server does not see SHOP_TOKEN, which the lock does not name; to let it, with SHOP_TOKEN set:${how}`,
   ]);
   const refused = run(place, server, ['--env', 'SHOP_TOKEN'], { SHOP_TOKEN: 's3cret' });
   expect(refused.status).toBe(1);
-  expect(refused.stderr).toContain(`bulla: to lock it with these variables: ${how}`);
+  expect(refused.stderr.replace(OWN, '')).toContain(
+    `bulla: to lock it with these variables, with SHOP_TOKEN set:${how}`,
+  );
   expect(refused.stderr).toContain('it does not see the environment variable "SHOP_TOKEN".');
 });
 

@@ -11,6 +11,7 @@ import {
 } from '../gateway/index.ts';
 import type { Run } from './commands.ts';
 import { relockCommand, unseenNames } from './guard-env.ts';
+import { typed } from './host-config.ts';
 import { escaped } from './indented.ts';
 import { complain, EXIT, type Exit, print, refusing, say } from './io.ts';
 import { openLock, type RequireOptions, requireOptions } from './lock-keys.ts';
@@ -106,16 +107,16 @@ async function act(given: string[], options: GuardOptions): Promise<Exit> {
     const identity = lock.native?.identity;
     const isMore =
       identity?.transport === 'stdio' && options.env.some((name) => !identity.env.includes(name));
-    if (isMore) log?.(`to lock it with these variables: ${relockCommand(options.lock, server, [])}`);
+    if (isMore) log?.(`to lock it with these variables, ${relockCommand(options.lock, server, [])}`);
     refusing('Nothing was started', () => checkIdentity(lock, server));
   }
   const unseen = unseenNames(process.env, server.env);
   if (unseen.length > 0) {
     const how = relockCommand(options.lock, server, unseen);
-    log?.(`the server does not see ${unseen.join(', ')}, which the lock does not name; to let it: ${how}`);
+    log?.(`the server does not see ${unseen.join(', ')}, which the lock does not name; to let it, ${how}`);
   }
   if (lock.native === null)
-    log?.(`${options.lock} holds some hashes only; 'bulla lock' pins whole definitions`);
+    log?.(`${options.lock} holds some hashes only; '${typed(['lock'])}' pins whole definitions`);
   const pinned = options.pinned ? await pinnedServer(lock, server, options) : null;
   if (pinned?.installed) tellOpenPlace(pinned.installed.folder, options);
   const store = await openToWrite(options).catch((error) => {

@@ -113,15 +113,28 @@ test('a subset is locked, checked, guarded and kept', async () => {
 });
 
 describe('lock', () => {
+  test('names this program as it can be typed, and quotes what a shell would not take literally', async () => {
+    const folder = temporaryFolder();
+    symlinkSync(join(repo, 'bin/bulla'), join(folder, 'bulla'));
+    const { words } = surfaceServer(SHOP);
+    const { stdout } = await bullaIn(folder, ['lock', '-o', 'lock 2.json', '--', ...words], {
+      PATH: `${folder}:${process.env.PATH}`,
+    });
+    expect(stdout).toContain(
+      "\n  Next: bulla check -l 'lock 2.json', before each use; bulla sign -l 'lock 2.json' -k private.key, to hand it on\n",
+    );
+  });
+
   test('holds everything, says what, and is left as it is while nothing changes', async () => {
     const folder = temporaryFolder();
     const { words } = surfaceServer(SHOP);
+    const own = join(repo, 'bin/bulla');
     const made = await bullaIn(folder, ['lock', '--', ...words]);
     expect(made).toEqual({
       status: 0,
       stdout: [
         'locked  mcp-lock.json: 2 tools (risk: 2 LOW), 1 prompt, 1 resource, 1 resource template',
-        '  Next: bulla check, before each use; bulla sign -k private.key, to hand it on',
+        `  Next: ${own} check, before each use; ${own} sign -k private.key, to hand it on`,
         '  To put the guard before it, this is the configuration for your host:',
         JSON.stringify(configOf(folder, words), null, 2),
         '',
