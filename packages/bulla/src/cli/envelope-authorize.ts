@@ -23,7 +23,7 @@ import { askYes, isAnswered } from './ask.ts';
 import type { Run } from './commands.ts';
 import { duration, execProfileOption } from './envelope-options.ts';
 import { approvalLines, atTime, envelopeText } from './envelope-text.ts';
-import { EXIT, type Exit, printExact, type ReportOptions, readInput, say } from './io.ts';
+import { colors, EXIT, type Exit, printExact, type ReportOptions, readInput, say } from './io.ts';
 
 interface AuthorizeOptions extends ReportOptions {
   key: string;
@@ -92,20 +92,39 @@ async function authorizeEnvelope(file: string, options: AuthorizeOptions): Promi
     await printExact(`${stringify(toAuthorizationDetails(claims, envelope))}\n`);
     return EXIT.good;
   }
-  const signatory: Signatory = { signer, when: unixTime(), how: options.how, chain: [] };
+  refuseExpired(envelope, claims);
   // Who is asked is shown what; only --yes can do without.
-  if (!options.quiet || !options.yes) say(shown(envelope, claims, signatory, before, options).join('\n'));
+  if (!options.quiet || !options.yes) say(shown(envelope, claims, signer, before, options).join('\n'));
   if (!options.yes && !(isAnswered() && (await askYes('Sign this?')))) {
     if (!isAnswered())
       throw new BullaError('ENVELOPE_NOT_ASKED', 'Nobody is there to ask; --yes signs without asking.');
     say('Not signed.');
     return EXIT.bad;
   }
+  // People take their time to read.
+  refuseExpired(envelope, claims);
+  const signatory: Signatory = { signer, when: unixTime(), how: options.how, chain: [] };
   const signed =
     before === null ? await authorize(claims, [signatory]) : await addSignature(before, signatory);
   if (options.output === undefined) await printExact(`${signed}\n`);
-  else replaceFile(options.output, toUtf8(`${signed}\n`));
+  else {
+    replaceFile(options.output, toUtf8(`${signed}\n`));
+    if (!options.quiet) say(`${colors.green('signed')}   written to ${visible(options.output)}`);
+  }
   return EXIT.good;
+}
+
+/** Nobody signs what no ledger can use any more. */
+function refuseExpired({ constraints }: Envelope, { exp }: Authorization): void {
+  const now = unixTime();
+  const refuse = (code: string, what: string, until: number) => {
+    throw new BullaError(
+      code,
+      `${what} expired at ${atTime(until)}, and now it is ${atTime(now)}: not signed.`,
+    );
+  };
+  if (now > constraints.ttl) refuse('EE_TTL_EXPIRED', 'The envelope', constraints.ttl);
+  if (now >= exp) refuse('EE_AO_EXPIRED', 'The authorization', exp);
 }
 
 function newClaims(envelope: Envelope, signer: Signer, options: AuthorizeOptions): Authorization {
@@ -147,16 +166,16 @@ function claimsToSign(before: Uint8Array, envelope: Envelope, options: Authorize
 function shown(
   envelope: Envelope,
   claims: Authorization,
-  { signer, when, how }: Signatory,
+  signer: Signer,
   before: Uint8Array | null,
-  { profile }: AuthorizeOptions,
+  { profile, how }: AuthorizeOptions,
 ): string[] {
   return [
     ...envelopeText(envelope, profile),
     `ledger   ${visible(claims.aud)}`,
     `valid    from ${atTime(claims.nbf)} to ${atTime(claims.exp)}`,
     `issued   by ${visible(claims.iss)} as ${visible(claims.jti)}`,
-    `you      ${how} at ${atTime(when)}, key ${idOf(signer)}`,
+    `you      ${how} at the moment of signing, key ${idOf(signer)}`,
     ...(before === null ? [] : readApprovals(before)).flatMap(approvalLines),
   ];
 }

@@ -1,12 +1,16 @@
 import { type Envelope, type ExecProfile, execHash, type StatedApproval } from '@bulla/core/envelope';
 import { stringify } from '@bulla/core/json';
-import { visible } from '@bulla/core/text';
+import { mixedScript, skeleton, visible } from '@bulla/core/text';
 
-/** An amount in whole units, exactly: 12500000 with 6 decimals is 12.5. */
+/** Currencies have at most so many decimals, and all of them are written. */
+const MAX_CURRENCY_DECIMALS = 4;
+
+/** An amount in whole units, exactly: 1250 with 2 decimals is 12.50, and 12500000 with 6 decimals is 12.5. */
 export function inUnits(amount: string, decimals: number): string {
   const digits = amount.replace(/^0+(?=\d)/, '').padStart(decimals + 1, '0');
   const whole = digits.slice(0, digits.length - decimals);
-  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '');
+  const all = digits.slice(digits.length - decimals);
+  const fraction = decimals <= MAX_CURRENCY_DECIMALS ? all : all.replace(/0+$/, '');
   return fraction === '' ? whole : `${whole}.${fraction}`;
 }
 
@@ -37,7 +41,24 @@ export function envelopeText(envelope: Envelope, profile?: ExecProfile): string[
     `policy   ${show(policy.policy_id)} version ${policy.policy_version}, ${show(policy.policy_hash)}`,
     `intent   ${show(envelope.intent_id)}, execution ${show(envelope.execution_id)}`,
     `hash     ${execHash(envelope, profile)}`,
+    ...lookAlikes({
+      ...{ asset: target.asset, destination: target.to, network: rail.network, contract: rail.contract },
+      ...{ caller: actor.caller, role: actor.role, tenant: envelope.tenant_id },
+      ...{ policy: policy.policy_id },
+    }),
   ];
+}
+
+const ASCII = /^[\0-\x7f]*$/;
+
+/** Names that can be taken for others: of several scripts, or in letters that all look like ASCII. */
+function lookAlikes(names: Readonly<Record<string, string | null>>): string[] {
+  return Object.entries(names).flatMap(([what, text]) => {
+    if (text === null || ASCII.test(text) || !(mixedScript(text) || ASCII.test(skeleton(text)))) return [];
+    const found = [...new Set(text)].filter((character) => !ASCII.test(character)).slice(0, 8);
+    const codes = found.map((c) => `U+${c.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`);
+    return [`WARNING  the ${what} has letters that look like others: ${codes.join(', ')}`];
+  });
 }
 
 /** What a signature that is there already states; its key may be anybody's. */

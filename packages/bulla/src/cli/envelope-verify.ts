@@ -8,6 +8,7 @@ import {
   type Verdict,
 } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
+import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { createVerifier, type Decision, ExecutionNotStarted } from '../envelope/index.ts';
 import type { Store } from '../store/index.ts';
@@ -198,6 +199,7 @@ function decisionText(decision: Decision<number>): string[] {
   const ended =
     decision.status === 'failure'
       ? [
+          ...(decision.error instanceof BullaError ? [visible(decision.error.message)] : []),
           decision.released
             ? 'It surely had no effect; its limits are free again.'
             : 'It may have had an effect, and counts.',

@@ -172,7 +172,7 @@ describe('a command', () => {
   test('that fails is not run again', () => {
     const failing = checked('envelope.json', 'verify', '--', 'sh', '-c', 'exit 7');
     expect(failing.status).toBe(1);
-    expect(failing.stdout).toContain('It may have had an effect, and counts.');
+    expect(failing.stdout).toContain('\nsh ended with 7.\nIt may have had an effect, and counts.\n');
     expect(pay().stdout).toContain('EE_NONCE_REPLAY');
   });
 
@@ -203,7 +203,7 @@ describe('explain', () => {
     for (let i = 0; i < 2; i++) {
       const { status, stdout } = checked('envelope.json', 'explain');
       expect(status).toBe(0);
-      expect(stdout).toContain('amount   12.5 EUR  (1250 with 2 decimals)\nto       acct-7\n');
+      expect(stdout).toContain('amount   12.50 EUR  (1250 with 2 decimals)\nto       acct-7\n');
       expect(stdout.match(/: passed\./g)).toHaveLength(7);
       expect(stdout).toContain(
         '7 permit: not reached. Nothing was consumed, so nothing may be executed yet.',
@@ -295,12 +295,13 @@ describe('authorize', () => {
     sign('eve', '--who', 'ceo', '--how', 'escalated', '--audience', 'bank');
     const { stderr } = sign('alice', '--add', path('approved.json'));
     const lines = stderr.split('\n').map((line) => line.replace(/\d{4}-\S+Z/g, 'TIME'));
-    expect(lines.slice(-6)).toEqual([
+    expect(lines.slice(-7)).toEqual([
       'ledger   bank',
       'valid    from TIME to TIME',
       expect.stringMatching(/^issued {3}by ceo as [0-9a-f-]{36}$/),
-      `you      human at TIME, key ${keyId(keyOf('alice'))}`,
+      `you      human at the moment of signing, key ${keyId(keyOf('alice'))}`,
       `beside   escalated at TIME, key ${keyId(keyOf('eve'))}, not verified here`,
+      `signed   written to ${path('approved.json')}`,
       '',
     ]);
     expect(pay().stdout).toContain('(EE_AO_SIGNER_UNKNOWN at /signatures)');
@@ -309,6 +310,29 @@ describe('authorize', () => {
     const found = good('capsule', 'export');
     expect(found.match(/"approver":"[^"]*"/g)).toEqual(new Array(4).fill('"approver":"alice"'));
     expect(found).not.toContain('ceo');
+  });
+
+  test('signs nothing that has expired, and tells of letters that look like others', () => {
+    publish();
+    newEnvelope();
+    const sign = (...more: string[]) =>
+      bulla(
+        ...['envelope', 'authorize', path('envelope.json'), '--key', path('alice.key'), '--yes', ...more],
+      );
+    writeFileSync(
+      path('envelope.json'),
+      readFileSync(path('envelope.json'), 'utf8').replace('"acct-7"', '"a\u0441ct-7"'),
+    );
+    expect(sign('--audience', 'bank').stderr).toContain(
+      'WARNING  the destination has letters that look like others: U+0441\n',
+    );
+    sign('--audience', 'bank', '--expires', '1s', '-o', path('short.json'));
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1100);
+    const late = sign('--add', path('short.json'), '-o', path('late.json'));
+    expect([late.status, existsSync(path('late.json'))]).toEqual([2, false]);
+    expect(late.stderr).toMatch(
+      /The authorization expired at \d{4}-\S+Z, and now it is \S+Z: not signed\. \[EE_AO_EXPIRED\]\n$/,
+    );
   });
 
   test('signs nothing where nobody can be asked, unless told to', () => {

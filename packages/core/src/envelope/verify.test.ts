@@ -42,6 +42,7 @@ import {
   writeEnvelope,
 } from './index.ts';
 
+const iso = (seconds: number) => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z');
 const authorization = await authorize(claimsFor(envelope), by(alice, bob));
 const good: CheckInput = {
   envelope: writeEnvelope(envelope),
@@ -169,7 +170,7 @@ describe('step 1, time', () => {
       1,
       'EE_TTL_EXPIRED',
       '/constraints/ttl',
-      `The envelope was valid until ${NOW + 300}, and now it is ${NOW + 301}.`,
+      `The envelope was valid until ${iso(NOW + 300)}, and now it is ${iso(NOW + 301)}.`,
     ]);
   });
 
@@ -296,12 +297,17 @@ describe('step 4, authorization', () => {
     ['EE_AO_SUBJECT_MISMATCH', { sub: 'agent-8' }, 'sub', 'The authorization is for another caller.'],
     ['EE_AO_TENANT_MISMATCH', { tenant_id: 'evil' }, 'tenant_id', 'The authorization is for another tenant.'],
     ['EE_AO_AUDIENCE_MISMATCH', { aud: 'other' }, 'aud', 'The authorization is for another ledger.'],
-    ['EE_AO_EXPIRED', { exp: NOW }, 'exp', `The authorization expired at ${NOW}, and now it is ${NOW}.`],
+    [
+      'EE_AO_EXPIRED',
+      { exp: NOW },
+      'exp',
+      `The authorization expired at ${iso(NOW)}, and now it is ${iso(NOW)}.`,
+    ],
     [
       'EE_NOT_YET_VALID',
       { nbf: NOW + 1 },
       'nbf',
-      `The authorization holds from ${NOW + 1} on, and now it is ${NOW}.`,
+      `The authorization holds from ${iso(NOW + 1)} on, and now it is ${iso(NOW)}.`,
     ],
     [
       'EE_HASH_MISMATCH',

@@ -117,6 +117,12 @@ interface Progress {
 type Run = (input: CheckInput, so: Progress) => void;
 
 /** The steps 0 to 6 in the order of `STEPS`. Each throws a `BullaError` when it fails. */
+/** Unix seconds as people read them; beyond what a date can hold, the seconds themselves. */
+function moment(seconds: number): string {
+  const date = new Date(seconds * 1000);
+  return Number.isNaN(date.getTime()) ? `${seconds} s` : date.toISOString().replace('.000Z', 'Z');
+}
+
 const CHECKLIST: readonly Run[] = [
   (input, so) => {
     const { envelope } = input;
@@ -129,9 +135,13 @@ const CHECKLIST: readonly Run[] = [
     if (!isSeconds(now) || !isSeconds(skew))
       throw new BullaError('EE_CLOCK', 'The time is not known in whole seconds, so nothing is in time.');
     if (now > ttl + skew)
-      throw new BullaError('EE_TTL_EXPIRED', `The envelope was valid until ${ttl}, and now it is ${now}.`, {
-        path: '/constraints/ttl',
-      });
+      throw new BullaError(
+        'EE_TTL_EXPIRED',
+        `The envelope was valid until ${moment(ttl)}, and now it is ${moment(now)}.`,
+        {
+          path: '/constraints/ttl',
+        },
+      );
   },
 
   ({ replay }, so) => {
@@ -215,9 +225,17 @@ function checkClaims(
   if (claims.aud !== audience)
     refuse('EE_AO_AUDIENCE_MISMATCH', 'aud', 'The authorization is for another ledger.');
   if (now >= claims.exp + skew)
-    refuse('EE_AO_EXPIRED', 'exp', `The authorization expired at ${claims.exp}, and now it is ${now}.`);
+    refuse(
+      'EE_AO_EXPIRED',
+      'exp',
+      `The authorization expired at ${moment(claims.exp)}, and now it is ${moment(now)}.`,
+    );
   if (now < claims.nbf - skew)
-    refuse('EE_NOT_YET_VALID', 'nbf', `The authorization holds from ${claims.nbf} on, and now it is ${now}.`);
+    refuse(
+      'EE_NOT_YET_VALID',
+      'nbf',
+      `The authorization holds from ${moment(claims.nbf)} on, and now it is ${moment(now)}.`,
+    );
   if (claims.exec_hash !== hash)
     refuse('EE_HASH_MISMATCH', 'exec_hash', 'The authorization is for another envelope.');
 }
