@@ -17,6 +17,7 @@ import { complain, EXIT, type Exit, print, refusing, say } from './io.ts';
 import { openLock, type RequireOptions, requireOptions } from './lock-keys.ts';
 import { type FetchOptions, fetchOptions, pinnedServer, tellOpenPlace } from './pinned.ts';
 import { openToWrite, type PlaceOptions, placeOptions } from './place.ts';
+import { createRepeats } from './repeats.ts';
 import { targetFor } from './server.ts';
 import { tellLines } from './server-lines.ts';
 
@@ -102,7 +103,8 @@ async function act(given: string[], options: GuardOptions): Promise<Exit> {
   if (server.kind !== 'stdio') {
     throw new BullaError('SERVER_OPTION', 'Only a server that is started here can be guarded yet.');
   }
-  const log = options.quiet ? undefined : (line: string) => say([`bulla: ${line}`]);
+  const repeats = createRepeats((line) => say([`bulla: ${line}`]));
+  const log = options.quiet ? undefined : repeats.tell;
   if (!options.allowOtherCommand) {
     const identity = lock.native?.identity;
     const isMore =
@@ -127,6 +129,7 @@ async function act(given: string[], options: GuardOptions): Promise<Exit> {
   const stop = new AbortController();
   const onSignal = (): void => stop.abort();
   for (const name of SIGNALS) process.on(name, onSignal);
+  const flushing = setInterval(repeats.flush, 60_000).unref();
   try {
     const exit = await guard({
       lock,
@@ -147,10 +150,13 @@ async function act(given: string[], options: GuardOptions): Promise<Exit> {
       log,
     });
     words.end();
+    repeats.flush();
     if (exit.error !== null) complain(exit.error);
     return exit.error === null ? EXIT.good : EXIT.undecided;
   } finally {
     words.end();
+    clearInterval(flushing);
+    repeats.flush();
     pinned?.release();
     await store.close();
     for (const name of SIGNALS) process.off(name, onSignal);
