@@ -168,7 +168,9 @@ export async function settle(
     if (options.json)
       await printExact(`${head},"drift":${driftJson(found, { lockfile: options.output }).trimEnd()}}\n`);
     const message =
-      'The server changed since it was locked, and the lock stays as it was. Accept it with --yes.';
+      isAnswered() && !options.quiet
+        ? 'The server changed since it was locked, and that was not accepted: nothing was written, the lock stays as it was.'
+        : 'The server changed since it was locked, and the lock stays as it was. Accept it with --yes.';
     complain(new BullaError('LOCK_DRIFT', message));
     return EXIT.bad;
   }

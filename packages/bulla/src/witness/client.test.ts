@@ -324,8 +324,10 @@ describe('witnesses that lie, fail or dawdle', () => {
   test('what it says is shown in printable characters', async () => {
     const witness = await hostile('h', () => ({ status: 403, body: 'no \u001b[31mred\u202e\n' }));
     const { results } = await submit(policyOf('all', witness), 5);
-    expect(results[0]).toMatchObject({ message:
-        'It answered 403: no \\u{1b}[31mred\\u{202e}. It does not know the key of this log, as after a rotation. Its operator adds what "bulla checkpoint vkey" prints to its --log file, and sends it SIGHUP.' });
+    expect(results[0]).toMatchObject({
+      message:
+        'It answered 403: no \\u{1b}[31mred\\u{202e}. It does not know the key of this log, as after a rotation. Its operator adds what "bulla checkpoint vkey" prints to its --log file, and sends it SIGHUP.',
+    });
   });
 
   test('one that does not answer, or not to the end, is not waited for', async () => {

@@ -57,7 +57,11 @@ export function listItems(kind: ListKind, lock: Whole, current: Whole, around: A
     const subject = subjectOf(kind, name);
     const after = current.definition(kind, name)!;
     const items = addedItems(kind, subject, after, around);
-    byName.set(name, [addedItem(subject, after), ...items, ...unpinned(subject, null, after, current)]);
+    byName.set(name, [
+      addedItem(subject, after, leftOut.has(name)),
+      ...items,
+      ...unpinned(subject, null, after, current),
+    ]);
   }
   for (const name of moves.removed) {
     const isLeftOut = kind === 'tools' && current.leftOut.has(name);
@@ -170,9 +174,11 @@ export function renamedItem(
   return itemOf(subject, 'renamed', code, 'critical', [], sentence, { ...sides(before, after), from });
 }
 
-export function addedItem(subject: Subject, after: JsonObject | undefined): DriftItem {
+export function addedItem(subject: Subject, after: JsonObject | undefined, wasLeftOut = false): DriftItem {
   const code = `${subject.kind as 'tool'}-added` as const;
-  const sentence = `The ${subject.kind} is new.`;
+  const sentence = wasLeftOut
+    ? 'The tool was left out before, and is approved now.'
+    : `The ${subject.kind} is new.`;
   return itemOf(subject, 'added', code, 'critical', [], sentence, sides(undefined, after));
 }
 

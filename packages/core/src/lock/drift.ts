@@ -128,7 +128,10 @@ export function drift(lock: Lock, current: Surface | Lock, options: DriftOptions
     server: lock.serverName,
     stored: lock.native !== null,
     unseen,
-    leftOut: [...(before?.leftOut.keys() ?? [])].filter((name) => after?.definition('tools', name)),
+    // A server offers them still; another lock leaves them out as well, or has approved them.
+    leftOut: [...(before?.leftOut.keys() ?? [])].filter((name) =>
+      isLock(current) ? after?.leftOut.has(name) : after?.definition('tools', name),
+    ),
   };
 }
 

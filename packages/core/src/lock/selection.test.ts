@@ -60,6 +60,12 @@ describe('a lock of a subset', () => {
       'critical tool-added /tools/remove',
       'critical tool-added /tools/write',
     ]);
+    const approved = drift(subset, all);
+    expect([approved.items.map(({ sentence }) => sentence), approved.leftOut]).toEqual([
+      new Array(2).fill('The tool was left out before, and is approved now.'),
+      [],
+    ]);
+    expect(drift(subset, subset).leftOut).toEqual(['remove', 'write']);
     const back = drift(all, subset);
     expect(back.items.map(({ code, sentence }) => `${code}: ${sentence}`)).toEqual([
       'tool-removed: The tool is left out on purpose now.',
