@@ -75,6 +75,8 @@ await build({
 await build({
   ...common,
   entryPoints: [join(bulla, 'src/cli/bulla.ts')],
+  bundle: true,
+  external: ['./cli.js'],
   format: 'esm',
   target: 'node14',
   sourcemap: false,

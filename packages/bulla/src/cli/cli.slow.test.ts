@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { profiles } from '@bulla/core/canon';
 import { describe, expect, test } from 'vitest';
 import { bulla, repo, temporaryFolder } from '../../test/run.ts';
@@ -52,6 +52,31 @@ describe('the program', () => {
       encoding: 'utf8',
     });
     expect([status, stderr]).toEqual([2, 'bulla: needs Node 24.15 or newer; this is Node 20.19.0\n']);
+  });
+
+  const oldNode = (process.env.PATH ?? '')
+    .split(delimiter)
+    .map((folder) => join(folder, 'node'))
+    .find((node) =>
+      /^v(?:18|20|22)\./.test(spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout ?? ''),
+    );
+
+  test.skipIf(oldNode === undefined)('and so does the library, before it loads SQLite', () => {
+    const folder = temporaryFolder();
+    const script = `
+      const [root, chain] = await Promise.all(['bulla', 'bulla/chain'].map((name) => import(name)));
+      const told = (error) => console.log(error instanceof root.BullaError, error.code, error.message);
+      await root.openStore({ url: process.argv[1] + '/new/store.db', create: true }).catch(told);
+      try { chain.openSource(process.argv[1] + '/chain.db'); } catch (error) { told(error); }`;
+    writeFileSync(join(folder, 'chain.db'), `SQLite format 3\0${'x'.repeat(100)}`);
+    const { status, stdout } = spawnSync(oldNode!, ['--input-type=module', '-e', script, folder], {
+      encoding: 'utf8',
+      cwd: repo,
+    });
+    const version = spawnSync(oldNode!, ['-p', 'process.versions.node'], { encoding: 'utf8' }).stdout.trim();
+    const line = `true NODE_TOO_OLD Bulla needs Node 24.15 or newer; this is Node ${version}.\n`;
+    expect([status, stdout]).toEqual([0, line + line]);
+    expect(readdirSync(folder)).toEqual(['chain.db']);
   });
 
   test('the demonstration runs', () => {

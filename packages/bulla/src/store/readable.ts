@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
-import { snapshot } from '../os/index.ts';
+import { refuseOldNode, snapshot } from '../os/index.ts';
 
 /** A database that is only read, from wherever it could be read. */
 export interface Readable {
@@ -33,6 +33,7 @@ const MAX_IN_MEMORY = 1 << 30;
  * and `STORE_UNREADABLE` where no copy can be made.
  */
 export function openReadable(file: string, options: ReadableOptions = {}): Readable {
+  refuseOldNode();
   const { timeout = 5000, needsCopy } = options;
   const isCalm = sizeOf(`${file}-wal`) === 0;
   try {

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
 import { createDirectory } from '../keys/index.ts';
-import { createPrivateFile } from '../os/index.ts';
+import { createPrivateFile, refuseOldNode } from '../os/index.ts';
 import type { Addition, Driver, Row, Statements, Tip, TreeNode } from './driver.ts';
 import { assertText, EMPTY } from './driver.ts';
 import { openReadable, type Readable } from './readable.ts';
@@ -42,9 +42,10 @@ export interface SqliteOptions {
 
 /**
  * Opens a SQLite file. Throws `STORE_MISSING`, `STORE_NOT_A_STORE`, `STORE_NEWER` for a file of a later version,
- * `STORE_READ_ONLY` and `STORE_UNREADABLE`.
+ * `STORE_READ_ONLY`, `STORE_UNREADABLE`, and `NODE_TOO_OLD` where SQLite cannot be loaded.
  */
 export function openSqlite(file: string, options: SqliteOptions): Driver {
+  refuseOldNode();
   const { tenant, readOnly = false, maxPages } = options;
   if (!existsSync(file)) {
     if (!options.create)

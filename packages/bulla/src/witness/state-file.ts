@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
 import { createDirectory, type Disk } from '../keys/index.ts';
-import { createPrivateFile } from '../os/index.ts';
+import { createPrivateFile, refuseOldNode } from '../os/index.ts';
 import { createMark, lost, type Mark, markFile, readMark, writeMark } from './mark.ts';
 
 export interface StateOptions {
@@ -64,6 +64,7 @@ export function openDatabase(
   file: string,
   options: StateOptions & { readonly disk: Disk },
 ): Database.Database {
+  refuseOldNode();
   if (!existsSync(file)) {
     if (!options.create) {
       throw new BullaError('WITNESS_STATE_MISSING', `There is no state of a witness at ${file}.`);
