@@ -1,4 +1,4 @@
-export type { AnchorSources } from './anchoring.ts';
+export { type AnchorSources, originIn } from './anchoring.ts';
 export { createHistory, type History, storyOf } from './history.ts';
 export { judged, type Revocation } from './judged.ts';
 export { type ChainSource, openBytes, openSource, type SourceOptions, type SourceRecord } from './source.ts';

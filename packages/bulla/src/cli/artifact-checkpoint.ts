@@ -1,9 +1,9 @@
-import type { PublicKey } from '@bulla/core/crypto';
-import { parseNote } from '@bulla/core/crypto';
+import { statSync } from 'node:fs';
+import { fromUtf8, type PublicKey, parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type Anchor, type Policy, parseCheckpointBody, readAnchor } from '@bulla/core/log';
-import { isCheckpoint, isUnknownSigner, signedNote, signersOf } from './artifact-note.ts';
-import type { Artifact, Trust } from './artifacts.ts';
+import { type Anchor, type Policy, parseCheckpointBody, parseProof, readAnchor } from '@bulla/core/log';
+import { isCheckpoint, isProof, isUnknownSigner, signedNote, signersOf } from './artifact-note.ts';
+import type { Artifact, NamedAnchor, Trust } from './artifacts.ts';
 import { anchorTrust } from './trust.ts';
 import { counted } from './words.ts';
 
@@ -42,11 +42,44 @@ export const checkpoint: Artifact = {
 };
 
 /** The keys that the log may have signed with: those that were named, as keys or by its name. */
-function logKeys(note: Uint8Array, { keys, vkeys, unasked }: Trust): readonly PublicKey[] {
+function logKeys(note: string | Uint8Array, { keys, vkeys, unasked }: Trust): readonly PublicKey[] {
   if (vkeys.length === 0) return keys;
   const { origin } = parseCheckpointBody(parseNote(note).text);
   const named = vkeys.filter(({ name }) => name === origin).map(({ publicKey }) => publicKey);
   return unasked ? named : [...keys, ...named];
+}
+
+/** Longer than any checkpoint or proof. */
+const MAX_NOTE = 1 << 20;
+
+/** The checkpoints among the files that were named, and those of the proofs among them. */
+export function namedAnchors(trust: Trust): NamedAnchor[] {
+  return trust.files.flatMap((file): NamedAnchor[] => {
+    try {
+      const note = noteIn(file, trust);
+      if (note === undefined) return [];
+      const keys = logKeys(note, trust);
+      return [{ file, anchor: readAnchor(note, anchorTrust({ ...trust, keys }, trust.policy)) }];
+    } catch (error) {
+      if (error instanceof BullaError) return [{ file, error }];
+      throw error;
+    }
+  });
+}
+
+function noteIn(file: string, trust: Trust): string | Uint8Array | undefined {
+  const found = file === '-' ? undefined : statSync(file, { throwIfNoEntry: false });
+  if (found?.isFile() && found.size > MAX_NOTE) return undefined;
+  let bytes: Uint8Array;
+  try {
+    bytes = trust.read(file);
+  } catch (error) {
+    if (error instanceof BullaError) return undefined; // its own verdict tells
+    throw error;
+  }
+  if (bytes.length > MAX_NOTE) return undefined;
+  if (isProof(bytes)) return parseProof(fromUtf8(bytes)).checkpoint;
+  return isCheckpoint(bytes) ? bytes : undefined;
 }
 
 /** What a checkpoint lacks of what a policy asks for, in words; null where that is nothing. */

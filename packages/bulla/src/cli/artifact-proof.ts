@@ -1,4 +1,4 @@
-import { verifyCapsule } from '@bulla/core/capsule';
+import { type CanonicalRecord, type Seal, verifyCanonical, verifyCapsule } from '@bulla/core/capsule';
 import { fromUtf8, parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
@@ -11,11 +11,11 @@ import {
   readAnchor,
   verifyInclusion,
 } from '@bulla/core/log';
-import { judged } from '../chain/index.ts';
+import { judged, type SourceRecord } from '../chain/index.ts';
+import { chain, sourceOf } from './artifact-chain.ts';
 import { anchorText, missingWitnesses, unknownSigner } from './artifact-checkpoint.ts';
 import { isProof, isUnknownSigner } from './artifact-note.ts';
 import type { Artifact, Trust, Verdict } from './artifacts.ts';
-import { readInput } from './io.ts';
 import { unsealedPaths } from './notices.ts';
 import { anchorTrust } from './trust.ts';
 
@@ -43,14 +43,24 @@ export const proof: Artifact = {
     try {
       const parsed = parseProof(fromUtf8(bytes));
       const others = trust.files.filter((other) => other !== file);
-      const found = others.map((other) => capsuleFor(parsed, other)).find((record) => record !== undefined);
-      if (found === undefined) {
-        return others.length === 0
-          ? undecided('VERIFY_NO_CAPSULE', 'Name the file of the capsule too; the proof is of its bytes.')
-          : bad('LOG_INCLUSION', 'The proof is of none of the capsules that were named.');
+      let sought: Sought = { record: null, holds: 'nothing' };
+      let holds: Sought['holds'] = 'nothing';
+      for (const other of others) {
+        sought = await recordFor(parsed, other, trust);
+        if (sought.record !== null) break;
+        if (sought.holds === 'chain' || holds === 'nothing') holds = sought.holds;
+      }
+      if (sought.record === null) {
+        if (holds === 'capsule')
+          return bad('LOG_INCLUSION', 'The proof is of none of the capsules that were named.');
+        const message =
+          holds === 'chain'
+            ? 'The proof is of no record of what was named; name the file of its capsule, or its chain.'
+            : 'Name the file of the capsule too; the proof is of its bytes.';
+        return undecided('VERIFY_NO_CAPSULE', message);
       }
       try {
-        return verdictOn(parsed, found, trust);
+        return verdictOn(parsed, sought.record, trust);
       } catch (error) {
         if (!isUnknownSigner(error)) throw error;
         return undecided(error.code, unknownSigner(parsed.checkpoint));
@@ -62,26 +72,61 @@ export const proof: Artifact = {
   },
 };
 
-/** The capsule in a file, if the proof leads from it to the root of the checkpoint. */
-function capsuleFor({ index, hashes, checkpoint }: LogProof, file: string): JsonObject | undefined {
+/** A record as it is proved: parsed, or with its canonical text. */
+type Proved = JsonObject | CanonicalRecord;
+
+interface Sought {
+  readonly record: Proved | null;
+  /** What was looked through: one capsule, which then is not the one of the proof, or a chain, which may be another. */
+  readonly holds: 'nothing' | 'capsule' | 'chain';
+}
+
+/** The record of a file from which the proof leads to the root of the checkpoint. */
+async function recordFor(
+  { index, hashes, checkpoint }: LogProof,
+  file: string,
+  trust: Trust,
+): Promise<Sought> {
+  const { size, root } = parseCheckpointBody(parseNote(checkpoint).text);
+  let count = 0;
+  let isChain = false;
   try {
-    const value = parse(readInput(file), { allow: ['non-finite'] });
-    const record = Array.isArray(value) && value.length === 1 ? value[0] : value;
-    if (!(record instanceof JsonObject)) return undefined;
-    const { size, root } = parseCheckpointBody(parseNote(checkpoint).text);
-    verifyInclusion({ leaf: leafHash(leafData(record)), index, size, root, proof: hashes });
-    return record;
+    const bytes = trust.read(file);
+    if (!chain.recognises(bytes)) return { record: null, holds: 'nothing' };
+    for await (const found of sourceOf(file, bytes).records()) {
+      count++;
+      const record = proved(found, (leaf) => verifyInclusion({ leaf, index, size, root, proof: hashes }));
+      if (record !== null) return { record, holds: 'chain' };
+    }
+    isChain = count !== 1;
   } catch (error) {
-    if (error instanceof BullaError) return undefined;
+    // Its own verdict tells what is wrong with it.
+    if (!(error instanceof BullaError)) throw error;
+    isChain = count > 0;
+  }
+  return { record: null, holds: isChain ? 'chain' : 'capsule' };
+}
+
+/** The record, if the check of its leaf does not throw. */
+function proved(found: SourceRecord, check: (leaf: Uint8Array) => void): Proved | null {
+  try {
+    const isText = typeof found === 'string' || found instanceof Uint8Array;
+    const record = isText ? parse(found, { allow: ['non-finite'] }) : found;
+    if (isText && !(record instanceof JsonObject)) return null;
+    check(leafHash(leafData(record as JsonObject | Partial<Seal>)));
+    return record as Proved;
+  } catch (error) {
+    if (error instanceof BullaError) return null;
     throw error;
   }
 }
 
-function verdictOn({ index, checkpoint }: LogProof, record: JsonObject, trust: Trust): Verdict {
+function verdictOn({ index, checkpoint }: LogProof, record: Proved, trust: Trust): Verdict {
   const anchor = readAnchor(checkpoint, anchorTrust(trust, trust.policy));
   const { keys, pqKeys, facts, requirePq, allowNonFinite, revoked } = trust;
+  const how = { keys, pqKeys, facts, requirePq, allowNonFinite };
   const verdict = judged(
-    verifyCapsule(record, { keys, pqKeys, facts, requirePq, allowNonFinite }),
+    record instanceof JsonObject ? verifyCapsule(record, how) : verifyCanonical(record, how),
     revoked,
     (seconds) => anchor.witnessedBefore(seconds),
   );

@@ -1,5 +1,6 @@
 import type { NoteVerifier } from '@bulla/core/crypto';
-import type { Policy } from '@bulla/core/log';
+import type { BullaError } from '@bulla/core/error';
+import type { Anchor, Policy } from '@bulla/core/log';
 import { bundle } from './artifact-bundle.ts';
 import { capability } from './artifact-capability.ts';
 import { chain } from './artifact-chain.ts';
@@ -19,7 +20,17 @@ export interface Trust extends KeyTrust {
   readonly policy: Policy | undefined;
   /** All files that were named. */
   readonly files: readonly string[];
+  /** Reads one of them, also one that can be read only once. Throws as `readInput`. */
+  read(file: string): Uint8Array;
+  /** The checkpoints among them and in the proofs among them. */
+  anchors(): readonly NamedAnchor[];
 }
+
+/** A checkpoint that was named, and either what it vouches for or why it vouches for nothing. */
+export type NamedAnchor = { readonly file: string } & (
+  | { readonly anchor: Anchor }
+  | { readonly error: BullaError }
+);
 
 /** The verdict on one artifact. */
 export interface Verdict {

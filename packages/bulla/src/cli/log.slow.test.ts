@@ -277,6 +277,51 @@ describe('prove', () => {
     });
     expect(bulla(['prove', '300', '--out', '-']).stderr).toContain('[CAPSULE_NOT_FOUND]');
   });
+
+  test('the record of a proof is found in a chain, and a chain is held against what is named beside it', async () => {
+    await append(5);
+    const lines = exported('chain.jsonl');
+    const records = readFileSync(lines, 'utf8').trimEnd().split('\n');
+    writeFileSync(path('chain.json'), `[${records.join(',\n')}]`);
+    writeFileSync(path('cut.jsonl'), `${records.slice(0, 3).join('\n')}\n`);
+    writeFileSync(path('capsule.json'), records[1]!);
+    good('prove', '1', '--out', path('1.proof'), '--quiet');
+    const note = checkpoint('note');
+    const verdicts = (...args: string[]) => {
+      const { status, stdout } = bulla(['verify', '--json', ...args]);
+      return [status, ...JSON.parse(stdout).files.map((one: { code: string }) => one.code)];
+    };
+    expect(verdicts(lines, path('1.proof'))).toEqual([0, 'ok', 'ok']);
+    expect(verdicts(path('1.proof'), path('chain.json'))).toEqual([0, 'ok', 'ok']);
+    // A checkpoint is no capsule that the proof could have been of.
+    expect(verdicts(path('1.proof'), note)).toEqual([3, 'VERIFY_NO_CAPSULE', 'ok']);
+    // A capsule beside the chain takes nothing away.
+    expect(verdicts(path('capsule.json'), lines, path('1.proof'))).toEqual([0, 'ok', 'ok', 'ok']);
+    writeFileSync(path('rest.jsonl'), `${records.slice(2).join('\n')}\n`);
+    expect(verdicts(path('1.proof'), path('rest.jsonl')).slice(0, 2)).toEqual([1, 'VERIFY_NO_CAPSULE']);
+
+    expect(verdicts(lines, note)).toEqual([0, 'ok', 'ok']);
+    expect(verdicts(path('cut.jsonl'))).toEqual([0, 'ok']);
+    expect(verdicts(path('cut.jsonl'), note)).toEqual([1, 'truncated', 'ok']);
+    expect(verdicts(note, path('cut.jsonl'))).toEqual([1, 'ok', 'truncated']);
+    // The checkpoint of a proof is one too.
+    expect(verdicts(path('cut.jsonl'), path('1.proof'))).toEqual([1, 'truncated', 'ok']);
+    expect(bulla(['verify', path('cut.jsonl'), '-'], readFileSync(note, 'utf8')).status).toBe(1);
+    expect(bulla(['verify', lines, note]).stdout.split('\n').slice(2, 4)).toEqual([
+      `  continues ${note}, a checkpoint of 5 records`,
+      '  not proven: that no records followed the last checkpoint; that the content is true; when the records were sealed',
+    ]);
+
+    await append(9, 'other', path('other.db'));
+    writeFileSync(path('other'), good('checkpoint', 'create', '--store', path('other.db')));
+    const [origin, other] = [note, path('other')].map((file) => readFileSync(file, 'utf8').split('\n')[0]);
+    expect(origin).not.toBe(other);
+    const apart = bulla(['verify', lines, path('other')]);
+    expect([apart.status, apart.stdout.split('\n')[2]]).toEqual([
+      0,
+      `  not compared with ${path('other')}: it is of the log ${other}, and the chain of ${origin}.`,
+    ]);
+  });
 });
 
 describe('consistency and tiles', () => {

@@ -1,11 +1,13 @@
+import { statSync } from 'node:fs';
 import { type NoteVerifier, parseVkey, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Command, InvalidArgumentError } from 'commander';
 import { loadKeys } from '../lockfile/index.ts';
 import { readPolicy } from './anchors.ts';
+import { namedAnchors } from './artifact-checkpoint.ts';
 import { lockfile, verifyLock } from './artifact-lock.ts';
 import { rootOf } from './artifact-root.ts';
-import { type Artifact, artifacts, type Trust, type Verdict } from './artifacts.ts';
+import { type Artifact, artifacts, type NamedAnchor, type Trust, type Verdict } from './artifacts.ts';
 import type { Run } from './commands.ts';
 import { COMPAT } from './compat.ts';
 import {
@@ -64,7 +66,8 @@ export function define(command: Command, run: Run): void {
       'after',
       `
 Known artifacts: ${artifacts.map((artifact) => artifact.kind).join(', ')}.
-A file that could be of two kinds is refused. A script should say with --kind what it expects: whoever can replace a file
+A chain is held against the checkpoints and proofs of its log that are named with it, and the record of a proof is looked
+for in every chain. A file that could be of two kinds is refused. A script should say with --kind what it expects: whoever can replace a file
 can put another good one in its place. Where a key, --require-pq or --policy is named, what nobody signs
 (${artifacts
         .filter((artifact) => !artifact.isSigned)
@@ -92,6 +95,7 @@ async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit>
   const exits = new Set<Exit>();
   const named = COMPAT && lock !== undefined && options.key.length === 0 ? ['public.key'] : options.key;
   const keys = loadKeys(named, null).keys.map((key) => toHex(key.bytes));
+  let anchors: readonly NamedAnchor[] | undefined;
   const trust: Trust = {
     ...trusted({ ...options, publicKey: [...options.publicKey, ...keys] }, options.vkey),
     vkeys: options.vkey,
@@ -99,6 +103,11 @@ async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit>
     allowNonFinite: options.allowNan ?? false,
     policy: options.policy === undefined ? undefined : readPolicy(options),
     files,
+    read: createReader(),
+    anchors() {
+      anchors ??= namedAnchors(trust);
+      return anchors;
+    },
   };
   for (const file of lock === undefined ? files : [...files, lock]) {
     try {
@@ -131,8 +140,20 @@ async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit>
   return [EXIT.bad, EXIT.usage, EXIT.undecided].find((exit) => exits.has(exit)) ?? EXIT.good;
 }
 
+/** Reads files that others may ask for again: what is not a regular file can be read only once, and is kept. */
+function createReader(): (file: string) => Uint8Array {
+  const kept = new Map<string, Uint8Array>();
+  return (file) => {
+    const before = kept.get(file);
+    if (before !== undefined) return before;
+    const bytes = readInput(file);
+    if (file === '-' || !statSync(file).isFile()) kept.set(file, bytes);
+    return bytes;
+  };
+}
+
 async function verifyOne(file: string, trust: Trust): Promise<{ artifact: Artifact; verdict: Verdict }> {
-  const bytes = readInput(file);
+  const bytes = trust.read(file);
   const [artifact, other] = artifacts.filter((candidate) => candidate.recognises(bytes));
   if (artifact === undefined)
     throw new BullaError('VERIFY_UNRECOGNISED', 'This is no artifact that Bulla knows.');

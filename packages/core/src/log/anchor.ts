@@ -123,7 +123,7 @@ export function createAnchorVerifier(anchors: readonly Anchor[], origin?: string
   const failures: AnchorFailure[] = [];
   const waiting = anchors
     .filter(({ checkpoint }) => {
-      if (origin === undefined || isOf(checkpoint.origin, origin)) return true;
+      if (origin === undefined || isLogOf(checkpoint.origin, origin)) return true;
       const error = `A checkpoint is of the log ${checkpoint.origin}, but the chain's is ${origin}.`;
       failures.push({ code: 'foreign_checkpoint', index: null, error });
       return false;
@@ -159,7 +159,8 @@ export function createAnchorVerifier(anchors: readonly Anchor[], origin?: string
   };
 }
 
-function isOf(origin: string, chain: string): boolean {
+/** Whether a log of this origin is the one that a chain names, also after recoveries. */
+export function isLogOf(origin: string, chain: string): boolean {
   return (
     origin === chain || (origin.startsWith(`${chain}~`) && /^[1-9]\d*$/.test(origin.slice(chain.length + 1)))
   );

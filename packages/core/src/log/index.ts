@@ -13,6 +13,7 @@ export {
   type AnchorVerifier,
   coveredBefore,
   createAnchorVerifier,
+  isLogOf,
   readAnchor,
 } from './anchor.ts';
 export {
