@@ -1,9 +1,10 @@
-import { closeSync, createReadStream, existsSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:fs';
 import type { CanonicalRecord } from '@bulla/core/capsule';
 import { BullaError, pointer } from '@bulla/core/error';
 import { JsonObject, parse, stringify } from '@bulla/core/json';
 import { lines } from '../lines/index.ts';
 import { readWhole } from '../lockfile/index.ts';
+import { isThere } from '../os/index.ts';
 import { elements } from './elements.ts';
 import { readSqlite } from './sqlite-source.ts';
 
@@ -54,7 +55,8 @@ export interface SourceOptions {
  */
 export function openSource(file: string, options: SourceOptions = {}): ChainSource {
   if (file === '-') return openBytes('Standard input', readWhole('-', MAX_INPUT));
-  if (!existsSync(file)) throw new BullaError('CHAIN_SOURCE_MISSING', `There is no file ${file}.`);
+  if (!readable(file, () => isThere(file)))
+    throw new BullaError('CHAIN_SOURCE_MISSING', `There is no file ${file}.`);
   // A pipe such as `<(command)` has no size and can be read once.
   if (!statSync(file).isFile()) return openBytes(file, readWhole(file, MAX_INPUT));
   const start = readable(file, () => beginning(file));

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fromUtf8, parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
@@ -15,7 +14,7 @@ import type { Command } from 'commander';
 import type { AnchorSources } from '../chain/index.ts';
 import { openPublished } from '../log/index.ts';
 import { type Chain, readCheckpointLines } from '../store/index.ts';
-import { POLICY_FILE } from '../witness/index.ts';
+import { loadPolicy, POLICY_FILE } from '../witness/index.ts';
 import { missingWitnesses, unknownSigner } from './artifact-checkpoint.ts';
 import { isUnknownSigner } from './artifact-note.ts';
 import { Refusal, readInput, Undecided } from './io.ts';
@@ -42,9 +41,8 @@ export function anchorOptions(command: Command): Command {
 
 /** The policy that was named, else the one of the data directory if there is one. */
 export function readPolicy({ policy }: Pick<AnchorOptions, 'policy'>): Policy | undefined {
-  const local = join(home(), POLICY_FILE);
-  const file = policy ?? (existsSync(local) ? local : undefined);
-  return file === undefined ? undefined : parsePolicy(readInput(file));
+  if (policy !== undefined) return parsePolicy(readInput(policy));
+  return loadPolicy(join(home(), POLICY_FILE)) ?? undefined;
 }
 
 /** The checkpoints in a file: one signed note, the one of a proof, or the lines that a store keeps. */

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -269,7 +269,41 @@ describe('chain', () => {
     });
     expect(elsewhere).toMatchObject({ status: 3, stdout: expect.stringContaining('No key is known') });
     expect(existsSync(join(folder, 'nobody'))).toBe(false);
+    // What is not there is told before what it would be verified with.
+    const nobody = (...args: string[]) =>
+      run(['chain', 'verify', ...args], '', { BULLA_HOME: join(folder, 'nobody') });
+    expect(nobody()).toMatchObject({ status: 3, stderr: expect.stringContaining('[STORE_MISSING]') });
+    expect(nobody(join(folder, 'none.json')).stderr).toContain('[CHAIN_SOURCE_MISSING]');
   });
+
+  test.skipIf(process.platform === 'win32')(
+    'what is there and cannot be read is not taken for missing',
+    () => {
+      const text = seal('one');
+      const home = join(folder, 'closed');
+      mkdirSync(home);
+      // Nobody can follow it, not even who may read everything.
+      symlinkSync('loop', join(home, 'loop'));
+      const told = (...args: string[]) => {
+        const { status, stderr } = run(args, '', { BULLA_HOME: home });
+        return [status, stderr];
+      };
+      const store = join(home, 'loop', 'store.db');
+      expect(told('chain', 'verify', '--store', store)).toEqual([
+        3,
+        `bulla: ${store} cannot be read (ELOOP). [STORE_UNREADABLE]\n`,
+      ]);
+      expect(told('chain', 'verify', join(home, 'loop'))).toEqual([
+        2,
+        `bulla: ${join(home, 'loop')} cannot be read (ELOOP). [INPUT_UNREADABLE]\n`,
+      ]);
+      symlinkSync('loop', join(home, 'keys'));
+      const keyring = join(home, 'keys', 'keyring.json');
+      const closed = [2, `bulla: ${keyring} cannot be read (ELOOP). [KEYRING_UNREADABLE]\n`];
+      expect(told('chain', 'verify', file('one.json', text))).toEqual(closed);
+      expect(told('verify', file('one.json', text))).toEqual(closed);
+    },
+  );
 
   test('a revoked key proves nothing any more', () => {
     const text = seal('one');

@@ -113,21 +113,21 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
       'CHAIN_RESUME_ANCHORS',
       'A chain is compared with checkpoints from its beginning on.',
     );
-  if (trust.keys.length === 0 && !options.structural) {
-    const message = 'No key is known to verify with; name one with --public-key or --keyring.';
-    await report(
-      options,
-      { ok: false, code: 'VERIFY_NO_KEY', message },
-      () => `${colors.yellow('undecided')}  ${message}`,
-    );
-    return EXIT.undecided;
-  }
   const store = file === undefined ? await openToVerify(options) : undefined;
   try {
     const source =
       store === undefined
         ? openSource(file!, options.tenant === undefined ? {} : { tenant: options.tenant })
         : await storeSource(store.chain(options.chain));
+    if (trust.keys.length === 0 && !options.structural) {
+      const message = 'No key is known to verify with; name one with --public-key or --keyring.';
+      await report(
+        options,
+        { ok: false, code: 'VERIFY_NO_KEY', message },
+        () => `${colors.yellow('undecided')}  ${message}`,
+      );
+      return EXIT.undecided;
+    }
     // A run that goes on from an earlier one has not seen the tree from its beginning.
     const found =
       options.resume === undefined

@@ -1,9 +1,7 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { fromUtf8, readPublicKey, toUtf8 } from '@bulla/core/crypto';
 import type { ApproverKey, ExecProfile } from '@bulla/core/envelope';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { approverKey, loadKeyring, parseKeyring, trustIn } from '../keys/index.ts';
+import { approverKey, findKeyring, parseKeyring, trustIn } from '../keys/index.ts';
 import { readInput } from './io.ts';
 import { keysFolder } from './place.ts';
 
@@ -51,7 +49,7 @@ export function approverOption(command: Command): Command {
  */
 export function approverKeys({ approver, keys }: ApproverOptions & { keys?: string }): ApproverKey[] {
   const folder = keysFolder({ ...(keys !== undefined && { keys }) });
-  const local = existsSync(join(folder, 'keyring.json')) ? loadKeyring(folder).epochs : [];
+  const local = findKeyring(folder)?.epochs ?? [];
   return approver.flatMap(({ person, file }) => {
     const bytes = /^[0-9a-f]{64}$/.test(file) ? toUtf8(file) : readInput(file);
     const own = isKeyring(bytes) ? parseKeyring(bytes).epochs : [];

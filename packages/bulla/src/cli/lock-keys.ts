@@ -1,10 +1,8 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { keyId } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Lock, readLock, type VerifiedLock } from '@bulla/core/lock';
 import type { Command } from 'commander';
-import { loadKeyring, trustIn } from '../keys/index.ts';
+import { findKeyring, trustIn } from '../keys/index.ts';
 import {
   type LockKeys,
   loadKeys,
@@ -50,9 +48,9 @@ export function requireOptions(command: Command): Command {
  */
 export function keysFrom({ key, keyring }: KeyOptions): LockKeys {
   const local = keysFolder({});
-  const hasLocal = existsSync(join(local, 'keyring.json'));
-  const found = loadKeys(key, keyring ?? (key.length === 0 && hasLocal ? local : null));
-  const revoked = new Set((hasLocal ? trustIn(loadKeyring(local).epochs).revoked : []).map((one) => one.key));
+  const epochs = findKeyring(local)?.epochs ?? [];
+  const found = loadKeys(key, keyring ?? (key.length === 0 && epochs.length > 0 ? local : null));
+  const revoked = new Set(trustIn(epochs).revoked.map((one) => one.key));
   return { ...found, keys: found.keys.filter((one) => !revoked.has(keyId(one))) };
 }
 

@@ -1,10 +1,17 @@
-import { existsSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { statSync } from 'node:fs';
 import { fromUtf8, keyId, type NoteVerifier, type PublicKey, readPublicKey } from '@bulla/core/crypto';
 import type { AnchorTrust, Policy } from '@bulla/core/log';
 import type { Command } from 'commander';
 import type { Revocation } from '../chain/index.ts';
-import { type Epoch, type KeyTrust, loadKeyring, parseKeyring, refuseSeed, trustIn } from '../keys/index.ts';
+import {
+  type Epoch,
+  findKeyring,
+  type KeyTrust,
+  loadKeyring,
+  parseKeyring,
+  refuseSeed,
+  trustIn,
+} from '../keys/index.ts';
 import { readInput } from './io.ts';
 import { keysFolder } from './place.ts';
 
@@ -47,7 +54,7 @@ export function trusted(options: TrustOptions, vkeys: readonly NoteVerifier[] = 
   const named = options.publicKey.map((text) => readKey(text, 'Ed25519'));
   const pqNamed = options.pqKey.map((text) => readKey(text, 'ML-DSA-65'));
   const folder = keysFolder({});
-  const local = existsSync(join(folder, 'keyring.json')) ? loadKeyring(folder).epochs : [];
+  const local = findKeyring(folder)?.epochs ?? [];
   for (const key of named) refuseSeed(key, local);
   const chosen =
     options.keyring !== undefined ? readKeyring(options.keyring) : named.length === 0 ? local : undefined;

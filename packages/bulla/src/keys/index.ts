@@ -4,7 +4,7 @@ export { ensureKeyring } from './ensure.ts';
 export type { Epoch, Keyring, TokenKey } from './epoch.ts';
 export { writeKeyFile } from './file.ts';
 export { createDirectory, dataDirectory, type Environment } from './home.ts';
-export { loadKeyring } from './keyring.ts';
+export { findKeyring, loadKeyring } from './keyring.ts';
 export {
   initKeyring,
   type NewKeyOptions,

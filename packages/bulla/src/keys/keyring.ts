@@ -19,6 +19,16 @@ export function loadKeyring(dir: string): Keyring {
   return readKeyring(dir).keyring;
 }
 
+/** The same, and null where there is none. What is there and cannot be read is never taken for none. */
+export function findKeyring(dir: string): Keyring | null {
+  try {
+    return loadKeyring(dir);
+  } catch (error) {
+    if (error instanceof BullaError && error.code === 'KEYRING_MISSING') return null;
+    throw error;
+  }
+}
+
 /** The keyring, and the identity of the very file that it was read from. Throws as {@link loadKeyring} does. */
 export function readKeyring(dir: string): { keyring: Keyring; identity: FileIdentity } {
   const path = join(dir, KEYRING_FILE);

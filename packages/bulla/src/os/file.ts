@@ -1,9 +1,14 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
 
 // Files that were found under a name, rather than named by whoever runs the program. Others may have put anything there:
 // a pipe on which nobody writes, a device, a folder, a file without an end.
 
 const PART = 64 * 1024;
+
+/** Whether anything is there. Throws Node's errors where that cannot be told, as in a folder that is closed to us. */
+export function isThere(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+}
 
 /** Opens a found file to read. Never waits. Throws Node's errors, and one with the code `ENOTFILE`. */
 export function openFound(path: string): number {

@@ -1,11 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Checkpoint, parseCheckpointBody } from '@bulla/core/log';
 import { createDirectory, realDisk, writeNewFile } from '../keys/index.ts';
+import { isThere } from '../os/index.ts';
 
 /**
  * The checkpoints of one origin in a file outside the database, a line of JSON each, so that a database that was
@@ -42,7 +43,7 @@ function fileName(origin: string): string {
 
 function readOrMakeOperator(folder: string): string {
   const file = join(folder, 'operator');
-  if (!existsSync(file)) {
+  if (!isThere(file)) {
     createDirectory(folder);
     const draft = join(folder, `operator.${process.pid}.${randomBytes(4).toString('hex')}`);
     try {
@@ -68,7 +69,7 @@ function checkpointFile(path: string, folder: string): CheckpointFile {
     async add(note, madeAt) {
       const line = JSON.stringify({ made_at: madeAt.toISOString(), checkpoint: note });
       try {
-        const isNew = !existsSync(path);
+        const isNew = !isThere(path);
         if (isNew) createDirectory(folder);
         // Waiting for the disk must not keep the next records waiting, so this is done on another thread.
         const file = await open(path, 'a+', 0o600);
@@ -85,7 +86,7 @@ function checkpointFile(path: string, folder: string): CheckpointFile {
       }
     },
     newest() {
-      if (!existsSync(path)) return null;
+      if (!guarded(path, () => isThere(path))) return null;
       const lines = guarded(path, () => readTail(path)).split('\n');
       const known = lines.flatMap((line) => readLine(line) ?? []);
       if (known.length === 0 && lines.length > 1)
@@ -93,7 +94,7 @@ function checkpointFile(path: string, folder: string): CheckpointFile {
       return known.reduce<Checkpoint | null>((a, b) => (a === null || b.size >= a.size ? b : a), null);
     },
     recent() {
-      if (!existsSync(path)) return [];
+      if (!guarded(path, () => isThere(path))) return [];
       return (readCheckpointLines(guarded(path, () => readFileSync(path, 'utf8'))) ?? []).slice(-1000);
     },
   };

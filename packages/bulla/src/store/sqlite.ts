@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
 import { createDirectory } from '../keys/index.ts';
-import { createPrivateFile, refuseOldNode } from '../os/index.ts';
+import { createPrivateFile, isThere, refuseOldNode } from '../os/index.ts';
 import type { Addition, Driver, Row, Statements, Tip, TreeNode } from './driver.ts';
 import { assertText, EMPTY } from './driver.ts';
 import { openReadable, type Readable } from './readable.ts';
@@ -40,6 +39,15 @@ export interface SqliteOptions {
   readonly maxPages?: number;
 }
 
+function isStored(file: string): boolean {
+  try {
+    return isThere(file);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new BullaError('STORE_UNREADABLE', `${file} cannot be read (${code}).`, { cause });
+  }
+}
+
 /**
  * Opens a SQLite file. Throws `STORE_MISSING`, `STORE_NOT_A_STORE`, `STORE_NEWER` for a file of a later version,
  * `STORE_READ_ONLY`, `STORE_UNREADABLE`, and `NODE_TOO_OLD` where SQLite cannot be loaded.
@@ -47,7 +55,7 @@ export interface SqliteOptions {
 export function openSqlite(file: string, options: SqliteOptions): Driver {
   refuseOldNode();
   const { tenant, readOnly = false, maxPages } = options;
-  if (!existsSync(file)) {
+  if (!isStored(file)) {
     if (!options.create)
       throw new BullaError(
         'STORE_MISSING',
