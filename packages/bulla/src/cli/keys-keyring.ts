@@ -4,6 +4,7 @@ import { fromUtf8, type KeyFormat, readPublicKey, writePublicKey } from '@bulla/
 import { BullaError } from '@bulla/core/error';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import {
+  epochNamed,
   formatKeyring,
   initKeyring,
   loadKeyring,
@@ -11,6 +12,7 @@ import {
   registerKey,
   revokeKey,
   rotateKeys,
+  shownId,
   type TokenKey,
 } from '../keys/index.ts';
 import type { Run } from './commands.ts';
@@ -75,7 +77,8 @@ export function defineKeyring(command: Command, run: Run): void {
   reporting(sub('list', 'List the keys of the keyring.')).action(run(list));
 
   sub('export-public', 'Write a public key of the keyring.')
-    .option('--epoch <number>', 'which key (default: the active one)', wholeNumber)
+    .argument('[key]', 'which one, as "keys revoke" takes it (default: the active one)')
+    .option('--epoch <number>', 'the same, by its number', wholeNumber)
     .addOption(
       new Option('--format <format>', 'how to write it')
         .choices(['hex', 'pem', 'jwk', 'lock-pem'])
@@ -105,7 +108,7 @@ Example, for an auditor, who needs every key that signed:
     .action(run(register));
 
   reporting(sub('revoke', 'Revoke a key. The active one is rotated at the same time.'))
-    .argument('<key>', 'its fingerprint, its 16-digit label or its key id')
+    .argument('<key>', 'its epoch, its id or fingerprint as listed, its label or its key id')
     .requiredOption('--reason <text>', 'why, for those who verify')
     .option('--at <time>', 'since when it is not to be trusted (default: now)')
     .addHelpText(
@@ -187,12 +190,13 @@ async function list(options: KeyringOptions) {
     const rows = epochs.map((epoch) => [
       `${epoch.epoch}`,
       state(epoch),
+      shownId(epoch),
       epoch.fingerprint,
       epoch.label,
       remarks(epoch),
     ]);
-    const all = [['epoch', 'state', 'fingerprint', 'signed_by', ''], ...rows];
-    const widths = [0, 1, 2, 3].map((i) => all.reduce((most, row) => Math.max(most, row[i]!.length), 0));
+    const all = [['epoch', 'state', 'id', 'fingerprint', 'signed_by', 'created and more'], ...rows];
+    const widths = [0, 1, 2, 3, 4].map((i) => all.reduce((most, row) => Math.max(most, row[i]!.length), 0));
     const lines = all.map((row) =>
       row
         .map((cell, i) => cell.padEnd(widths[i] ?? 0))
@@ -204,14 +208,18 @@ async function list(options: KeyringOptions) {
   return EXIT.good;
 }
 
-async function exportPublic(options: ExportOptions) {
+async function exportPublic(name: string | undefined, options: ExportOptions) {
+  if (name !== undefined && (options.all || options.epoch !== undefined))
+    throw new BullaError('KEYRING_KEY_AMBIGUOUS', 'Name one key, or --epoch, or --all.');
   const { epochs, active } = loadKeyring(directory(options));
   if (options.all) {
     // Where a private key lies is nobody else's business.
     await printExact(formatKeyring(epochs.map((epoch) => ({ ...epoch, token: null }))));
     return EXIT.good;
   }
-  const epoch = options.epoch === undefined ? active : epochs.find((one) => one.epoch === options.epoch);
+  const numbered = () =>
+    options.epoch === undefined ? active : epochs.find((one) => one.epoch === options.epoch);
+  const epoch = name === undefined ? numbered() : epochNamed(epochs, name);
   if (epoch === undefined)
     throw new BullaError('KEYRING_EPOCH_UNKNOWN', `The keyring has no epoch ${options.epoch}.`);
   const key = options.pq ? epoch.pqPublicKey : epoch.publicKey;
@@ -245,7 +253,7 @@ async function revoke(name: string, options: RevokeOptions) {
     reason: options.reason,
     ...(options.at !== undefined && { revokedAt: readTime(options.at) }),
   });
-  const revoked = keyring.lookup(name)[0]!;
+  const revoked = epochNamed(keyring.epochs, name);
   const { active } = keyring;
   const document = { ok: true, dir, revoked: epochDocument(revoked), active_epoch: active.epoch };
   await report(options, document, () =>

@@ -136,6 +136,7 @@ describe('the keyring', () => {
       epoch: {
         epoch: 0,
         state: 'active',
+        id: first.epoch.key_id.slice(0, 16),
         key_id: expect.stringMatching(/^[0-9a-f]{64}$/),
         public_key: expect.stringMatching(/^[0-9a-f]{64}$/),
         labels: {
@@ -198,8 +199,13 @@ describe('the keyring', () => {
       'active',
     ]);
     const lines = keys('list').stdout.split('\n');
-    expect(lines[0]).toMatch(/^epoch {2}state {7}fingerprint {2}signed_by$/);
-    expect(lines[3]).toMatch(/^2 {6}registered {2}qp_key_d75a {2}d75a980182b10ab7 {2}\d{4}-/);
+    expect(lines[0]).toBe(
+      'epoch  state       id                fingerprint  signed_by         created and more',
+    );
+    expect(lines[3]).toMatch(
+      /^2 {6}registered {2}054f341a2fa584bb {2}qp_key_d75a {2}d75a980182b10ab7 {2}\d{4}-/,
+    );
+    expect(list.epochs[2]).toMatchObject({ id: '054f341a2fa584bb', key_id: KEY_ID });
     expect(keys('list', '--quiet')).toEqual({ status: 0, stdout: '', stderr: '' });
 
     expect(keys('export-public').stdout).toBe(`${list.epochs[3].public_key}\n`);
@@ -219,6 +225,13 @@ describe('the keyring', () => {
     );
     expect(all).toContain('"revoked_reason"');
     expect(keys('export-public', '--all', '--epoch', '2').status).toBe(2);
+    // As reports show it, and by its number.
+    for (const name of ['054f341a2fa584bb', '054f341a2fa584bb…', KEY_ID, 'qp_key_d75a', '2'])
+      expect(keys('export-public', name).stdout).toBe(`${PUBLIC}\n`);
+    expect(keys('export-public', '2', '--all').stderr).toContain('[KEYRING_KEY_AMBIGUOUS]');
+    for (const name of ['054f341a2fa584b', '9', '02', ''])
+      expect(keys('export-public', name).stderr).toContain('[KEYRING_KEY_UNKNOWN]');
+    expect(keys('revoke', '2', '--reason', 'lost').stdout).toMatch(/^Revoked the key of epoch 2 from /);
     for (const args of [
       ['--epoch', '9'],
       ['--epoch', '2', '--pq'],

@@ -55,6 +55,35 @@ export function hasName(epoch: Epoch, name: string): boolean {
   return name === epoch.fingerprint || name === epoch.label || name === epoch.keyId;
 }
 
+/** How much of a key id reports show. */
+const SHOWN_ID = 16;
+
+/** The beginning of a key id, as reports show it. */
+export function shownId({ keyId: id }: Epoch): string {
+  return id.slice(0, SHOWN_ID);
+}
+
+/**
+ * The key that a person means: by its epoch, fingerprint, label, key id, or the beginning of the key id that reports
+ * show. Throws `KEYRING_KEY_UNKNOWN`, and `KEYRING_KEY_AMBIGUOUS` where several keys can be meant.
+ */
+export function epochNamed(epochs: readonly Epoch[], name: string): Epoch {
+  const id = name.replace(/…$/, '');
+  const [found, other] = epochs.filter(
+    (epoch) =>
+      hasName(epoch, name) ||
+      name === `${epoch.epoch}` ||
+      (id.length >= SHOWN_ID && epoch.keyId.startsWith(id)),
+  );
+  if (found === undefined)
+    throw new BullaError('KEYRING_KEY_UNKNOWN', `The keyring has no key ${JSON.stringify(name)}.`);
+  if (other !== undefined) {
+    const message = `${JSON.stringify(name)} names the keys of epochs ${found.epoch} and ${other.epoch}; name one by its key id.`;
+    throw new BullaError('KEYRING_KEY_AMBIGUOUS', message);
+  }
+  return found;
+}
+
 /**
  * Makes a keyring of epochs, and holds its rules: numbers ascend, fingerprints are unique, exactly one epoch is
  * active and can sign. Throws `KEYRING_EPOCH_ORDER`, `KEYRING_FINGERPRINT_TAKEN` or a `KEYRING_ACTIVE_…` code.

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { derivePublicKey, type PublicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type Epoch, epochOf, hasName, type Keyring, type TokenKey } from './epoch.ts';
+import { type Epoch, epochNamed, epochOf, type Keyring, type TokenKey } from './epoch.ts';
 import { createDirectory, type Environment } from './home.ts';
 import { loadKeyring } from './keyring.ts';
 import { type ChangeOptions, change, commit, type Fresh, locked, type Plan } from './keyring-commit.ts';
@@ -112,16 +112,14 @@ export async function registerKey(dir: string, key: PublicKey, options: Register
 }
 
 /**
- * Revokes the key that has `name` as fingerprint, label or key id. A key that is active is rotated in the same write,
- * so that it never signs again. Rejects with `KEYRING_KEY_UNKNOWN`, `KEYRING_ALREADY_REVOKED`, `KEYRING_REASON`,
+ * Revokes the key that a name is of, as {@link epochNamed} finds it. A key that is active is rotated in the same write,
+ * so that it never signs again. Rejects with `KEYRING_KEY_UNKNOWN`, `KEYRING_KEY_AMBIGUOUS`, `KEYRING_ALREADY_REVOKED`, `KEYRING_REASON`,
  * `KEYRING_REVOCATION_FUTURE`, and as {@link rotateKeys} does if it must rotate.
  */
 export async function revokeKey(dir: string, name: string, options: RevokeOptions): Promise<Keyring> {
   const reason = checkReason(options.reason);
   return change(dir, options, (keyring) => {
-    const target = keyring.epochs.find((epoch) => hasName(epoch, name));
-    if (target === undefined)
-      throw new BullaError('KEYRING_KEY_UNKNOWN', `The keyring has no key ${JSON.stringify(name)}.`);
+    const target = epochNamed(keyring.epochs, name);
     if (target.revocation !== null)
       throw new BullaError(
         'KEYRING_ALREADY_REVOKED',
