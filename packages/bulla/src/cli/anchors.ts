@@ -13,6 +13,7 @@ import {
 import type { Command } from 'commander';
 import type { AnchorSources } from '../chain/index.ts';
 import { openPublished } from '../log/index.ts';
+import { naming } from '../os/index.ts';
 import { type Chain, readCheckpointLines } from '../store/index.ts';
 import { loadPolicy, POLICY_FILE } from '../witness/index.ts';
 import { missingWitnesses, unknownSigner } from './artifact-checkpoint.ts';
@@ -41,7 +42,7 @@ export function anchorOptions(command: Command): Command {
 
 /** The policy that was named, else the one of the data directory if there is one. */
 export function readPolicy({ policy }: Pick<AnchorOptions, 'policy'>): Policy | undefined {
-  if (policy !== undefined) return parsePolicy(readInput(policy));
+  if (policy !== undefined) return naming(policy, () => parsePolicy(readInput(policy)));
   return loadPolicy(join(home(), POLICY_FILE)) ?? undefined;
 }
 
@@ -64,8 +65,10 @@ export function readCheckpoints(file: string): string[] {
 /** What a chain is compared with. */
 export interface FoundAnchors {
   readonly sources: AnchorSources;
-  /** Checkpoints that the store keeps and that none of the known keys signed. */
+  /** Checkpoints that the store keeps and that vouch for nothing, … */
   readonly unverified: number;
+  /** … and how many of them a key signed that is known, but revoked. */
+  readonly revoked: number;
 }
 
 /**
@@ -95,12 +98,14 @@ export async function findAnchors(
   });
   const kept = chain === undefined ? [] : await keptNotes(chain);
   let unverified = 0;
+  let revoked = 0;
   for (const note of kept) {
     try {
       anchors.push(readAnchor(note, how));
     } catch (error) {
       if (!(error instanceof BullaError)) throw error;
       unverified++;
+      if (error.code === 'LOG_KEY_REVOKED') revoked++;
     }
   }
   const asks = demanded !== undefined && demanded.quorum !== 'none';
@@ -111,7 +116,7 @@ export async function findAnchors(
     );
   if (chain === undefined && anchors.length === 0) return undefined;
   const size = publishedNote === undefined ? 0 : parseCheckpointBody(parseNote(publishedNote).text).size;
-  return { sources: { anchors, published: published && { tiles: published, size } }, unverified };
+  return { sources: { anchors, published: published && { tiles: published, size } }, unverified, revoked };
 }
 
 function openNamed(note: string, how: AnchorTrust): Anchor {

@@ -318,6 +318,51 @@ describe('chain', () => {
     });
   });
 
+  test('a checkpoint of a revoked key is told as that', () => {
+    const text = seal('one');
+    expect(bulla(['checkpoint', 'create']).status).toBe(0);
+    expect(bulla(['keys', 'revoke', JSON.parse(text).signed_by, '--reason', 'stolen']).status).toBe(0);
+    expect(bulla(['chain', 'verify']).stdout).toContain(
+      ' 1 checkpoint of the store was left out: signed by a key that is revoked, and not witnessed before that\n',
+    );
+    expect(JSON.parse(bulla(['chain', 'verify', '--json']).stdout).anchors).toMatchObject({
+      unverified: 1,
+      revoked: 1,
+    });
+  });
+
+  test('what is wrong with a file is told with its name, and a keyring is told from what is verified', () => {
+    const capsule = file('capsule.json', seal('one'));
+    const keyring = file('keyring.json', bulla(['keys', 'export-public', '--all']).stdout);
+    const told = (...args: string[]) => {
+      const { status, stderr } = bulla(args);
+      return [status, stderr];
+    };
+    expect(told('verify', keyring)).toEqual([
+      2,
+      `bulla: This is a keyring, which other files are verified with; name it with --keyring. (${keyring}) [VERIFY_UNRECOGNISED]\n`,
+    ]);
+    const empty = file('empty', '');
+    expect(told('verify', empty)).toEqual([
+      2,
+      `bulla: The file is empty. (${empty}) [VERIFY_UNRECOGNISED]\n`,
+    ]);
+    for (const command of ['verify', 'chain verify'])
+      expect(told(...command.split(' '), capsule, '--keyring', capsule)[1]).toMatch(
+        new RegExp(
+          `^bulla: ${capsule} is no keyring that can be read\\. Bulla does not know the member ".*\\[KEYRING_`,
+        ),
+      );
+    const broken = file('broken.json', '{x');
+    expect(told('check', '-l', broken)).toEqual([
+      2,
+      `bulla: ${broken}: A key in double quotes was expected here. (byte 1) [JSON_SYNTAX]\n`,
+    ]);
+    expect(told('chain', 'verify', '--policy', broken)[1]).toMatch(
+      /^bulla: .*broken\.json: .*\[LOG_POLICY\]\n$/,
+    );
+  });
+
   test('a chain goes on over a rotation', () => {
     seal('before');
     expect(bulla(['keys', 'rotate']).status).toBe(0);

@@ -14,7 +14,7 @@ import {
   type VerifiedChain,
   verifyChain,
 } from '../chain/index.ts';
-import { type AnchorOptions, anchorOptions, findAnchors } from './anchors.ts';
+import { type AnchorOptions, anchorOptions, type FoundAnchors, findAnchors } from './anchors.ts';
 import { nonNegative } from './capsule.ts';
 import type { Run } from './commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from './io.ts';
@@ -154,7 +154,12 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
     const { state, anchors, ...document } = result;
     if (options.resume !== undefined)
       writeFileSync(options.resume, `${JSON.stringify(state)}\n`, { mode: 0o600 });
-    const anchored = anchors && { ...anchors, root: toHex(anchors.root), unverified: found?.unverified ?? 0 };
+    const anchored = anchors && {
+      ...anchors,
+      root: toHex(anchors.root),
+      unverified: found?.unverified ?? 0,
+      revoked: found?.revoked ?? 0,
+    };
     const resumed = from === undefined ? null : { file: options.resume!, count: from.count };
     const limits = notProven(options, anchors?.ranges ?? [], resumed);
     await report(
@@ -177,7 +182,7 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
           {
             keysFrom: trust.origin,
             limits,
-            unverified: found?.unverified ?? 0,
+            leftOut: found ?? NONE_LEFT_OUT,
             copied: store?.copied ?? source.copied ?? null,
             resumed,
           },
@@ -236,8 +241,11 @@ function notProven(
   ];
 }
 
+type LeftOut = Pick<FoundAnchors, 'unverified' | 'revoked'>;
+const NONE_LEFT_OUT: LeftOut = { unverified: 0, revoked: 0 };
+
 /** Which records are covered by what, a line for each range. */
-function rangeLines(anchors: AnchorReport | null, unverified: number): [string, string][] {
+function rangeLines(anchors: AnchorReport | null, { unverified, revoked }: LeftOut): [string, string][] {
   const lines = (anchors?.ranges ?? []).map(({ from, to, kind, witnesses }): [string, string] => {
     const records = to - from === 1 ? `record ${from}` : `records ${from} to ${to - 1}`;
     const who = witnesses
@@ -247,8 +255,13 @@ function rangeLines(anchors: AnchorReport | null, unverified: number): [string, 
     if (kind === 'local') return ['anchored', `${records}, locally only: no witness saw them`];
     return ['unanchored', records];
   });
-  if (unverified > 0)
-    lines.push(['', `${unverified} checkpoints of the store were left out: no known key signed them`]);
+  const tell = (count: number, why: string) => {
+    if (count === 0) return;
+    const verb = count === 1 ? 'was' : 'were';
+    lines.push(['', `${counted(count, 'checkpoint')} of the store ${verb} left out: ${why}`]);
+  };
+  tell(unverified - revoked, 'not signed by a known key');
+  tell(revoked, 'signed by a key that is revoked, and not witnessed before that');
   return lines;
 }
 
@@ -259,13 +272,13 @@ function verdictText(
   {
     keysFrom,
     limits,
-    unverified,
+    leftOut,
     copied,
     resumed,
   }: {
     keysFrom: string;
     limits: readonly string[];
-    unverified: number;
+    leftOut: LeftOut;
     copied: string | null;
     resumed: Resumed | null;
   },
@@ -296,7 +309,7 @@ function verdictText(
     ['warnings', counts(result.warnings)],
     ...noticeLines(result, source),
     ...historyLines(result.history),
-    ...rangeLines(result.anchors, unverified),
+    ...rangeLines(result.anchors, leftOut),
   ];
   const failures = result.failures.slice(0, 20).map(({ index, sequence, id, code, error }) => {
     const place =

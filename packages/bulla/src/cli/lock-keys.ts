@@ -11,6 +11,7 @@ import {
   readWhole,
   signatureBeside,
 } from '../lockfile/index.ts';
+import { naming } from '../os/index.ts';
 import { keysFolder } from './place.ts';
 
 /** Whose signatures on a lock count. */
@@ -71,7 +72,7 @@ export function openLockFile(path: string, options: RequireOptions): OpenedLock 
     options.key.length > 0 ||
     options.keyring !== undefined ||
     options.signature !== undefined;
-  if (!isRequired) return { bytes, lock: readLock(bytes) };
+  if (!isRequired) return { bytes, lock: naming(path, () => readLock(bytes)) };
   const signature =
     options.signature === undefined ? signatureBeside(path)?.bytes : readWhole(options.signature);
   if (signature === undefined)

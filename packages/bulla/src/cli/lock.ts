@@ -17,6 +17,7 @@ import {
 import { type Command, Option } from 'commander';
 import { identityOf, MAX_LOCK_BYTES, readLimited, replaceFile } from '../lockfile/index.ts';
 import type { Target } from '../mcp/index.ts';
+import { naming } from '../os/index.ts';
 import { askKey, askYes, isAnswered } from './ask.ts';
 import type { Run } from './commands.ts';
 import { COMPAT } from './compat.ts';
@@ -123,7 +124,7 @@ function readOld({ output, force, v3 }: LockOptions): Lock | null {
   if (COMPAT && v3) return null;
   const bytes = readLimited(output);
   try {
-    return bytes === null ? null : readLock(bytes);
+    return bytes === null ? null : naming(output, () => readLock(bytes));
   } catch (error) {
     if (force && error instanceof BullaError) return null;
     throw error;

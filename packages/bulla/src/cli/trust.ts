@@ -1,17 +1,9 @@
-import { statSync } from 'node:fs';
 import { fromUtf8, keyId, type NoteVerifier, type PublicKey, readPublicKey } from '@bulla/core/crypto';
 import type { AnchorTrust, Policy } from '@bulla/core/log';
 import type { Command } from 'commander';
 import type { Revocation } from '../chain/index.ts';
-import {
-  type Epoch,
-  findKeyring,
-  type KeyTrust,
-  loadKeyring,
-  parseKeyring,
-  refuseSeed,
-  trustIn,
-} from '../keys/index.ts';
+import { findKeyring, type KeyTrust, refuseSeed, trustIn } from '../keys/index.ts';
+import { readKeyring } from '../lockfile/index.ts';
 import { readInput } from './io.ts';
 import { keysFolder } from './place.ts';
 
@@ -57,7 +49,11 @@ export function trusted(options: TrustOptions, vkeys: readonly NoteVerifier[] = 
   const local = findKeyring(folder)?.epochs ?? [];
   for (const key of named) refuseSeed(key, local);
   const chosen =
-    options.keyring !== undefined ? readKeyring(options.keyring) : named.length === 0 ? local : undefined;
+    options.keyring !== undefined
+      ? readKeyring(options.keyring).epochs
+      : named.length === 0
+        ? local
+        : undefined;
   const keys = [...named, ...(chosen ?? []).map((epoch) => epoch.publicKey)];
   const ids = new Set([...keys, ...pqNamed, ...vkeys.map((one) => one.publicKey)].map(keyId));
   const known = [...new Set([...(chosen ?? []), ...local])].filter(
@@ -74,11 +70,6 @@ export function trusted(options: TrustOptions, vkeys: readonly NoteVerifier[] = 
           ? 'none'
           : 'the keys on the command line',
   };
-}
-
-function readKeyring(path: string): readonly Epoch[] {
-  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  return (isFolder ? loadKeyring(path) : parseKeyring(readInput(path))).epochs;
 }
 
 /** The text of a key that is written out or lies in a file. Throws `INPUT_UNREADABLE` and the `KEY_…` codes. */

@@ -6,7 +6,7 @@ import { loadKeys } from '../lockfile/index.ts';
 import { readPolicy } from './anchors.ts';
 import { namedAnchors } from './artifact-checkpoint.ts';
 import { lockfile, verifyLock } from './artifact-lock.ts';
-import { rootOf } from './artifact-root.ts';
+import { hasAny, rootOf } from './artifact-root.ts';
 import { type Artifact, artifacts, type NamedAnchor, type Trust, type Verdict } from './artifacts.ts';
 import type { Run } from './commands.ts';
 import { COMPAT } from './compat.ts';
@@ -155,14 +155,20 @@ function createReader(): (file: string) => Uint8Array {
 async function verifyOne(file: string, trust: Trust): Promise<{ artifact: Artifact; verdict: Verdict }> {
   const bytes = trust.read(file);
   const [artifact, other] = artifacts.filter((candidate) => candidate.recognises(bytes));
-  if (artifact === undefined)
-    throw new BullaError('VERIFY_UNRECOGNISED', 'This is no artifact that Bulla knows.');
+  if (artifact === undefined) throw new BullaError('VERIFY_UNRECOGNISED', unrecognised(bytes));
   // Of a broken document nothing is good, whatever it was to be.
   if (other !== undefined && rootOf(bytes) !== 'broken') {
     const message = `This could be read as two kinds of artifact: ${artifact.kind}, ${other.kind}.`;
     throw new BullaError('VERIFY_AMBIGUOUS', message);
   }
   return { artifact, verdict: await artifact.verify(file, bytes, trust) };
+}
+
+function unrecognised(bytes: Uint8Array): string {
+  if (bytes.length === 0) return 'The file is empty.';
+  if (hasAny(bytes, ['active_epoch']))
+    return 'This is a keyring, which other files are verified with; name it with --keyring.';
+  return 'This is no artifact that Bulla knows.';
 }
 
 /** The verdict, held to what the caller asked for besides. */

@@ -140,7 +140,7 @@ async function serve(options: ServeOptions): Promise<Exit> {
   const reload = () => {
     try {
       logs = readLogs(options.log);
-      tell(`knows ${logs.size} logs`);
+      tell(`knows ${counted(logs.size, 'log')}`);
     } catch (error) {
       complain(error); // the logs that were known stay known
     }

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
-import { openFound, readUpTo } from '../os/index.ts';
+import { naming, openFound, readUpTo } from '../os/index.ts';
 import type { Keyring } from './epoch.ts';
 import { parseKeyring } from './keyring-file.ts';
 
@@ -42,7 +42,7 @@ export function readKeyring(dir: string): { keyring: Keyring; identity: FileIden
       closeSync(file);
     }
   });
-  return { keyring: parseKeyring(bytes), identity };
+  return { keyring: naming(path, () => parseKeyring(bytes)), identity };
 }
 
 /** The identity of the file as it is now. Throws `KEYRING_MISSING` or `KEYRING_UNREADABLE`. */

@@ -39,9 +39,21 @@ export function loadKeys(files: readonly string[], keyring: string | null): Lock
   return { keys: [...keys, ...standing], vkeys: [], origin: [...files, keyring].join(', ') };
 }
 
-function readKeyring(path: string): ReturnType<typeof loadKeyring> {
+/** A keyring that was named: its folder or its file. Throws `INPUT_UNREADABLE` and the `KEYRING_…` codes. */
+export function readKeyring(path: string): ReturnType<typeof loadKeyring> {
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  return isFolder ? loadKeyring(path) : parseKeyring(readWhole(path));
+  if (isFolder) return loadKeyring(path);
+  const bytes = readWhole(path);
+  try {
+    return parseKeyring(bytes);
+  } catch (cause) {
+    if (!(cause instanceof BullaError)) throw cause;
+    const { code, message, path: place } = cause;
+    throw new BullaError(code, `${path} is no keyring that can be read. ${message}`, {
+      ...(place !== undefined && { path: place }),
+      cause,
+    });
+  }
 }
 
 function readText(file: string, missing?: string): string {
