@@ -74,7 +74,7 @@ describe('the program', () => {
       cwd: repo,
     });
     const version = spawnSync(oldNode!, ['-p', 'process.versions.node'], { encoding: 'utf8' }).stdout.trim();
-    const line = `true NODE_TOO_OLD Bulla needs Node 24.15 or newer; this is Node ${version}.\n`;
+    const line = `true RUNTIME_TOO_OLD Bulla needs Node 24.15 or newer; this is Node ${version}.\n`;
     expect([status, stdout]).toEqual([0, line + line]);
     expect(readdirSync(folder)).toEqual(['chain.db']);
   });

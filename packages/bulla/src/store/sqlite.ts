@@ -50,7 +50,7 @@ function isStored(file: string): boolean {
 
 /**
  * Opens a SQLite file. Throws `STORE_MISSING`, `STORE_NOT_A_STORE`, `STORE_NEWER` for a file of a later version,
- * `STORE_READ_ONLY`, `STORE_UNREADABLE`, and `NODE_TOO_OLD` where SQLite cannot be loaded.
+ * `STORE_READ_ONLY`, `STORE_UNREADABLE`, and `RUNTIME_TOO_OLD` where SQLite cannot be loaded.
  */
 export function openSqlite(file: string, options: SqliteOptions): Driver {
   refuseOldNode();
