@@ -1,7 +1,8 @@
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { keyId, readPublicKey } from '@bulla/core/crypto';
+import { keyId, localSigner, readPublicKey } from '@bulla/core/crypto';
+import { authorize, execHash, parseEnvelope } from '@bulla/core/envelope';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { repo, bulla as run, temporaryFolder } from '../../test/run.ts';
 
@@ -312,7 +313,7 @@ describe('authorize', () => {
     expect(found).not.toContain('ceo');
   });
 
-  test('signs nothing that has expired, and tells of letters that look like others', () => {
+  test('signs nothing that has expired, and tells of letters that look like others', async () => {
     publish();
     newEnvelope();
     const sign = (...more: string[]) =>
@@ -326,9 +327,15 @@ describe('authorize', () => {
     expect(sign('--audience', 'bank').stderr).toContain(
       'WARNING  the destination has letters that look like others: U+0441\n',
     );
-    sign('--audience', 'bank', '--expires', '1s', '-o', path('short.json'));
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1100);
-    const late = sign('--add', path('short.json'), '-o', path('late.json'));
+    const envelope = parseEnvelope(readFileSync(path('envelope.json')));
+    const claims = {
+      ...{ iss: 'alice', sub: envelope.actor.caller, aud: 'bank', tenant_id: envelope.tenant_id },
+      ...{ exec_hash: execHash(envelope), nbf: 1_000_000_000, exp: 1_000_000_001, jti: 'past' },
+    };
+    const signer = localSigner('Ed25519', new Uint8Array(32).fill(7));
+    const approval = { signer, when: 1_000_000_000, how: 'human', chain: [] } as const;
+    writeFileSync(path('past.json'), await authorize(claims, [approval]));
+    const late = sign('--add', path('past.json'), '-o', path('late.json'));
     expect([late.status, existsSync(path('late.json'))]).toEqual([2, false]);
     expect(late.stderr).toMatch(
       /The authorization expired at \d{4}-\S+Z, and now it is \S+Z: not signed\. \[EE_AO_EXPIRED\]\n$/,
