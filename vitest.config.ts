@@ -56,7 +56,7 @@ const IN_BROWSER = [
   'capability/{payloads,properties,vectors}',
   'capsule/{chain,seal,verify}',
   'envelope/{authorization,hash,verify}',
-  'lock/{bundle,drift-suspect,hashes,signature,unzip}',
+  'lock/{bundle/bundle,bundle/unzip,drift/suspect,file/hashes,file/signature}',
   'log/{checkpoint,leaf,tiles,verify}',
   'manifest/{draft,names,validate}',
   'policy/policy',
@@ -68,19 +68,19 @@ const LEFT_OUT = process.env.BULLA_FAST === '1' ? ['**/*.slow.test.ts'] : [];
 const PURE_AND_SLOW = ['packages/core/**/*.slow.test.ts'];
 const CHANGE_PROCESS = [
   'packages/bulla/src/store/checkpoints.test.ts',
-  'packages/bulla/src/artifact/install.test.ts',
+  'packages/bulla/src/pin/install.test.ts',
   'packages/bulla/src/keys/{keyring-token,pkcs11}.test.ts',
 ];
 /** The longest files begin first, so that none of them is left over for one core at the end. */
 const LONGEST = [
   'bulla/src/consent/processes.slow',
   'bulla/src/envelope/races.slow',
-  'bulla/src/cli/capability.slow',
+  'bulla/src/cli/capability/capability.slow',
   'scripts/action.slow',
-  'bulla/src/cli/run.slow',
+  'bulla/src/cli/run/run.slow',
   'bulla/src/store/concurrency.slow',
   'scripts/docs-pinning.slow',
-  'bulla/src/cli/run-registry.slow',
+  'bulla/src/cli/run/registry.slow',
   'scripts/readme.slow',
   'scripts/docs-log.slow',
   'scripts/docs-capabilities.slow',

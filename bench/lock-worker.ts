@@ -2,7 +2,7 @@
 // prints how long each took, in milliseconds.
 import { toUtf8 } from '@bulla/core/crypto';
 import { writeLock } from '@bulla/core/lock';
-import { identityOf, replaceFile } from '../packages/bulla/src/lockfile/index.ts';
+import { identityOf, replaceFile } from '../packages/bulla/src/locks/index.ts';
 import { parseTarget, scan } from '../packages/bulla/src/mcp/index.ts';
 
 const [file, ...words] = process.argv.slice(2);

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readLock } from '@bulla/core/lock';
-import { install, npmArtifact, openCache } from '../packages/bulla/src/artifact/index.ts';
+import { install, npmArtifact, openCache } from '../packages/bulla/src/pin/index.ts';
 
 const [lock, home] = process.argv.slice(2);
 const artifact = npmArtifact(readLock(readFileSync(lock!)).artifact);

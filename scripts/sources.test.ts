@@ -34,8 +34,8 @@ function calls(file: string): { name: string; call: Node }[] {
 
 /** Calls that get a list as their arguments which is short whatever others write; each argument takes room on the stack. */
 const SHORT: Readonly<Record<string, string>> = {
-  'bulla/src/artifact/asked.ts': 'verifyProvenance',
-  'bulla/src/artifact/provenance.ts': 'textAt',
+  'bulla/src/pin/asked.ts': 'verifyProvenance',
+  'bulla/src/pin/provenance.ts': 'textAt',
   'bulla/src/chain/history.ts': 'at',
   'bulla/src/chain/sqlite-source.ts': 'get iterate',
   'bulla/src/cli/cli.ts': 'action',
@@ -62,7 +62,7 @@ const SHORT: Readonly<Record<string, string>> = {
   'core/src/consent/run.ts': 'refused',
   'core/src/consent/sweep.ts': 'refused',
   'core/src/crypto/der.ts': 'concat layout of wrap',
-  'core/src/lock/drift-server.ts': 'textItem',
+  'core/src/lock/drift/server.ts': 'textItem',
   'core/src/log/merkle.ts': 'concat',
   'core/src/log/tiles.ts': 'concat',
   'core/src/manifest/report.ts': 'wordDiff',
@@ -89,8 +89,5 @@ test('no list that others can make long is spread into the arguments of a call',
 test('texts are normalized in one place, which takes linear time', () => {
   const found = ALL.filter(({ calls }) => calls.some(({ name }) => name === 'normalize'));
   // The other one is of paths, and Node's.
-  expect(found.map(({ file }) => file)).toEqual([
-    'bulla/src/artifact/program.ts',
-    'core/src/text/normalize.ts',
-  ]);
+  expect(found.map(({ file }) => file)).toEqual(['bulla/src/pin/program.ts', 'core/src/text/normalize.ts']);
 });

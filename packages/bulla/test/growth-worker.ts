@@ -1,16 +1,16 @@
 // Every reader of the shell with inputs that double in size, as that of core does it.
 import { printGrowth, type Reader, reader } from '../../core/test/steps.ts';
-import { readPackageLock } from '../src/artifact/package-lock.ts';
-import { contentsOf } from '../src/artifact/untar.ts';
 import { elements } from '../src/chain/elements.ts';
-import { serverLines } from '../src/cli/server-lines.ts';
+import { serverLines } from '../src/cli/lock/server-lines.ts';
 import { readDocument, type Syntax } from '../src/discover/document.ts';
 import { scrubbed, shownUrl, shownWords } from '../src/discover/secrets.ts';
 import { matchesTemplate } from '../src/gateway/stages/uri.ts';
 import { parseKeyring } from '../src/keys/keyring-file.ts';
-import { asLine, lines } from '../src/lines/index.ts';
 import { readEvents } from '../src/mcp/events.ts';
 import { parseFrame } from '../src/mcp/frame.ts';
+import { asLine, lines } from '../src/os/index.ts';
+import { readPackageLock } from '../src/pin/package-lock.ts';
+import { contentsOf } from '../src/pin/untar.ts';
 import { readCheckpointLines } from '../src/store/checkpoint-file.ts';
 import { parseAddCheckpoint } from '../src/witness/request.ts';
 

@@ -1,7 +1,7 @@
 // `bulla guard` from the sources: `node guard-cli.ts [option…] -- SERVER…`.
 import { Command } from 'commander';
-import { define } from '../src/cli/guard.ts';
-import { complain, exitOf } from '../src/cli/io.ts';
+import { define } from '../src/cli/guard/guard.ts';
+import { complain, exitOf } from '../src/cli/terminal/io.ts';
 
 const command = new Command('guard');
 define(command, (action) => async (...args) => {

@@ -12,7 +12,7 @@ import {
   networkOf,
   openRegistry,
   type Registry,
-} from '../src/artifact/index.ts';
+} from '../src/pin/index.ts';
 import { TEST_CERTIFICATE, TEST_KEY } from './tls.ts';
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;

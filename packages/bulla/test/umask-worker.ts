@@ -4,7 +4,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { installationId } from '../src/consent/index.ts';
 import { ensureKeyring, openKeyring } from '../src/keys/index.ts';
-import { oauthMemory } from '../src/lockfile/index.ts';
+import { oauthMemory } from '../src/locks/index.ts';
 import { exportTiles } from '../src/log/index.ts';
 import { openStore } from '../src/store/index.ts';
 import { addWitness, openWitness, POLICY_FILE, readLogs } from '../src/witness/index.ts';

@@ -3,7 +3,7 @@ import { BullaError, pointer } from '@bulla/core/error';
 import { type JsonObject, toPlain } from '@bulla/core/json';
 import { type Entry, entryOf, type Lock, type Native } from '@bulla/core/lock';
 import { CfWorkerJsonSchemaValidator } from '@modelcontextprotocol/client/validators/cf-worker';
-import { targetOf } from '../lockfile/index.ts';
+import { targetOf } from '../locks/index.ts';
 import { authorized, type OpenOptions, open, readList, type Session } from '../mcp/index.ts';
 import { noteCallResult } from './mcp-result.ts';
 

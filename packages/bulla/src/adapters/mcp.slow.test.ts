@@ -20,7 +20,7 @@ import { lockOf, SHOP, surfaceServer, type TestServer } from '../../test/lockfil
 import { packaged, refusal } from '../../test/mcp.ts';
 import { program } from '../../test/processes.ts';
 import { temporaryFolder } from '../../test/run.ts';
-import { identityOf } from '../lockfile/index.ts';
+import { identityOf } from '../locks/index.ts';
 import { type StdioTarget, scan } from '../mcp/index.ts';
 import { lockAugments, openLocked, type Session, serverOf, toolkitFromLock } from './mcp.ts';
 

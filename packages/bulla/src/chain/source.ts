@@ -2,9 +2,8 @@ import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:
 import type { CanonicalRecord } from '@bulla/core/capsule';
 import { BullaError, pointer } from '@bulla/core/error';
 import { JsonObject, parse, stringify } from '@bulla/core/json';
-import { lines } from '../lines/index.ts';
-import { readWhole } from '../lockfile/index.ts';
-import { isThere } from '../os/index.ts';
+import { readWhole } from '../locks/index.ts';
+import { isThere, lines } from '../os/index.ts';
 import { elements } from './elements.ts';
 import { readSqlite } from './sqlite-source.ts';
 

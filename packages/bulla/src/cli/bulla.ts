@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Kept free of newer syntax, so that an old Node can say what is wrong instead of failing to read the file.
-import { nodeTooOld } from '../runtime/index.ts';
+import { nodeTooOld } from '../node-version.ts';
 
 const fault = nodeTooOld(process.versions.node);
 if (fault !== null) {

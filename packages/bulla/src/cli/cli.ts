@@ -1,8 +1,8 @@
 import { BullaError, withoutSecrets } from '@bulla/core/error';
 import { Command, CommanderError } from 'commander';
-import { describeTarget } from '../lockfile/index.ts';
+import { describeTarget } from '../locks/index.ts';
 import { COMMANDS, type Run } from './commands.ts';
-import { COMPAT, checkCompat, compatExit } from './compat.ts';
+import { COMPAT, checkCompat, compatExit } from './lock/compat.ts';
 import {
   colors,
   complain,
@@ -14,8 +14,8 @@ import {
   print,
   printJson,
   say,
-} from './io.ts';
-import { streams } from './streams.ts';
+} from './terminal/io.ts';
+import { streams } from './terminal/streams.ts';
 import { VERSION } from './version.ts';
 
 // For a program that runs commands inside itself.

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Exit } from './io.ts';
+import type { Exit } from './terminal/io.ts';
 
 /** A command module: it adds its options and its action, which gives the exit code. */
 export interface CommandModule {
@@ -22,52 +22,52 @@ export const COMMANDS: readonly { readonly title: string; readonly entries: read
   {
     title: 'Pin',
     entries: [
-      { name: 'scan', summary: 'show all that a tool server offers', load: () => import('./scan.ts') },
+      { name: 'scan', summary: 'show all that a tool server offers', load: () => import('./lock/scan.ts') },
       {
         name: 'lock',
         summary: 'pin all that a tool server offers in a lockfile',
-        load: () => import('./lock.ts'),
+        load: () => import('./lock/lock.ts'),
       },
       {
         name: 'check',
         summary: 'tell whether a server still is as it was locked',
-        load: () => import('./check.ts'),
+        load: () => import('./lock/check.ts'),
       },
       {
         name: 'diff',
         summary: 'show what changed since a lock, or between two',
-        load: () => import('./diff.ts'),
+        load: () => import('./lock/diff.ts'),
       },
       {
         name: 'policy',
         summary: 'ask rules about what a server offers',
-        load: () => import('./policy.ts'),
+        load: () => import('./policy/policy.ts'),
       },
       {
         name: 'discover',
         summary: 'find the tool servers that are configured on this machine, and lock them',
-        load: () => import('./discover.ts'),
+        load: () => import('./discover/discover.ts'),
       },
       {
         name: 'run',
         summary: 'run the very package that a lock pins, and nothing else',
-        load: () => import('./run.ts'),
+        load: () => import('./run/run.ts'),
       },
       {
         name: 'artifact',
         summary: 'verify what a lock pins against the registry, and who built it',
-        load: () => import('./artifact.ts'),
+        load: () => import('./run/artifact.ts'),
       },
       {
         name: 'keygen',
         summary: 'make a pair of keys to sign lockfiles with',
-        load: () => import('./keygen.ts'),
+        load: () => import('./lock/keygen.ts'),
       },
-      { name: 'sign', summary: 'sign a lockfile', load: () => import('./sign.ts') },
+      { name: 'sign', summary: 'sign a lockfile', load: () => import('./lock/sign.ts') },
       {
         name: 'bundle',
         summary: 'pack a signed lock to hand on, and verify such a bundle',
-        load: () => import('./bundle.ts'),
+        load: () => import('./lock/bundle.ts'),
       },
     ],
   },
@@ -77,22 +77,22 @@ export const COMMANDS: readonly { readonly title: string; readonly entries: read
       {
         name: 'manifest',
         summary: 'validate, hash, compare, draft and push the manifests of agents',
-        load: () => import('./manifest.ts'),
+        load: () => import('./manifest/manifest.ts'),
       },
       {
         name: 'grants',
         summary: 'show what agents can do, grant it, list what is granted, take it back',
-        load: () => import('./grants.ts'),
+        load: () => import('./consent/grants.ts'),
       },
       {
         name: 'consent',
         summary: 'answer what agents ask for',
-        load: () => import('./consent.ts'),
+        load: () => import('./consent/consent.ts'),
       },
       {
         name: 'capability',
         summary: 'hash, compare and verify what an agent can do',
-        load: () => import('./capability.ts'),
+        load: () => import('./capability/capability.ts'),
       },
     ],
   },
@@ -102,7 +102,7 @@ export const COMMANDS: readonly { readonly title: string; readonly entries: read
       {
         name: 'envelope',
         summary: 'bind one action to exact parameters, have it approved, execute it once',
-        load: () => import('./envelope.ts'),
+        load: () => import('./envelope/envelope.ts'),
       },
     ],
   },
@@ -113,12 +113,12 @@ export const COMMANDS: readonly { readonly title: string; readonly entries: read
         name: 'guard',
         alias: 'proxy',
         summary: 'stand between a host and its tool server: pass what is locked, record every call',
-        load: () => import('./guard.ts'),
+        load: () => import('./guard/guard.ts'),
       },
       {
         name: 'kill',
         summary: 'stop an agent, or everything, until it is lifted',
-        load: () => import('./kill.ts'),
+        load: () => import('./kill/kill.ts'),
       },
     ],
   },
@@ -128,40 +128,48 @@ export const COMMANDS: readonly { readonly title: string; readonly entries: read
       {
         name: 'capsule',
         summary: 'seal, verify, show, export, import and resolve capsules',
-        load: () => import('./capsule.ts'),
+        load: () => import('./capsule/capsule.ts'),
       },
       {
         name: 'chain',
         summary: 'verify a chain, tell its head and its statistics',
-        load: () => import('./chain.ts'),
+        load: () => import('./chain/chain.ts'),
       },
       {
         name: 'checkpoint',
         summary: 'make, list and show checkpoints of a chain',
-        load: () => import('./checkpoint.ts'),
+        load: () => import('./log/checkpoint.ts'),
       },
       {
         name: 'prove',
         summary: 'write a proof that a capsule is in its chain',
-        load: () => import('./prove.ts'),
+        load: () => import('./log/prove.ts'),
       },
       {
         name: 'consistency',
         summary: 'prove that a log only grew between two checkpoints',
-        load: () => import('./consistency.ts'),
+        load: () => import('./log/consistency.ts'),
       },
       {
         name: 'witness',
         summary: 'run a witness, add one to the policy, tell what they cosigned',
-        load: () => import('./witness.ts'),
+        load: () => import('./log/witness.ts'),
       },
       {
         name: 'tiles',
         summary: 'publish the log of a chain as static files',
-        load: () => import('./tiles.ts'),
+        load: () => import('./log/tiles.ts'),
       },
-      { name: 'verify', summary: 'verify any artifact that Bulla knows', load: () => import('./verify.ts') },
-      { name: 'keys', summary: 'make, rotate, list, show and convert keys', load: () => import('./keys.ts') },
+      {
+        name: 'verify',
+        summary: 'verify any artifact that Bulla knows',
+        load: () => import('./verify/verify.ts'),
+      },
+      {
+        name: 'keys',
+        summary: 'make, rotate, list, show and convert keys',
+        load: () => import('./keys/keys.ts'),
+      },
     ],
   },
   {
@@ -170,23 +178,25 @@ export const COMMANDS: readonly { readonly title: string; readonly entries: read
       {
         name: 'canon',
         summary: 'write the canonical bytes of a JSON document',
-        load: () => import('./canon.ts'),
+        load: () => import('./canon/canon.ts'),
       },
-      { name: 'hash', summary: 'print the digest of a JSON document', load: () => import('./hash.ts') },
+      { name: 'hash', summary: 'print the digest of a JSON document', load: () => import('./canon/hash.ts') },
       {
         name: 'profiles',
         summary: 'list the canonical forms that are known',
-        load: () => import('./profiles.ts'),
+        load: () => import('./canon/profiles.ts'),
       },
       {
         name: 'lint',
         summary: 'tell where a document is hashed differently by others',
-        load: () => import('./lint.ts'),
+        load: () => import('./canon/lint.ts'),
       },
     ],
   },
   {
     title: 'First steps',
-    entries: [{ name: 'demo', summary: 'show, in a minute, what is here', load: () => import('./demo.ts') }],
+    entries: [
+      { name: 'demo', summary: 'show, in a minute, what is here', load: () => import('./demo/demo.ts') },
+    ],
   },
 ];

@@ -7,8 +7,8 @@ import { dataDirectory, ensureKeyring, type OpenKeyring, openKeyring } from '../
 import { findLoose, tightenCommand } from '../os/index.ts';
 import { openStore, type Store } from '../store/index.ts';
 import { createSubmit, loadPolicy, POLICY_FILE, type SubmitOutcome } from '../witness/index.ts';
-import { complain, say } from './io.ts';
-import { counted } from './words.ts';
+import { complain, say } from './terminal/io.ts';
+import { counted } from './terminal/words.ts';
 
 /** The options of the commands that use the local store. */
 export interface PlaceOptions {

@@ -4,8 +4,8 @@ import type { CapsuleInput, Data, DataObject } from '@bulla/core/capsule';
 import { BullaError, failureOf } from '@bulla/core/error';
 import type { Command } from 'commander';
 import type { Chain } from '../store/index.ts';
-import { complain, EXIT, type Exit, exitOf, say } from './io.ts';
 import { openToWrite, type PlaceOptions, placeOptions } from './place.ts';
+import { complain, EXIT, type Exit, exitOf, say } from './terminal/io.ts';
 
 /** The options of commands whose decisions can be sealed. */
 export interface RecordOptions extends PlaceOptions {

@@ -15,8 +15,8 @@ import {
 } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { declaredRow } from '../manifest/index.ts';
+import { createQueue, untilSettled } from '../os/index.ts';
 import { assertNotKilled, type Opening, type Store } from '../store/index.ts';
-import { createQueue, untilSettled } from '../turns/index.ts';
 import { type About, actCapsule, askedCapsule, decisionCapsule, isAct } from './capsules.ts';
 import { conflict, type Loaded, load, type Pair, write } from './rows.ts';
 

@@ -1,7 +1,7 @@
 import { readdirSync, realpathSync } from 'node:fs';
 import { posix, win32 } from 'node:path';
 import { BullaError } from '@bulla/core/error';
-import { readLimited } from '../lockfile/index.ts';
+import { readLimited } from '../locks/index.ts';
 import { CLIENTS, type Client, type ConfigFile } from './clients.ts';
 import { readDocument } from './document.ts';
 import { type Entry, readEntry } from './entry.ts';

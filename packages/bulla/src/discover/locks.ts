@@ -3,7 +3,7 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { sha256Hex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Lock, readLock } from '@bulla/core/lock';
-import { readLimited, targetOf } from '../lockfile/index.ts';
+import { readLimited, targetOf } from '../locks/index.ts';
 import type { Target } from '../mcp/index.ts';
 import type { Configured, Problem } from './discover.ts';
 

@@ -118,7 +118,7 @@ test('no error repeats a private key', async () => {
 
 test('every code of the keyring is expected by a test', () => {
   const keys = dirname(fileURLToPath(import.meta.url));
-  const files = [keys, join(keys, '../cli')].flatMap((folder) =>
+  const files = [keys, join(keys, '../cli/keys')].flatMap((folder) =>
     readdirSync(folder)
       .filter((name) => folder === keys || name.startsWith('keys'))
       .map((name) => join(folder, name)),

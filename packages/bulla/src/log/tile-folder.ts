@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { fromUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { entriesPath, HASH_BYTES, TILE_WIDTH, tilePath } from '@bulla/core/log';
-import { createFetcher, readBody } from '../net/index.ts';
-import { readFound } from '../os/index.ts';
+import { createFetcher, readBody, readFound } from '../os/index.ts';
 import type { TileSource } from './tiles.ts';
 
 /** A log as it was published: the tree, the leaves themselves, and the newest checkpoint. */

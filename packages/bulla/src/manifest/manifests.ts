@@ -11,8 +11,8 @@ import {
   nextVersion,
   validateManifest,
 } from '@bulla/core/manifest';
+import { createQueue, untilSettled } from '../os/index.ts';
 import type { Store } from '../store/index.ts';
-import { createQueue, untilSettled } from '../turns/index.ts';
 import { declaredOf } from './declared.ts';
 import {
   addVersion,

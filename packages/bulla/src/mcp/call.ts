@@ -1,5 +1,5 @@
 import { BullaError } from '@bulla/core/error';
-import { unbroken } from '../lines/index.ts';
+import { unbroken } from '../os/index.ts';
 import { readBody } from './events.ts';
 import {
   DEFAULT_MAX_FRAME_BYTES,

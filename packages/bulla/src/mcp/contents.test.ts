@@ -3,7 +3,7 @@ import { type JsonObject, parse } from '@bulla/core/json';
 import { describe, expect, it } from 'vitest';
 import { tlsServer } from '../../test/registry.ts';
 import { TEST_CERTIFICATE } from '../../test/tls.ts';
-import type { Network } from '../net/index.ts';
+import type { Network } from '../os/index.ts';
 import { readContents } from './contents.ts';
 import { RpcError, type Session } from './index.ts';
 

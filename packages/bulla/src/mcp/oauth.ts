@@ -9,7 +9,7 @@ import type {
   StoredOAuthClientInformation,
   StoredOAuthTokens,
 } from '@modelcontextprotocol/client';
-import { createFetcher, isPublicHost, type Network, readBody } from '../net/index.ts';
+import { createFetcher, isPublicHost, type Network, readBody } from '../os/index.ts';
 import type { Authorizer } from './call.ts';
 import { quote } from './transport.ts';
 

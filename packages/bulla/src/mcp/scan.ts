@@ -1,7 +1,7 @@
 import { BullaError } from '@bulla/core/error';
 import { type JsonObject, stringify } from '@bulla/core/json';
 import { LIST_KINDS, type ListKind } from '@bulla/core/lock';
-import type { Network } from '../net/index.ts';
+import type { Network } from '../os/index.ts';
 import { tellsChanges } from './agree.ts';
 import { type ContentOptions, readContents } from './contents.ts';
 import type { NotificationFrame } from './frame.ts';

@@ -1,5 +1,5 @@
 import { BullaError } from '@bulla/core/error';
-import { asLine } from '../lines/index.ts';
+import { asLine } from '../os/index.ts';
 import { type Child, startChild, stopChild, within } from './child.ts';
 import { DEFAULT_MAX_FRAME_BYTES, type Frame, type FrameOptions, parseFrame, tooLarge } from './frame.ts';
 import { Gatherer } from './gather.ts';

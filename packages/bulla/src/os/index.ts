@@ -1,7 +1,12 @@
-/** What every other folder may use of the operating system. */
+/** What every other folder may use of the operating system and the network. */
+export { isPublicHost } from './address.ts';
+export { createFetcher, type Fetcher, type Network, type Reply, readBody } from './download.ts';
 export { isThere, openFound, readFound, readUpTo } from './file.ts';
+export { asLine, unbroken } from './line.ts';
+export { lines } from './lines.ts';
 export { naming } from './naming.ts';
 export { refuseOldNode } from './native.ts';
 export { createPrivateFile, findLoose, type Loose, tightenCommand } from './private.ts';
 export { type Snapshot, snapshot } from './snapshot.ts';
 export { readStandardInput, takeStandardInput } from './stdin.ts';
+export { createQueue, type Queue, untilSettled } from './turns.ts';

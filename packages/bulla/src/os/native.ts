@@ -1,5 +1,5 @@
 import { BullaError } from '@bulla/core/error';
-import { nodeTooOld } from '../runtime/index.ts';
+import { nodeTooOld } from '../node-version.ts';
 
 /**
  * To be called before SQLite is loaded: its compiled module, made for the Node that Bulla needs, ends an older one

@@ -1,7 +1,7 @@
 import { fromUtf8, type NoteVerifier, parseVkey, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { LOG_TYPES } from '@bulla/core/log';
-import { readWhole } from '../lockfile/index.ts';
+import { readWhole } from '../locks/index.ts';
 
 /** The keys of each log by its origin, which is the name of its keys. A log that rotates its key has several. */
 export type KnownLogs = ReadonlyMap<string, readonly NoteVerifier[]>;

@@ -5,18 +5,7 @@
  * Errors are `BullaError` with a code that starts with `LOCK_`, `DSSE_` or `BUNDLE_`, or one of the modules
  * below.
  */
-export type { Artifact, ArtifactType, Provenance, ProvenanceMethod } from './artifact.ts';
-export {
-  isExactVersion,
-  isInstallPath,
-  isPackageName,
-  isSha512,
-  isTarballPath,
-  rootOf,
-  type Tree,
-  type TreePackage,
-  treeOf,
-} from './artifact-tree.ts';
+
 export {
   type Bundle,
   type BundleFiles,
@@ -24,7 +13,10 @@ export {
   type VerifiedBundle,
   verifyBundle,
   writeBundle,
-} from './bundle.ts';
+} from './bundle/bundle.ts';
+export type { BundleManifest } from './bundle/manifest.ts';
+export { DEFAULT_ZIP_LIMITS, type ZipLimits } from './bundle/unzip.ts';
+export { DRIFT_CODES, type DriftCode } from './drift/codes.ts';
 export {
   type Drift,
   type DriftCounts,
@@ -33,17 +25,16 @@ export {
   drift,
   verdict,
   withoutTools,
-} from './drift.ts';
-export { DRIFT_CODES, type DriftCode } from './drift-codes.ts';
+} from './drift/drift.ts';
 export {
   type DriftChange,
   type DriftItem,
   type DriftKind,
   SEVERITIES,
   type Severity,
-} from './drift-item.ts';
-export { openDsse, preAuthEncoding, signDsse } from './dsse.ts';
-export { DEFAULT_EXCLUSIONS, type Entry, type Exclusions, entryOf } from './entry.ts';
+} from './drift/item.ts';
+export { openDsse, preAuthEncoding, signDsse } from './file/dsse.ts';
+export { DEFAULT_EXCLUSIONS, type Entry, type Exclusions, entryOf } from './file/entry.ts';
 export {
   hashNormalized,
   hashPrompt,
@@ -56,23 +47,35 @@ export {
   type PromptHashes,
   type TemplateHashes,
   type ToolHashes,
-} from './hashes.ts';
-export { type Authorization, type Identity, NO_AUTHORIZATION } from './identity.ts';
-export { type Coverage, type Hold, type Lock, lockDigest, type ReadLockOptions, readLock } from './lock.ts';
-export type { BundleManifest } from './manifest.ts';
-export { type Flag, type Native, nativeOf, surfaceOf } from './native.ts';
-export { openNoted, signLockNote } from './note.ts';
-export { type Pointed, pointedContent } from './pointed.ts';
-export { type LockVersion, NATIVE_KEY, type Released } from './released.ts';
-export { refuseRemoteRefs } from './remote-ref.ts';
-export type { Paint, ReportOptions, Tone } from './report.ts';
-export { driftJson, type JsonOptions } from './report-json.ts';
-export { driftJunit } from './report-junit.ts';
-export { driftMarkdown, type MarkdownOptions } from './report-markdown.ts';
-export { driftSarif, type SarifOptions } from './report-sarif.ts';
-export { driftText, type TextOptions } from './report-text.ts';
-export { type Risk, type RiskLevel, riskKeywords, riskLevel, riskOf } from './risk.ts';
-export { keptOf, type LeftOut, matchNames, narrowed } from './selection.ts';
+} from './file/hashes.ts';
+export { type Authorization, type Identity, NO_AUTHORIZATION } from './file/identity.ts';
+export {
+  type Coverage,
+  type Hold,
+  type Lock,
+  lockDigest,
+  type ReadLockOptions,
+  readLock,
+} from './file/lock.ts';
+export { type Flag, type Native, nativeOf, surfaceOf } from './file/native.ts';
+export { openNoted, signLockNote } from './file/note.ts';
+export type { Artifact, ArtifactType, Provenance, ProvenanceMethod } from './file/package.ts';
+export {
+  isExactVersion,
+  isInstallPath,
+  isPackageName,
+  isSha512,
+  isTarballPath,
+  rootOf,
+  type Tree,
+  type TreePackage,
+  treeOf,
+} from './file/package-tree.ts';
+export { type Pointed, pointedContent } from './file/pointed.ts';
+export { type LockVersion, NATIVE_KEY, type Released } from './file/released.ts';
+export { refuseRemoteRefs } from './file/remote-ref.ts';
+export { type Risk, type RiskLevel, riskKeywords, riskLevel, riskOf } from './file/risk.ts';
+export { keptOf, type LeftOut, matchNames, narrowed } from './file/selection.ts';
 export {
   type LockSignature,
   openSigned,
@@ -80,7 +83,7 @@ export {
   type SignatureForm,
   signLock,
   writeSignature,
-} from './signature.ts';
+} from './file/signature.ts';
 export {
   type AssertedBy,
   LOCK_PREDICATE_TYPE,
@@ -88,8 +91,21 @@ export {
   openAttested,
   type StatementOptions,
   signLockStatement,
-} from './statement.ts';
-export { byKey, type Content, type Era, LIST_KINDS, LISTS, type ListKind, type Surface } from './surface.ts';
-export { DEFAULT_ZIP_LIMITS, type ZipLimits } from './unzip.ts';
-export type { Verification, VerifiedLock } from './verified.ts';
-export { type LockWarning, type WriteLockOptions, writeLock } from './write.ts';
+} from './file/statement.ts';
+export {
+  byKey,
+  type Content,
+  type Era,
+  LIST_KINDS,
+  LISTS,
+  type ListKind,
+  type Surface,
+} from './file/surface.ts';
+export type { Verification, VerifiedLock } from './file/verified.ts';
+export { type LockWarning, type WriteLockOptions, writeLock } from './file/write.ts';
+export { driftJson, type JsonOptions } from './report/json.ts';
+export { driftJunit } from './report/junit.ts';
+export { driftMarkdown, type MarkdownOptions } from './report/markdown.ts';
+export type { Paint, ReportOptions, Tone } from './report/report.ts';
+export { driftSarif, type SarifOptions } from './report/sarif.ts';
+export { driftText, type TextOptions } from './report/text.ts';

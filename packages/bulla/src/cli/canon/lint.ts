@@ -1,0 +1,49 @@
+import { type Finding, families, lint } from '@bulla/core/canon';
+import { parse } from '@bulla/core/json';
+import { type Command, Option } from 'commander';
+import type { Run } from '../commands.ts';
+import { type DocumentOptions, parseOptions, parsingOptions } from '../terminal/input.ts';
+import { colors, EXIT, type ReportOptions, readInput, report } from '../terminal/io.ts';
+
+interface LintOptions extends DocumentOptions, ReportOptions {
+  family?: string[];
+}
+
+const MEANING: Record<Finding['rule'], string> = {
+  number: 'the number is written differently',
+  string: 'the string is escaped differently',
+  'key-order': 'the keys are ordered differently; the first that differs:',
+  members: 'not the same members are hashed; those that only some hash:',
+  refused: 'it is refused',
+  inexact: 'the number is no longer the one in the source',
+};
+
+export function define(command: Command, run: Run): void {
+  parsingOptions(
+    command
+      .argument('[file]', 'the document; - is standard input', '-')
+      .addOption(
+        new Option('--family <name...>', 'compare only the profiles of these families').choices([
+          ...families,
+        ]),
+      )
+      .option('--json', 'print one JSON document')
+      .option('--quiet', 'print nothing; the exit code tells'),
+  )
+    .addHelpText('after', '\nExits with 1 when there are findings.')
+    .action(
+      run(async (file: string, options: LintOptions) => {
+        const findings = lint(parse(readInput(file), parseOptions(options)), options.family);
+        const document = { ok: findings.length === 0, families: options.family ?? families, findings };
+        await report(options, document, () =>
+          findings.length === 0 ? ['Every family agrees on this document.'] : findings.flatMap(text),
+        );
+        return findings.length === 0 ? EXIT.good : EXIT.bad;
+      }),
+    );
+}
+
+function text({ family, rule, path, forms }: Finding): string[] {
+  const rows = Object.entries(forms).map(([id, form]) => `    ${id.padEnd(16)}${form}`);
+  return [`${colors.bold(family)} ${path === '' ? '(root)' : path}: ${MEANING[rule]}`, ...rows];
+}

@@ -1,0 +1,71 @@
+import { visible } from '@bulla/core/text';
+import { type Command, Option } from 'commander';
+import type { Run } from '../commands.ts';
+import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { verifyCapability } from '../verify/artifact-capability.ts';
+import type { Verdict } from '../verify/artifacts.ts';
+import { allowOption, contextOf } from './source.ts';
+
+interface VerifyCapabilityOptions extends ReportOptions {
+  profile?: 'khora' | 'khora-icu';
+  context?: string;
+  allow?: string[];
+}
+
+export function defineVerify(command: Command, run: Run): void {
+  command
+    .command('verify')
+    .description('Compute every hash of an envelope or a link again.')
+    .argument('[file]', 'the envelope or link; - is standard input', '-')
+    .addOption(
+      new Option('-p, --profile <id>', 'how a link was hashed that does not say so').choices([
+        'khora',
+        'khora-icu',
+      ]),
+    )
+    .option('-c, --context <file>', 'the context of the invocation, where the file does not hold it')
+    .addOption(allowOption())
+    .option('--json', 'print one JSON document')
+    .option('--quiet', 'print nothing; the exit code tells')
+    .addHelpText(
+      'after',
+      `
+Exits with 0 when every hash recomputes, 1 when one does not, 2 for what cannot be read, and 3 when what a hash is
+made of is not in the file: of a link alone, nobody can compute the static hash again.
+
+Example:
+  $ bulla capability verify agent.envelope.json`,
+    )
+    .action(run(verify));
+}
+
+async function verify(file: string, options: VerifyCapabilityOptions): Promise<Exit> {
+  const verdict = verifyCapability(readInput(file), {
+    assumed: options.profile && { profile: options.profile },
+    context: contextOf(options),
+    allow: options.allow,
+  });
+  const { result, code, message, details, notProven } = verdict;
+  const document = { ok: result === 'good', file, result, code, message, ...details, not_proven: notProven };
+  await report(options, document, () => text(file, verdict));
+  return { good: EXIT.good, bad: EXIT.bad, undecided: EXIT.undecided }[result];
+}
+
+function text(file: string, { result, message, details, notProven }: Verdict): string {
+  const mark = { good: colors.green('good'), bad: colors.red('BAD'), undecided: colors.yellow('undecided') }[
+    result
+  ];
+  const failures = (details.failures as { path: string; message: string }[]).map(
+    (failure) => `  ${colors.red('✗')} ${visible(failure.path)}: ${failure.message}`,
+  );
+  const rows = (title: string, list: unknown) =>
+    (list as string[]).length === 0 ? [] : [`  ${title}: ${visible((list as string[]).join(', '))}`];
+  return [
+    `${mark}  ${file}: ${visible(message)}`,
+    ...failures,
+    ...(result === 'bad' ? [] : rows('recomputed', details.recomputed)),
+    ...rows('not recomputed', details.unchecked),
+    ...rows('opaque schemas', details.opaque),
+    colors.dim(`  not proven: ${visible(notProven.join('; '))}`),
+  ].join('\n');
+}

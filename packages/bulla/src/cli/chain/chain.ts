@@ -1,0 +1,270 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import type { ChainState } from '@bulla/core/capsule';
+import { toHex } from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
+import { JsonObject, parse, toPlain } from '@bulla/core/json';
+import type { Command } from 'commander';
+import { createHistory, openSource, storeSource, storyOf, verifyChain } from '../../chain/index.ts';
+import { nonNegative } from '../capsule/capsule.ts';
+import type { Run } from '../commands.ts';
+import { type AnchorOptions, anchorOptions, findAnchors } from '../log/anchors.ts';
+import { openToVerify, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
+import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { progressBar } from '../terminal/progress.ts';
+import { counted } from '../terminal/words.ts';
+import { historyLines } from '../verify/notices.ts';
+import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
+import { type CheckedHow, NONE_LEFT_OUT, notProven, verdictText } from './text.ts';
+
+interface VerifyOptions extends TrustOptions, PlaceOptions, ReportOptions, AnchorOptions, CheckedHow {
+  threads?: number;
+  resume?: string;
+}
+
+export function define(command: Command, run: Run): void {
+  const reporting = (sub: Command) =>
+    sub.option('--json', 'print one JSON document').option('--quiet', 'print nothing; the exit code tells');
+
+  reporting(
+    anchorOptions(
+      trustOptions(
+        placeOptions(
+          command
+            .command('verify')
+            .description(
+              'Verify a chain: order, links, hashes and signatures, and that it continues its checkpoints.',
+            ),
+        ),
+      ),
+    ),
+  )
+    .argument(
+      '[file]',
+      'a JSON array, lines, list response, explorer bundle or SQLite file, - for standard input; without it the chain of the store',
+    )
+    .option('--structural', 'look at order and links alone, and trust the stored hashes')
+    .option(
+      '--by-checkpoint',
+      'let the signature under a checkpoint stand for those of the records it covers',
+    )
+    .option('--expect-length <n>', 'how many records there must be', nonNegative)
+    .option('--expect-head <hash>', 'the hash that the last record must have')
+    .option(
+      '--resume <file>',
+      'go on from what this file says was verified, and write there how far it got; the file is believed',
+    )
+    .option('--threads <n>', 'threads to verify on (default: one for each core)', nonNegative)
+    .addHelpText(
+      'after',
+      '\nExits with 0 if all is good, 1 if anything is bad, 2 for what cannot be read, 3 if there is nothing to verify or no key.',
+    )
+    .action(run(verify));
+
+  reporting(
+    placeOptions(
+      command.command('head').description('Tell how long a chain of the store is and what its last hash is.'),
+    ),
+  ).action(run(head));
+
+  placeOptions(
+    command
+      .command('recover')
+      .description('Let a chain go on that was set back behind its checkpoints, and record that.'),
+  )
+    .requiredOption('--reason <text>', 'why; it becomes part of the chain')
+    .option('--keys <folder>', 'the keyring (default: BULLA_HOME/keys)')
+    .option('--json', 'print one JSON document')
+    .option('--quiet', 'print nothing; the exit code tells')
+    .addHelpText(
+      'after',
+      '\nFor after a backup was restored on purpose. What was lost stays lost, and whoever has an old checkpoint can see it: the chain goes on under another origin, and its next record says which checkpoint it does not continue.',
+    )
+    .action(run(recover));
+
+  reporting(
+    placeOptions(
+      command
+        .command('stats')
+        .description('Count the records of a chain of the store by type, status and tool.'),
+    ),
+  ).action(run(stats));
+}
+
+async function verify(file: string | undefined, options: VerifyOptions): Promise<Exit> {
+  const trust = trusted(options);
+  const isAnchored = options.checkpoint.length > 0 || options.byCheckpoint;
+  if (
+    options.resume !== undefined &&
+    (isAnchored || options.policy !== undefined || options.tiles !== undefined)
+  )
+    throw new BullaError(
+      'CHAIN_RESUME_ANCHORS',
+      'A chain is compared with checkpoints from its beginning on.',
+    );
+  const store = file === undefined ? await openToVerify(options) : undefined;
+  try {
+    const source =
+      store === undefined
+        ? openSource(file!, options.tenant === undefined ? {} : { tenant: options.tenant })
+        : await storeSource(store.chain(options.chain));
+    if (trust.keys.length === 0 && !options.structural) {
+      const message = 'No key is known to verify with; name one with --public-key or --keyring.';
+      await report(
+        options,
+        { ok: false, code: 'VERIFY_NO_KEY', message },
+        () => `${colors.yellow('undecided')}  ${message}`,
+      );
+      return EXIT.undecided;
+    }
+    // A run that goes on from an earlier one has not seen the tree from its beginning.
+    const found =
+      options.resume === undefined
+        ? await findAnchors(options, trust, store?.chain(options.chain))
+        : undefined;
+    const from = options.resume === undefined ? undefined : savedState(options.resume);
+    const bar = progressBar(source.size, options);
+    const started = performance.now();
+    const result = await verifyChain(source, {
+      mode: options.structural ? 'structural' : 'cryptographic',
+      ...trust,
+      requirePq: options.requirePq ?? false,
+      allowNonFinite: options.allowNan ?? false,
+      ...(options.expectLength === undefined ? {} : { expectLength: options.expectLength }),
+      ...(options.expectHead === undefined ? {} : { expectHead: options.expectHead }),
+      ...(options.threads === undefined ? {} : { threads: options.threads }),
+      ...(from === undefined ? {} : { from }),
+      anchors: found?.sources,
+      byCheckpoint: options.byCheckpoint ?? false,
+      progress: bar.update,
+    });
+    bar.done();
+    const seconds = (performance.now() - started) / 1000;
+    const { state, anchors, ...document } = result;
+    if (options.resume !== undefined)
+      writeFileSync(options.resume, `${JSON.stringify(state)}\n`, { mode: 0o600 });
+    const anchored = anchors && {
+      ...anchors,
+      root: toHex(anchors.root),
+      unverified: found?.unverified ?? 0,
+      revoked: found?.revoked ?? 0,
+    };
+    const resumed = from === undefined ? null : { file: options.resume!, count: from.count };
+    const limits = notProven(options, anchors?.ranges ?? [], resumed);
+    await report(
+      options,
+      {
+        ...document,
+        anchors: anchored,
+        format: source.format,
+        table: source.table ?? null,
+        not_read: source.unread ?? [],
+        copied: store?.copied ?? source.copied ?? null,
+        resumed,
+        not_proven: limits,
+      },
+      () =>
+        verdictText(
+          result,
+          source,
+          seconds,
+          {
+            keysFrom: trust.origin,
+            limits,
+            leftOut: found ?? NONE_LEFT_OUT,
+            copied: store?.copied ?? source.copied ?? null,
+            resumed,
+          },
+          options,
+        ),
+    );
+    return { ok: EXIT.good, failed: EXIT.bad, empty: EXIT.undecided, undecided: EXIT.undecided }[
+      result.outcome
+    ];
+  } finally {
+    await store?.close();
+  }
+}
+
+/** What an earlier run has seen; nothing if there was none. The file is trusted as much as the program is. */
+function savedState(file: string): ChainState | undefined {
+  if (!existsSync(file)) return undefined;
+  const state = parse(readInput(file));
+  if (state instanceof JsonObject) return toPlain(state) as unknown as ChainState;
+  throw new BullaError('CAPSULE_CHAIN_STATE', `${file} holds no saved state.`);
+}
+
+async function recover(options: PlaceOptions & ReportOptions & { reason: string }): Promise<Exit> {
+  const store = await openToWrite(options, false);
+  try {
+    const chain = store.chain(options.chain);
+    const { id, sequence } = await chain.recover(options.reason);
+    const origin = await chain.origin();
+    await report(
+      options,
+      { chain: options.chain, id, sequence, origin },
+      () => `The chain ${options.chain} goes on at record ${sequence}, as ${origin}; ${id} records it.`,
+    );
+  } finally {
+    await store.close();
+  }
+  return EXIT.good;
+}
+
+async function head(options: PlaceOptions & ReportOptions): Promise<Exit> {
+  const store = await openToVerify(options);
+  try {
+    const { length, hash } = await store.chain(options.chain).head();
+    await report(options, { chain: options.chain, length, hash }, () =>
+      hash === null ? 'empty' : `${counted(length, 'record')}, head ${hash}`,
+    );
+    return length === 0 ? EXIT.undecided : EXIT.good;
+  } finally {
+    await store.close();
+  }
+}
+
+async function stats(options: PlaceOptions & ReportOptions): Promise<Exit> {
+  const store = await openToVerify(options);
+  try {
+    // Without a prototype: others chose these names.
+    const empty = (): Record<string, number> => Object.create(null);
+    const counts = { type: empty(), status: empty(), tool: empty(), agent: empty() };
+    const history = createHistory();
+    const add = (kind: keyof typeof counts, name: string) => {
+      if (name !== '') counts[kind][name] = (counts[kind][name] ?? 0) + 1;
+    };
+    let records = 0;
+    for await (const row of store.chain(options.chain).records()) {
+      const record = parse(row.data, { allow: ['non-finite'] }) as JsonObject;
+      history.add(storyOf(record), records);
+      const capsule = toPlain(record) as {
+        type: string;
+        outcome: { status: string };
+        context: { agent_id: string };
+        execution: { tool_calls: { tool: string }[] };
+      };
+      records++;
+      add('type', capsule.type);
+      add('status', capsule.outcome.status);
+      add('agent', capsule.context.agent_id);
+      for (const { tool } of capsule.execution.tool_calls) add('tool', tool);
+    }
+    const happened = history.finish();
+    await report(options, { chain: options.chain, records, ...counts, history: happened }, () => [
+      counted(records, 'record'),
+      ...historyLines(happened)
+        .filter(([, value]) => value !== '')
+        .map(([name, value]) => `  ${colors.dim(name.padEnd(12))}${value}`),
+      ...Object.entries(counts).map(
+        ([kind, names]) =>
+          `  ${colors.dim(kind.padEnd(8))}${Object.entries(names)
+            .sort((a, b) => b[1] - a[1])
+            .map(([name, n]) => `${name} ${n}`)
+            .join(', ')}`,
+      ),
+    ]);
+    return records === 0 ? EXIT.undecided : EXIT.good;
+  } finally {
+    await store.close();
+  }
+}

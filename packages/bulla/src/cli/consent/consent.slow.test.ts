@@ -1,0 +1,243 @@
+import { spawn } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { identityOf } from '@bulla/core/consent';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { AGENT, calling, manifestText } from '../../../test/consent.ts';
+import { bulla, repo, temporaryFolder } from '../../../test/run.ts';
+import { createConsent, installationId } from '../../consent/index.ts';
+import { openKeyring } from '../../keys/index.ts';
+import { openStore, type Store } from '../../store/index.ts';
+
+let home = '';
+let store: Store;
+const run = (...args: string[]) => bulla(args, '', { BULLA_HOME: home });
+const json = (...args: string[]) => {
+  const { status, stdout } = run(...args, '--json');
+  return [status, JSON.parse(stdout)] as const;
+};
+const write = (text: string) => {
+  const file = join(home, 'manifest.json');
+  writeFileSync(file, text);
+  return file;
+};
+const caller = () =>
+  identityOf({
+    transport: 'stdio',
+    agent: AGENT,
+    uid: process.getuid!(),
+    installation: installationId(home),
+    process: 'p1',
+  });
+const consent = () => createConsent(store, { chain: 'default' });
+const granted = (...scopes: string[]) => {
+  const [, { digest }] = json('grants', 'show', '--agent', AGENT);
+  return run('grants', 'grant', '--agent', AGENT, '--disclosure', digest, '--scope', ...scopes);
+};
+
+beforeEach(async () => {
+  home = temporaryFolder();
+  expect(run('keys', 'init', '--quiet').status).toBe(0);
+  const keyring = openKeyring(join(home, 'keys'), { now: () => new Date() });
+  store = await openStore({ url: join(home, 'store.db'), create: true, sealer: () => keyring.sealer() });
+  onTestFinished(() => store.close());
+  expect(run('manifest', 'push', write(manifestText()), '--agent', AGENT).status).toBe(0);
+});
+
+describe('manifest push', () => {
+  test('counts up, tells what breaks, and takes a key once', () => {
+    const file = write(manifestText({ read_file: { input: 2 } }));
+    const [status, pushed] = json('manifest', 'push', file, '--agent', AGENT, '--idempotency-key', 'k1');
+    expect([status, pushed]).toMatchObject([
+      0,
+      { ok: true, version: 2, breaking: true, repeated: false, changes: { breaking: 1, non_breaking: 0 } },
+    ]);
+    const again = run('manifest', 'push', file, '--agent', AGENT, '--idempotency-key', 'k1');
+    expect([again.status, again.stdout.split('\n')[0]]).toEqual([0, `known  ${AGENT} version 2`]);
+    const other = write(manifestText());
+    expect(json('manifest', 'push', other, '--agent', AGENT, '--idempotency-key', 'k1')).toMatchObject([
+      2,
+      { ok: false, code: 'MANIFEST_KEY_REUSED' },
+    ]);
+    expect(run('manifest', 'push', other, '--agent', AGENT).stdout).toContain('Breaking: 1 change');
+  });
+
+  test('tells all that is wrong, and stores nothing', () => {
+    const file = write(manifestText().replace('"notify"', '"Notify"').replace('"1.0.0"', '"one"'));
+    const [status, { ok, problems }] = json('manifest', 'push', file, '--agent', AGENT);
+    expect([status, ok, problems.map(({ code }: { code: string }) => code)]).toEqual([
+      1,
+      false,
+      ['MANIFEST_AGENT_VERSION', 'MANIFEST_TOOL_NAME'],
+    ]);
+    expect(run('manifest', 'push', write('{'), '--agent', AGENT).status).toBe(2);
+    const good = write(manifestText());
+    expect(json('manifest', 'push', good, '--agent', AGENT)[1].version).toBe(2);
+  });
+});
+
+describe('grants', () => {
+  test('are shown, given, listed and taken back', async () => {
+    expect(run('grants', 'list').stdout).toBe('Nothing was granted.\n');
+    expect(run('grants', 'show', '--agent', AGENT).stdout).toContain('Read local files (filesystem:read)');
+    expect(run('grants', 'show', '--agent', 'nobody').status).toBe(2);
+    expect(granted('filesystem:read').stdout).toBe('granted  filesystem:read\n');
+    const [, { grants }] = json('grants', 'list', '--agent', AGENT);
+    expect(grants).toMatchObject([
+      {
+        user: caller().user,
+        scope: 'filesystem:read',
+        status: 'granted',
+        channel: 'terminal',
+        obstacle: null,
+      },
+    ]);
+    run('manifest', 'push', write(manifestText({ locate: { input: 2 } })), '--agent', AGENT);
+    expect(run('grants', 'list').stdout).toMatch(/^rests \(suspended\) {2}desk filesystem:read medium/);
+    const { prompt } = await consent().request({ identity: caller(), scope: 'notification:send' });
+    expect(json('grants', 'revoke', '--agent', AGENT, '--all')).toMatchObject([0, { ok: true, ended: [] }]);
+    expect((await consent().pending()).map(({ id }) => id)).toEqual([prompt!.id]);
+    expect(run('grants', 'list').stdout).toMatch(/^revoked {2}/);
+    expect(run('grants', 'revoke', '--agent', AGENT, '--all')).toMatchObject({
+      status: 0,
+      stdout: 'None of that was granted: nothing changed.\n',
+    });
+    for (const which of [['--all'], ['--scope', 'filesystem:read']])
+      expect(json('grants', 'revoke', '--agent', 'nobody', ...which)).toMatchObject([
+        2,
+        { ok: false, code: 'CONSENT_AGENT_UNKNOWN' },
+      ]);
+  });
+
+  test('call a scope without a label by its id, and refuse one that is not declared before they ask', () => {
+    const text = manifestText().replaceAll('notification:send', 'notes:write');
+    run('manifest', 'push', write(text), '--agent', AGENT);
+    expect(run('grants', 'show', '--agent', AGENT).stdout).toContain('\n    notes:write\n');
+    const { status, stderr } = run('grants', 'grant', '--agent', AGENT, '--scope', 'notes:read');
+    expect([status, stderr]).toEqual([1, 'bulla: The agent declares no scope notes:read. [CONSENT_SCOPE]\n']);
+  });
+
+  test('need a disclosure that is the present one, a channel that may give them, and scopes', () => {
+    const args = ['grants', 'grant', '--agent', AGENT];
+    expect(json(...args, '--all')).toMatchObject([2, { code: 'CONSENT_UNSEEN' }]);
+    expect(json(...args, '--all', '--disclosure', '00')).toMatchObject([1, { code: 'CONSENT_DISCLOSURE' }]);
+    expect(json(...args)).toMatchObject([2, { code: 'CONSENT_SCOPE' }]);
+    expect(granted('filesystem:read', 'location:read').stderr).toBe(
+      'bulla: The scope location:read may not be granted over this channel, so that nothing was granted. [CONSENT_CHANNEL]\n' +
+        `A terminal proves nobody. Answer where people sign in, or let terminals answer: "highChannels": "out-of-band" in ${join(home, 'consent.json')}; see bulla consent allow --help.\n`,
+    );
+    expect(json('grants', 'list')[1].grants).toEqual([]);
+    writeFileSync(join(home, 'consent.json'), '{"highChannels":"out-of-band"}');
+    expect(granted('location:read').status).toBe(0);
+    expect(json('grants', 'revoke', '--agent', AGENT, '--scope', 'filesystem:read')).toMatchObject([
+      1,
+      { code: 'CONSENT_SCOPE' },
+    ]);
+  });
+});
+
+describe('consent', () => {
+  test('shows exactly what is asked, and a terminal answers what a program waits for', async () => {
+    granted('filesystem:read');
+    const args = { path: '/tmp/\u202etxt.exe' };
+    const { prompt } = await consent().call(calling('read_file', caller(), args));
+    const waiting = consent().waitFor(prompt!.id);
+    const { stdout } = run('consent', 'pending');
+    expect(stdout).toContain('  arguments {"path":"/tmp/⟨U+202E⟩txt.exe"}\n');
+    expect(stdout).toContain('1 of their characters would not be seen');
+    expect(stdout).not.toContain('\u202e');
+    expect(stdout.split('\n')).toEqual(
+      expect.arrayContaining([
+        `  asked at ${new Date(prompt!.opened_at).toISOString()}, deadline none`,
+        '  scope Read local files (filesystem:read), medium',
+        ...['allow ID', 'allow ID --session', 'deny ID', 'deny ID --never'].map(
+          (words) => `  bulla consent ${words.replace('ID', prompt!.id)}`,
+        ),
+      ]),
+    );
+    const [, { pending }] = json('consent', 'pending', '--agent', AGENT);
+    expect(pending).toMatchObject([{ id: prompt!.id, shown: prompt!.shown, kind: 'call' }]);
+    expect(json('consent', 'allow', prompt!.id)).toMatchObject([2, { code: 'CONSENT_UNSEEN' }]);
+    expect(json('consent', 'allow', prompt!.id, '--shown', '0'.repeat(64))).toMatchObject([
+      1,
+      { code: 'CONSENT_SHOWN' },
+    ]);
+    const other = ['--shown', prompt!.shown, '--user', 'somebody'];
+    expect(json('consent', 'allow', prompt!.id, ...other)).toMatchObject([1, { code: 'CONSENT_PERSON' }]);
+    expect(json('consent', 'allow', prompt!.id, '--session', '--shown', prompt!.shown)).toMatchObject([
+      0,
+      { ok: true, choice: 'allow-session', by: 'medium-session', channel: 'terminal' },
+    ]);
+    expect((await waiting).answer).toMatchObject({ who: caller().user, channel: 'terminal' });
+    expect(json('consent', 'deny', prompt!.id)).toMatchObject([1, { code: 'CONSENT_ANSWERED' }]);
+    expect(run('consent', 'pending').stdout).toBe('Nothing is asked.\n');
+  });
+
+  test.skipIf(process.platform !== 'linux' || !existsSync('/usr/bin/script'))(
+    'says that a question stays open which a person did not allow',
+    async () => {
+      granted('filesystem:read');
+      const { id } = (await consent().call(calling('read_file', caller()))).prompt!;
+      const command = `${join(repo, 'bin/bulla')} consent allow ${id}`;
+      const child = spawn('/usr/bin/script', ['-qec', command, '/dev/null'], {
+        env: { ...process.env, BULLA_HOME: home },
+      });
+      let said = '';
+      child.stdout.on('data', (chunk: Buffer) => {
+        said += chunk;
+        if (said.endsWith('Allow it? [y/N] ')) child.stdin.write('n');
+      });
+      expect(await new Promise((resolve) => child.on('close', resolve))).toBe(1);
+      expect(said.split('\r\n').slice(-3)).toEqual([
+        expect.stringContaining('Allow it? [y/N] no'),
+        `Nothing was answered: the question stays open. To deny it: bulla consent deny ${id}`,
+        '',
+      ]);
+      expect((await consent().pending()).map((prompt) => prompt.id)).toEqual([id]);
+    },
+  );
+
+  test('denies once or for ever, also what can no longer be shown', async () => {
+    granted('filesystem:read');
+    const first = (await consent().call(calling('read_file', caller()))).prompt!;
+    expect(json('consent', 'deny', `${first.id.slice(0, 8)}…`)).toMatchObject([0, { id: first.id }]);
+    expect(await consent().decision(first.id)).toMatchObject({ reason: 'user_rejected' });
+    const second = await consent().call(calling('read_file', caller()));
+    await store.eraseOpenings(second.capsules[0]!.id);
+    expect(run('consent', 'pending').stdout).toContain('[CONSENT_NOT_KEPT]');
+    const { id, shown } = second.prompt!;
+    expect(json('consent', 'allow', id, '--shown', shown)).toMatchObject([1, { code: 'CONSENT_NOT_KEPT' }]);
+    expect(json('consent', 'deny', id, '--never')).toMatchObject([0, { choice: 'never' }]);
+    expect(run('grants', 'list').stdout).toMatch(/^refused {2}/);
+    expect(json('consent', 'deny', 'none')).toMatchObject([1, { code: 'CONSENT_PROMPT_UNKNOWN' }]);
+  });
+
+  test('refuses a high call at a terminal, unless the operator says otherwise', async () => {
+    writeFileSync(join(home, 'consent.json'), '{"highChannels":"out-of-band"}');
+    granted('location:read');
+    const { id, shown } = (await consent().call(calling('locate', caller()))).prompt!;
+    writeFileSync(join(home, 'consent.json'), '{}');
+    expect(json('consent', 'allow', id, '--shown', shown)).toMatchObject([1, { code: 'CONSENT_CHANNEL' }]);
+    writeFileSync(join(home, 'consent.json'), '{"highChannels":"out-of-band"}');
+    expect(json('consent', 'allow', id, '--shown', shown)).toMatchObject([0, { by: 'high-allowed-once' }]);
+  });
+
+  test('grants a scope that an agent asks for, after what it can do was shown', async () => {
+    const { prompt } = await consent().request({ identity: caller(), scope: 'filesystem:read' });
+    expect(run('consent', 'pending').stdout).toContain('to be granted filesystem:read');
+    expect(json('consent', 'allow', prompt!.id, '--shown', prompt!.shown)).toMatchObject([
+      0,
+      { choice: 'grant' },
+    ]);
+    expect(json('grants', 'list')[1].grants).toMatchObject([{ scope: 'filesystem:read', id: prompt!.id }]);
+  });
+});
+
+test('a kill switch for an agent that nothing tells of stands, with a hint', () => {
+  const kill = (agent: string) => run('kill', '--agent', agent, '--reason', 'drill');
+  expect(kill(AGENT)).toMatchObject({ status: 0, stderr: '' });
+  const hint = 'note  there is no record or manifest of this agent so far; is nobdy its name?\n';
+  expect(kill('nobdy')).toMatchObject({ status: 0, stderr: hint });
+  expect(kill('nobdy').stderr).toBe(hint);
+  expect(json('kill', '--list')[1].standing).toHaveLength(2);
+});

@@ -1,0 +1,240 @@
+import { type Choice, type Disclosure, disclosureDigest, type Showing } from '@bulla/core/consent';
+import { BullaError } from '@bulla/core/error';
+import { PRESET_SCOPES } from '@bulla/core/manifest';
+import { visible } from '@bulla/core/text';
+import type { Command } from 'commander';
+import type { Consent, Shown } from '../../consent/index.ts';
+import type { Run } from '../commands.ts';
+import { openToRead, openToWrite } from '../place.ts';
+import { askKey, isAnswered } from '../terminal/ask.ts';
+import { colors, EXIT, type Exit, errorDocument, report, say } from '../terminal/io.ts';
+import { questionId } from './id.ts';
+import {
+  atTerminal,
+  type ConsentOptions,
+  consentOptions,
+  consentOver,
+  disclosureText,
+  refused,
+  writing,
+} from './place.ts';
+
+interface AnswerOptions extends ConsentOptions {
+  session?: boolean;
+  never?: boolean;
+  shown?: string;
+}
+
+export function define(command: Command, run: Run): void {
+  consentOptions(
+    command.command('pending').description('Show what is asked, exactly, and can still be answered.'),
+  )
+    .option('--user <id>', 'only what this person is asked')
+    .option('--agent <id>', 'only what this agent asks for')
+    .action(run(pending));
+
+  const answering = (name: string, description: string) =>
+    writing(consentOptions(command.command(name).description(description)))
+      .argument('<id>', 'the question, as `consent pending` names it; the beginning of its id will do')
+      .option('--user <id>', 'who answers (default: you, as this installation names you)')
+      .option('--shown <digest>', 'what you saw, as `consent pending` names it');
+
+  answering('allow', 'Allow one call, or grant the scope that is asked for.')
+    .option(
+      '--session',
+      'and the tools of its scope on this device in this session, for 24 hours after the last use',
+    )
+    .addHelpText(
+      'after',
+      `
+Without --shown you are shown it and asked. A terminal proves nobody: a high call is refused here (CONSENT_CHANNEL)
+unless the operator says otherwise (consent.json in BULLA_HOME, "highChannels": "out-of-band"), and the record says that
+a terminal reported the answer. Exits with 0 if it was allowed, 1 if that was refused.
+
+Examples:
+  $ bulla consent pending
+  $ bulla consent allow 6b1f… --shown DIGEST
+  $ bulla consent allow 6b1f… --session`,
+    )
+    .action(run((id: string, options: AnswerOptions) => answer(id, options, allowing)));
+
+  answering('deny', 'Deny it.')
+    .option('--never', 'and the scope from now on, until you grant it again')
+    .action(run((id: string, options: AnswerOptions) => answer(id, options, denying)));
+}
+
+async function pending(options: ConsentOptions): Promise<Exit> {
+  const store = await openToRead(options);
+  try {
+    const consent = consentOver(store, options);
+    const { user, agent } = options;
+    const prompts = await consent.pending({
+      ...(user !== undefined && { user }),
+      ...(agent !== undefined && { agent }),
+    });
+    const all: (Shown | { id: string; error: BullaError })[] = [];
+    for (const { id } of prompts) all.push(await shownOrError(consent, id));
+    await report(options, { ok: true, pending: all.map(documentOf) }, () =>
+      all.length === 0 ? 'Nothing is asked.' : all.map(textOf).join('\n\n'),
+    );
+    return EXIT.good;
+  } finally {
+    await store.close();
+  }
+}
+
+/** What cannot be shown does not hide what can. */
+async function shownOrError(
+  consent: Consent,
+  id: string,
+): Promise<Shown | { id: string; error: BullaError }> {
+  try {
+    return await consent.show(id);
+  } catch (error) {
+    if (!(error instanceof BullaError)) throw error;
+    return { id, error };
+  }
+}
+
+function documentOf(shown: Shown | { id: string; error: BullaError }) {
+  if ('error' in shown) return { id: shown.id, ...errorDocument(shown.error) };
+  const { prompt, showing, disclosure } = shown;
+  const { id, kind, agent, scope, sensitivity, asked, choices, opened_at, expires_at } = prompt;
+  const digest = disclosure && disclosureDigest(disclosure);
+  return {
+    ...{ id, kind, agent, scope, sensitivity, asked, choices, opened_at, expires_at, shown: prompt.shown },
+    ...{ showing, disclosure: disclosure && { digest, ...disclosure } },
+  };
+}
+
+function textOf(shown: Shown | { id: string; error: BullaError }): string {
+  if ('error' in shown) return `${shown.id}  ${shown.error.message} [${shown.error.code}]`;
+  const { prompt, showing, disclosure } = shown;
+  const time = (at: number) => new Date(at).toISOString();
+  const until = prompt.expires_at === null ? 'none' : time(prompt.expires_at);
+  const head = `${colors.bold(prompt.id)}  ${visible(prompt.agent)} asks ${visible(prompt.asked)}`;
+  const what =
+    disclosure !== null
+      ? [
+          `to be granted ${colors.bold(visible(prompt.scope))}`,
+          disclosureText(disclosure, disclosureDigest(disclosure)),
+        ]
+      : callLines(showing!);
+  return [
+    head,
+    `asked at ${time(prompt.opened_at)}, deadline ${until}`,
+    ...what,
+    ...prompt.choices.map((choice) => `bulla consent ${TYPED[choice](prompt.id)}`),
+    colors.dim(`shown ${prompt.shown}`),
+  ].join('\n  ');
+}
+
+/** What is typed for each choice. */
+const TYPED: Readonly<Record<Choice, (id: string) => string>> = {
+  grant: (id) => `allow ${id}`,
+  'allow-once': (id) => `allow ${id}`,
+  'allow-session': (id) => `allow ${id} --session`,
+  'deny-once': (id) => `deny ${id}`,
+  never: (id) => `deny ${id} --never`,
+};
+
+/** A scope by its label and its id; only the preset ones have labels here. */
+function scopeText(id: string): string {
+  const label = PRESET_SCOPES.get(id)?.label.en;
+  return label === undefined ? visible(id) : `${label} (${visible(id)})`;
+}
+
+function callLines(showing: Showing): string[] {
+  const { tool, tool_digest, scope, sensitivity, raised, hidden, changed, previous, redefined } = showing;
+  const why = raised.length === 0 ? '' : `, raised by ${raised.join(', ')}`;
+  return [
+    `to call ${colors.bold(tool)} ${colors.dim(tool_digest)}`,
+    `scope ${scopeText(scope)}, ${sensitivity}${why}`,
+    `arguments ${showing.arguments}`,
+    ...(hidden.length === 0 ? [] : [colors.yellow(`${hidden.length} of their characters would not be seen`)]),
+    ...(previous === null ? [] : [`last allowed at ${new Date(previous.at).toISOString()}`]),
+    ...(redefined ? [colors.yellow('the tool is defined differently since then')] : []),
+    ...(changed === null ? [] : [`changed since then: ${changed.map(partText).join('')}`]),
+    ...(showing.session_covers.length === 0 ? [] : [`--session covers ${showing.session_covers.join(', ')}`]),
+  ];
+}
+
+function partText({ kind, text }: NonNullable<Showing['changed']>[number]): string {
+  if (kind === 'same') return text;
+  return kind === 'added' ? colors.green(`{+${text}+}`) : colors.red(`[-${text}-]`);
+}
+
+/** What a person chose, and the digest of what they saw. */
+interface Chosen {
+  readonly choice: Choice;
+  readonly seen: string;
+  readonly disclosure: Disclosure | null;
+}
+
+/** Gives null when the person says no. */
+type Choosing = (consent: Consent, id: string, options: AnswerOptions) => Promise<Chosen | null>;
+
+const QUESTIONS = {
+  grant: 'Grant it?',
+  'allow-session': 'Allow it for this session?',
+  'allow-once': 'Allow it?',
+};
+
+const allowing: Choosing = async (consent, id, options) => {
+  const shown = await consent.show(id);
+  const { prompt, disclosure } = shown;
+  const choice = prompt.kind === 'grant' ? 'grant' : options.session ? 'allow-session' : 'allow-once';
+  if (options.shown !== undefined) return { choice, seen: options.shown, disclosure };
+  say(`${textOf(shown)}`);
+  if (!isAnswered()) throw new BullaError('CONSENT_UNSEEN', 'Name what you were shown, with --shown.');
+  return (await askKey(QUESTIONS[choice])) ? { choice, seen: prompt.shown, disclosure } : null;
+};
+
+/** Nobody needs to see what they deny. */
+const denying: Choosing = async (consent, id, { shown, never }) => ({
+  choice: never ? 'never' : 'deny-once',
+  seen: shown ?? (await consent.prompt(id))?.shown ?? '',
+  disclosure: null,
+});
+
+const REFUSALS: ReadonlySet<string> = new Set([
+  'CONSENT_PROMPT_UNKNOWN',
+  'CONSENT_ANSWERED',
+  'CONSENT_NOT_KEPT',
+  'CONSENT_SHOWING',
+]);
+
+async function answer(given: string, options: AnswerOptions, choosing: Choosing): Promise<Exit> {
+  const store = await openToWrite(options, false);
+  try {
+    const consent = consentOver(store, options);
+    const id = questionId(
+      given,
+      (await consent.pending()).map((prompt) => prompt.id),
+    );
+    const chosen = await choosing(consent, id, options);
+    if (chosen === null) {
+      say(`Nothing was answered: the question stays open. To deny it: bulla consent deny ${visible(id)}`);
+      return EXIT.bad;
+    }
+    const { choice, seen, disclosure } = chosen;
+    const { who, channel } = atTerminal(options);
+    if (disclosure !== null) await consent.disclose(who, disclosure, { who, channel });
+    const digest = disclosure && disclosureDigest(disclosure);
+    const step = await consent.answer({ prompt: id, shown: seen, choice, who, channel, disclosure: digest });
+    if (step.refusal !== null) return await refused(step.refusal, options);
+    const { by, reason } = step.decisions[0]!;
+    const capsule = step.capsules[0]!.hash;
+    await report(
+      options,
+      { ok: true, id, choice, by, reason, who, channel: channel.kind, capsule },
+      () => `${colors.green(choice)}  ${id}  ${colors.dim(`sealed as ${capsule}`)}`,
+    );
+    return EXIT.good;
+  } catch (error) {
+    if (!(error instanceof BullaError && REFUSALS.has(error.code))) throw error;
+    return await refused(error, options);
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,210 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseNote } from '@bulla/core/crypto';
+import { type JsonObject, parse } from '@bulla/core/json';
+import { writeLock } from '@bulla/core/lock';
+import { leafData, leafHash, parseCheckpointBody, verifyInclusion } from '@bulla/core/log';
+import { visible } from '@bulla/core/text';
+import type { Command } from 'commander';
+import { storeSource, verifyChain } from '../../chain/index.ts';
+import { loadKeyring } from '../../keys/index.ts';
+import { identityOf } from '../../locks/index.ts';
+import { proveInclusion } from '../../log/index.ts';
+import { type StdioTarget, scan } from '../../mcp/index.ts';
+import { openStore } from '../../store/index.ts';
+import type { Run } from '../commands.ts';
+import { typed } from '../guard/host-config.ts';
+import { leftOutOf } from '../lock/choice.ts';
+import { colors, EXIT, type Exit, print } from '../terminal/io.ts';
+import { counted } from '../terminal/words.ts';
+import { VERSION } from '../version.ts';
+
+const SERVER = '@modelcontextprotocol/server-filesystem';
+const SERVER_VERSION = '2026.8.31';
+/** What the person in this story approves: reading, not writing. */
+const APPROVED = ['list_directory', 'read_text_file', 'search_files'];
+
+export function define(command: Command, run: Run): void {
+  command
+    .addHelpText(
+      'after',
+      `\nIn a temporary folder: pins a real tool server, guards it, makes an allowed and a forbidden call as a host would, and verifies the record.`,
+    )
+    .action(run(demo));
+}
+
+/** Where everything of the demo lies; nothing outside is touched. */
+interface Place {
+  readonly home: string;
+  readonly files: string;
+  readonly lock: string;
+}
+
+async function demo(): Promise<Exit> {
+  const root = mkdtempSync(join(tmpdir(), 'bulla-demo-'));
+  const place = { home: join(root, 'home'), files: join(root, 'files'), lock: join(root, 'mcp-lock.json') };
+  try {
+    mkdirSync(place.files);
+    writeFileSync(join(place.files, 'notes.txt'), 'Rent is due on Friday.\n');
+    const server = serverFor(place.files);
+    await print(`${await pin(server, place)}\n\n`);
+    await print(`${await guarded(server, place)}\n\n`);
+    await print(`${await verified(place)}\n\n`);
+    await print(`Next: ${colors.bold(typed(['--help']))}, or README.md for your own servers.\n`);
+    return EXIT.good;
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+/** The server of this workspace; where there is none, npm brings it. */
+function serverFor(files: string): StdioTarget {
+  try {
+    const script = fileURLToPath(import.meta.resolve(`${SERVER}/dist/index.js`));
+    readFileSync(script);
+    return { kind: 'stdio', command: process.execPath, args: [script, files], env: [] };
+  } catch {
+    const args = ['-y', `${SERVER}@${SERVER_VERSION}`, files];
+    return { kind: 'stdio', command: 'npx', args, env: [] };
+  }
+}
+
+const title = (text: string) => colors.bold(text);
+const row = (name: string, text: string) => `  ${colors.dim(name.padEnd(9))} ${text}`;
+
+async function pin(server: StdioTarget, { lock }: Place): Promise<string> {
+  const surface = await scan(server);
+  // As `bulla lock --only` does.
+  const leftOut = await leftOutOf(surface, null, { only: APPROVED });
+  const identity = identityOf(server);
+  const { text } = writeLock(surface, {
+    generator: `bulla ${VERSION}`,
+    updatedAt: new Date(),
+    identity,
+    leftOut,
+  });
+  writeFileSync(lock, text);
+  return [
+    title('Pin: what the server offers, and what may be used'),
+    row('server', `${SERVER}, on a folder with one file`),
+    row(
+      'offers',
+      `${surface.tools.length} tools, ${surface.prompts.length} prompts, ${surface.resources.length} resources`,
+    ),
+    row('approved', `${APPROVED.join(', ')}; each by its whole definition`),
+  ].join('\n');
+}
+
+/** Speaks to the guarded server as any host would: it does not know that somebody stands in between. */
+async function guarded(server: StdioTarget, { home, files, lock }: Place): Promise<string> {
+  const [{ Client }, { StdioClientTransport }] = await Promise.all([
+    import('@modelcontextprotocol/client'),
+    import('@modelcontextprotocol/client/stdio'),
+  ]);
+  const client = new Client({ name: 'demo-host', version: VERSION });
+  const guard = ['guard', '--quiet', '--lock', lock, '--agent', 'demo', '--', server.command, ...server.args];
+  await client.connect(
+    new StdioClientTransport({
+      command: process.execPath,
+      args: [process.argv[1]!, ...guard],
+      env: { PATH: process.env.PATH ?? '', BULLA_HOME: home },
+      stderr: 'ignore',
+    }),
+  );
+  try {
+    const { tools } = await client.listTools();
+    const call = async (name: string, args: Record<string, unknown>) => {
+      try {
+        const { content } = (await client.callTool({ name, arguments: args })) as {
+          content: { text: string }[];
+        };
+        return `${colors.green('allowed')}  ${visible(content[0]!.text.trim())}`;
+      } catch (error) {
+        const { message, data } = error as { message: string; data?: { code?: string } };
+        return `${colors.red('denied')}   ${visible(message)} ${colors.dim(`[${data?.code ?? 'unknown'}]`)}`;
+      }
+    };
+    const path = join(files, 'notes.txt');
+    const read = await call('read_text_file', { path });
+    const write = await call('write_file', { path, content: 'Rent is paid.\n' });
+    return [
+      title('Guard: a host calls through bulla guard'),
+      row('sees', tools.map(({ name }) => name).join(', ')),
+      row('reads', read),
+      row('writes', write),
+      row('on disk', readFileSync(path, 'utf8').trim()),
+    ].join('\n');
+  } finally {
+    await client.close();
+  }
+}
+
+/** What an auditor does, with the public key alone. */
+async function verified({ home }: Place): Promise<string> {
+  const keys = loadKeyring(join(home, 'keys')).epochs.map(({ publicKey }) => publicKey);
+  const store = await openStore({ url: join(home, 'store.db') });
+  try {
+    const chain = store.chain('default');
+    const { ok, count } = await verifyChain(await storeSource(chain), { keys });
+    const records = (await Array.fromAsync(chain.records())).map(({ data }) => parse(data) as JsonObject);
+    const [checkpoint] = await chain.checkpoints(1);
+    const { size, root } = parseCheckpointBody(parseNote(checkpoint!.note).text);
+    const denied = records.findIndex(
+      (record) =>
+        text(record, 'outcome', 'status') === 'blocked' && requestOf(record).startsWith('tools/call'),
+    );
+    const proof = await proveInclusion(chain.tiles, denied, size);
+    verifyInclusion({ leaf: leafHash(leafData(records[denied]!)), index: denied, size, root, proof });
+    return [
+      title('Record: every call is sealed before it is made'),
+      ...recordRows(records),
+      row(
+        'chain',
+        ok
+          ? colors.green(`good: ${counted(count, 'record')}, every hash, link and signature`)
+          : colors.red('BAD'),
+      ),
+      row(
+        'proof',
+        `record ${denied}, the denial, is in a tree of ${size}: ${proof.length} hashes and one signature show it`,
+      ),
+    ].join('\n');
+  } finally {
+    await store.close();
+  }
+}
+
+/** A row for each record; what was left out of a list is one row together. */
+function recordRows(records: readonly JsonObject[]): string[] {
+  const rows: string[] = [];
+  for (let i = 0; i < records.length; i++) {
+    const first = i;
+    while (isRemoval(records[i]!) && i + 1 < records.length && isRemoval(records[i + 1]!)) i++;
+    const record = records[i]!;
+    const what =
+      i === first
+        ? visible(requestOf(record))
+        : `tools/list, ${i - first + 1} tools that are not in the lock`;
+    const place = i === first ? String(i) : `${first}–${i}`;
+    rows.push(
+      row(place, `${text(record, 'outcome', 'status').padEnd(8)} ${text(record, 'type').padEnd(6)} ${what}`),
+    );
+  }
+  return rows;
+}
+
+function isRemoval(record: JsonObject): boolean {
+  return text(record, 'outcome', 'status') === 'blocked' && requestOf(record).startsWith('tools/list');
+}
+
+function requestOf(record: JsonObject): string {
+  return text(record, 'trigger', 'request');
+}
+
+function text(record: JsonObject, ...path: string[]): string {
+  let value: unknown = record;
+  for (const key of path) value = (value as JsonObject).get(key);
+  return String(value);
+}

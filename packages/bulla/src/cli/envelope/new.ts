@@ -1,0 +1,146 @@
+import { toUtf8 } from '@bulla/core/crypto';
+import {
+  type Envelope,
+  execHash,
+  type PolicyBinding,
+  parsePolicy,
+  type ReplayScope,
+  writeEnvelope,
+} from '@bulla/core/envelope';
+import { BullaError } from '@bulla/core/error';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { createEnvelope, currentPolicy, unixTime } from '../../envelope/index.ts';
+import { replaceFile } from '../../locks/index.ts';
+import type { Run } from '../commands.ts';
+import { openToRead, type PlaceOptions, placeOptions } from '../place.ts';
+import { EXIT, type Exit, print, printExact, type ReportOptions, readInput } from '../terminal/io.ts';
+import { duration } from './options.ts';
+import { envelopeText } from './text.ts';
+
+interface NewOptions extends ReportOptions, PlaceOptions {
+  action: string;
+  to: string;
+  amount: string;
+  asset: string;
+  assetClass?: number;
+  decimals: number;
+  rail: string;
+  network: string;
+  chainId?: number;
+  contract?: string;
+  caller: string;
+  role?: string;
+  tenantId: string;
+  ttl: number;
+  nonce?: number;
+  scope: ReplayScope;
+  policy?: string;
+  policyId?: string;
+  intentId?: string;
+  executionId?: string;
+  output?: string;
+}
+
+function integer(text: string): number {
+  if (!/^(?:0|[1-9][0-9]{0,15})$/.test(text) || !Number.isSafeInteger(Number(text)))
+    throw new InvalidArgumentError('A whole number is expected.');
+  return Number(text);
+}
+
+export function defineNew(command: Command, run: Run): void {
+  placeOptions(command.command('new').description('Write an envelope: one action with all its parameters.'))
+    .requiredOption('--action <type>', 'what is done, such as TRANSFER')
+    .requiredOption('--to <destination>', 'where it goes')
+    .requiredOption('--amount <digits>', "the amount in the asset's smallest unit")
+    .requiredOption('--asset <name>', 'what is moved')
+    .option('--asset-class <n>', 'the class of the asset', integer)
+    .requiredOption('--decimals <n>', 'how many of the digits are behind the point', integer)
+    .requiredOption('--rail <type>', 'the kind of rail, such as EVM')
+    .requiredOption('--network <name>', 'the network on that rail')
+    .option('--chain-id <n>', 'the chain; an EVM rail needs it', integer)
+    .option('--contract <address>', 'the contract')
+    .requiredOption('--caller <name>', 'who will act')
+    .option('--role <name>', 'as what')
+    .requiredOption('--tenant-id <name>', 'for whom')
+    .addOption(new Option('--ttl <time>', 'how long it holds').argParser(duration).default(600, '10m'))
+    .option('--nonce <n>', 'the number that is used once (default: a random one)', integer)
+    .addOption(
+      new Option('--scope <scope>', 'within what the number is used once')
+        .choices(['caller', 'tenant', 'global'])
+        .default('caller'),
+    )
+    .option('--policy <file>', 'the policy that it is bound to, from a file')
+    .option('--policy-id <id>', 'the same from the store, as it is published now')
+    .option('--intent-id <id>', 'the id of the intent (default: a new one)')
+    .option('--execution-id <id>', 'the id of this execution (default: a new one)')
+    .option('-o, --output <file>', 'where to write it (default: standard output)')
+    .option('--quiet', 'do not tell what it says')
+    .addHelpText(
+      'after',
+      `
+Example:
+  $ bulla envelope new --action TRANSFER --to acct-7 --amount 1250 --asset EUR --decimals 2 --rail BANK \\
+      --network sepa --caller agent-1 --tenant-id acme --policy treasury.json -o envelope.json`,
+    )
+    .action(run(newEnvelope));
+}
+
+async function newEnvelope(options: NewOptions): Promise<Exit> {
+  const now = unixTime();
+  const { nonce, intentId, executionId } = options;
+  const envelope = createEnvelope(
+    {
+      tenant_id: options.tenantId,
+      action_type: options.action,
+      rail: {
+        type: options.rail,
+        network: options.network,
+        chain_id: options.chainId ?? null,
+        contract: options.contract ?? null,
+      },
+      actor: { caller: options.caller, role: options.role ?? null },
+      target: {
+        to: options.to,
+        asset: options.asset,
+        asset_class: options.assetClass ?? null,
+        amount: options.amount,
+        decimals: options.decimals,
+      },
+      policy: await bindingOf(options),
+      constraints: {
+        ttl: now + options.ttl,
+        replay_scope: options.scope,
+        ...(nonce !== undefined && { nonce }),
+      },
+      ...(intentId !== undefined && { intent_id: intentId }),
+      ...(executionId !== undefined && { execution_id: executionId }),
+    },
+    { now },
+  );
+  await writeOut(envelope, options);
+  return EXIT.good;
+}
+
+async function bindingOf(options: NewOptions): Promise<PolicyBinding> {
+  const { policy, policyId } = options;
+  if (policy !== undefined && policyId === undefined) return parsePolicy(readInput(policy));
+  if (policy === undefined && policyId !== undefined) {
+    const store = await openToRead(options);
+    try {
+      const current = await currentPolicy(store, policyId);
+      if (current !== null) return current;
+    } finally {
+      await store.close();
+    }
+    throw new BullaError('ENVELOPE_POLICY_MISSING', `No policy ${policyId} is in effect in this store.`);
+  }
+  throw new BullaError('ENVELOPE_POLICY_UNNAMED', 'Name the policy: --policy with a file, or --policy-id.');
+}
+
+async function writeOut(envelope: Envelope, { output, quiet }: NewOptions): Promise<void> {
+  const text = `${writeEnvelope(envelope)}\n`;
+  if (output === undefined) return printExact(text);
+  replaceFile(output, toUtf8(text));
+  if (!quiet) await print(`${[`written  ${output}`, ...envelopeText(envelope)].join('\n')}\n`);
+  else await print(`${execHash(envelope)}\n`);
+}

@@ -1,0 +1,65 @@
+import { fromUtf8, readPublicKey, toUtf8 } from '@bulla/core/crypto';
+import type { ApproverKey, ExecProfile } from '@bulla/core/envelope';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { approverKey, findKeyring, parseKeyring, trustIn } from '../../keys/index.ts';
+import { keysFolder } from '../place.ts';
+import { readInput } from '../terminal/io.ts';
+
+export function execProfileOption(): Option {
+  return new Option('--profile <id>', 'the form that is hashed: of the seed, or of the later draft')
+    .choices(['envelope-v1', 'envelope-v1-nul'] satisfies ExecProfile[])
+    .default('envelope-v1');
+}
+
+const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+
+/** A stretch of time such as `90s`, `10m`, `2h` or `1d`, in seconds. */
+export function duration(text: string): number {
+  const match = /^([1-9][0-9]{0,8})([smhd])$/.exec(text);
+  if (match === null) throw new InvalidArgumentError('A time such as 90s, 10m, 2h or 1d is expected.');
+  return Number(match[1]) * UNITS[match[2]!]!;
+}
+
+/** Whose signatures count. */
+export interface ApproverOptions {
+  approver: readonly { person: string; file: string }[];
+}
+
+/** One person and a key of theirs. */
+function approver(text: string, before: readonly { person: string; file: string }[]) {
+  const at = text.indexOf('=');
+  if (at < 1 || at === text.length - 1)
+    throw new InvalidArgumentError('A name and a public key are expected, such as alice=alice.pub.');
+  return [...before, { person: text.slice(0, at), file: text.slice(at + 1) }];
+}
+
+export function approverOption(command: Command): Command {
+  return command.option(
+    '--approver <name=key>',
+    'a person and their public key (a file, hex, or a keyring.json); may be repeated, also for one person',
+    approver,
+    [],
+  );
+}
+
+/**
+ * The keys of the people, with what is known of them: a key that is revoked in the keyring counts for nothing, however
+ * it was named. A file may also be the keyring of a person (`keys export-public --all`), with the times of its keys.
+ * Throws `INPUT_UNREADABLE`, and what reading a key or a keyring throws.
+ */
+export function approverKeys({ approver, keys }: ApproverOptions & { keys?: string }): ApproverKey[] {
+  const folder = keysFolder({ ...(keys !== undefined && { keys }) });
+  const local = findKeyring(folder)?.epochs ?? [];
+  return approver.flatMap(({ person, file }) => {
+    const bytes = /^[0-9a-f]{64}$/.test(file) ? toUtf8(file) : readInput(file);
+    const own = isKeyring(bytes) ? parseKeyring(bytes).epochs : [];
+    const { keys: owned, pqKeys } = trustIn(own);
+    const named = own.length === 0 ? [readPublicKey(fromUtf8(bytes))] : [...owned, ...pqKeys];
+    const known = trustIn([...own, ...local]);
+    return named.flatMap((key) => approverKey(person, key, known));
+  });
+}
+
+function isKeyring(bytes: Uint8Array): boolean {
+  return /^\s*\{/.test(fromUtf8(bytes.subarray(0, 64)));
+}

@@ -1,0 +1,219 @@
+import { spawn } from 'node:child_process';
+import {
+  type ExecProfile,
+  explain,
+  explainEnvelope,
+  NOT_PROVEN,
+  parseEnvelope,
+  type Verdict,
+} from '@bulla/core/envelope';
+import { BullaError } from '@bulla/core/error';
+import { visible } from '@bulla/core/text';
+import type { Command } from 'commander';
+import { createVerifier, type Decision, ExecutionNotStarted } from '../../envelope/index.ts';
+import type { Store } from '../../store/index.ts';
+import type { Run } from '../commands.ts';
+import { openToRead, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
+import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { type ApproverOptions, approverKeys, approverOption, execProfileOption } from './options.ts';
+import { envelopeText } from './text.ts';
+
+interface CheckOptions extends ReportOptions, PlaceOptions, ApproverOptions {
+  authorization?: string;
+  audience?: string;
+  tenantId?: string;
+  expect?: string;
+  profile: ExecProfile;
+}
+
+function checking(command: Command): Command {
+  return approverOption(placeOptions(command))
+    .argument('<envelope>', 'the envelope; - is standard input')
+    .option('--authorization <file>', 'the authorization that people signed')
+    .option('--audience <name>', 'the name of this ledger')
+    .option('--tenant-id <name>', 'the tenant whose envelopes it executes (default: that of --tenant)')
+    .option('--expect <hash>', 'the exec_hash that it must have, such as the one that was shown')
+    .addOption(execProfileOption())
+    .option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)')
+    .option('--json', 'print one JSON document')
+    .option('--quiet', 'print nothing; the exit code tells');
+}
+
+export function defineVerify(command: Command, run: Run): void {
+  checking(
+    command
+      .command('verify')
+      .description('Run the whole checklist, use the envelope up, and run a command exactly once.'),
+  )
+    .argument(
+      '[command...]',
+      'what is executed when every step passed, after --; it gets the envelope on its input',
+    )
+    .addHelpText(
+      'after',
+      `
+The nonce, the limits and a sealed record are made durable in one transaction before the command starts; the command
+is never started twice for one envelope. What is refused is sealed too. Exits with 0 when the command succeeded, 1 when
+the envelope was refused or the command failed, 3 when the ledger could not be asked.
+
+Example:
+  $ bulla envelope verify envelope.json --authorization authorization.json --approver alice=alice.pub \\
+      --audience ledger-1 --tenant-id acme -- ./pay.sh`,
+    )
+    .action(run(verify));
+}
+
+export function defineExplain(command: Command, run: Run): void {
+  checking(
+    command
+      .command('explain')
+      .description(
+        'Tell what an envelope says and how each step of the checklist would go; nothing is used up.',
+      ),
+  ).action(run(explainSteps));
+}
+
+interface Files {
+  readonly envelope: Uint8Array;
+  readonly authorization: Uint8Array | null;
+}
+
+function filesOf(file: string, options: CheckOptions): Files {
+  return {
+    envelope: readInput(file),
+    authorization: options.authorization === undefined ? null : readInput(options.authorization),
+  };
+}
+
+async function withVerifier<T>(
+  options: CheckOptions,
+  open: (options: PlaceOptions) => Promise<Store>,
+  use: (verifier: ReturnType<typeof createVerifier>) => Promise<T>,
+): Promise<T> {
+  if (options.audience === undefined)
+    throw new BullaError('ENVELOPE_AUDIENCE', 'Name this ledger, as the authorization names it: --audience.');
+  const { chain, audience, profile, tenantId = options.tenant } = options;
+  if (tenantId === undefined)
+    throw new BullaError(
+      'ENVELOPE_TENANT',
+      'Name the tenant whose envelopes are executed here: --tenant-id.',
+    );
+  const keys = approverKeys(options);
+  const store = await open(options);
+  try {
+    return await use(createVerifier({ store, chain, audience, tenantId, keys, profile }));
+  } finally {
+    await store.close();
+  }
+}
+
+async function explainSteps(file: string, options: CheckOptions): Promise<Exit> {
+  const { envelope, authorization } = filesOf(file, options);
+  const problems = explainEnvelope(envelope);
+  const verdict = await withVerifier(options, openToRead, (verifier) =>
+    verifier.check(envelope, authorization, aboutOf(options)),
+  );
+  await report(options, { ...documentOf(verdict), problems }, () =>
+    [
+      ...(problems.length === 0 ? envelopeText(parseEnvelope(envelope), options.profile) : []),
+      ...(problems.length === 0 ? [''] : []),
+      ...stepsText(verdict),
+      ...problems.slice(1).map(({ code, path, message }) => `  also: ${message} (${code} at ${path ?? ''})`),
+    ].join('\n'),
+  );
+  return exitOfVerdict(verdict, verdict.permit !== null);
+}
+
+async function verify(file: string, words: readonly string[], options: CheckOptions): Promise<Exit> {
+  const { envelope, authorization } = filesOf(file, options);
+  if (words.length === 0)
+    throw new BullaError(
+      'ENVELOPE_NO_COMMAND',
+      'Name what is to be executed, after --; "bulla envelope explain" looks without using anything up.',
+    );
+  const decision = await withVerifier(options, openToWrite, (verifier) =>
+    verifier.verifyAndConsume(envelope, authorization, () => execute(words, envelope), aboutOf(options)),
+  );
+  await report(options, decisionDocument(decision), () => decisionText(decision).join('\n'));
+  return exitOfVerdict(decision.verdict, decision.status === 'success');
+}
+
+function aboutOf({ expect }: CheckOptions): { expected?: string } {
+  return expect === undefined ? {} : { expected: expect };
+}
+
+/** Runs the command with the envelope on its standard input; its output goes to standard error. */
+function execute([program, ...args]: readonly string[], envelope: Uint8Array): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program!, args, { stdio: ['pipe', 2, 2] });
+    child.once('error', (cause) =>
+      reject(
+        new ExecutionNotStarted(
+          `${program} could not be started (${(cause as NodeJS.ErrnoException).code}).`,
+          { cause },
+        ),
+      ),
+    );
+    child.once('close', (code, signal) => {
+      if (code === 0) return resolve(0);
+      reject(new BullaError('ENVELOPE_COMMAND_FAILED', `${program} ended with ${code ?? signal}.`));
+    });
+    // A command that does not read its input is as good as one that does.
+    child.stdin!.once('error', () => undefined);
+    child.stdin!.end(envelope);
+  });
+}
+
+/** A ledger that cannot be asked decides nothing; everything else that fails is a refusal. */
+function exitOfVerdict(verdict: Verdict, isGood: boolean): Exit {
+  if (isGood) return EXIT.good;
+  return verdict.code === 'EE_NONCE_STORE_FAILURE' ? EXIT.undecided : EXIT.bad;
+}
+
+function documentOf({ code, path, message, exec_hash, steps, violations }: Verdict): Record<string, unknown> {
+  return { code, path, message, exec_hash, steps, violations };
+}
+
+function decisionDocument(decision: Decision<number>): Record<string, unknown> {
+  const { status, verdict } = decision;
+  const document = { ok: status === 'success', status, ...documentOf(verdict) };
+  if (decision.status === 'blocked') return { ...document, capsule: decision.capsule?.hash ?? null };
+  const { intent, outcome } = decision;
+  return { ...document, intent: intent.hash, outcome: outcome?.hash ?? null };
+}
+
+function stepsText(verdict: Verdict): string[] {
+  return explain(verdict).map((line, i) => {
+    const { status } = verdict.steps[i]!;
+    const paint = status === 'passed' ? colors.green : status === 'failed' ? colors.red : colors.dim;
+    return paint(line);
+  });
+}
+
+function decisionText(decision: Decision<number>): string[] {
+  const lines = stepsText(decision.verdict);
+  if (decision.status === 'blocked')
+    return [...lines, '', `${colors.red('refused')}  ${sealedAs(decision.capsule)}`];
+  const { intent, outcome } = decision;
+  const [word, paint] = decision.status === 'success' ? ['executed', colors.green] : ['failed', colors.red];
+  const ended =
+    decision.status === 'failure'
+      ? [
+          ...(decision.error instanceof BullaError ? [visible(decision.error.message)] : []),
+          decision.released
+            ? 'It surely had no effect; its limits are free again.'
+            : 'It may have had an effect, and counts.',
+        ]
+      : [];
+  return [
+    ...lines,
+    '',
+    `${paint(word!)}  sealed before as ${intent.hash}, afterwards as ${outcome?.hash ?? 'nothing: the store failed'}`,
+    ...ended,
+    ...NOT_PROVEN.map((line) => colors.dim(`  not proven: ${line}`)),
+  ];
+}
+
+function sealedAs(capsule: { hash: string } | null): string {
+  return capsule === null ? 'not sealed: the store failed' : `sealed as ${capsule.hash}`;
+}

@@ -1,0 +1,184 @@
+import { BullaError } from '@bulla/core/error';
+import { type Lock, narrowed } from '@bulla/core/lock';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import {
+  CLIENT_FEATURES,
+  type ClientFeature,
+  checkIdentity,
+  guard,
+  type Mode,
+  pinsOf,
+} from '../../gateway/index.ts';
+import type { Run } from '../commands.ts';
+import { openLock, type RequireOptions, requireOptions } from '../lock/keys.ts';
+import { targetFor } from '../lock/server.ts';
+import { tellLines } from '../lock/server-lines.ts';
+import { openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
+import { type FetchOptions, fetchOptions, pinnedServer, tellOpenPlace } from '../run/pinned.ts';
+import { escaped } from '../terminal/indented.ts';
+import { complain, EXIT, type Exit, print, refusing, say } from '../terminal/io.ts';
+import { createRepeats } from '../terminal/repeats.ts';
+import { relockCommand, unseenNames } from './env.ts';
+import { typed } from './host-config.ts';
+
+interface GuardOptions extends PlaceOptions, RequireOptions, FetchOptions {
+  lock: string;
+  pinned?: boolean;
+  only?: string[];
+  agent: string;
+  name?: string;
+  env: string[];
+  pass: ClientFeature[];
+  timeout?: number;
+  recheck?: number;
+  auditOnly?: boolean;
+  filterOnly?: boolean;
+  allowOtherCommand?: boolean;
+  printEffectiveAllowlist?: boolean;
+  quiet?: boolean;
+}
+
+const collect = (value: string, previous: string[]) => [...previous, value];
+
+/** Also what the released program calls `proxy`. */
+export function define(command: Command, run: Run): void {
+  requireOptions(
+    fetchOptions(
+      placeOptions(command.argument('[server...]', 'the server, after --; without it the one of the lock')),
+    ),
+  )
+    .option('-l, --lock <file>', 'the lockfile', 'mcp-lock.json')
+    .option('--pinned', 'start the program that the lock pins, not whatever the command would start now')
+    .option('--only <name...>', 'of the locked tools pass these alone; * stands for any text')
+    .option('--agent <id>', 'the agent that the host runs, for records and kill switches', 'default')
+    .option('--name <name>', 'what records call the server (default: its name in the lock)')
+    .option(
+      '--env <name>',
+      'a variable of the environment that the server may see; may be repeated',
+      collect,
+      [],
+    )
+    .option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)')
+    .addOption(
+      new Option('--pass <feature...>', 'what the server may ask of the host (default: nothing)')
+        .choices(CLIENT_FEATURES)
+        .default([], 'none'),
+    )
+    .option('-t, --timeout <time>', 'how long the server may take to answer (default: 10m)', duration)
+    .option('--recheck <time>', 'how long a list counts before it is read again (default: 1m)', duration)
+    .option('--filter-only', 'remove from lists what is not locked, but let it be called')
+    .option('--audit-only', 'record what would be blocked, but block and remove nothing')
+    .option('--allow-other-command', 'start a server that is not the one that the lock names')
+    .option('--print-effective-allowlist', 'print what the lock permits, and end')
+    .option('--quiet', 'say nothing on standard error but errors')
+    .addHelpText(
+      'after',
+      `
+Stands between a host and a server on standard input and output. Put it before the server's command in the
+configuration of the host. Standard output carries messages only; what people should know goes to standard error,
+where each line of the server has [server] before it.
+
+What is not in the lock, or is not offered exactly as it was locked, is removed from every list, and calls to it are
+denied. Each call is sealed in the chain before it is forwarded, and its outcome after; what cannot be recorded is
+not called. In every mode, kill switches hold, unknown methods do not pass, and calls and denials are recorded.
+
+Examples:
+  $ bulla guard --lock mcp-lock.json -- npx -y @modelcontextprotocol/server-filesystem /data
+  $ bulla guard --require-signature --key public.key --agent claude`,
+    )
+    .action(run(act));
+}
+
+function duration(text: string): number {
+  const [, count, unit = 's'] = /^([0-9]{1,6})(ms|s|m)?$/.exec(text) ?? [];
+  if (count === undefined) throw new InvalidArgumentError('A time is expected, such as 30s or 10m.');
+  return Number(count) * { ms: 1, s: 1000, m: 60_000 }[unit as 'ms' | 's' | 'm'];
+}
+
+async function act(given: string[], options: GuardOptions): Promise<Exit> {
+  const opened = openLock(options.lock, options);
+  const lock = options.only === undefined ? opened : narrowed(opened, options.only);
+  if (options.printEffectiveAllowlist) return printAllowlist(options.lock, lock);
+  const server = targetFor(given, options.env, lock);
+  if (server.kind !== 'stdio') {
+    throw new BullaError('SERVER_OPTION', 'Only a server that is started here can be guarded yet.');
+  }
+  const repeats = createRepeats((line) => say([`bulla: ${line}`]));
+  const log = options.quiet ? undefined : repeats.tell;
+  if (!options.allowOtherCommand) {
+    const identity = lock.native?.identity;
+    const isMore =
+      identity?.transport === 'stdio' && options.env.some((name) => !identity.env.includes(name));
+    if (isMore) log?.(`to lock it with these variables, ${relockCommand(options.lock, server, [])}`);
+    refusing('Nothing was started', () => checkIdentity(lock, server));
+  }
+  const unseen = unseenNames(process.env, server.env);
+  if (unseen.length > 0) {
+    const how = relockCommand(options.lock, server, unseen);
+    log?.(`the server does not see ${unseen.join(', ')}, which the lock does not name; to let it, ${how}`);
+  }
+  if (lock.native === null)
+    log?.(`${options.lock} holds some hashes only; '${typed(['lock'])}' pins whole definitions`);
+  const pinned = options.pinned ? await pinnedServer(lock, server, options) : null;
+  if (pinned?.installed) tellOpenPlace(pinned.installed.folder, options);
+  const store = await openToWrite(options).catch((error) => {
+    pinned?.release();
+    throw error;
+  });
+  const words = tellLines('server');
+  const stop = new AbortController();
+  const onSignal = (): void => stop.abort();
+  for (const name of SIGNALS) process.on(name, onSignal);
+  const flushing = setInterval(repeats.flush, 60_000).unref();
+  try {
+    const exit = await guard({
+      lock,
+      server,
+      start: pinned?.target,
+      host: { input: process.stdin, output: process.stdout },
+      store,
+      chain: options.chain,
+      agentId: options.agent,
+      name: options.name,
+      mode: modeOf(options),
+      features: options.pass,
+      allowOtherServer: options.allowOtherCommand,
+      timeoutMs: options.timeout,
+      recheckMs: options.recheck,
+      signal: stop.signal,
+      onStderr: (chunk) => words.take(chunk),
+      log,
+    });
+    words.end();
+    repeats.flush();
+    if (exit.error !== null) complain(exit.error);
+    return exit.error === null ? EXIT.good : EXIT.undecided;
+  } finally {
+    words.end();
+    clearInterval(flushing);
+    repeats.flush();
+    pinned?.release();
+    await store.close();
+    for (const name of SIGNALS) process.off(name, onSignal);
+  }
+}
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+function modeOf({ auditOnly, filterOnly }: GuardOptions): Mode {
+  if (auditOnly) return 'audit';
+  return filterOnly ? 'filter' : 'enforce';
+}
+
+async function printAllowlist(lockfile: string, lock: Lock): Promise<Exit> {
+  const pins = pinsOf(lock);
+  const list = (kind: Parameters<typeof pins.keys>[0]) => [...pins.keys(kind)].sort();
+  const document = {
+    lockfile,
+    prompts: list('prompts'),
+    resources: list('resources'),
+    templates: list('resourceTemplates'),
+    tools: list('tools'),
+  };
+  await print(`${escaped(JSON.stringify(document, null, 2))}\n`);
+  return EXIT.good;
+}

@@ -1,0 +1,135 @@
+import { existsSync, realpathSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { OwnProgram } from '../../discover/index.ts';
+import { dataDirectory } from '../../keys/index.ts';
+import { quoteWords } from '../../locks/index.ts';
+import type { StdioTarget } from '../../mcp/index.ts';
+import { home } from '../place.ts';
+
+/** What a host is configured with to reach a server through the guard, in the form that hosts share. */
+export interface HostConfig {
+  readonly mcpServers: Readonly<Record<string, HostServer>>;
+}
+
+interface HostServer {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface GuardedServer {
+  /** What the server calls itself; it becomes a label, and nothing rests on it. */
+  readonly name: string;
+  readonly target: StdioTarget;
+  readonly lock: string;
+  readonly pinned: boolean;
+  /** What the guard is told besides. */
+  readonly options?: readonly string[];
+}
+
+/** A host starts programs in a folder and with an environment of its own, so that nothing here depends on either. */
+export function hostConfig({ name, target, lock, pinned, options = [] }: GuardedServer): HostConfig {
+  const [command, ...own] = ownCommand();
+  const words = ['guard', '--lock', resolve(lock), ...(pinned ? ['--pinned'] : []), ...options];
+  const env = { ...homeFor(process.env), ...Object.fromEntries(target.env.map((key) => [key, PLACEHOLDER])) };
+  const server = {
+    command: command!,
+    args: [...own, ...words, '--', target.command, ...target.args],
+    ...(Object.keys(env).length > 0 && { env }),
+  };
+  return { mcpServers: { [labelOf(name)]: server } };
+}
+
+/** Values of variables are secrets more often than not; a lock never has them, and neither has what is printed. */
+const PLACEHOLDER = '<its value>';
+
+/** A host that sets other variables must find the same keys and the same store. */
+function homeFor({ HOME, LOCALAPPDATA }: NodeJS.ProcessEnv): Record<string, string> {
+  // Without a home folder there is no usual place.
+  const usual = isAbsolute(homedir())
+    ? dataDirectory({ HOME, LOCALAPPDATA }, process.platform, homedir())
+    : null;
+  return home() === usual ? {} : { BULLA_HOME: home() };
+}
+
+function labelOf(name: string): string {
+  const label = name
+    .replace(/[^A-Za-z0-9_-]+/g, '-')
+    .slice(0, 40)
+    .replace(/^-+|-+$/g, '');
+  return label === '' ? 'server' : label;
+}
+
+/** How to type a command of this very program: as `bulla` where the path leads to it, else by its file. */
+export function typed(words: readonly string[]): string {
+  const [command, ...own] = ownCommand();
+  const onPath = (process.env.PATH ?? '')
+    .split(delimiter)
+    .map((folder) => join(folder, 'bulla'))
+    .find((file) => existsSync(file));
+  const isPlain =
+    onPath !== undefined && [command!, ...own].some((file) => realpathSync(onPath) === realpathSync(file));
+  return quoteWords([...(isPlain ? ['bulla'] : [command!, ...own]), ...words]);
+}
+
+/** How this very program is started from anywhere: by its file in a clone or on the path, else by Node. */
+function ownCommand(): string[] {
+  const script = realpathSync(ownScript());
+  if (process.platform !== 'win32') {
+    const inClone = launcher(script);
+    if (inClone !== null) return [inClone];
+    const onPath = (process.env.PATH ?? '')
+      .split(delimiter)
+      .filter((folder) => isAbsolute(folder))
+      .map((folder) => join(folder, 'bulla'))
+      .find((file) => existsSync(file));
+    if (onPath !== undefined && realpathSync(onPath) === script) return [onPath];
+  }
+  return [process.execPath, script];
+}
+
+function launcher(script: string): string | null {
+  const inClone = resolve(dirname(script), '../../../bin/bulla');
+  return script.endsWith('/packages/bulla/dist/bulla.js') && existsSync(inClone) ? inClone : null;
+}
+
+/** By what a configuration is known to start this very program. */
+export function ownProgram(): OwnProgram {
+  const script = realpathSync(ownScript());
+  const inClone = launcher(script);
+  return {
+    files: [script, ...(inClone === null ? [] : [realpathSync(inClone)])],
+    node: realpathSync(process.execPath),
+    path: process.env.PATH ?? '',
+    home: home(),
+  };
+}
+
+/** The program that this module was built into; from the sources, what was started. */
+function ownScript(): string {
+  const built = ['./bulla.js', '../bulla.js'].map((path) => fileURLToPath(new URL(path, import.meta.url)));
+  return built.find((path) => existsSync(path)) ?? process.argv[1]!;
+}
+
+/** The words of a command that name something in this folder: a host, which starts in another, does not find it. */
+export function relativePaths({ command, args }: StdioTarget): string[] {
+  const isProgram = command.includes('/') && !isAbsolute(command);
+  return [
+    ...(isProgram ? [command] : []),
+    ...args.filter((word) => word !== '' && !word.startsWith('-') && !isAbsolute(word) && existsSync(word)),
+  ];
+}
+
+/** As JSON to paste; what a terminal would obey or hide is escaped. */
+export function hostConfigText(config: HostConfig): string {
+  return JSON.stringify(config, null, 2).replace(
+    /[[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]--[\n]]/gv,
+    (character) =>
+      character
+        .split('')
+        .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+        .join(''),
+  );
+}

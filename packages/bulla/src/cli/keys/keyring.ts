@@ -1,0 +1,266 @@
+import { randomBytes } from 'node:crypto';
+import { isAbsolute, resolve } from 'node:path';
+import { fromUtf8, type KeyFormat, readPublicKey, writePublicKey } from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import {
+  epochNamed,
+  formatKeyring,
+  initKeyring,
+  loadKeyring,
+  readTime,
+  registerKey,
+  revokeKey,
+  rotateKeys,
+  shownId,
+  type TokenKey,
+} from '../../keys/index.ts';
+import type { Run } from '../commands.ts';
+import { keysFolder } from '../place.ts';
+import { colors, EXIT, printExact, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { describe, epochDocument, remarks, state } from './epoch.ts';
+
+interface KeyringOptions extends ReportOptions {
+  keys?: string;
+}
+interface NewKeyOptions extends KeyringOptions {
+  pq?: boolean;
+  notAfter?: string;
+  pkcs11?: string;
+  token?: string;
+  slot?: number;
+  key?: string;
+}
+interface ExportOptions extends KeyringOptions {
+  epoch?: number;
+  format: KeyFormat;
+  pq?: boolean;
+  all?: boolean;
+}
+interface RegisterOptions extends KeyringOptions {
+  pq?: string;
+  notBefore?: string;
+  notAfter?: string;
+}
+interface RevokeOptions extends KeyringOptions {
+  reason: string;
+  at?: string;
+}
+
+export function defineKeyring(command: Command, run: Run): void {
+  const sub = (usage: string, description: string) =>
+    command
+      .command(usage)
+      .description(description)
+      .option('--keys <folder>', 'the keyring (default: BULLA_HOME/keys)');
+  const reporting = (it: Command) =>
+    it.option('--json', 'print one JSON document').option('--quiet', 'print nothing; the exit code tells');
+  const making = (it: Command) =>
+    reporting(it)
+      .option('--not-after <time>', 'when the new key ends, such as 2027-01-31T12:00:00Z')
+      .option('--pkcs11 <library>', 'use a key of a token; its PIN is read from BULLA_PKCS11_PIN')
+      .option('--token <label>', 'the label of the token')
+      .option('--slot <id>', 'the slot of the token, instead of its label', wholeNumber)
+      .option('--key <label>', 'the label of the key in the token');
+
+  making(sub('init', 'Make a keyring with its first key. Nothing is ever overwritten.'))
+    .option('--pq', 'also make an ML-DSA-65 key')
+    .action(run(init));
+
+  making(
+    sub('rotate', 'Make a new key the active one; the old one stays to verify, its private key is erased.'),
+  )
+    .option('--pq', 'the new key has an ML-DSA-65 key (default: as the old one)')
+    .option('--no-pq', 'the new key has none')
+    .action(run(rotate));
+
+  reporting(sub('list', 'List the keys of the keyring.')).action(run(list));
+
+  sub('export-public', 'Write a public key of the keyring.')
+    .argument('[key]', 'which one, as "keys revoke" takes it (default: the active one)')
+    .option('--epoch <number>', 'the same, by its number', wholeNumber)
+    .addOption(
+      new Option('--format <format>', 'how to write it')
+        .choices(['hex', 'pem', 'jwk', 'lock-pem'])
+        .default('hex'),
+    )
+    .option('--pq', 'the ML-DSA-65 key instead')
+    .addOption(
+      new Option(
+        '--all',
+        'every key with its time and revocation, as a keyring.json that verifies with --keyring',
+      ).conflicts(['epoch', 'pq']),
+    )
+    .addHelpText(
+      'after',
+      `
+Example, for an auditor, who needs every key that signed:
+  $ bulla keys export-public --all > keyring.json
+  $ bulla chain verify chain.jsonl --keyring keyring.json`,
+    )
+    .action(run(exportPublic));
+
+  reporting(sub('register', "Add somebody's public key to verify with; it never signs."))
+    .argument('<key>', 'a file (- is standard input), or 64 hex digits')
+    .option('--pq <file>', 'the ML-DSA-65 public key that belongs to it')
+    .option('--not-before <time>', 'when it begins')
+    .option('--not-after <time>', 'when it ends')
+    .action(run(register));
+
+  reporting(sub('revoke', 'Revoke a key. The active one is rotated at the same time.'))
+    .argument('<key>', 'its epoch, its id or fingerprint as listed, its label or its key id')
+    .requiredOption('--reason <text>', 'why, for those who verify')
+    .option('--at <time>', 'since when it is not to be trusted (default: now)')
+    .addHelpText(
+      'after',
+      `
+What a revoked key signed counts only if a witnessed checkpoint from before that time covers it.
+
+Example:
+  $ bulla keys revoke qp_key_d75a --reason "laptop stolen" --at 2026-03-01T00:00:00Z`,
+    )
+    .action(run(revoke));
+}
+
+function wholeNumber(text: string): number {
+  const number = Number(text);
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(number))
+    throw new InvalidArgumentError('Not a whole number.');
+  return number;
+}
+
+function directory(options: KeyringOptions): string {
+  return resolve(keysFolder(options));
+}
+
+const surroundings = { now: () => new Date(), randomBytes };
+
+async function init(options: NewKeyOptions) {
+  const dir = directory(options);
+  const { active } = await initKeyring(dir, { ...surroundings, ...newKey(options) });
+  await report(options, { ok: true, dir, epoch: epochDocument(active) }, () =>
+    [`Made a keyring in ${dir}.`, ...describe(active)].join('\n'),
+  );
+  return EXIT.good;
+}
+
+async function rotate(options: NewKeyOptions) {
+  const dir = directory(options);
+  const { active } = await rotateKeys(dir, { ...surroundings, ...newKey(options) });
+  await report(options, { ok: true, dir, epoch: epochDocument(active) }, () =>
+    [`Epoch ${active.epoch} is active now; the private key before it is erased.`, ...describe(active)].join(
+      '\n',
+    ),
+  );
+  return EXIT.good;
+}
+
+function newKey(options: NewKeyOptions): { pq?: boolean; notAfter?: Date; token?: TokenKey } {
+  const token = tokenKey(options);
+  return {
+    ...(options.pq !== undefined && { pq: options.pq }),
+    ...(options.notAfter !== undefined && { notAfter: readTime(options.notAfter) }),
+    ...(token && { token }),
+  };
+}
+
+function tokenKey({
+  pkcs11: module,
+  token: tokenLabel,
+  slot,
+  key: keyLabel,
+}: NewKeyOptions): TokenKey | null {
+  if (module === undefined && tokenLabel === undefined && slot === undefined && keyLabel === undefined)
+    return null;
+  if (module === undefined || keyLabel === undefined || (tokenLabel === undefined) === (slot === undefined)) {
+    const message = 'A key of a token needs --pkcs11, --key, and either --token or --slot.';
+    throw new BullaError('KEYRING_SIGNER', message);
+  }
+  const path = isAbsolute(module) ? module : resolve(module);
+  return tokenLabel === undefined
+    ? { module: path, keyLabel, slot: slot! }
+    : { module: path, keyLabel, tokenLabel };
+}
+
+async function list(options: KeyringOptions) {
+  const dir = directory(options);
+  const { epochs, active } = loadKeyring(dir);
+  const document = { ok: true, dir, active_epoch: active.epoch, epochs: epochs.map(epochDocument) };
+  await report(options, document, () => {
+    const rows = epochs.map((epoch) => [
+      `${epoch.epoch}`,
+      state(epoch),
+      shownId(epoch),
+      epoch.fingerprint,
+      epoch.label,
+      remarks(epoch),
+    ]);
+    const all = [['epoch', 'state', 'id', 'fingerprint', 'signed_by', 'created and more'], ...rows];
+    const widths = [0, 1, 2, 3, 4].map((i) => all.reduce((most, row) => Math.max(most, row[i]!.length), 0));
+    const lines = all.map((row) =>
+      row
+        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    );
+    return [colors.dim(lines[0]!), ...lines.slice(1)].join('\n');
+  });
+  return EXIT.good;
+}
+
+async function exportPublic(name: string | undefined, options: ExportOptions) {
+  if (name !== undefined && (options.all || options.epoch !== undefined))
+    throw new BullaError('KEYRING_KEY_AMBIGUOUS', 'Name one key, or --epoch, or --all.');
+  const { epochs, active } = loadKeyring(directory(options));
+  if (options.all) {
+    // Where a private key lies is nobody else's business.
+    await printExact(formatKeyring(epochs.map((epoch) => ({ ...epoch, token: null }))));
+    return EXIT.good;
+  }
+  const numbered = () =>
+    options.epoch === undefined ? active : epochs.find((one) => one.epoch === options.epoch);
+  const epoch = name === undefined ? numbered() : epochNamed(epochs, name);
+  if (epoch === undefined)
+    throw new BullaError('KEYRING_EPOCH_UNKNOWN', `The keyring has no epoch ${options.epoch}.`);
+  const key = options.pq ? epoch.pqPublicKey : epoch.publicKey;
+  if (key === null)
+    throw new BullaError('KEYRING_EPOCH_UNKNOWN', `Epoch ${epoch.epoch} has no ML-DSA-65 key.`);
+  await printExact(writePublicKey(key, options.format));
+  return EXIT.good;
+}
+
+async function register(key: string, options: RegisterOptions) {
+  const dir = directory(options);
+  const text = /^[0-9a-f]{64}$/.test(key) ? key : fromUtf8(readInput(key));
+  const epoch = await registerKey(dir, readPublicKey(text, 'Ed25519'), {
+    ...surroundings,
+    ...(options.pq !== undefined && {
+      pqPublicKey: readPublicKey(fromUtf8(readInput(options.pq)), 'ML-DSA-65'),
+    }),
+    ...(options.notBefore !== undefined && { notBefore: readTime(options.notBefore) }),
+    ...(options.notAfter !== undefined && { notAfter: readTime(options.notAfter) }),
+  });
+  await report(options, { ok: true, dir, epoch: epochDocument(epoch) }, () =>
+    [`Registered a key to verify with, as epoch ${epoch.epoch}.`, ...describe(epoch)].join('\n'),
+  );
+  return EXIT.good;
+}
+
+async function revoke(name: string, options: RevokeOptions) {
+  const dir = directory(options);
+  const keyring = await revokeKey(dir, name, {
+    ...surroundings,
+    reason: options.reason,
+    ...(options.at !== undefined && { revokedAt: readTime(options.at) }),
+  });
+  const revoked = epochNamed(keyring.epochs, name);
+  const { active } = keyring;
+  const document = { ok: true, dir, revoked: epochDocument(revoked), active_epoch: active.epoch };
+  await report(options, document, () =>
+    [
+      `Revoked the key of epoch ${revoked.epoch} from ${revoked.revocation!.at} on.`,
+      `Epoch ${active.epoch} is active (${active.fingerprint}).`,
+    ].join('\n'),
+  );
+  return EXIT.good;
+}

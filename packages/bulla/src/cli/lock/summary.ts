@@ -1,0 +1,192 @@
+import { existsSync } from 'node:fs';
+import type { JsonObject } from '@bulla/core/json';
+import {
+  type Artifact,
+  LIST_KINDS,
+  type LockProfile,
+  type LockWarning,
+  type RiskLevel,
+  riskOf,
+} from '@bulla/core/lock';
+import { visible } from '@bulla/core/text';
+import { SIGNATURE_KINDS } from '../../locks/index.ts';
+import type { Surface, Target } from '../../mcp/index.ts';
+import { type HostConfig, hostConfig, hostConfigText, relativePaths, typed } from '../guard/host-config.ts';
+import { isPrivateAllowed } from '../run/pinned.ts';
+import { colors, report } from '../terminal/io.ts';
+import { COMPAT } from './compat.ts';
+import type { Format, LockOptions } from './lock.ts';
+import { countWords } from './scan.ts';
+import { deceptions, findingText } from './scan-findings.ts';
+
+/** What became of the lockfile. */
+export interface Done {
+  readonly state: 'created' | 'updated' | 'unchanged';
+  readonly format: Format;
+  readonly profile: LockProfile | null;
+  readonly sha256: string;
+  /** What it pins of the server's program. */
+  readonly artifact: Artifact | null;
+  readonly target: Target;
+  /** Tools that the server offers and that are left out on purpose. */
+  readonly leftOut: ReadonlySet<string>;
+}
+
+const RISKS: readonly RiskLevel[] = ['HIGH', 'MEDIUM', 'LOW'];
+
+/** Tells what became of the lockfile, what it holds, and what whoever made it should know. */
+export async function tell(
+  done: Done,
+  surface: Surface,
+  warnings: readonly LockWarning[],
+  options: LockOptions,
+): Promise<void> {
+  const levels = surface.tools.map((tool) => riskOf(tool).level);
+  const risk = RISKS.map((level) => [level, levels.filter((other) => other === level).length] as const);
+  const counts = Object.fromEntries(LIST_KINDS.map((kind) => [kind, surface[kind].length]));
+  const findings = deceptions(surface);
+  const { artifact, target, leftOut, ...state } = done;
+  const config = configFor(done, surface, options);
+  const document = {
+    ok: true,
+    file: options.output,
+    ...state,
+    ...(artifact && { artifact: pinDocument(artifact) }),
+    counts,
+    ...(leftOut.size > 0 && { leftOut: [...leftOut] }),
+    risk: Object.fromEntries(risk),
+    warnings,
+    findings,
+    config,
+  };
+  await report(options, document, () => {
+    if (COMPAT) return compatText(done, surface, options);
+    const remarks = [
+      ...(target.kind === 'stdio' ? relativePaths(target) : []).map(
+        (path) =>
+          `${short(path)} is a path in this folder, which a host does not find; lock it by its absolute path.`,
+      ),
+      ...staleSignatures(done, options).map((file) => `${file} is of the lock before this one; sign anew.`),
+      // A server can have any number of these, so that they come last: only so many are shown.
+      ...warnings.map(({ code, message }) => `${short(message)} ${colors.dim(`[${code}]`)}`),
+      ...findings.map(findingText),
+    ];
+    return summary(done, surface, risk, remarks, options.output, config);
+  });
+}
+
+/** How a host reaches the server through the guard; at an address there is none yet. */
+function configFor(
+  { target, artifact }: Done,
+  surface: Surface,
+  { output, ...options }: LockOptions,
+): HostConfig | null {
+  if (target.kind !== 'stdio') return null;
+  const name = textOf(surface.serverInfo, 'name');
+  // A machine that has not fetched the package yet fetches it as it was fetched here.
+  const isPrivate = artifact !== null && artifact.type !== 'oci' && isPrivateAllowed(options);
+  return hostConfig({
+    ...{ name, target, lock: output, pinned: artifact !== null },
+    options: isPrivate ? ['--allow-private-registry'] : [],
+  });
+}
+
+/** What is pinned, without the tree, which is as long as it is. */
+function pinDocument(artifact: Artifact): Record<string, unknown> {
+  const { type, name, version, integrity, image, digest, tree } = artifact;
+  const packages = tree === null ? null : { digest: tree.digest, count: tree.packages.size };
+  return type === 'oci' ? { type, image, digest } : { type, name, version, integrity, tree: packages };
+}
+
+function pinText({ type, name, version, image, digest, tree }: Artifact): string {
+  if (type === 'oci') return visible(`${image}@${digest}`);
+  const packages =
+    tree === null ? 'without what it needs' : `${tree.packages.size} packages, tree ${tree.digest}`;
+  return visible(`${name} ${version}: ${packages}`);
+}
+
+function textOf(definition: JsonObject, key: string): string {
+  const value = definition.get(key);
+  return typeof value === 'string' ? value : '';
+}
+
+/** An address may be as long as a server likes. */
+function short(text: string): string {
+  return visible(text.length > MAX_REMARK ? `${text.slice(0, MAX_REMARK)}…` : text);
+}
+
+function staleSignatures({ state }: Done, { output }: LockOptions): string[] {
+  const files = Object.values(SIGNATURE_KINDS).map((ending) => `${output}${ending}`);
+  return state === 'unchanged' ? [] : files.filter((file) => existsSync(file));
+}
+
+const MAX_NAMES = 20;
+
+function fewNames(names: readonly string[]): string {
+  const more = names.length > MAX_NAMES ? [`and ${names.length - MAX_NAMES} more`] : [];
+  return [...names.slice(0, MAX_NAMES).map(short), ...more].join(', ');
+}
+
+const MAX_REMARKS = 10;
+const MAX_REMARK = 400;
+
+function summary(
+  { state, format, artifact, leftOut }: Done,
+  surface: Surface,
+  risk: readonly (readonly [RiskLevel, number])[],
+  remarks: readonly string[],
+  output: string,
+  config: HostConfig | null,
+): string {
+  const what = { created: 'locked', updated: 'locked anew', unchanged: 'unchanged' }[state];
+  const levels = risk.filter(([, count]) => count > 0).map(([level, count]) => `${count} ${level}`);
+  const [tools, ...others] = countWords(surface);
+  const counts = [`${tools}${levels.length === 0 ? '' : ` (risk: ${levels.join(', ')})`}`, ...others];
+  const next = (...words: string[]) =>
+    typed([...words.slice(0, 1), ...(output === 'mcp-lock.json' ? [] : ['-l', output]), ...words.slice(1)]);
+  return [
+    `${colors.green(what)}  ${output}: ${counts.join(', ')}`,
+    ...(artifact === null ? [] : [`  ${colors.green('pinned')} ${pinText(artifact)}`]),
+    ...(leftOut.size === 0
+      ? []
+      : [
+          `  ${colors.yellow('left out')} ${leftOut.size} ${leftOut.size === 1 ? 'tool' : 'tools'}, on purpose: ${fewNames([...leftOut])}`,
+        ]),
+    ...(format === 'native'
+      ? []
+      : [
+          `  ${colors.yellow('note')} It holds hashes only: what changes is told, but cannot be shown. --format native keeps all.`,
+        ]),
+    ...remarks.slice(0, MAX_REMARKS).map((remark) => `  ${colors.yellow('warning')} ${remark}`),
+    ...(remarks.length > MAX_REMARKS
+      ? [`  ${colors.yellow('warning')} and ${remarks.length - MAX_REMARKS} more; --json lists them`]
+      : []),
+    colors.dim(
+      state === 'unchanged'
+        ? '  The server is as it was locked, and the file as it was.'
+        : `  Next: ${next('check')}, before each use; ${next('sign', '-k', 'private.key')}, to hand it on`,
+    ),
+    ...(config === null
+      ? []
+      : [
+          colors.dim('  To put the guard before it, this is the configuration for your host:'),
+          hostConfigText(config),
+        ]),
+  ].join('\n');
+}
+
+/** The released program's words. */
+function compatText(
+  { state }: Done,
+  { tools, prompts, resourceTemplates }: Surface,
+  { output, v3 }: LockOptions,
+): string {
+  if (state === 'unchanged') return 'No drift detected - lockfile is up to date';
+  if (!v3) return `✓ Lockfile created: ${output}\n  Locked ${tools.length} tool(s)`;
+  return [
+    `\n✓ Lockfile v3 created: ${output}`,
+    `  Prompts: ${prompts.length}`,
+    `  Templates: ${resourceTemplates.length}`,
+    `  Tools: ${tools.length}`,
+  ].join('\n');
+}

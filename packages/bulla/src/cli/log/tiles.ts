@@ -1,0 +1,57 @@
+import { readHashed } from '@bulla/core/capsule';
+import { leafData } from '@bulla/core/log';
+import type { Command } from 'commander';
+import { exportTiles } from '../../log/index.ts';
+import type { Chain } from '../../store/index.ts';
+import type { Run } from '../commands.ts';
+import { openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
+import { EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
+import { progressBar } from '../terminal/progress.ts';
+import { counted } from '../terminal/words.ts';
+
+export function define(command: Command, run: Run): void {
+  placeOptions(
+    command
+      .command('export')
+      .description(
+        'Write the log of a chain into a folder that any static host can serve (C2SP tlog-tiles).',
+      ),
+  )
+    .argument('<dir>', 'the folder; what it has already is not written again')
+    .option('--keys <folder>', 'the keyring, for a checkpoint of the newest records')
+    .option('--json', 'print one JSON document')
+    .option('--quiet', 'print nothing; the exit code tells')
+    .addHelpText(
+      'after',
+      '\nThe folder holds hashes, not records: nobody learns from it what an agent did, and everybody can hold a chain against it.',
+    )
+    .action(run(exportAll));
+}
+
+async function exportAll(dir: string, options: PlaceOptions & ReportOptions): Promise<Exit> {
+  const store = await openToWrite(options, false);
+  try {
+    const chain = store.chain(options.chain);
+    const { note, size, origin } = await chain.checkpoint();
+    const bar = progressBar({ total: size }, options);
+    const publication = {
+      tiles: chain.tiles,
+      leaves: (from: number) => leavesOf(chain, from),
+      checkpoint: note,
+    };
+    const files = await exportTiles(publication, dir, bar.update);
+    bar.done();
+    await report(
+      options,
+      { dir, origin, size, files },
+      () => `${counted(files, 'file')} for ${counted(size, 'record')} of ${origin} in ${dir}`,
+    );
+  } finally {
+    await store.close();
+  }
+  return EXIT.good;
+}
+
+async function* leavesOf(chain: Chain, from: number): AsyncGenerator<Uint8Array> {
+  for await (const { data, hash } of chain.records(from)) yield leafData(readHashed(data, hash));
+}

@@ -1,0 +1,89 @@
+import {
+  diffJson,
+  diffManifests,
+  diffMarkdown,
+  diffText,
+  type Manifest,
+  ManifestError,
+  type ReportTone,
+  readManifest,
+} from '@bulla/core/manifest';
+import { type Command, Option } from 'commander';
+import { readWhole } from '../../locks/index.ts';
+import type { Run } from '../commands.ts';
+import { colors, coloured, EXIT, type Exit, print, printExact, say } from '../terminal/io.ts';
+import { streams } from '../terminal/streams.ts';
+import { problemLines } from './validate.ts';
+
+const FORMATS = ['text', 'json', 'markdown'] as const;
+
+interface DiffOptions {
+  format?: (typeof FORMATS)[number];
+  json?: boolean;
+  quiet?: boolean;
+}
+
+export function defineDiff(command: Command, run: Run): void {
+  command
+    .command('diff')
+    .description('Tell what a new manifest changes, and whether people must review it.')
+    .argument('<old>', 'the manifest as it was; - is standard input')
+    .argument('<new>', 'the manifest as it is to be')
+    .addOption(new Option('--format <format>', 'how to print it (default: text)').choices(FORMATS))
+    .option('--json', 'the same as --format json')
+    .option('--quiet', 'print nothing but errors; the exit code tells')
+    .hook('preAction', (self) => {
+      // An error is then a document too.
+      if (self.opts<DiffOptions>().format === 'json') self.setOptionValue('json', true);
+    })
+    .addHelpText(
+      'after',
+      `
+Exits with 0 when nothing is breaking, 1 when something is, 2 when one of the two cannot be read or is not valid.
+
+Examples:
+  $ bulla manifest diff old.json new.json
+  $ git show main:manifest.json | bulla manifest diff - manifest.json --format markdown`,
+    )
+    .action(run(diff));
+}
+
+async function diff(before: string, after: string, options: DiffOptions): Promise<Exit> {
+  const found = diffManifests(read(before), read(after));
+  const format = options.format ?? (options.json ? 'json' : 'text');
+  if (!options.quiet) {
+    if (format === 'json') await printExact(diffJson(found));
+    else if (format === 'markdown') await printExact(diffMarkdown(found));
+    else await print(diffText(found, painted()));
+  }
+  return found.breaking.length > 0 ? EXIT.bad : EXIT.good;
+}
+
+/** Reads one side; what is wrong with it is told in full before it is refused. */
+function read(file: string): Manifest {
+  const bytes = readWhole(file);
+  try {
+    return readManifest(bytes);
+  } catch (error) {
+    if (error instanceof ManifestError) {
+      const lines = error.problems.flatMap((problem) => problemLines(problem, bytes, 'problem'));
+      say([`${file} is no valid manifest:`, ...lines]);
+    }
+    throw error;
+  }
+}
+
+/** Words that came and went are told by their colour, and where there is none, by marks around them. */
+function painted() {
+  if (!coloured(streams.stdout)) return {};
+  const { red, green, bold, dim, strikethrough, underline } = colors;
+  const paints: Record<ReportTone, (text: string) => string> = {
+    breaking: (text) => bold(red(text)),
+    good: green,
+    name: bold,
+    added: (text) => underline(green(text)),
+    removed: (text) => strikethrough(red(text)),
+    dim,
+  };
+  return { color: (tone: ReportTone, text: string) => paints[tone](text) };
+}

@@ -1,0 +1,101 @@
+import { userInfo } from 'node:os';
+import { type Decision, resultOf } from '@bulla/core/consent';
+import { diffText, ManifestError, type ManifestProblem } from '@bulla/core/manifest';
+import type { Command } from 'commander';
+import { createConsent } from '../../consent/index.ts';
+import { readWhole } from '../../locks/index.ts';
+import { createManifests, type Pushed } from '../../manifest/index.ts';
+import type { Run } from '../commands.ts';
+import { openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
+import { colors, EXIT, type Exit, printJson, type ReportOptions, report, say } from '../terminal/io.ts';
+import { counted } from '../terminal/words.ts';
+import { problemLines } from './validate.ts';
+
+interface PushOptions extends PlaceOptions, ReportOptions {
+  agent: string;
+  idempotencyKey?: string;
+}
+
+export function definePush(command: Command, run: Run): void {
+  placeOptions(
+    command
+      .command('push')
+      .description('Make a manifest the next version of an agent’s, and seal that.')
+      .argument('<file>', 'the manifest; - is standard input')
+      .requiredOption('--agent <id>', 'whose manifest it is'),
+  )
+    .option('--idempotency-key <key>', 'the same key is one version, however often it is sent')
+    .option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)')
+    .option('--json', 'print one JSON document')
+    .option('--quiet', 'print nothing; the exit code tells')
+    .addHelpText(
+      'after',
+      `
+Every version is kept. When it breaks with the one before it, what people granted rests until they have reviewed it.
+Exits with 0 if it was accepted, 1 if it is not valid, 2 for what cannot be read or is not JSON. The stored version is
+untouched then.
+
+Example:
+  $ bulla manifest push manifest.json --agent desk`,
+    )
+    .action(run(push));
+}
+
+async function push(file: string, options: PushOptions): Promise<Exit> {
+  const bytes = readWhole(file);
+  const { agent, chain, idempotencyKey } = options;
+  const store = await openToWrite(options);
+  try {
+    const by = userInfo().username;
+    const pushed = await createManifests(store).push(agent, bytes, { by, chain, idempotencyKey });
+    const ended = pushed.repeated ? [] : await createConsent(store, { chain }).sweep();
+    await report(options, documentOf(pushed, ended), () => textOf(pushed, ended));
+    return EXIT.good;
+  } catch (error) {
+    if (!(error instanceof ManifestError)) throw error;
+    return refuse(file, bytes, error.problems, options);
+  } finally {
+    await store.close();
+  }
+}
+
+function documentOf(pushed: Pushed, ended: readonly Decision[]) {
+  const { agent, version, hash, bytes, breaking, repeated, diff, warnings, capsule } = pushed;
+  const changes = diff && { breaking: diff.breaking.length, non_breaking: diff.non_breaking.length };
+  return {
+    ok: true,
+    ...{ agent, version, hash, bytes, breaking, repeated, changes, warnings },
+    ended: ended.map(({ id }) => id),
+    capsule: capsule?.hash ?? null,
+  };
+}
+
+function textOf(pushed: Pushed, ended: readonly Decision[]): string {
+  const { agent, version, hash, repeated, diff, warnings, capsule } = pushed;
+  const lines = [
+    `${colors.green(repeated ? 'known' : 'pushed')}  ${agent} version ${version}`,
+    `  ${colors.dim(hash)}`,
+    ...(capsule === null ? [] : [`  ${colors.dim(`sealed as ${capsule.hash}`)}`]),
+    ...warnings.flatMap((warning) => problemLines(warning, null, colors.yellow('warning'))),
+  ];
+  if (diff !== null) lines.push('', diffText(diff).trimEnd());
+  for (const decision of ended) {
+    const result = resultOf(decision);
+    const reason = result === null || result.status === 'ok' ? '' : `: ${result.reason}`;
+    lines.push(`ended ${decision.id}${reason}`);
+  }
+  return lines.join('\n');
+}
+
+async function refuse(
+  file: string,
+  bytes: Uint8Array,
+  problems: readonly ManifestProblem[],
+  options: PushOptions,
+): Promise<Exit> {
+  const { code, message } = problems[0]!;
+  if (options.json) await printJson({ ok: false, code, message, problems });
+  const lines = problems.flatMap((problem) => problemLines(problem, bytes, 'problem'));
+  say([`${file} was not pushed: ${counted(problems.length, 'problem')}`, ...lines]);
+  return code.startsWith('JSON_') ? EXIT.usage : EXIT.bad;
+}

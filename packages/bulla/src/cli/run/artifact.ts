@@ -1,0 +1,156 @@
+import { BullaError } from '@bulla/core/error';
+import { lockDigest } from '@bulla/core/lock';
+import { visible } from '@bulla/core/text';
+import type { Command } from 'commander';
+import {
+  type Checked,
+  npmArtifact,
+  type ProvenanceFacts,
+  parsePinCommand,
+  resolveOci,
+  verifyTree,
+} from '../../pin/index.ts';
+import type { Run } from '../commands.ts';
+import { openLock, type RequireOptions, requireOptions } from '../lock/keys.ts';
+import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
+import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
+import { progressBar } from '../terminal/progress.ts';
+import { artifactFacts, type FetchOptions, fetchOptions, lockedCommand, openSupply } from './pinned.ts';
+import { type ProvenanceOptions, provenanceOf, provenanceOptions } from './provenance.ts';
+
+interface LockedOptions extends RequireOptions, ReportOptions {
+  lock: string;
+}
+
+interface VerifyOptions extends LockedOptions, FetchOptions, RecordOptions {
+  deep?: boolean;
+}
+
+export function define(command: Command, run: Run): void {
+  const locked = (name: string, description: string) =>
+    requireOptions(
+      command
+        .command(name)
+        .description(description)
+        .argument('[lock]', 'the lockfile (default: mcp-lock.json)')
+        .option('-l, --lock <file>', 'the same', 'mcp-lock.json'),
+    )
+      .option('--json', 'print one JSON document')
+      .option('--quiet', 'print nothing; the exit code tells');
+
+  recordOptions(
+    fetchOptions(
+      locked('verify', 'Ask the registry whether it still says what the lock pins, of every package.'),
+    ),
+  )
+    .option('--deep', 'also fetch every tarball and hash it')
+    .addHelpText(
+      'after',
+      `
+Of an image the digest of its tag is compared. Exits with 1 when anything differs, with 3 when it cannot be told.
+
+Example:
+  $ bulla artifact verify mcp-lock.json --deep`,
+    )
+    .action(run(recorded('artifact verify', verify)));
+
+  provenanceOptions(
+    locked('provenance', 'Verify, offline, a Sigstore bundle that says who built the pinned package.'),
+  )
+    .addHelpText(
+      'after',
+      `
+The bundle and the trusted root are files: nothing is fetched, and without a bundle nothing is claimed. Say whose
+signature it must be, by --identity or --expected-source. Nothing is signed here.
+
+Example:
+  $ bulla artifact provenance --bundle provenance.sigstore.json --trusted-root trusted_root.json \\
+      --expected-source https://github.com/modelcontextprotocol/servers`,
+    )
+    .action(run(provenance));
+}
+
+async function verify(file: string | undefined, options: VerifyOptions): Promise<Exit> {
+  const lock = openLock(file ?? options.lock, options);
+  note({ lock: lockDigest(lock) });
+  if (lock.artifact !== null) note({ artifact: artifactFacts(lock.artifact) });
+  const supply = openSupply(options);
+  try {
+    if (lock.artifact?.type === 'oci') {
+      const { command, args } = lockedCommand(lock);
+      const parsed = parsePinCommand(command, args);
+      if (parsed.kind !== 'oci' || lock.artifact.image !== parsed.image)
+        throw new BullaError('PIN_OTHER', 'The command of the lock is not for the image that it pins.');
+      const { digest } = await resolveOci(parsed, supply.fetcher);
+      const ok = digest === lock.artifact.digest;
+      const document = { ok, type: 'oci', image: parsed.image, pinned: lock.artifact.digest, found: digest };
+      await report(options, document, () =>
+        ok ? `${colors.green('good')}  ${parsed.image} still is ${digest}` : otherImage(document),
+      );
+      return ok ? EXIT.good : EXIT.bad;
+    }
+    const artifact = npmArtifact(lock.artifact);
+    const registry = await supply.registry();
+    const bar = progressBar({ total: artifact.tree.packages.size }, options);
+    const checked = await verifyTree(artifact, registry, options.deep === true, bar.update).finally(bar.done);
+    const { name, version, integrity, tree } = artifact;
+    const ok = checked.differences.length === 0;
+    const document = { ok, type: 'npm', name, version, integrity, tree: tree.digest, ...checked };
+    await report(options, document, () => checkedText(`${name} ${version}`, checked));
+    return ok ? EXIT.good : EXIT.bad;
+  } finally {
+    supply.close();
+  }
+}
+
+function otherImage({
+  image,
+  pinned,
+  found,
+}: Record<'image' | 'found', string | null> & { pinned: string | null }): string {
+  return `${colors.red('bad')}  integrity mismatch (${image} is pinned to ${pinned}, its tag is now ${found})`;
+}
+
+function checkedText(what: string, { packages, hashed, differences }: Checked): string {
+  const how = hashed === 0 ? 'by what the registry says' : `by ${hashed} tarballs`;
+  if (differences.length === 0)
+    return `${colors.green('good')}  ${what}: the integrity of all ${packages} packages is what was pinned, ${how}`;
+  return [
+    `${colors.red('bad')}  ${what}: ${differences.length} of ${packages} packages are not what was pinned`,
+    ...differences.map(
+      ({ path, message, code }) => `  ${path}: ${visible(message)} ${colors.dim(`[${code}]`)}`,
+    ),
+  ].join('\n');
+}
+
+async function provenance(
+  file: string | undefined,
+  options: LockedOptions & ProvenanceOptions,
+): Promise<Exit> {
+  const artifact = npmArtifact(openLock(file ?? options.lock, options).artifact);
+  const facts = await provenanceOf(artifact, options);
+  const { name, version, integrity } = artifact;
+  await report(options, { ok: true, name, version, integrity, ...facts }, () =>
+    provenanceText(`${name} ${version}`, facts),
+  );
+  return EXIT.good;
+}
+
+function provenanceText(what: string, facts: ProvenanceFacts): string {
+  const line = (label: string, value: string | null) =>
+    value === null ? [] : [`  ${label.padEnd(12)} ${visible(value)}`];
+  return [
+    `${colors.green('good')}  ${what}: SLSA provenance verified; the certificate says`,
+    ...line('issuer', facts.issuer),
+    ...line('identity', facts.identity),
+    ...line('source', facts.sourceRepository),
+    ...line('ref', facts.sourceRef),
+    'and the statement, which is the word of that signer, says',
+    ...line('predicate', facts.predicateType),
+    ...line('builder', facts.builder),
+    ...line('repository', facts.claimedRepository),
+    ...line('ref', facts.claimedRef),
+    ...line('workflow', facts.workflow),
+    colors.dim('Not proven: that the source is harmless, nor who built what the package needs.'),
+  ].join('\n');
+}

@@ -1,0 +1,117 @@
+import { BullaError } from '@bulla/core/error';
+import { lockDigest } from '@bulla/core/lock';
+import { visible } from '@bulla/core/text';
+import type { Command } from 'commander';
+import {
+  commandOf,
+  interruptible,
+  npmArtifact,
+  pinnedEnvironment,
+  programOf,
+  runCommand,
+} from '../../pin/index.ts';
+import type { Run } from '../commands.ts';
+import { keepExit } from '../lock/compat.ts';
+import { openLock, type RequireOptions, requireOptions } from '../lock/keys.ts';
+import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
+import { EXIT, type Exit, print } from '../terminal/io.ts';
+import {
+  artifactFacts,
+  type FetchOptions,
+  fetchOptions,
+  installPinned,
+  lockedCommand,
+  meantCommand,
+  openSupply,
+  type Supply,
+  tellOpenPlace,
+} from './pinned.ts';
+import { type ProvenanceOptions, provenanceOf, provenanceOptions } from './provenance.ts';
+
+interface RunOptions extends FetchOptions, RequireOptions, ProvenanceOptions, RecordOptions {
+  lock: string;
+  dryRun?: boolean;
+  bin?: string;
+  requireProvenance?: boolean | string;
+}
+
+export function define(command: Command, run: Run): void {
+  recordOptions(
+    provenanceOptions(
+      fetchOptions(
+        requireOptions(
+          command
+            .argument('[words...]', 'after --: other arguments, or a whole command for the same package')
+            .option('-l, --lock <file>', 'the lockfile', 'mcp-lock.json'),
+        ),
+      ),
+    ),
+  )
+    .option('--dry-run', 'do everything except the last step, and tell what it would be')
+    .option('--bin <name>', 'the program of the package, where it has several')
+    .option('--require-provenance [true|false]', 'run only with a provenance (--bundle) that verifies')
+    .option('--quiet', 'show no progress')
+    .addHelpText(
+      'after',
+      `
+The lock must pin an npm package (bulla lock --pin). Every tarball of it and of what it needs is hashed, each time,
+and the unpacked files are compared with it, byte by byte; then Node runs the program with the standard streams of this
+command. No script of a package runs. Tarballs are kept in BULLA_HOME/cache, unpacked packages in BULLA_HOME/trees. The
+program gets the environment of this command without NODE_OPTIONS and NODE_PATH, unless the lock names them. The exit code is that of the program, or 128 and the signal; when
+nothing was run it is 1 for what differs from the lock, 2 for a lock that cannot be run, 3 for trouble with the network.
+
+Examples:
+  $ bulla run
+  $ bulla run --lock mcp-lock.json --key public.key -- /srv/files
+  $ bulla guard --pinned --lock mcp-lock.json`,
+    )
+    .action(run(recorded('run', runPinned)));
+}
+
+async function runPinned(words: string[], options: RunOptions): Promise<Exit> {
+  const supply = openSupply(options);
+  try {
+    return await runFrom(supply, words, options);
+  } finally {
+    supply.close();
+  }
+}
+
+async function runFrom(supply: Supply, words: string[], options: RunOptions): Promise<Exit> {
+  const lock = openLock(options.lock, options);
+  note({ lock: lockDigest(lock) });
+  const artifact = npmArtifact(lock.artifact);
+  note({ artifact: artifactFacts(artifact) });
+  const command = meantCommand(words, artifact, lockedCommand(lock));
+  if (needsProvenance(options)) await provenanceOf(artifact, options);
+  const installed = await interruptible(() => installPinned(artifact, supply, options));
+  try {
+    const program = programOf(installed, options.bin ?? command.bin);
+    if (options.dryRun) {
+      const shown = [
+        'node',
+        ...program.flags,
+        program.script.slice(installed.folder.length + 1),
+        ...command.args,
+      ];
+      const pin = `${artifact.name} ${artifact.version}, ${installed.packages} packages, integrity verified`;
+      await print(`would execute: ${visible(shown.join(' '))}\n  ${pin} (${artifact.integrity})\n`);
+      return EXIT.good;
+    }
+    tellOpenPlace(installed.folder, options);
+    const env = pinnedEnvironment(process.env, lockedCommand(lock).env);
+    const code = await runCommand(commandOf(installed, program, command.args), env);
+    keepExit();
+    return code as Exit;
+  } finally {
+    installed.release();
+  }
+}
+
+/** To name a bundle is to require it. Throws `PROVENANCE_OPTION` for a word that is neither true nor false. */
+function needsProvenance({ requireProvenance, bundle }: RunOptions): boolean {
+  if (requireProvenance === undefined) return bundle !== undefined;
+  if (requireProvenance === true || requireProvenance === 'true') return true;
+  if (requireProvenance === 'false') return false;
+  throw new BullaError('PROVENANCE_OPTION', '--require-provenance is true or false.');
+}

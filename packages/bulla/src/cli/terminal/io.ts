@@ -1,0 +1,236 @@
+import { BullaError, withoutSecrets } from '@bulla/core/error';
+import { visible } from '@bulla/core/text';
+import { readWhole } from '../../locks/index.ts';
+import { escaped } from './indented.ts';
+import { colors, painted } from './paint.ts';
+import { type Output, streams, write } from './streams.ts';
+
+export { colors } from './paint.ts';
+
+/** The exit codes of every command. */
+export const EXIT = {
+  good: 0,
+  /** The thing that was checked is bad. */
+  bad: 1,
+  /** Wrong usage, or input that cannot be read. */
+  usage: 2,
+  /** It could not be decided. */
+  undecided: 3,
+} as const;
+export type Exit = (typeof EXIT)[keyof typeof EXIT];
+
+/** Errors that are no fault of the call or its input: it could not be decided, or what was checked is bad. */
+const EXIT_OF: Readonly<Record<string, Exit>> = {
+  CAPABILITY_MODULE_TIMEOUT: EXIT.undecided,
+  OUTPUT_UNWRITABLE: EXIT.undecided,
+  STORE_MISSING: EXIT.undecided,
+  STORE_UNREADABLE: EXIT.undecided,
+  STORE_UNAVAILABLE: EXIT.undecided,
+  STORE_BUSY: EXIT.undecided,
+  STORE_UNCERTAIN: EXIT.undecided,
+  KEYRING_LOCKED: EXIT.undecided,
+  CHAIN_SOURCE_MISSING: EXIT.undecided,
+  CHAIN_SOURCE_EMPTY: EXIT.undecided,
+  CHAIN_EMPTY: EXIT.undecided,
+  IMPORT_NOT_VERIFIED: EXIT.bad,
+  IMPORT_DIFFERS: EXIT.bad,
+  STORE_FOREIGN: EXIT.bad,
+  KILLED: EXIT.bad,
+  STORE_BEHIND: EXIT.bad,
+  STORE_FORKED: EXIT.bad,
+  TILES_DIFFER: EXIT.bad,
+  TILES_UNREADABLE: EXIT.undecided,
+  WITNESS_LISTEN: EXIT.undecided,
+  WITNESS_STATE_BUSY: EXIT.undecided,
+  WITNESS_STATE_FAILED: EXIT.undecided,
+  WITNESS_POLICY_BUSY: EXIT.undecided,
+  CHECKPOINT_EMPTY: EXIT.undecided,
+  CHECKPOINT_MISSING: EXIT.undecided,
+  CHECKPOINT_UNVERIFIED: EXIT.bad,
+  CAPSULE_HASH: EXIT.bad,
+  LOG_INCLUSION: EXIT.bad,
+  LOG_CONSISTENCY: EXIT.bad,
+  LOG_UNSIGNED: EXIT.bad,
+  LOG_KEY_REVOKED: EXIT.bad,
+  LOG_ORIGIN: EXIT.bad,
+  NOTE_SIGNATURE_INVALID: EXIT.bad,
+  NOTE_UNVERIFIED: EXIT.bad,
+  LOCK_SIGNATURE_INVALID: EXIT.bad,
+  LOCK_UNSIGNED: EXIT.bad,
+  LOCK_OTHER: EXIT.bad,
+  LOCK_INCONSISTENT: EXIT.bad,
+  LOCK_DRIFT: EXIT.bad,
+  POLICY_NOTHING_ASKED: EXIT.undecided,
+  PIN_NPM_MISSING: EXIT.undecided,
+  PIN_NPM_FAILED: EXIT.undecided,
+  PIN_REGISTRY_ANSWER: EXIT.undecided,
+  PIN_OCI_UNRESOLVED: EXIT.undecided,
+  PIN_CACHE_UNREADABLE: EXIT.undecided,
+  PIN_INSTALL_FAILED: EXIT.undecided,
+  PIN_START_FAILED: EXIT.undecided,
+  PIN_REGISTRY_DIFFERS: EXIT.bad,
+  PIN_INTEGRITY: EXIT.bad,
+  PIN_CACHE_TAMPERED: EXIT.bad,
+  PIN_TREE_FORM: EXIT.bad,
+  PIN_TREE_SOURCE: EXIT.bad,
+  PIN_TREE_INTEGRITY: EXIT.bad,
+  PIN_TREE_MISSING: EXIT.bad,
+  PIN_TARBALL_FORM: EXIT.bad,
+  PIN_TARBALL_ENTRY: EXIT.bad,
+  PIN_TARBALL_COLLISION: EXIT.bad,
+  PIN_TARBALL_LIMIT: EXIT.bad,
+  PIN_PACKAGE_FORM: EXIT.bad,
+  PIN_PACKAGE_OTHER: EXIT.bad,
+  PIN_OCI_DIGEST: EXIT.bad,
+  PROVENANCE_INVALID: EXIT.bad,
+  PROVENANCE_SIGNER: EXIT.bad,
+  PROVENANCE_SUBJECT: EXIT.bad,
+  DSSE_UNVERIFIED: EXIT.bad,
+  BUNDLE_MISMATCH: EXIT.bad,
+  BUNDLE_KEY: EXIT.bad,
+  BUNDLE_README: EXIT.bad,
+};
+
+/** What a server does or fails to do decides nothing; but how it is named on the command line is usage. */
+const MCP_USAGE = /^MCP_(?:TARGET_.*|HTTP_HEADER|HTTP_INSECURE)$/;
+
+/** What a server shows is refused: with the code of the reason, and as a verdict on the server. */
+export class Refusal extends BullaError {}
+
+/** Nothing is wrong, but what would decide is not at hand. */
+export class Undecided extends BullaError {}
+
+/** Does something with what a server shows; what that throws is a verdict on the server. */
+export function refusing<Result>(what: string, action: () => Result): Result {
+  try {
+    return action();
+  } catch (cause) {
+    if (!(cause instanceof BullaError)) throw cause;
+    const { code, message, path } = cause;
+    throw new Refusal(code, `${what}: ${message}`, { ...(path !== undefined && { path }), cause });
+  }
+}
+
+/** With which exit code a command ends that failed with this error. */
+export function exitOf(error: unknown): Exit {
+  if (!(error instanceof BullaError)) return EXIT.undecided;
+  if (error instanceof Refusal) return EXIT.bad;
+  if (error instanceof Undecided) return EXIT.undecided;
+  if (error.code.startsWith('MCP_')) return MCP_USAGE.test(error.code) ? EXIT.usage : EXIT.undecided;
+  if (error.code.startsWith('DOWNLOAD_')) return EXIT.undecided;
+  return EXIT_OF[error.code] ?? EXIT.usage;
+}
+
+/** The options that every reporting command takes. */
+export interface ReportOptions {
+  json?: boolean;
+  quiet?: boolean;
+}
+
+/** Whether what is written there may have colours. */
+export function coloured(stream: Output): boolean {
+  if (process.env.NO_COLOR) return false;
+  const force = process.env.FORCE_COLOR;
+  return force !== undefined ? force !== '0' && force !== 'false' : stream.isTTY === true;
+}
+
+/** The largest document that is read into memory. */
+const MAX_INPUT = 1024 * 1024 * 1024;
+
+/** Reads a file, or standard input for `-`. Throws `INPUT_UNREADABLE` and `INPUT_TOO_LARGE`. */
+export function readInput(file: string): Uint8Array {
+  return readWhole(file, MAX_INPUT);
+}
+
+// The print boundary. Whatever a command shows goes through one of the functions below, and nothing around them: texts
+// for people through `print` and `say`, which show every control character instead of sending it; documents, in which
+// such characters can stand only as data, through `printJson` and `printExact`.
+
+/** Text for people: whole, or in lines, none of which can begin another one, whatever it quotes. */
+export type Text = string | readonly string[];
+
+const joined = (text: Text): string => (typeof text === 'string' ? text : text.map(oneLine).join('\n'));
+
+/** Prints a text for people: as it is, or in lines. */
+export function print(text: Text): Promise<void> {
+  const whole = typeof text === 'string' ? text : `${joined(text)}\n`;
+  return write(streams.stdout, painted(whole, coloured(streams.stdout)));
+}
+
+/** Prints a JSON document on a line of its own. What a terminal could act on is escaped, which JSON means the same by. */
+export function printJson(document: unknown): Promise<void> {
+  return write(streams.stdout, `${escaped(JSON.stringify(document))}\n`);
+}
+
+/**
+ * Prints a document whose bytes matter, exactly. Only a terminal, which takes no bytes but draws them, gets escapes for
+ * the characters that it could act on.
+ */
+export function printExact(data: string | Uint8Array): Promise<void> {
+  const { stdout } = streams;
+  if (!stdout.isTTY) return write(stdout, data);
+  return write(stdout, escaped(typeof data === 'string' ? data : Buffer.from(data).toString('utf8')));
+}
+
+/** Tells people something on standard error, in lines of its own. */
+export function say(text: Text): void {
+  write(streams.stderr, `${painted(joined(text), coloured(streams.stderr))}\n`).catch(() => undefined);
+}
+
+/** Shows on a terminal, in one line that is gone afterwards, what is going on. */
+export async function showing<Result>(text: string, action: () => Promise<Result>): Promise<Result> {
+  if (!streams.stderr.isTTY) return action();
+  drawOver(text);
+  try {
+    return await action();
+  } finally {
+    drawOver('');
+  }
+}
+
+/** Draws one line of standard error, a terminal, over what stood there. */
+export function drawOver(text: string): void {
+  const { stderr } = streams;
+  const line = painted(text, coloured(stderr)).replaceAll('\n', ' ');
+  write(stderr, `\r\u001b[2K${line}`).catch(() => undefined);
+}
+
+/** Prints a report: as one JSON document with `--json`, else as the text for people, unless `--quiet`. */
+export async function report(options: ReportOptions, document: unknown, text: () => Text): Promise<void> {
+  if (options.json) await printJson(document);
+  else if (!options.quiet) await print(`${joined(text())}\n`);
+}
+
+/** An error as a document: its code and sentence, and where it lies if that is known. */
+export function errorDocument(error: BullaError): Record<string, unknown> {
+  return {
+    ok: false,
+    code: error.code,
+    message: error.message,
+    ...(error.path === undefined ? {} : { path: error.path }),
+    ...(error.offset === undefined ? {} : { offset: error.offset }),
+  };
+}
+
+/** A text that is one line, whatever it quotes. */
+export function oneLine(text: string): string {
+  return text.replace(/\r?\n/g, (line) => visible(line));
+}
+
+/** Tells of an error on standard error; what is not a `BullaError` is a defect and shows its stack. */
+export function complain(error: unknown, subject?: string): void {
+  const prefix = colors.red('bulla:');
+  if (error instanceof BullaError) {
+    const where = [
+      ...(subject === undefined ? [] : [subject]),
+      ...(error.offset === undefined ? [] : [`byte ${error.offset}`]),
+      ...(error.path ? [`at ${error.path}`] : []),
+    ].join(', ');
+    const place = where === '' ? '' : ` ${colors.dim(`(${withoutSecrets(where)})`)}`;
+    say(oneLine(`${prefix} ${error.message}${place} ${colors.dim(`[${error.code}]`)}`));
+  } else {
+    const stack = error instanceof Error ? (error.stack ?? '') : '';
+    const places = stack.split('\n').filter((line) => /^ {4}at /.test(line));
+    say([`${prefix} ${String(error)}`, ...places].map(withoutSecrets));
+  }
+}

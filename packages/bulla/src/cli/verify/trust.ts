@@ -1,0 +1,102 @@
+import { fromUtf8, keyId, type NoteVerifier, type PublicKey, readPublicKey } from '@bulla/core/crypto';
+import type { AnchorTrust, Policy } from '@bulla/core/log';
+import type { Command } from 'commander';
+import type { Revocation } from '../../chain/index.ts';
+import { findKeyring, type KeyTrust, refuseSeed, trustIn } from '../../keys/index.ts';
+import { readKeyring } from '../../locks/index.ts';
+import { keysFolder } from '../place.ts';
+import { readInput } from '../terminal/io.ts';
+
+/** What records are verified with. */
+export interface TrustOptions {
+  publicKey: string[];
+  keyring?: string;
+  pqKey: string[];
+  requirePq?: boolean;
+  allowNan?: boolean;
+}
+
+export interface Trust extends KeyTrust {
+  /** Nobody named these keys: they are those of the local keyring. */
+  readonly unasked: boolean;
+  /** Where the keys come from, for the report. */
+  readonly origin: string;
+}
+
+const collect = (value: string, previous: string[]) => [...previous, value];
+
+export function trustOptions(command: Command): Command {
+  return command
+    .option('--public-key <hex|file>', 'a public key to trust; may be repeated', collect, [])
+    .option(
+      '--keyring <path>',
+      'a keyring (its folder or its keyring.json) whose keys to trust when verifying',
+    )
+    .option('--pq-key <file>', 'an ML-DSA-65 public key to trust; may be repeated', collect, [])
+    .option('--require-pq', 'refuse records without a good post-quantum signature')
+    .option('--allow-nan', 'read the bare NaN and Infinity tokens that Python writes');
+}
+
+/**
+ * The keys that were named, else those of the local keyring if there is one, else none. Nothing is created. Whatever
+ * the local keyring says of a key that was named (that it is revoked, when it is valid, which post-quantum key signs
+ * with it) holds for that key too, also where it was named as a verifier key. Throws `INPUT_UNREADABLE` and the `KEY_…` and `KEYRING_…` codes.
+ */
+export function trusted(options: TrustOptions, vkeys: readonly NoteVerifier[] = []): Trust {
+  const named = options.publicKey.map((text) => readKey(text, 'Ed25519'));
+  const pqNamed = options.pqKey.map((text) => readKey(text, 'ML-DSA-65'));
+  const folder = keysFolder({});
+  const local = findKeyring(folder)?.epochs ?? [];
+  for (const key of named) refuseSeed(key, local);
+  const chosen =
+    options.keyring !== undefined
+      ? readKeyring(options.keyring).epochs
+      : named.length === 0
+        ? local
+        : undefined;
+  const keys = [...named, ...(chosen ?? []).map((epoch) => epoch.publicKey)];
+  const ids = new Set([...keys, ...pqNamed, ...vkeys.map((one) => one.publicKey)].map(keyId));
+  const known = [...new Set([...(chosen ?? []), ...local])].filter(
+    ({ keyId: id, pqPublicKey }) => ids.has(id) || (pqPublicKey !== null && ids.has(keyId(pqPublicKey))),
+  );
+  const { pqKeys, facts, revoked } = trustIn(known);
+  return {
+    ...{ keys, pqKeys: [...pqNamed, ...pqKeys], facts, revoked },
+    unasked: options.keyring === undefined && named.length === 0,
+    origin:
+      chosen !== undefined
+        ? `the keys of ${options.keyring ?? folder}`
+        : named.length === 0
+          ? 'none'
+          : 'the keys on the command line',
+  };
+}
+
+/** The text of a key that is written out or lies in a file. Throws `INPUT_UNREADABLE` and the `KEY_…` codes. */
+function readKey(text: string, algorithm: 'Ed25519' | 'ML-DSA-65'): PublicKey {
+  return readPublicKey(/^[0-9a-f]{64}$/.test(text) ? text : fromUtf8(readInput(text)), algorithm);
+}
+
+/** The same for checkpoints: the log signs with the keys of its records. */
+export function anchorTrust({ keys, revoked }: Trust, policy: Policy | undefined): AnchorTrust {
+  return {
+    keys: keys.filter((key) => key.algorithm === 'Ed25519'),
+    policy,
+    revokedAt: (key) => earliest(revoked, keyId(key)),
+  };
+}
+
+/** Since when a key is revoked by the strictest of those who know it. */
+function earliest(revoked: readonly Revocation[], id: string): number | undefined {
+  return revoked
+    .filter(({ key }) => key === id)
+    .reduce<number | undefined>((least, { at }) => Math.min(least ?? at, at), undefined);
+}
+
+/** The verifier keys that are not revoked: of a note nothing shows that it was signed before the revocation. */
+export function standingVkeys(known: {
+  readonly vkeys: readonly NoteVerifier[];
+  readonly revoked: readonly Revocation[];
+}): NoteVerifier[] {
+  return known.vkeys.filter(({ publicKey }) => earliest(known.revoked, keyId(publicKey)) === undefined);
+}

@@ -1,0 +1,210 @@
+import { BullaError } from '../../error.ts';
+import { DEFAULT_EXCLUSIONS } from '../file/entry.ts';
+import { LOCK_PROFILES } from '../file/hashes.ts';
+import type { Authorization, Identity } from '../file/identity.ts';
+import type { Coverage, Lock } from '../file/lock.ts';
+import type { Artifact } from '../file/package.ts';
+import type { LockVersion } from '../file/released.ts';
+import { LIST_KINDS, type Surface } from '../file/surface.ts';
+import { type HashedSide, hashedItems } from './hashes.ts';
+import { type DriftItem, SEVERITIES, type Severity } from './item.ts';
+import { listItems } from './lists.ts';
+import { type ToolNames, toolNames } from './names.ts';
+import {
+  artifactItems,
+  authorizationItems,
+  capabilityItems,
+  commandItems,
+  contentItems,
+  exclusionItems,
+  identityItems,
+  instructionItems,
+  serverItems,
+  serverNameItem,
+} from './server.ts';
+import { isLock, type Whole, wholeOf } from './side.ts';
+
+/** How a surface differs from a lock. */
+export interface Drift {
+  /**
+   * Every difference, those of one definition together: first what is known of the server as a whole, then tools,
+   * prompts, resources and templates by name, then contents.
+   */
+  readonly items: readonly DriftItem[];
+  readonly counts: DriftCounts;
+  /** Of the lockfile. */
+  readonly version: LockVersion;
+  /** SHA-256 of the lockfile's bytes, in hex. */
+  readonly sha256: string;
+  /** What the server called itself when it was locked; null where the file does not say. */
+  readonly server: string | null;
+  /** Whether the lock stores definitions. Without them it can be told that something changed, but not what. */
+  readonly stored: boolean;
+  /** What was not compared, because one side does not tell. What is named here can have changed unnoticed. */
+  readonly unseen: readonly (keyof Coverage)[];
+  /** Tools that the lock leaves out on purpose and that are there now. Nothing is wrong with that. */
+  readonly leftOut: readonly string[];
+}
+
+export interface DriftCounts extends Readonly<Record<Severity, number>> {
+  readonly total: number;
+}
+
+export interface DriftOptions {
+  /** How the server is reached now. A surface does not say. */
+  readonly identity?: Identity;
+  /** With which rights it was asked now. A surface does not say. */
+  readonly authorization?: Authorization;
+  /** What the program of the server is now, where the lock pins it. A surface does not say. */
+  readonly artifact?: Artifact;
+  /** Names of tools of other servers that the same agent sees: a text may speak of them, a name imitate them. */
+  readonly otherTools?: readonly string[];
+  /** How many steps each comparison of two schemas may take; see `compareSchemas`. Default: up to 50,000, shared. */
+  readonly maxSteps?: number;
+}
+
+/**
+ * Compares a lock with what is there now: a surface that was scanned, or another lock. Works for every version of
+ * lockfile; `stored` and `unseen` say how much a file could tell. Takes time in proportion to both sides, and equal
+ * definitions cost no more than their digest. Nothing of it is a verdict: see `verdict`. Throws `LOCK_DEFINITION`
+ * for a definition without a name and `LOCK_DUPLICATE` for two of one name, because nobody could say which of them is
+ * meant; `LOCK_IDENTITY` for an identity that cannot be; `CANON_NOT_FINITE` for a number that no double holds.
+ */
+export function drift(lock: Lock, current: Surface | Lock, options: DriftOptions = {}): Drift {
+  const exclusions = lock.native?.excluded ?? DEFAULT_EXCLUSIONS;
+  const [before, after] = [wholeOf(lock, exclusions), wholeOf(current, exclusions)];
+  const others = options.otherTools ?? [];
+  const names = lazyNames([lock, current], others);
+  // The number rules under which the schema hashes of a file without definitions may stand.
+  const profiles = before === null ? lock.profiles : isLock(current) ? current.profiles : LOCK_PROFILES;
+  const unseen: (keyof Coverage)[] = [];
+  const items: DriftItem[] = [];
+  const add = (found: readonly DriftItem[]) => {
+    for (const item of found) items.push(item);
+  };
+  const see = (part: keyof Coverage, found: readonly DriftItem[] | null) => {
+    if (found === null) unseen.push(part);
+    else add(found);
+  };
+  /** What only two whole sides can tell. */
+  const whole = (compare: (before: Whole, after: Whole) => DriftItem[]) =>
+    before === null || after === null ? null : compare(before, after);
+
+  see('identity', transportItems(lock, current, options));
+  see('authorization', rightsItems(lock, current, options));
+  if (isLock(current)) add(fileItems(lock, current));
+  else if (options.artifact !== undefined) add(artifactItems(lock.artifact, options.artifact));
+  see(
+    'serverInfo',
+    whole((was, is) => serverItems(was, is, names)),
+  );
+  if (before === null || after === null) add(nameItems(lock, current, after));
+  see(
+    'instructions',
+    whole((was, is) => instructionItems(was, is, names)),
+  );
+  see(
+    'capabilities',
+    whole((was, is) => capabilityItems(was, is, names)),
+  );
+  const known: HashedSide = { released: lock, whole: before };
+  const now: HashedSide = { released: isLock(current) ? current : null, whole: after };
+  for (const kind of LIST_KINDS) {
+    const around = {
+      ...{ names, maxSteps: options.maxSteps },
+      ...{ exclusions: exclusions[kind], profile: lock.profiles[0]! },
+      others: kind === 'tools' ? others : [],
+      isLock: isLock(current),
+    };
+    const found = whole((was, is) => listItems(kind, was, is, around));
+    see(kind, found ?? (kind === 'resources' ? null : hashedItems(kind, known, now, profiles, around)));
+  }
+  see('contents', whole(contentItems));
+  return {
+    items,
+    counts: countsOf(items),
+    version: lock.version,
+    sha256: lock.sha256,
+    server: lock.serverName,
+    stored: lock.native !== null,
+    unseen,
+    // A server offers them still; another lock leaves them out as well, or has approved them.
+    leftOut: [...(before?.leftOut.keys() ?? [])].filter((name) =>
+      isLock(current) ? after?.leftOut.has(name) : after?.definition('tools', name),
+    ),
+  };
+}
+
+/** A drift without what it says of some tools: whoever leaves them out need not accept how they changed. */
+export function withoutTools(found: Drift, names: ReadonlySet<string>): Drift {
+  const items = found.items.filter(({ kind, name }) => kind !== 'tool' || !names.has(name));
+  return { ...found, items, counts: countsOf(items) };
+}
+
+function countsOf(items: readonly DriftItem[]): DriftCounts {
+  const counts = { critical: 0, moderate: 0, info: 0, total: items.length };
+  for (const { severity } of items) counts[severity]++;
+  return counts;
+}
+
+/** The index over the tools of both sides and of other servers is made when the first text asks for it. */
+function lazyNames(both: readonly (Surface | Lock)[], others: readonly string[]): () => ToolNames {
+  let found: ToolNames | undefined;
+  const toolsOf = (side: Surface | Lock) =>
+    isLock(side) ? [...side.tools.keys()] : side.tools.map((tool) => tool.get('name') as string);
+  return () => {
+    found ??= toolNames(new Set([...both.flatMap(toolsOf), ...others]));
+    return found;
+  };
+}
+
+function transportItems(lock: Lock, current: Surface | Lock, options: DriftOptions): DriftItem[] | null {
+  const is = options.identity ?? (isLock(current) ? current.native?.identity : undefined);
+  if (lock.native !== null && is !== undefined) return identityItems(lock.native.identity, is);
+  if (lock.serverCommand !== null && is !== undefined) return commandItems(lock.serverCommand, is);
+  return null;
+}
+
+function rightsItems(lock: Lock, current: Surface | Lock, options: DriftOptions): DriftItem[] | null {
+  const is = options.authorization ?? (isLock(current) ? current.native?.authorization : undefined);
+  return lock.native === null || is === undefined ? null : authorizationItems(lock.native.authorization, is);
+}
+
+/** What only two lockfiles can be compared by. */
+function fileItems(lock: Lock, current: Lock): DriftItem[] {
+  const excluded =
+    lock.native === null || current.native === null
+      ? []
+      : exclusionItems(lock.native.excluded, current.native.excluded);
+  return [...artifactItems(lock.artifact, current.artifact), ...excluded];
+}
+
+/**
+ * Version 3 without our key holds the name of the server and nothing else of it. The released program does not compare
+ * it, so that it is told and does not fail a check.
+ */
+function nameItems(lock: Lock, current: Surface | Lock, whole: Whole | null): DriftItem[] {
+  const was = lock.serverName;
+  const is = whole === null ? (current as Lock).serverName : (whole.serverInfo.get('name') ?? '');
+  return was === null || is === null || was === is ? [] : [serverNameItem(was, is, 'moderate')];
+}
+
+/** Whether a difference fails a check, and how many there are. */
+export interface DriftVerdict {
+  readonly outcome: 'PASS' | 'FAIL';
+  readonly failOn: Severity;
+  readonly counts: DriftCounts;
+  /** How many differences are as bad as `failOn`, or worse. */
+  readonly failing: number;
+}
+
+/**
+ * Judges a drift by a threshold: `critical` fails on critical differences alone, `moderate` also on moderate ones,
+ * `info` on any. What was not compared (`unseen`) is no part of it. Throws `LOCK_THRESHOLD` for another word.
+ */
+export function verdict({ counts }: Drift, failOn: Severity = 'critical'): DriftVerdict {
+  const last = SEVERITIES.indexOf(failOn);
+  if (last < 0) throw new BullaError('LOCK_THRESHOLD', `The threshold is one of ${SEVERITIES.join(', ')}.`);
+  const failing = SEVERITIES.slice(0, last + 1).reduce((sum, severity) => sum + counts[severity], 0);
+  return { outcome: failing > 0 ? 'FAIL' : 'PASS', failOn, counts, failing };
+}

@@ -1,0 +1,273 @@
+import { BullaError, pointer } from '../../error.ts';
+import { JsonObject, type JsonValue } from '../../json/index.ts';
+import { entryOf } from '../file/entry.ts';
+import type { Path } from '../file/fields.ts';
+import {
+  hashPrompt,
+  hashSchema,
+  hashTemplate,
+  hashText,
+  hashTool,
+  type LockProfile,
+} from '../file/hashes.ts';
+import { refuseRemoteSchemas } from '../file/native.ts';
+import { RISK_LEVELS, riskLevel } from '../file/risk.ts';
+import { LISTS, type ListKind } from '../file/surface.ts';
+import type { DriftCode } from './codes.ts';
+import {
+  asObject,
+  type DriftItem,
+  isText,
+  itemOf,
+  quoted,
+  type Severity,
+  type Subject,
+  shownValue,
+  sides,
+} from './item.ts';
+import type { ToolNames } from './names.ts';
+import { argumentItems } from './prompt.ts';
+import { schemaItem } from './schema.ts';
+import { steeringItems } from './steering.ts';
+import { suspicions } from './suspect.ts';
+import { type Changed, schemaTextItems, suspiciousPaths, textItem } from './text.ts';
+
+/** What the comparison of definitions needs to know around them. */
+export interface Around {
+  readonly names: () => ToolNames;
+  /** Names of other servers' definitions of the same kind. */
+  readonly others: readonly string[];
+  readonly exclusions: readonly string[];
+  readonly profile: LockProfile;
+  readonly maxSteps: number | undefined;
+  /** Two lockfiles are compared, not a lock with a server. */
+  readonly isLock: boolean;
+}
+
+/** In which order members are told, whatever order the server gives them. */
+const ORDER = ['description', 'title', 'name', 'inputSchema', 'outputSchema', 'arguments', 'annotations'];
+
+/** What changed between two definitions, their names aside. */
+export function changedItems(
+  kind: ListKind,
+  subject: Subject,
+  before: JsonObject,
+  after: JsonObject,
+  around: Around,
+): DriftItem[] {
+  const suspect = [
+    ...suspicions(subject, without(before, LISTS[kind]), without(after, LISTS[kind]), around.names),
+    ...steeringItems(subject, before, after),
+    ...lockableItems(kind, subject, after),
+  ];
+  const rises = kind === 'tools' && riskOf(after) > riskOf(before);
+  const suspicious = suspiciousPaths(suspect);
+  if (rises) suspicious.add(pointer([...subject.at, 'description']));
+  const changed = { subject, before, after, suspicious };
+  const keys = new Set([...ORDER, ...after.keys, ...before.keys]);
+  keys.delete(LISTS[kind]);
+  const items = [...keys]
+    .filter((key) => !sameMember(key, before, after, around.exclusions))
+    .flatMap((key) => memberItems(kind, changed, key, around));
+  return beside([...items, ...(kind === 'tools' ? riskItems(changed) : [])], suspect);
+}
+
+/** Puts what is suspicious in a text behind the change of that text, and the rest at the end. */
+export function beside(items: readonly DriftItem[], suspect: readonly DriftItem[]): DriftItem[] {
+  const waiting = Map.groupBy(suspect, ({ path }) => path);
+  const placed = items.flatMap((item) => {
+    const here = waiting.get(item.path) ?? [];
+    waiting.delete(item.path);
+    return [item, ...here];
+  });
+  return [...placed, ...[...waiting.values()].flat()];
+}
+
+/** What there is to say of a new definition beyond that it is new. */
+export function addedItems(kind: ListKind, subject: Subject, after: JsonObject, around: Around): DriftItem[] {
+  return [
+    ...suspicions(subject, null, without(after, LISTS[kind]), around.names),
+    ...steeringItems(subject, new JsonObject(), after),
+    ...lockableItems(kind, subject, after),
+  ];
+}
+
+/** Whether a member has the same digest on both sides, what the lock leaves out aside. */
+export function sameMember(
+  key: string,
+  before: JsonObject,
+  after: JsonObject,
+  exclusions: readonly string[],
+): boolean {
+  const [was, is] = [before.get(key), after.get(key)];
+  if (was === undefined || is === undefined) return was === is;
+  if (typeof was === 'string' || typeof is === 'string') return was === is;
+  const [one, other] = [was, is].map((value) => entryOf(new JsonObject([key], [value]), exclusions));
+  return one!.digest === other!.digest && one!.sourceDigest === other!.sourceDigest;
+}
+
+export function without(definition: JsonObject, member: string): JsonObject {
+  return JsonObject.from([...definition].filter(([key]) => key !== member));
+}
+
+const SIMPLE: Readonly<Record<string, { code: DriftCode; severity: Severity; name: string }>> = {
+  execution: { code: 'execution-changed', severity: 'moderate', name: 'How the tool is executed' },
+  _meta: { code: 'meta-changed', severity: 'moderate', name: 'The metadata' },
+  icons: { code: 'icons-changed', severity: 'moderate', name: 'What the icons are' },
+  mimeType: { code: 'mime-type-changed', severity: 'critical', name: 'The media type' },
+};
+
+const TEXTS: Readonly<Record<string, DriftCode>> = {
+  description: 'description-changed',
+  title: 'title-changed',
+  name: 'name-changed',
+};
+
+function memberItems(kind: ListKind, changed: Changed, key: string, around: Around): DriftItem[] {
+  const { subject, before, after } = changed;
+  const [was, is] = [before.get(key), after.get(key)];
+  if (Object.hasOwn(TEXTS, key) && isText(was) && isText(is)) {
+    const item = textItem(changed, TEXTS[key]!, [key], was, is);
+    const hashes = { before: hashText(was ?? ''), after: hashText(is ?? '') };
+    return [kind === 'tools' && key === 'description' ? { ...item, hashes } : item];
+  }
+  if ((key === 'inputSchema' || key === 'outputSchema') && kind === 'tools') {
+    const texts = schemaTextItems(changed, key);
+    const item = schemaItem(subject, key, was, is, texts.length, around.maxSteps);
+    if (item === null) return texts;
+    return [
+      key === 'inputSchema' ? { ...item, hashes: schemaHashes(was, is, around.profile) } : item,
+      ...texts,
+    ];
+  }
+  if (key === 'annotations') return annotationItems(kind, changed, around.exclusions);
+  if (key === 'arguments' && kind === 'prompts') return argumentItems(changed);
+  if (Object.hasOwn(SIMPLE, key)) {
+    const { code, severity, name } = SIMPLE[key]!;
+    return [valueItem(subject, code, severity, [key], name, was, is)];
+  }
+  // A known text of another type cannot be read as the protocol says.
+  const severity = Object.hasOwn(TEXTS, key) ? 'critical' : 'moderate';
+  return [valueItem(subject, 'member-changed', severity, [key], `The member ${quoted(key)}`, was, is)];
+}
+
+/** A value that is not what was locked, with both values in the sentence. */
+export function valueItem(
+  subject: Subject,
+  code: DriftCode,
+  severity: Severity,
+  path: Path,
+  name: string,
+  was: JsonValue | undefined,
+  is: JsonValue | undefined,
+): DriftItem {
+  const change =
+    was === undefined
+      ? `is new: ${shownValue(is ?? null)}`
+      : is === undefined
+        ? `is gone; it was ${shownValue(was)}`
+        : `was ${shownValue(was)} and is now ${shownValue(is)}`;
+  return itemOf(subject, 'changed', code, severity, path, `${name} ${change}.`, sides(was, is));
+}
+
+/** The hashes of both schemas under the rule of the lock; of what cannot be hashed there are none. */
+function schemaHashes(was: JsonValue | undefined, is: JsonValue | undefined, rule: LockProfile) {
+  try {
+    return { before: hashSchema(was, rule), after: hashSchema(is, rule) };
+  } catch {
+    return { before: null, after: null };
+  }
+}
+
+/** What is assumed of a tool that does not say (2026-07-28, ToolAnnotations). */
+const DEFAULT_HINTS: Readonly<Record<string, boolean>> = {
+  readOnlyHint: false,
+  destructiveHint: true,
+  idempotentHint: false,
+  openWorldHint: true,
+};
+
+/** Hosts ask less, or more, by these. */
+const GRAVE_HINTS: readonly string[] = ['readOnlyHint', 'destructiveHint', 'openWorldHint'];
+
+function annotationItems(kind: ListKind, changed: Changed, exclusions: readonly string[]): DriftItem[] {
+  const { subject } = changed;
+  const [before, after] = [
+    asObject(changed.before.get('annotations')),
+    asObject(changed.after.get('annotations')),
+  ];
+  const wrapped = (annotations: JsonObject, key: string) =>
+    new JsonObject(['annotations'], [JsonObject.from([...annotations].filter(([name]) => name === key))]);
+  const items = [...new Set([...after.keys, ...before.keys])].flatMap((key): DriftItem[] => {
+    if (sameMember('annotations', wrapped(before, key), wrapped(after, key), exclusions)) return [];
+    const path = ['annotations', key];
+    const [was, is] = [before.get(key), after.get(key)];
+    if (key === 'title' && isText(was) && isText(is))
+      return [textItem(changed, 'title-changed', path, was, is)];
+    const initial = kind === 'tools' && Object.hasOwn(DEFAULT_HINTS, key) ? DEFAULT_HINTS[key] : undefined;
+    const idle = initial !== undefined && (was ?? initial) === (is ?? initial);
+    const severity = idle ? 'info' : GRAVE_HINTS.includes(key) && kind === 'tools' ? 'critical' : 'moderate';
+    return [
+      valueItem(subject, 'annotation-changed', severity, path, `The annotation ${quoted(key)}`, was, is),
+    ];
+  });
+  if (items.length > 0) return items;
+  const [was, is] = [changed.before.get('annotations'), changed.after.get('annotations')];
+  return [
+    valueItem(subject, 'annotation-changed', 'info', ['annotations'], 'The member "annotations"', was, is),
+  ];
+}
+
+/** The released program's risk level as a number; what has no text is as risky as can be. */
+function riskOf(tool: JsonObject): number {
+  const [name, description] = [tool.get('name'), tool.get('description') ?? ''];
+  if (typeof name !== 'string' || typeof description !== 'string') return RISK_LEVELS.length - 1;
+  return RISK_LEVELS.indexOf(riskLevel(name, description));
+}
+
+function riskItems({ subject, before, after }: Changed): DriftItem[] {
+  return riskItem(subject, RISK_LEVELS[riskOf(before)]!, RISK_LEVELS[riskOf(after)]!);
+}
+
+/** A risk level that rose is moderate: the released program counts words, and counts them badly. */
+export function riskItem(
+  subject: Subject,
+  was: (typeof RISK_LEVELS)[number],
+  is: (typeof RISK_LEVELS)[number],
+): DriftItem[] {
+  if (was === is) return [];
+  const severity = RISK_LEVELS.indexOf(is) > RISK_LEVELS.indexOf(was) ? 'moderate' : 'info';
+  const sentence = `The risk level of the released program, which counts parts of words, was ${was} and is now ${is}.`;
+  return [itemOf(subject, 'changed', 'risk-changed', severity, [], sentence, sides(was, is))];
+}
+
+/** Whether the definition could be locked as it is now; why not, if it could not. */
+function lockableItems(kind: ListKind, subject: Subject, after: JsonObject): DriftItem[] {
+  try {
+    if (kind === 'tools') {
+      hashTool(after, 'mcptrust-v1', subject.at);
+      refuseRemoteSchemas(new Map([[subject.name, after]]));
+    } else if (kind === 'prompts') hashPrompt(after, subject.at);
+    else if (kind === 'resourceTemplates') hashTemplate(after, subject.at);
+    return [];
+  } catch (error) {
+    return [notLockable(subject, error)];
+  }
+}
+
+/** Throws again what is no `BullaError`. */
+export function notLockable(subject: Subject, error: unknown): DriftItem {
+  if (!(error instanceof BullaError)) throw error;
+  const item = itemOf(
+    subject,
+    'suspicious',
+    'not-lockable',
+    'critical',
+    [],
+    'The definition cannot be locked.',
+    {
+      details: [shownValue(error.message).slice(1, -1)],
+    },
+  );
+  return error.path === undefined ? item : { ...item, path: error.path };
+}

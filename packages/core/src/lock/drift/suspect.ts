@@ -1,0 +1,192 @@
+import { JsonObject, type JsonValue } from '../../json/index.ts';
+import { inspectText, references, type TextFinding } from '../../text/index.ts';
+import type { Path } from '../file/fields.ts';
+import { type Place, pathTo, walk } from '../file/walk.ts';
+import type { DriftCode } from './codes.ts';
+import { type DriftItem, itemOf, quoted, type Subject, some } from './item.ts';
+import type { ToolNames } from './names.ts';
+import { encodedIn, mixedIn, ordersIn, secretsIn } from './orders.ts';
+import { placeWords } from './place.ts';
+
+/** A text inside a definition: a string, or the name of a member. */
+interface Text {
+  readonly text: string;
+  readonly key: string | number;
+  readonly above: Place;
+  readonly isName: boolean;
+}
+
+/** Members of a definition that are addresses or types: they are compared by themselves. */
+const ADDRESSES: ReadonlySet<string | number> = new Set([
+  ...['src', 'websiteUrl', 'mimeType', 'uri', 'uriTemplate', 'resourceUri', 'version'],
+]);
+/** Keywords of a schema that look like addresses and are none. */
+const KEYWORDS: ReadonlySet<string | number> = new Set([
+  ...['$schema', '$id', '$ref', '$dynamicRef', '$anchor', '$dynamicAnchor', 'pattern', 'format', 'type'],
+]);
+/** Keywords whose values are no schemas. */
+const VALUES: ReadonlySet<string | number> = new Set(['default', 'examples', 'enum', 'const']);
+
+/** Texts that a person or a model takes for a sentence, whatever their length. */
+const SENTENCES: ReadonlySet<string | number> = new Set(['description', 'title', 'instructions', '$comment']);
+
+/**
+ * What is new in the texts of a definition and worth a second look, one item for each text and code. `before` is what
+ * was locked, null for what is wholly new, undefined when only its hash is known: then nobody can say whether it is
+ * new, and the sentences do not claim it. Takes linear time.
+ */
+export function suspicions(
+  subject: Subject,
+  before: JsonValue | null | undefined,
+  after: JsonValue,
+  names: () => ToolNames,
+): DriftItem[] {
+  const now = textsOf(after);
+  const was = before === null || before === undefined ? [] : textsOf(before);
+  const [known, kept] = [new Set(was.map(({ text }) => text)), new Set(now.map(({ text }) => text))];
+  const fresh = now.filter(({ text }) => !known.has(text));
+  if (fresh.length === 0) return [];
+  const old = knownOf(was, kept);
+  const unsure = before === undefined;
+  return fresh.flatMap(({ text, key, above, isName }) => {
+    const items: DriftItem[] = [];
+    let path: Path | undefined;
+    const tell = (code: DriftCode, what: string, details: readonly string[], after: JsonValue) => {
+      path ??= pathTo(key, above);
+      const place = isName ? 'The name of a member' : placeWords(path, rootOf(above));
+      const sentence = `${place} ${what}${unsure ? '; whether it did before cannot be told' : ''}.`;
+      const more = { details: some(details), after };
+      items.push(itemOf(subject, 'suspicious', code, 'critical', path, sentence, more));
+    };
+    const hidden = inspectText(text).filter((finding) => !old.takeHidden(finding));
+    if (hidden.length > 0)
+      tell('hidden-characters', 'holds characters that a person does not see', hidden.map(hiddenWords), text);
+    const mixed = unlisted(mixedIn(text), old.words);
+    if (mixed.length > 0)
+      tell('mixed-script', 'mixes letters of several alphabets in a word', mixed.map(toQuoted), mixed);
+    if (isName || isNoProse(key, above)) return items;
+    const places = destinations(text).filter(({ value }) => !old.destinations.has(value));
+    if (places.length > 0)
+      tell(
+        'destination-added',
+        unsure ? 'names an address or a file' : 'names an address or a file that was not in it',
+        unlisted(places.map(destinationWords)),
+        unlisted(places.map(({ value }) => value)),
+      );
+    const encoded = unlisted(encodedIn(text), old.encoded);
+    if (encoded.length > 0)
+      tell('encoded-text', 'holds text that only a machine reads', encoded.map(toQuoted), encoded);
+    if (!SENTENCES.has(key) && !/\s/.test(text)) return items;
+    const tools = names()
+      .find(text, subject.name)
+      .filter((tool) => !old.tools(names(), subject.name).has(tool));
+    if (tools.length > 0) tell('tool-referenced', 'speaks of another tool', tools.map(toQuoted), tools);
+    const secrets = unlisted(secretsIn(text), old.secrets);
+    if (secrets.length > 0)
+      tell('secret-named', 'speaks of secrets or of the conversation', secrets.map(toQuoted), secrets);
+    const orders = unlisted(ordersIn(text), old.orders);
+    if (orders.length > 0) tell('order-added', 'gives orders to who reads it', orders.map(toQuoted), orders);
+    return items;
+  });
+}
+
+/** Every string in a value and every name of a member, also where the value is a string itself. */
+function textsOf(value: JsonValue): Text[] {
+  const texts: Text[] = [];
+  walk(value, (inner, key, above) => {
+    if (typeof key === 'string') texts.push({ text: key, key, above, isName: true });
+    if (typeof inner === 'string') texts.push({ text: inner, key, above, isName: false });
+  });
+  return texts;
+}
+
+function isNoProse(key: string | number, above: Place): boolean {
+  if (!ADDRESSES.has(key) && !KEYWORDS.has(key)) return false;
+  let isValue = false;
+  let top: string | number = key;
+  for (let place = above; place.above !== null; place = place.above) {
+    top = place.key;
+    isValue ||= VALUES.has(top);
+  }
+  const inSchema = top === 'inputSchema' || top === 'outputSchema';
+  return inSchema ? KEYWORDS.has(key) && !isValue : ADDRESSES.has(key);
+}
+
+function rootOf(place: Place): JsonValue {
+  let top = place;
+  while (top.above !== null) top = top.above;
+  return top.container instanceof JsonObject ? top.container : null;
+}
+
+/** What the locked texts already hold. */
+function knownOf(was: readonly Text[], kept: ReadonlySet<string>) {
+  const hidden = new Map<string, number>();
+  const prose = was.filter(({ isName }) => !isName).map(({ text }) => text);
+  for (const { text } of was) {
+    if (kept.has(text)) continue;
+    for (const finding of inspectText(text)) {
+      const key = hiddenKey(finding);
+      hidden.set(key, (hidden.get(key) ?? 0) + 1);
+    }
+  }
+  let tools: ReadonlySet<string> | undefined;
+  return {
+    destinations: new Set(prose.flatMap((text) => destinations(text, true).map(({ value }) => value))),
+    orders: new Set(prose.flatMap(ordersIn)),
+    secrets: new Set(prose.flatMap(secretsIn)),
+    encoded: new Set(prose.flatMap(encodedIn)),
+    words: new Set(was.flatMap(({ text }) => mixedIn(text))),
+    tools(names: ToolNames, self: string) {
+      tools ??= new Set(prose.flatMap((text) => names.find(text, self)));
+      return tools;
+    },
+    /** Whether the locked texts had one such place that has gone since. */
+    takeHidden(finding: TextFinding) {
+      const key = hiddenKey(finding);
+      const left = hidden.get(key) ?? 0;
+      if (left > 0) hidden.set(key, left - 1);
+      return left > 0;
+    },
+  };
+}
+
+function hiddenKey({ code, characters, hidden }: TextFinding): string {
+  return JSON.stringify([code, characters.map(({ point }) => point), hidden ?? '']);
+}
+
+function hiddenWords({ message, hidden }: TextFinding): string {
+  return hidden === undefined ? message : `${message} It spells ${quoted(hidden)}.`;
+}
+
+interface Destination {
+  readonly value: string;
+  readonly disguised: boolean;
+}
+
+/** Addresses, hosts and files. Of two, one inside the other, the outer is told, unless all are wanted. */
+function destinations(text: string, all = false): Destination[] {
+  // A page of the server's own, which is pinned by its content.
+  if (/^ui:\/\/\S*$/.test(text)) return [];
+  const { urls, emails, hosts, paths } = references(text);
+  const found = [...urls, ...emails, ...hosts, ...paths];
+  if (all) return found;
+  let end = 0;
+  return found
+    .sort((a, b) => a.offset - b.offset || b.length - a.length)
+    .filter(({ offset, length }) => {
+      const isInner = offset + length <= end;
+      end = Math.max(end, offset + length);
+      return !isInner;
+    });
+}
+
+function destinationWords({ value, disguised }: Destination): string {
+  return disguised ? `${quoted(value)} (written in disguise)` : quoted(value);
+}
+
+const toQuoted = (text: string) => quoted(text);
+
+/** Each text once, without those that are known. */
+function unlisted(texts: readonly string[], known: ReadonlySet<string> = new Set()): string[] {
+  return [...new Set(texts)].filter((text) => !known.has(text));
+}

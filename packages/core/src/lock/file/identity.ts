@@ -1,0 +1,121 @@
+import { BullaError } from '../../error.ts';
+import { JsonObject, type JsonValue } from '../../json/index.ts';
+import {
+  type Path,
+  type Reading,
+  readRecord,
+  readText,
+  readTextOrNull,
+  readTexts,
+  readWord,
+} from './fields.ts';
+
+/**
+ * Which server was scanned: how it was reached, not what it called itself. Of the environment only the names
+ * of the variables are kept, never a value.
+ */
+export type Identity =
+  | {
+      readonly transport: 'stdio';
+      readonly command: string;
+      readonly args: readonly string[];
+      readonly env: readonly string[];
+    }
+  | { readonly transport: 'http'; readonly url: string };
+
+/**
+ * With which rights it was scanned. A server may show each caller other tools, so a lock holds for one
+ * context. It names what was used and holds no secret.
+ */
+export interface Authorization {
+  readonly scheme: 'none' | 'bearer' | 'oauth' | 'headers';
+  /** Who issued the token. */
+  readonly issuer: string | null;
+  /** For whom it was issued. */
+  readonly subject: string | null;
+  readonly scopes: readonly string[];
+  /** The names of the headers that were sent, never their values. */
+  readonly headers: readonly string[];
+}
+
+export const NO_AUTHORIZATION: Authorization = {
+  scheme: 'none',
+  issuer: null,
+  subject: null,
+  scopes: [],
+  headers: [],
+};
+
+const STDIO = { required: ['transport', 'command', 'args', 'env'] };
+const HTTP = { required: ['transport', 'url'] };
+const AUTHORIZATION = { required: ['scheme', 'issuer', 'subject', 'scopes', 'headers'] };
+const SCHEMES = ['none', 'bearer', 'oauth', 'headers'] as const;
+
+export function writeIdentity(identity: Identity): JsonObject {
+  checkIdentity(identity);
+  if (identity.transport === 'http') return JsonObject.from(Object.entries({ ...identity }));
+  const { transport, command, args, env } = identity;
+  return JsonObject.from(Object.entries({ transport, command, args: [...args], env: [...env] }));
+}
+
+/** Throws the `LOCK_FIELD_…` codes, `LOCK_CASE_TWIN` and `LOCK_IDENTITY`. */
+export function readIdentity(value: JsonValue | undefined, at: Path, reading: Reading): Identity {
+  const isHttp = value instanceof JsonObject && value.get('transport') === 'http';
+  const record = readRecord(value, at, isHttp ? HTTP : STDIO, reading);
+  const transport = readWord(record, 'transport', at, ['stdio', 'http']);
+  const identity: Identity =
+    transport === 'http'
+      ? { transport, url: readText(record, 'url', at) }
+      : {
+          transport,
+          command: readText(record, 'command', at),
+          args: readTexts(record.get('args'), [...at, 'args']),
+          env: readTexts(record.get('env'), [...at, 'env']),
+        };
+  checkIdentity(identity);
+  return identity;
+}
+
+function checkIdentity(identity: Identity): void {
+  if (identity.transport === 'http') {
+    const url = URL.canParse(identity.url) ? new URL(identity.url) : null;
+    if (url === null || !['http:', 'https:'].includes(url.protocol))
+      throw new BullaError('LOCK_IDENTITY', 'The address of a server is an absolute http or https URL.');
+    if (url.username !== '' || url.password !== '')
+      throw new BullaError('LOCK_IDENTITY', 'The address of the server holds a user name or a password.');
+    return;
+  }
+  if (identity.command === '') throw new BullaError('LOCK_IDENTITY', 'The command of the server is empty.');
+  checkNames(identity.env, /^[^=\u0000]+$/, 'An environment variable is named without its value.');
+}
+
+export function writeAuthorization(authorization: Authorization): JsonObject {
+  checkAuthorization(authorization);
+  const { scheme, issuer, subject, scopes, headers } = authorization;
+  return JsonObject.from(
+    Object.entries({ scheme, issuer, subject, scopes: [...scopes], headers: [...headers] }),
+  );
+}
+
+/** Throws the `LOCK_FIELD_…` codes, `LOCK_CASE_TWIN` and `LOCK_IDENTITY`. */
+export function readAuthorization(value: JsonValue | undefined, at: Path, reading: Reading): Authorization {
+  const record = readRecord(value, at, AUTHORIZATION, reading);
+  const authorization = {
+    scheme: readWord(record, 'scheme', at, SCHEMES),
+    issuer: readTextOrNull(record, 'issuer', at),
+    subject: readTextOrNull(record, 'subject', at),
+    scopes: readTexts(record.get('scopes'), [...at, 'scopes']),
+    headers: readTexts(record.get('headers'), [...at, 'headers']),
+  };
+  checkAuthorization(authorization);
+  return authorization;
+}
+
+function checkAuthorization({ headers }: Authorization): void {
+  checkNames(headers, /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'A header is named without its value.');
+}
+
+function checkNames(names: readonly string[], form: RegExp, sentence: string): void {
+  if (!names.every((name) => form.test(name)) || new Set(names).size !== names.length)
+    throw new BullaError('LOCK_IDENTITY', `${sentence} Each is named once.`);
+}

@@ -1,0 +1,152 @@
+import { digest } from '../../canon/index.ts';
+import { sha256Hex } from '../../crypto/index.ts';
+import { JsonObject, parse } from '../../json/index.ts';
+import { inconsistent, type Path, type Reading, wrongType } from './fields.ts';
+import { LOCK_PROFILES, type LockProfile, textOf } from './hashes.ts';
+import { definitionsOf, type Native } from './native.ts';
+import { readNative } from './read-native.ts';
+import { NATIVE_KEY, type Released, readReleased } from './released.ts';
+import { type Hashes, hashDefinitions } from './write-released.ts';
+
+/** A lockfile of any version, read strictly. Nothing in it is trusted until a signature is checked. */
+export interface Lock extends Released {
+  /** What our own key holds; null in a file that only the released program's format describes. */
+  readonly native: Native | null;
+  /**
+   * The number rules under which an `input_schema_hash` of the file may stand: a file without our key does
+   * not say.
+   */
+  readonly profiles: readonly LockProfile[];
+  readonly coverage: Coverage;
+  /** The whole file as it was parsed. */
+  readonly document: JsonObject;
+  /** SHA-256 of the file's bytes, in hex. */
+  readonly sha256: string;
+  /** JSON Pointers of the keys that were passed over; empty unless the caller asked for lenience. */
+  readonly ignored: readonly string[];
+}
+
+/**
+ * How well the lock holds each part: not at all, by hashes of some members, or by the whole stored
+ * definition.
+ */
+export type Hold = 'none' | 'hashes' | 'definition';
+
+/** What can be checked against a lock. */
+export interface Coverage {
+  readonly identity: 'none' | 'command-text' | 'transport';
+  readonly authorization: boolean;
+  readonly tools: Hold;
+  readonly prompts: Hold;
+  readonly resources: Hold;
+  readonly resourceTemplates: Hold;
+  readonly serverInfo: Hold;
+  readonly instructions: Hold;
+  readonly capabilities: Hold;
+  readonly contents: boolean;
+}
+
+export interface ReadLockOptions {
+  /** The largest file accepted, in bytes. Default 64 MiB. */
+  readonly maxBytes?: number;
+  /**
+   * Pass over keys that are not known, and over missing hashes of a tool, as the released program does with
+   * its own files. What was passed over is told in `ignored`. Our own key is always read strictly. Default
+   * false.
+   */
+  readonly lenient?: boolean;
+}
+
+/**
+ * Reads a lockfile of any version. Throws a `BullaError` with the path: `JSON_…` for what is not strict JSON,
+ * duplicate keys among it; `LOCK_VERSION_…`; `LOCK_FIELD_…` for a key that is missing, unknown or of another
+ * type; `LOCK_CASE_TWIN`; `LOCK_DUPLICATE`; and of our own key also `LOCK_FORMAT_UNKNOWN` and
+ * `LOCK_INCONSISTENT`, when a stored definition does not have its digest or the hashes of version 3 are not
+ * those of the definitions.
+ */
+export function readLock(bytes: Uint8Array, options: ReadLockOptions = {}): Lock {
+  return interpret(parseLock(bytes, options), bytes, options);
+}
+
+/**
+ * The first half of `readLock`: strict JSON and no more, so that a signature can be checked before the rest.
+ */
+export function parseLock(bytes: Uint8Array, { maxBytes }: ReadLockOptions): JsonObject {
+  const document = parse(bytes, maxBytes === undefined ? {} : { maxBytes });
+  if (!(document instanceof JsonObject)) throw wrongType([], 'an object');
+  return document;
+}
+
+/** The second half of `readLock`: what the parsed file says. */
+export function interpret(document: JsonObject, bytes: Uint8Array, options: ReadLockOptions): Lock {
+  const reading: Reading = { lenient: options.lenient === true, ignored: [] };
+  const released = readReleased(document, reading);
+  const stored = released.version === '3.0' ? document.get(NATIVE_KEY) : undefined;
+  const native = stored === undefined ? null : readNative(stored);
+  if (native !== null) checkAgreement(released, native);
+  return {
+    ...released,
+    native,
+    profiles: native === null ? LOCK_PROFILES : [native.profile],
+    coverage: coverageOf(released, native),
+    document,
+    sha256: sha256Hex(bytes),
+    ignored: reading.ignored,
+  };
+}
+
+/**
+ * The digest by which capsules name a lock: `sha256:` and the SHA-256 of the whole document under
+ * `mcptrust-v1`, the form that the seed says is signed. It survives re-indenting and re-ordered keys, as the
+ * signature does, and nothing else: numbers count by their digits.
+ */
+export function lockDigest({ document }: Pick<Lock, 'document'>): string {
+  return `sha256:${digest(document, 'mcptrust-v1')}`;
+}
+
+/** The hashes that version 3 holds must be those of the stored definitions. */
+function checkAgreement(released: Released, native: Native): void {
+  const definitions = {
+    tools: definitionsOf(native, 'tools'),
+    prompts: definitionsOf(native, 'prompts'),
+    resourceTemplates: definitionsOf(native, 'resourceTemplates'),
+  };
+  const hashes = hashDefinitions(definitions, native.profile);
+  const name = textOf(native.serverInfo.definition as JsonObject, 'name', [NATIVE_KEY, 'serverInfo']);
+  if (released.serverName !== name) throw inconsistent(['server', 'name'], 'is not the name in serverInfo');
+  compare(released.tools, hashes.tools, ['tools']);
+  compare(released.prompts!, hashes.prompts, ['prompts', 'definitions']);
+  compare(released.resourceTemplates!, hashes.resourceTemplates, ['resources', 'templates']);
+}
+
+function compare(stored: Hashes[keyof Hashes], computed: Hashes[keyof Hashes], at: Path): void {
+  for (const key of new Set([...stored.keys(), ...computed.keys()])) {
+    const [one, other] = [stored.get(key), computed.get(key)];
+    if (one === undefined || other === undefined || !sameMembers(one, other))
+      throw inconsistent([...at, key], 'is not what the stored definition hashes to');
+  }
+}
+
+/** Both were made with the same members in the same order. */
+function sameMembers(a: object, b: object): boolean {
+  const [one, other] = [Object.values(a), Object.values(b)];
+  return one.length === other.length && one.every((value, i) => value === other[i]);
+}
+
+function coverageOf({ version, serverCommand }: Released, native: Native | null): Coverage {
+  const whole = native !== null;
+  const hold = (released: Hold): Hold => (whole ? 'definition' : released);
+  const v3 = version === '3.0' ? 'hashes' : 'none';
+  return {
+    identity: whole ? 'transport' : serverCommand === null ? 'none' : 'command-text',
+    authorization: whole,
+    tools: hold('hashes'),
+    prompts: hold(v3),
+    resources: hold('none'),
+    resourceTemplates: hold(v3),
+    serverInfo: hold('none'),
+    instructions: hold('none'),
+    capabilities: hold('none'),
+    contents: whole,
+  };
+}

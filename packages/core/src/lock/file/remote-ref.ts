@@ -1,0 +1,39 @@
+import { BullaError, pointer } from '../../error.ts';
+import { JsonObject } from '../../json/index.ts';
+import type { Path } from './fields.ts';
+import { pathTo, walk } from './walk.ts';
+
+const REFERENCES: readonly (string | number)[] = ['$ref', '$dynamicRef', '$recursiveRef'];
+
+/**
+ * Refuses a schema that points outside itself: what stands there can change while every digest stays the
+ * same. A reference may start with `#`, or be an absolute URI that is the `$id` of the schema or of one of
+ * its `$defs`. Relative references are refused, because what they mean hangs on every `$id` around them; so
+ * is a member named `$ref` inside an example or an enum, which a pointer could turn into a schema. Throws
+ * `LOCK_REMOTE_REF`.
+ */
+export function refuseRemoteRefs(schema: JsonObject, at: Path): void {
+  let known: ReadonlySet<string> | undefined;
+  walk(schema, (value, key, above) => {
+    if (typeof value !== 'string' || !REFERENCES.includes(key) || value.startsWith('#')) return;
+    known ??= absoluteIds(schema);
+    if (known.has(value.split('#', 1)[0]!)) return;
+    const path = pointer([...at, ...pathTo(key, above)]);
+    throw new BullaError(
+      'LOCK_REMOTE_REF',
+      `The schema points to ${JSON.stringify(value)}, outside itself.`,
+      { path },
+    );
+  });
+}
+
+function absoluteIds(schema: JsonObject): Set<string> {
+  const ids = new Set<string>();
+  const definitions = ['$defs', 'definitions'].map((key) => schema.get(key));
+  const inner = definitions.flatMap((group) => (group instanceof JsonObject ? group.values : []));
+  for (const part of [schema, ...inner]) {
+    const id = part instanceof JsonObject ? part.get('$id') : undefined;
+    if (typeof id === 'string' && /^[a-z][a-z0-9+.-]*:/i.test(id)) ids.add(id.split('#', 1)[0]!);
+  }
+  return ids;
+}

@@ -1,0 +1,101 @@
+import { sortNames } from '../../canon/index.ts';
+import { JsonObject, type JsonValue } from '../../json/index.ts';
+import { goIndented } from './go-json.ts';
+import {
+  hashPrompt,
+  hashTemplate,
+  hashTool,
+  type LockProfile,
+  type PromptHashes,
+  type TemplateHashes,
+  type ToolHashes,
+} from './hashes.ts';
+import { type Artifact, writeArtifact } from './package.ts';
+import { NATIVE_KEY } from './released.ts';
+
+// Writing what the released program writes, byte for byte: struct fields in their declared order, map keys by
+// the bytes of their UTF-8.
+
+/** The definitions that versions 1 to 3 hash, by name. */
+export interface Definitions {
+  readonly tools: ReadonlyMap<string, JsonObject>;
+  readonly prompts: ReadonlyMap<string, JsonObject>;
+  readonly resourceTemplates: ReadonlyMap<string, JsonObject>;
+}
+
+/** The hashes that a lockfile holds of these definitions, each map in the order of the file. */
+export interface Hashes {
+  readonly tools: ReadonlyMap<string, ToolHashes>;
+  readonly prompts: ReadonlyMap<string, PromptHashes>;
+  readonly resourceTemplates: ReadonlyMap<string, TemplateHashes>;
+}
+
+/** Hashes every definition. Throws what `hashTool`, `hashPrompt` and `hashTemplate` throw, with the path. */
+export function hashDefinitions(definitions: Definitions, rule: LockProfile): Hashes {
+  const { tools, prompts, resourceTemplates } = definitions;
+  return {
+    tools: mapSorted(tools, (tool, name) => hashTool(tool, rule, ['tools', name])),
+    prompts: mapSorted(prompts, (prompt, name) => hashPrompt(prompt, ['prompts', name])),
+    resourceTemplates: mapSorted(resourceTemplates, (template, uri) =>
+      hashTemplate(template, ['resourceTemplates', uri]),
+    ),
+  };
+}
+
+/** Maps the values, keys in the order of their UTF-8 bytes. */
+export function mapSorted<From, To>(
+  from: ReadonlyMap<string, From>,
+  change: (value: From, key: string) => To,
+): Map<string, To> {
+  return new Map(sortNames([...from.keys()], 'mcptrust-v1').map((key) => [key, change(from.get(key)!, key)]));
+}
+
+/** A file of version 1 or 2. It ends without a newline, as the released program leaves it. */
+export function writeV2(
+  version: '1.0' | '2.0',
+  serverCommand: string,
+  artifact: Artifact | null,
+  tools: Hashes['tools'],
+): string {
+  return goIndented(
+    record({
+      version,
+      server_command: serverCommand,
+      artifact: artifact && writeArtifact(artifact),
+      tools: toObject(tools),
+    }),
+  );
+}
+
+/** A file of version 3, with our own key at its end where `native` is given. It ends with one newline. */
+export function writeV3(
+  meta: { readonly generator: string; readonly updatedAt: string },
+  server: { readonly name: string; readonly artifact: Artifact | null },
+  { tools, prompts, resourceTemplates }: Hashes,
+  native: JsonObject | null,
+): string {
+  const document = record({
+    lockFileVersion: '3.0',
+    meta: record({ generator: meta.generator, updatedAt: meta.updatedAt }),
+    server: record({ name: server.name, artifact: server.artifact && writeArtifact(server.artifact) }),
+    prompts: record({ definitions: toObject(prompts) }),
+    resources: record({
+      templates: [...resourceTemplates.values()].map((template) => record({ ...template })),
+    }),
+    tools: toObject(tools),
+    [NATIVE_KEY]: native,
+  });
+  return `${goIndented(document)}\n`;
+}
+
+/** An object without the members that are null: none of the released program's fields is ever null. */
+function record(members: Readonly<Record<string, JsonValue>>): JsonObject {
+  return JsonObject.from(Object.entries(members).filter(([, value]) => value !== null));
+}
+
+function toObject<Value extends object>(map: ReadonlyMap<string, Value>): JsonObject {
+  return new JsonObject(
+    [...map.keys()],
+    [...map.values()].map((value) => record({ ...value } as Record<string, JsonValue>)),
+  );
+}

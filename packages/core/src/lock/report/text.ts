@@ -1,0 +1,74 @@
+import { type Drift, verdict } from '../drift/drift.ts';
+import { counted, SEVERITIES } from '../drift/item.ts';
+import {
+  evidence,
+  type Group,
+  groupsOf,
+  limitWords,
+  MARKED,
+  type Paint,
+  type ReportOptions,
+  sentenceOf,
+  subjectWords,
+} from './report.ts';
+
+export interface TextOptions extends Pick<ReportOptions, 'failOn'> {
+  /**
+   * Gives a piece of text its colour. Without it the text is plain, and words that came and went are marked
+   * `{+so+}` and `[-so-]`.
+   */
+  readonly color?: Paint;
+}
+
+/**
+ * A drift for people at a terminal: what changed, word by word and in sentences, the worst first. With `failOn` the
+ * verdict stands last. Every line ends with a newline. What servers wrote is shown with each character visible, and
+ * each line of it begins with `|`, so that it cannot pass for ours.
+ */
+export function driftText(drift: Drift, { color, failOn }: TextOptions = {}): string {
+  const paint = color ?? MARKED;
+  const limits = limitWords(drift).map((line) => paint('dim', line));
+  const lines = [
+    headline(drift, paint),
+    ...groupsOf(drift).flatMap((group) => ['', ...groupLines(group, paint)]),
+    ...(limits.length === 0 ? [] : ['', ...limits]),
+    ...(failOn === undefined ? [] : ['', verdictLine(drift, failOn, paint)]),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function headline({ counts }: Drift, paint: Paint): string {
+  if (counts.total === 0) return paint('good', 'No drift: what was compared is as it was locked.');
+  const found = SEVERITIES.filter((severity) => counts[severity] > 0);
+  const words = found.map((severity) => paint(severity, `${counts[severity]} ${severity}`));
+  return `${counted(counts.total, 'difference')}: ${words.join(', ')}.`;
+}
+
+/** A heading, then each item with what lies under it. */
+function groupLines(group: Group, paint: Paint): string[] {
+  const { severity, items } = group;
+  const lines = [`${paint(severity, severity.toUpperCase())}  ${paint('name', subjectWords(group))}`];
+  for (const item of items) {
+    const marks = [
+      ...(item.severity === severity ? [] : [item.severity]),
+      ...(item.prose === true ? ['only prose'] : []),
+    ];
+    const mark = marks.length === 0 ? '' : ` ${paint('dim', `[${marks.join(', ')}]`)}`;
+    lines.push(`  ${sentenceOf(item)}${mark}`);
+    for (const line of evidence(item, paint)) lines.push(`    ${line}`);
+  }
+  return lines;
+}
+
+function verdictLine(drift: Drift, failOn: NonNullable<TextOptions['failOn']>, paint: Paint): string {
+  const { outcome, failing } = verdict(drift, failOn);
+  if (outcome === 'PASS') return paint('good', `PASS: nothing is ${threshold(failOn)}.`);
+  return paint(
+    'critical',
+    `FAIL: ${counted(failing, 'difference')} ${failing === 1 ? 'is' : 'are'} ${threshold(failOn)}.`,
+  );
+}
+
+function threshold(failOn: NonNullable<TextOptions['failOn']>): string {
+  return failOn === 'critical' ? 'critical' : failOn === 'moderate' ? 'moderate or worse' : 'different';
+}
