@@ -162,6 +162,11 @@ describe('lint', () => {
       changed('outcome', 'metrics', { x: 2n ** 53n + 1n }),
       ['/outcome/metrics/x interop'],
     ],
+    [
+      'a fraction with more digits than a double',
+      changed('outcome', 'metrics', { x: number('0.10000000000000000001') }),
+      ['/outcome/metrics/x inexact_number'],
+    ],
     ['a lexeme that all write otherwise', changed('outcome', 'metrics', { x: number('1.50') }), []],
     [
       'keys that the references sort differently',
@@ -195,10 +200,36 @@ describe('lint', () => {
     expect(found(parse(digits))).toEqual(['/outcome/metrics/x interop']);
   });
 
-  test('nesting that Python could not write is refused', () => {
-    let deep: unknown[] = [];
-    for (let i = 0; i < 905; i++) deep = [deep];
-    expect(found(changed('outcome', 'result', deep)).map((f) => f.split(' ')[1])).toEqual(['VALUE_TOO_DEEP']);
+  test('warns of nesting that Python cannot read, and refuses what could not be read here', () => {
+    const nested = (depth: number) => {
+      let value: unknown[] = [];
+      for (let i = 1; i < depth; i++) value = [value];
+      return lint(changed('outcome', 'result', value)).map(({ severity, code }) => `${severity} ${code}`);
+    };
+    // The capsule and its section are two levels of their own.
+    expect(nested(898)).toEqual([]);
+    expect(nested(899)).toEqual(['warning deep_nesting']);
+    expect(nested(988)).toEqual(['warning deep_nesting']);
+    expect(nested(989)).toEqual(['error VALUE_TOO_DEEP']);
+  });
+
+  test('what the specification allows is a warning, what it forbids an error', () => {
+    const severities = (value: unknown) => lint(value).map(({ severity, code }) => `${severity} ${code}`);
+    const odd = changed('outcome', 'metrics', { cost_usd: 0.00002 });
+    expect(severities(odd)).toEqual(['warning interop']);
+    expect(severities(changed('reasoning', 'options_considered', ['a']))).toEqual([
+      'warning options_considered_differ',
+    ]);
+    expect(severities({ ...odd, type: 'banana' })).toEqual(['error unknown_value', 'warning interop']);
+    // Whatever is sealed cannot be mended any more.
+    expect(severities({ ...odd, type: 'banana', hash: 'x', signature: 'y' })).toEqual([
+      'warning unknown_value',
+      'warning interop',
+    ]);
+    expect(severities({ ...odd, type: 'banana', hash: '', signature: '' })).toEqual([
+      'error unknown_value',
+      'warning interop',
+    ]);
   });
 
   describe('options', () => {
