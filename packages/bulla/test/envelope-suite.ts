@@ -38,7 +38,7 @@ import {
   verifierOn,
   verifierOptions,
 } from './envelope.ts';
-import { afterAppend, input, sealer, verifiedLength } from './store-suite.ts';
+import { afterAppend, committing, input, sealer, verifiedLength } from './store-suite.ts';
 
 interface Sealed {
   readonly id: string;
@@ -193,14 +193,8 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       const nobodys = await open({ sealer, tenant: null });
       onTestFinished(() => nobodys.close());
       const others = [await opened(), nobodys];
-      const opening = {
-        commitment: 'c',
-        capsuleId: 'o',
-        kind: 'args',
-        salt: new Uint8Array(32),
-        payload: '1',
-      };
-      await mine.chain(CHAIN).append(input('with an opening'), { id: ID, openings: [opening] });
+      const openings = [{ kind: 'args', salt: new Uint8Array(32), payload: '1' }] as const;
+      await mine.chain(CHAIN).append(committing('with an opening', { args: 'c' }), { id: ID, openings });
       const all = await Promise.all(Array.from({ length: 5 }, (_, i) => payment(i)));
       for (const each of all)
         expect((await verifierOn(mine).verifyAndConsume(...each, pay)).status).toBe('success');

@@ -11,9 +11,9 @@ import {
   startStandby,
   until,
 } from '../../test/standby.ts';
-import { input, sealer, verifiedLength } from '../../test/store-suite.ts';
+import { committing, input, sealer, verifiedLength } from '../../test/store-suite.ts';
 import { openAudit } from '../audit/index.ts';
-import { openStore, type Store } from './index.ts';
+import { liftKill, openStore, type Store } from './index.ts';
 
 /** What callers were told of their records. */
 interface Told {
@@ -188,15 +188,19 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
 
   test('a pooler loses the answer of a server that committed: the record counts, once', async () => {
     const store = await opened();
-    const opening = { capsuleId: 'c', kind: 'args', salt: new Uint8Array(32), payload: null } as const;
     await store.chain('lost').append(input('first'));
-    // By itself, and with an effect, which has a transaction of many statements.
+    // By itself, with openings in the same statement, and with an effect, whose transaction has many statements.
     proxy.loseAnswer();
     expect((await store.chain('lost').append(input('second'))).sequence).toBe(1);
     proxy.loseAnswer();
-    const openings = [{ ...opening, commitment: 'a' }];
-    expect((await store.chain('lost').append(input('third'), { openings })).sequence).toBe(2);
-    expect(await verifiedLength(store, 'lost')).toBe(3);
+    const openings = [{ kind: 'args', salt: new Uint8Array(32), payload: null }] as const;
+    const third = await store.chain('lost').append(committing('third', { args: 'a' }), { openings });
+    expect(third.sequence).toBe(2);
+    proxy.loseAnswer();
+    const fourth = await store.chain('lost').append(input('fourth'), { effect: liftKill(null) });
+    expect(fourth.sequence).toBe(3);
+    expect(await store.opening('a')).toMatchObject({ chain: 'lost', sequence: 2 });
+    expect(await verifiedLength(store, 'lost')).toBe(4);
     await store.close();
   });
 
