@@ -2,8 +2,9 @@ import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
+import { tellLoose, withContents } from '../app/index.ts';
 import { loadKeyring } from '../keys/index.ts';
-import { openToRead, openToVerify, openToWrite, tellLooseIn } from './place.ts';
+import { NOTICES, openFor } from './place.ts';
 
 let home = '';
 let said = '';
@@ -26,13 +27,9 @@ const capsule = { type: 'tool', outcome: { status: 'success' } } as const;
 const keys = () => join(home, 'keys');
 
 async function sealOne(): Promise<string> {
-  const store = await openToWrite(options);
-  try {
-    const { signed_by } = await store.chain('default').append(capsule);
-    return signed_by;
-  } finally {
-    await store.close();
-  }
+  await using at = await openFor(options, 'write');
+  const { signed_by } = await at.chain.append(capsule);
+  return signed_by;
 }
 
 test('who seals for the first time has a keyring made, and is told where and which key it is', async () => {
@@ -67,8 +64,8 @@ test('a damaged keyring is told and left alone', async () => {
 });
 
 test('reading, and writing to a store that must be there, make no keyring', async () => {
-  await expect(openToRead(options)).rejects.toMatchObject({ code: 'STORE_MISSING' });
-  await expect(openToWrite(options, false)).rejects.toMatchObject({ code: 'KEYRING_MISSING' });
+  await expect(openFor(options, 'read')).rejects.toMatchObject({ code: 'STORE_MISSING' });
+  await expect(openFor(options, 'extend')).rejects.toMatchObject({ code: 'KEYRING_MISSING' });
   expect([existsSync(keys()), said]).toEqual([false, '']);
 });
 
@@ -78,7 +75,7 @@ test('files that others can read are told of once, with the command that mends i
   chmodSync(store, 0o644);
   chmodSync(keyring, 0o640);
   said = '';
-  for (let i = 0; i < 2; i++) await (await openToRead(options)).close();
+  for (let i = 0; i < 2; i++) await (await openFor(options, 'read'))[Symbol.asyncDispose]();
   expect(said).toBe(
     `bulla: warning: others on this machine can read or change what is yours alone; run: chmod go= ${store} ${keyring}\n`,
   );
@@ -94,13 +91,13 @@ test('whoever verifies the own store is told of them too, also of what lies besi
   writeFileSync(installation, '');
   for (const file of [store, operator, installation]) chmodSync(file, 0o604);
   said = '';
-  await (await openToVerify(options)).close();
+  await (await openFor(options, 'verify'))[Symbol.asyncDispose]();
   expect(said).toBe(warning(store, operator, installation));
   // What somebody names may be a copy that was made for others.
   said = '';
   chmodSync(store, 0o644);
   chmodSync(operator, 0o600);
-  await (await openToVerify({ ...options, store })).close();
+  await (await openFor({ ...options, store }, 'verify'))[Symbol.asyncDispose]();
   expect(said).toBe('');
 });
 
@@ -110,6 +107,6 @@ test('so is whoever uses the tokens of a sign-in', () => {
   writeFileSync(token, '{}');
   chmodSync(folder, 0o770);
   chmodSync(token, 0o644);
-  tellLooseIn(folder);
+  tellLoose(withContents(folder), NOTICES);
   expect(said).toBe(warning(folder, token));
 });

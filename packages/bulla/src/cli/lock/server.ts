@@ -1,8 +1,8 @@
-import { join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import { type Authorization, type Lock, NO_AUTHORIZATION } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { pathsOf, tellLoose, withContents } from '../../app/index.ts';
 import { oauthMemory, targetOf } from '../../locks/index.ts';
 import {
   type Authorizer,
@@ -15,7 +15,7 @@ import {
   scan,
   type Target,
 } from '../../mcp/index.ts';
-import { home, tellLooseIn } from '../place.ts';
+import { NOTICES } from '../place.ts';
 import { say, showing } from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';
 
@@ -207,8 +207,8 @@ function credentialsFor(address: string, options: ServerOptions): Credentials | 
   }
   const url = parseUrl(address);
   if (!signIn && !(streams.stderr.isTTY && url.protocol === 'https:')) return null;
-  const folder = join(home(), 'oauth');
-  tellLooseIn(folder);
+  const folder = pathsOf().oauth;
+  tellLoose(withContents(folder), NOTICES);
   const kept = oauthMemory(folder, url);
   let memory = kept.load();
   const authorizer = oauth(url, {
