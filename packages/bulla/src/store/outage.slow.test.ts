@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { SealedCapsule } from '@bulla/core/capsule';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Recorder } from '../../test/guard-recorder.ts';
 import { hasPostgres } from '../../test/postgres.ts';
 import {
   type Address,
@@ -12,7 +11,7 @@ import {
   until,
 } from '../../test/standby.ts';
 import { committing, input, sealer, verifiedLength } from '../../test/store-suite.ts';
-import { openAudit } from '../audit/index.ts';
+import { createAudit, createRecorder } from '../record/index.ts';
 import { liftKill, openStore, type Store } from './index.ts';
 
 /** What callers were told of their records. */
@@ -121,17 +120,14 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
   });
 
   test('dies and comes back under load: calls are refused with a reason, and then go on by themselves', async () => {
-    const audit = await openAudit({ url: proxy.url, create: true, sealer, agentId: 'a', onLoss: () => {} });
-    const { store } = audit;
-    const context = { store, chain: store.chain('guard'), agentId: 'a', sessionId: 's', instance: 'i' };
-    const recorder = new Recorder({ ...context, serverName: 'files', server: 's', lock: 'l' });
-    const call = {
-      method: 'tools/call',
-      tool: null,
-      host: 'h',
-      correlationId: null,
-      args: { a: 1 } as never,
-    };
+    const store = await opened();
+    const lost: unknown[] = [];
+    const onLoss = (loss: unknown) => void lost.push(loss);
+    const audit = createAudit(createRecorder(store.chain('default')), store, { agentId: 'a', onLoss });
+    const recorder = createRecorder(store.chain('guard'), { instance: 'i' });
+    const args = recorder.payload('args', { a: 1 });
+    const about = { agentId: 'a', sessionId: 's', source: 'h', request: 'tools/call files/t' } as const;
+    const call = { door: 'gateway', ...about, tool: { server: 'files', name: 't' }, args } as const;
     const counts: number[] = [];
     const codes = new Set<string>();
     let running = true;
@@ -167,7 +163,9 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     expect([...codes].filter((code) => !/^STORE_(UNAVAILABLE|UNCERTAIN)$/.test(code))).toEqual([]);
     expect(await verifiedLength(store, 'default')).toBeGreaterThan(6);
     expect(await verifiedLength(store, 'guard')).toBeGreaterThan(3);
-    await audit.close();
+    // An action that ran while the store was away is known to have no outcome.
+    expect(audit.lost).toBe(lost.length);
+    await store.close();
   });
 
   test('a statement that reaches the server after its caller was refused changes nothing', async () => {

@@ -1,9 +1,9 @@
-import { exportSealed, readHashed, verifyCapsule } from '@bulla/core/capsule';
+import { readHashed, verifyCapsule } from '@bulla/core/capsule';
 import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
 import type { Command } from 'commander';
-import { exportRecords, readContent, resolveUri, verifyImport } from '../../app/index.ts';
+import { exportRecords, resolveUri, verifyImport } from '../../app/index.ts';
 import { judged } from '../../chain/index.ts';
 import { asLine } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
