@@ -15,6 +15,7 @@ export { type ExportedRecord, exportRecords } from './export.ts';
 export { resolveUri } from './find.ts';
 export { type VerifiedImport, verifyImport } from './import.ts';
 export { changeKill, type KillChange, type KillChanged, requireReason } from './kill.ts';
+export { type Bulla, type LibraryOptions, openLibrary } from './library.ts';
 export { type Access, type Notices, type Opened, type OpenOptions, open, tellLoose } from './open.ts';
 export { defaultHome, type Paths, pathsOf, withContents } from './paths.ts';
 export { type MeantCapsule, provePublished, proveStored, type RecordProof } from './prove.ts';
