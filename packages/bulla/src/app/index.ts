@@ -23,6 +23,7 @@ export { resolveUri } from './find.ts';
 export { deceptions, findingsOf, OWN_MEMBERS, type ScanFinding } from './findings.ts';
 export { type VerifiedImport, verifyImport } from './import.ts';
 export { makeLockKeys } from './keygen.ts';
+export { exportPublic, readKeyFile } from './keys.ts';
 export { changeKill, type KillChange, type KillChanged, requireReason } from './kill.ts';
 export { type Locked, type LockFormat, type LockInput, lock, type NotLocked } from './lock.ts';
 export {
@@ -67,6 +68,7 @@ export {
   targetFor,
 } from './server.ts';
 export { type SignedLock, type SignInput, sign } from './sign.ts';
+export { type CapabilitySource, opaqueTools, openSources, readContext } from './sources.ts';
 export { type ChainStats, chainStats } from './stats.ts';
 export { type PublishedTiles, publishTiles } from './tiles.ts';
 export { VERSION } from './version.ts';
