@@ -2,7 +2,6 @@ import { lockDigest } from '@bulla/core/lock';
 import {
   commandOf,
   type Installed,
-  interruptible,
   type NpmArtifact,
   npmArtifact,
   type Program,
@@ -55,7 +54,7 @@ export async function pinnedProgram(input: RunInput): Promise<PinnedProgram> {
   const locked = lockedCommand(lock);
   const { bin, args } = meantCommand(input.words ?? [], artifact, locked);
   if (input.provenance !== undefined) await provenanceOf(artifact, input.provenance);
-  const installed = await interruptible(() => installPinned(artifact, supply, input));
+  const installed = await installPinned(artifact, supply, input);
   try {
     const program = programOf(installed, input.bin ?? bin);
     return {

@@ -2,7 +2,7 @@ import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { type PinnedProgram, pinnedProgram, tellOpenFolder } from '../../app/index.ts';
-import { runCommand } from '../../pin/index.ts';
+import { interruptible, runCommand } from '../../pin/index.ts';
 import type { Run } from '../commands.ts';
 import { keepExit } from '../lock/compat.ts';
 import { type RequireOptions, requireOptions, trustOf } from '../lock/keys.ts';
@@ -53,13 +53,14 @@ Examples:
 
 async function runPinned(words: string[], options: RunOptions): Promise<Exit> {
   const observer = { ...observing(options), onFacts: note };
-  using pinned = await pinnedProgram({
+  const input = {
     ...{ lockfile: options.lock, words, bin: options.bin },
     allowPrivateRegistry: options.allowPrivateRegistry,
     ...trustOf(options),
     ...observer,
     ...(needsProvenance(options) && { provenance: options }),
-  });
+  };
+  using pinned = await interruptible(() => pinnedProgram(input));
   if (options.dryRun) {
     await print(dryRunText(pinned));
     return EXIT.good;
