@@ -36,7 +36,7 @@ await build({
   entryPoints: [
     { in: join(bulla, 'src/cli/cli.ts'), out: 'cli' },
     { in: join(bulla, 'src/chain/worker.ts'), out: 'chain-worker' },
-    { in: join(bulla, 'src/cli/capability/runner.ts'), out: 'capability-runner' },
+    { in: join(bulla, 'src/app/runner.ts'), out: 'capability-runner' },
   ],
   bundle: true,
   splitting: true,

@@ -1,10 +1,11 @@
 import { visible } from '@bulla/core/text';
 import { type Command, Option } from 'commander';
+import { readContext } from '../../app/index.ts';
 import type { Run } from '../commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from '../terminal/io.ts';
 import { verifyCapability } from '../verify/artifact-capability.ts';
 import type { Verdict } from '../verify/artifacts.ts';
-import { allowOption, contextOf } from './source.ts';
+import { allowOption } from './source.ts';
 
 interface VerifyCapabilityOptions extends ReportOptions {
   profile?: 'khora' | 'khora-icu';
@@ -42,7 +43,7 @@ Example:
 async function verify(file: string, options: VerifyCapabilityOptions): Promise<Exit> {
   const verdict = verifyCapability(readInput(file), {
     assumed: options.profile && { profile: options.profile },
-    context: contextOf(options),
+    context: readContext(options.context),
     allow: options.allow,
   });
   const { result, code, message, details, notProven } = verdict;

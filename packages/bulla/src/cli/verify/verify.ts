@@ -2,10 +2,10 @@ import { statSync } from 'node:fs';
 import { type NoteVerifier, parseVkey, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Command, InvalidArgumentError } from 'commander';
+import { readLockFile } from '../../app/index.ts';
 import { loadKeys } from '../../locks/index.ts';
 import type { Run } from '../commands.ts';
 import { COMPAT } from '../lock/compat.ts';
-import { readLockFile } from '../lock/keys.ts';
 import { readPolicy } from '../log/anchors.ts';
 import {
   colors,
