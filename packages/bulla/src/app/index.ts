@@ -56,6 +56,7 @@ export { checkPolicy, type PolicyChecked, type PolicyCheckInput } from './policy
 export { isMet, type RuleAnswer, type TestedInput, testPolicy } from './policy-test.ts';
 export { type MeantCapsule, provePublished, proveStored, type RecordProof } from './prove.ts';
 export { type ProvenanceChoice, provenanceOf } from './provenance.ts';
+export { type Decided, type Receipt, type Unrecorded, withReceipt } from './receipt.ts';
 export { Refusal, refusing, Undecided } from './refusal.ts';
 export { type PinnedProgram, pinnedProgram, type RunInput } from './run.ts';
 export { readContent } from './seal.ts';
