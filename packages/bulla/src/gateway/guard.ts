@@ -5,16 +5,16 @@ import type { Lock } from '@bulla/core/lock';
 import { connectStdio, environmentOf, type StdioTarget, type Transport } from '../mcp/index.ts';
 import type { Store } from '../store/index.ts';
 import { asDenial, Denial, RPC } from './denial.ts';
-import type { Enforcement, Gate } from './gate.ts';
-import { type HostStreams, HostWriter, readHost } from './host.ts';
-import { checkIdentity, serverDigest, serverName } from './identity.ts';
-import { pinsOf } from './pins.ts';
+import type { Enforcement, Gate } from './context.ts';
+import { type HostStreams, HostWriter, readHost } from './peer/host.ts';
+import { checkIdentity, serverDigest, serverName } from './peer/identity.ts';
+import { pinsOf } from './lists/pins.ts';
 import { Pipeline } from './pipeline.ts';
-import type { ClientFeature } from './stages/methods.ts';
-import { Offers } from './stages/offers.ts';
-import { Recorder } from './stages/record.ts';
-import { Session } from './stages/session.ts';
-import { serverEnded, Wire } from './wire.ts';
+import type { ClientFeature } from './gates/methods.ts';
+import { Offers } from './lists/offers.ts';
+import { Recorder } from './incidents.ts';
+import { Session } from './gates/session.ts';
+import { serverEnded, Wire } from './wire/wire.ts';
 
 /** `enforce` removes and blocks; `filter` only removes from lists; `audit` does neither. All of them record. */
 export type Mode = 'enforce' | 'filter' | 'audit';

@@ -1,8 +1,8 @@
 import { quote } from '../mcp/index.ts';
 import { asDenial, Denial } from './denial.ts';
-import type { Gate } from './gate.ts';
-import type { Offer } from './stages/lists.ts';
-import type { SelfCheck } from './stages/self.ts';
+import type { Gate } from './context.ts';
+import type { Offer } from './lists/page.ts';
+import type { SelfCheck } from './lists/self.ts';
 
 // What the host does not see is told to the operator, and recorded once.
 

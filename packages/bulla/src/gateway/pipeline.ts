@@ -11,16 +11,16 @@ import {
 } from '../mcp/index.ts';
 import { asDenial, Denial, denialBytes, RPC } from './denial.ts';
 import { Flows } from './flows.ts';
-import type { Gate } from './gate.ts';
-import { idIn } from './host.ts';
+import type { Gate } from './context.ts';
+import { idIn } from './peer/host.ts';
 import { tellFailure } from './notices.ts';
-import { bytesOf, placeOf, replace, splice } from './splice.ts';
-import { resourceItems } from './stages/calls.ts';
-import { checkAll } from './stages/contents.ts';
-import { Exchange, type Waiting } from './stages/ids.ts';
-import { notification, serverRequest } from './stages/methods.ts';
-import { checkParams, checkTwins } from './stages/params.ts';
-import { idOf, SUBSCRIPTION_ID, tokenOf } from './stages/tokens.ts';
+import { bytesOf, placeOf, replace, splice } from './wire/splice.ts';
+import { resourceItems } from './gates/pinned.ts';
+import { checkAll } from './answers/contents.ts';
+import { Exchange, type Waiting } from './wire/ids.ts';
+import { notification, serverRequest } from './gates/methods.ts';
+import { checkParams, checkTwins } from './gates/params.ts';
+import { idOf, SUBSCRIPTION_ID, tokenOf } from './wire/tokens.ts';
 
 /** A request of the server that the host was asked. */
 interface ServerRequest extends Waiting {

@@ -1,7 +1,7 @@
 import { toUtf8 } from '@bulla/core/crypto';
 import fc from 'fast-check';
 import { expect, inject, test } from 'vitest';
-import { parseFrame } from '../mcp/index.ts';
+import { parseFrame } from '../../mcp/index.ts';
 import { bytesOf, cutItems, cutMembers, placeOf, replace, splice } from './splice.ts';
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();

@@ -10,11 +10,11 @@ import {
   type ResultFrame,
   requestFrame,
   type Transport,
-} from '../mcp/index.ts';
-import { asDenial, Denial, RPC } from './denial.ts';
+} from '../../mcp/index.ts';
+import { asDenial, Denial, RPC } from '../denial.ts';
 import { bytesOf, type Edit, placeOf, replace, splice } from './splice.ts';
-import { Exchange, type Waiting } from './stages/ids.ts';
-import { SUBSCRIPTION_ID, tokenOf } from './stages/tokens.ts';
+import { Exchange, type Waiting } from './ids.ts';
+import { SUBSCRIPTION_ID, tokenOf } from './tokens.ts';
 
 /** A request that goes to the server, and what is done when something comes of it. */
 export interface Request extends Waiting {

@@ -1,6 +1,6 @@
 import type { Lock } from '@bulla/core/lock';
 import { expect, test } from 'vitest';
-import type { StdioTarget } from '../mcp/index.ts';
+import type { StdioTarget } from '../../mcp/index.ts';
 import { checkIdentity } from './identity.ts';
 
 const target: StdioTarget = {

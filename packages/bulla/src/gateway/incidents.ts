@@ -3,10 +3,10 @@ import type { CapsuleInput, DataObject, SealedCapsule } from '@bulla/core/capsul
 import { sha256Hex, toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import type { JsonValue } from '@bulla/core/json';
-import type { Chain, Opening, Store } from '../../store/index.ts';
-import { Denial, RPC, type Stage } from '../denial.ts';
+import type { Chain, Opening, Store } from '../store/index.ts';
+import { Denial, RPC, type Stage } from './denial.ts';
 import { type Commitment, commitTo } from './openings.ts';
-import type { Verdict } from './results.ts';
+import type { Verdict } from './answers/result.ts';
 
 /** What every record of a session says. */
 export interface RecordContext {

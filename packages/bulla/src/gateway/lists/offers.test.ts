@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { rogueLock } from '../../../test/guard.ts';
 import { refusal } from '../../../test/mcp.ts';
 import { parseFrame, type ResultFrame } from '../../mcp/index.ts';
-import { pinsOf } from '../pins.ts';
+import { pinsOf } from './pins.ts';
 import { Offers } from './offers.ts';
 
 const pins = pinsOf(await rogueLock('ordinary'));

@@ -2,7 +2,7 @@ import { JsonObject, type JsonValue } from '@bulla/core/json';
 import { caseTwin, quote } from '../../mcp/index.ts';
 import { Denial, RPC } from '../denial.ts';
 import { META_CAPABILITIES, META_CLIENT, META_VERSION } from './session.ts';
-import { SUBSCRIPTION_ID } from './tokens.ts';
+import { SUBSCRIPTION_ID } from '../wire/tokens.ts';
 
 const META = [META_VERSION, META_CLIENT, META_CAPABILITIES, SUBSCRIPTION_ID, 'progressToken'];
 

@@ -2,8 +2,8 @@ import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BullaError } from '@bulla/core/error';
 import { JsonNumber, JsonObject, parse } from '@bulla/core/json';
-import { DEFAULT_MAX_FRAME_BYTES, type Frame, type Id, parseFrame } from '../mcp/index.ts';
-import { asLine, lines } from '../os/index.ts';
+import { DEFAULT_MAX_FRAME_BYTES, type Frame, type Id, parseFrame } from '../../mcp/index.ts';
+import { asLine, lines } from '../../os/index.ts';
 
 /** The two ends of the pipe to the host, as a server has them: standard input and output. */
 export interface HostStreams {

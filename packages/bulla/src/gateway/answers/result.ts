@@ -1,8 +1,8 @@
 import { JsonObject } from '@bulla/core/json';
 import { caseTwin, type ErrorFrame, quote, type ResultFrame } from '../../mcp/index.ts';
 import { Denial, RPC } from '../denial.ts';
-import { type ClientFeature, serverRequest } from './methods.ts';
-import { SERVER_INFO, SUBSCRIPTION_ID } from './tokens.ts';
+import { type ClientFeature, serverRequest } from '../gates/methods.ts';
+import { SERVER_INFO, SUBSCRIPTION_ID } from '../wire/tokens.ts';
 
 /** How a call ended, as the record says it. */
 export interface Verdict {

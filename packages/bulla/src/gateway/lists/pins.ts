@@ -10,7 +10,7 @@ import {
   lockDigest,
 } from '@bulla/core/lock';
 import { skeleton } from '@bulla/core/text';
-import { addressKey } from './stages/uri.ts';
+import { addressKey } from './uri.ts';
 
 /** How a definition that a server offers stands to the lock. */
 export interface Verdict {

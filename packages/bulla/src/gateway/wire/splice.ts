@@ -1,5 +1,5 @@
 import { JsonObject, type JsonValue, type Span } from '@bulla/core/json';
-import { type Frame, spanOf } from '../mcp/index.ts';
+import { type Frame, spanOf } from '../../mcp/index.ts';
 
 /** Bytes that stand in the place of others; none to cut. */
 export interface Edit {

@@ -3,7 +3,7 @@ import type { Era } from '@bulla/core/lock';
 import { INITIALIZE_VERSIONS, type RequestFrame, STATELESS_VERSIONS } from '../../mcp/index.ts';
 import { Denial, RPC } from '../denial.ts';
 import { shown } from '../notices.ts';
-import { cutMembers, type Edit, placeOf } from '../splice.ts';
+import { cutMembers, type Edit, placeOf } from '../wire/splice.ts';
 import type { ClientFeature } from './methods.ts';
 
 export const META_VERSION = 'io.modelcontextprotocol/protocolVersion';

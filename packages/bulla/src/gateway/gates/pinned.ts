@@ -2,12 +2,12 @@ import { JsonObject, type JsonValue } from '@bulla/core/json';
 import type { ListKind } from '@bulla/core/lock';
 import { LISTS, quote, type RequestFrame } from '../../mcp/index.ts';
 import { Denial, RPC } from '../denial.ts';
-import type { Pins } from '../pins.ts';
-import type { Offer } from './lists.ts';
+import type { Pins } from '../lists/pins.ts';
+import type { Offer } from '../lists/page.ts';
 import { AGAIN, type Naming } from './methods.ts';
-import type { AskPage, Offers } from './offers.ts';
+import type { AskPage, Offers } from '../lists/offers.ts';
 import { badParams, checkParams, onlyMembers } from './params.ts';
-import { matchesTemplate } from './uri.ts';
+import { matchesTemplate } from '../lists/uri.ts';
 
 /** An item of a list that a call needs. */
 export interface Item {

@@ -4,8 +4,8 @@ import { JsonObject, type JsonValue } from '@bulla/core/json';
 import type { Content } from '@bulla/core/lock';
 import { caseTwin, type ErrorFrame, foldCase, quote, type ResultFrame, twinFinder } from '../../mcp/index.ts';
 import { Denial, RPC } from '../denial.ts';
-import type { Pins } from '../pins.ts';
-import { twinned } from './results.ts';
+import type { Pins } from '../lists/pins.ts';
+import { twinned } from './result.ts';
 
 const MEMBERS = ['uri', 'mimeType', 'text', 'blob', '_meta'];
 /** What may be said of a resource without its content. `_meta` is not here: it can say how a page is shown. */

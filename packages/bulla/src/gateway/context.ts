@@ -1,10 +1,10 @@
-import type { HostWriter } from './host.ts';
-import type { Pins } from './pins.ts';
-import type { ClientFeature } from './stages/methods.ts';
-import type { Offers } from './stages/offers.ts';
-import type { Recorder } from './stages/record.ts';
-import type { Session } from './stages/session.ts';
-import type { Wire } from './wire.ts';
+import type { HostWriter } from './peer/host.ts';
+import type { Pins } from './lists/pins.ts';
+import type { ClientFeature } from './gates/methods.ts';
+import type { Offers } from './lists/offers.ts';
+import type { Recorder } from './incidents.ts';
+import type { Session } from './gates/session.ts';
+import type { Wire } from './wire/wire.ts';
 
 /** Which decisions are enforced; those that are not are recorded all the same. */
 export interface Enforcement {

@@ -1,7 +1,7 @@
 import { digest } from '@bulla/core/canon';
 import { BullaError } from '@bulla/core/error';
 import type { Identity, Lock } from '@bulla/core/lock';
-import { quote, type StdioTarget } from '../mcp/index.ts';
+import { quote, type StdioTarget } from '../../mcp/index.ts';
 
 /**
  * Makes sure that a lock is of the server that is about to be started: the same command, arguments and names of
