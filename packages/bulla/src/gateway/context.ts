@@ -1,9 +1,10 @@
-import type { HostWriter } from './peer/host.ts';
-import type { Pins } from './lists/pins.ts';
+import type { Gate } from './gates/gate.ts';
 import type { ClientFeature } from './gates/methods.ts';
-import type { Offers } from './lists/offers.ts';
-import type { Recorder } from './incidents.ts';
 import type { Session } from './gates/session.ts';
+import type { Offers } from './lists/offers.ts';
+import type { Pins } from './lists/pins.ts';
+import type { HostWriter } from './peer/host.ts';
+import type { SessionRecord } from './record.ts';
 import type { Wire } from './wire/wire.ts';
 
 /** Which decisions are enforced; those that are not are recorded all the same. */
@@ -14,16 +15,18 @@ export interface Enforcement {
   readonly calls: boolean;
 }
 
-/** What the flows and the pipeline share. */
-export interface Gate {
+/** What everything that deals with a message of the session shares. */
+export interface Context {
   readonly pins: Pins;
   readonly enforce: Enforcement;
   readonly features: ReadonlySet<ClientFeature>;
   readonly session: Session;
   readonly offers: Offers;
-  readonly recorder: Recorder;
+  readonly record: SessionRecord;
   readonly host: HostWriter;
   readonly wire: Wire;
+  /** What a call must pass, in order. */
+  readonly gates: readonly Gate[];
   /** Tells the operator something, in a line. */
   log(line: string): void;
 }

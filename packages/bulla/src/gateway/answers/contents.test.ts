@@ -2,8 +2,8 @@ import { sha256Hex, toUtf8 } from '@bulla/core/crypto';
 import { expect, test } from 'vitest';
 import { type ErrorFrame, parseFrame, type ResultFrame } from '../../mcp/index.ts';
 import type { Pins } from '../lists/pins.ts';
-import { checkContents } from './contents.ts';
 import { addressKey } from '../lists/uri.ts';
+import { checkContents } from './contents.ts';
 
 const page = { uri: 'ui://page', sha256: sha256Hex(toUtf8('good')), mimeType: null };
 const pins = { contentLike: (uri) => (addressKey(uri) === 'ui:page' ? page : undefined) } as Pins;

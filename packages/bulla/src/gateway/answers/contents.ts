@@ -82,7 +82,7 @@ function checkAddress(object: JsonObject, pins: Pins): void {
 
 function changed(uri: string): Denial {
   return new Denial(
-    'calls',
+    'server',
     'GATEWAY_CONTENT_CHANGED',
     `The content of ${quote(uri)} is not what was locked. It stays blocked until its operator has reviewed the change and locked it again.`,
     { rpc: RPC.bad },

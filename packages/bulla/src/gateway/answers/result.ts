@@ -1,14 +1,12 @@
 import { JsonObject } from '@bulla/core/json';
 import { caseTwin, type ErrorFrame, quote, type ResultFrame } from '../../mcp/index.ts';
+import type { Ended } from '../../record/index.ts';
 import { Denial, RPC } from '../denial.ts';
 import { type ClientFeature, serverRequest } from '../gates/methods.ts';
 import { SERVER_INFO, SUBSCRIPTION_ID } from '../wire/tokens.ts';
 
 /** How a call ended, as the record says it. */
-export interface Verdict {
-  readonly status: 'success' | 'failure' | 'partial';
-  readonly error: string | null;
-}
+export type Result = Pick<Ended, 'status' | 'failure'>;
 
 const MEMBERS = [
   ...['resultType', 'inputRequests', 'requestState', 'isError', 'content', 'structuredContent'],
@@ -29,11 +27,11 @@ export function checkResult(
   method: string,
   frame: ResultFrame | ErrorFrame,
   features: ReadonlySet<ClientFeature>,
-): Verdict {
+): Result {
   if (frame.kind === 'error') {
     if (frame.error.code === URL_ELICITATION_REQUIRED) serverRequest('elicitation/create', features);
-    const message = `The server answered with error ${frame.error.code}.`;
-    return { status: 'failure', error: String(new Denial('server', 'MCP_ERROR_ANSWER', message)) };
+    const sentence = `The server answered with error ${frame.error.code}.`;
+    return { status: 'failure', failure: { stage: 'server', code: 'MCP_ERROR_ANSWER', sentence } };
   }
   const { result } = frame;
   refuseTwins(result, MEMBERS);
@@ -50,19 +48,17 @@ export function checkResult(
       if (typeof wanted !== 'string') throw unusable('a request in it has no method');
       serverRequest(wanted, features);
     }
-    return { status: 'partial', error: null };
+    return { status: 'partial' };
   }
   if (type !== 'complete') throw unusable('it is of a type that does not belong here');
   for (const member of ['inputRequests', 'requestState']) {
     if (result.has(member)) throw unusable(`it is complete, and has ${member} all the same`);
   }
   if (method === 'tools/call' && result.get('isError') === true) {
-    return {
-      status: 'failure',
-      error: String(new Denial('server', 'GATEWAY_TOOL_FAILED', 'The tool reported an error.')),
-    };
+    const sentence = 'The tool reported an error.';
+    return { status: 'failure', failure: { stage: 'server', code: 'GATEWAY_TOOL_FAILED', sentence } };
   }
-  return { status: 'success', error: null };
+  return { status: 'success' };
 }
 
 /** A host that does not care for case could read what was not checked. */
@@ -76,7 +72,7 @@ export function twinned(member: string): Denial {
 }
 
 function unusable(what: string): Denial {
-  return new Denial('calls', 'GATEWAY_RESULT', `The server's answer cannot be passed on: ${what}.`, {
+  return new Denial('server', 'GATEWAY_RESULT', `The server's answer cannot be passed on: ${what}.`, {
     rpc: RPC.bad,
   });
 }

@@ -154,5 +154,5 @@ function own<Row>(table: Readonly<Record<string, Row>>, method: string): Row | u
 }
 
 function notPassed(message: string): Denial {
-  return new Denial('methods', 'GATEWAY_METHOD', message, { rpc: RPC.method });
+  return new Denial('method', 'GATEWAY_METHOD', message, { rpc: RPC.method });
 }

@@ -1,13 +1,18 @@
 import { JsonObject, type JsonValue } from '@bulla/core/json';
 import type { ListKind } from '@bulla/core/lock';
 import { LISTS, quote, type RequestFrame } from '../../mcp/index.ts';
-import { Denial, RPC } from '../denial.ts';
-import type { Pins } from '../lists/pins.ts';
+import type { Part } from '../../record/index.ts';
+import type { Context } from '../context.ts';
+import { asDenial, Denial, RPC } from '../denial.ts';
+import type { AskPage } from '../lists/offers.ts';
 import type { Offer } from '../lists/page.ts';
-import { AGAIN, type Naming } from './methods.ts';
-import type { AskPage, Offers } from '../lists/offers.ts';
-import { badParams, checkParams, onlyMembers } from './params.ts';
+import type { Pins } from '../lists/pins.ts';
 import { matchesTemplate } from '../lists/uri.ts';
+import { waivedStep } from '../record.ts';
+import type { Gate, GatedCall } from './gate.ts';
+import { AGAIN, type Naming } from './methods.ts';
+import { badParams, checkParams, onlyMembers } from './params.ts';
+import { ownMeta } from './session.ts';
 
 /** An item of a list that a call needs. */
 export interface Item {
@@ -15,8 +20,8 @@ export interface Item {
   readonly key: string;
 }
 
-/** An item that a call may use, with the digest of what the server offered under its name. */
-export interface Granted extends Item {
+/** An item that a call may use, with the digest of what the server offers under its name. */
+interface Found extends Item {
   readonly digest: string | null;
 }
 
@@ -95,38 +100,58 @@ export function resourceItems(uri: string, pins: Pins): [Item, ...Item[]] {
   const [first, ...rest] = items;
   if (first !== undefined) return [first, ...rest];
   throw new Denial(
-    'calls',
+    'pinned',
     'GATEWAY_NOT_LOCKED',
     'The resource is not in the lock, and no locked template leads to it.',
   );
 }
 
-/** What a decision rests on. */
-export interface Grounds {
-  readonly pins: Pins;
-  readonly offers: Offers;
-  /** See `Offers.horizon`; of the time when the call came. */
-  readonly horizon: number;
-  readonly ask: AskPage;
-  /** What a request of our own must carry. */
-  readonly meta: JsonObject | null;
-}
+/** The lock and the lists of the server, as far as a call depends on them. */
+type Pinning = Pick<Context, 'pins' | 'offers' | 'wire' | 'features' | 'enforce'>;
 
 /**
- * Decides whether a call may be made: every item that it needs is locked, and is now offered by the server exactly as it
- * was locked. Gives the first of them, or null for a call that needs none. Rejects with a denial.
+ * Every item that a call needs is locked, and is now offered by the server exactly as it was locked. Where the gateway
+ * only watches, the call passes, and its record says what would have been blocked.
  */
-export async function decide({ needs }: Subject, grounds: Grounds): Promise<Granted | null> {
-  let first: Granted | null = null;
-  for (const candidates of needs) {
-    const granted = await decideOne(candidates, grounds);
-    first ??= granted;
+export function pinnedGate(context: Pinning): Gate {
+  const rule = async (call: GatedCall): Promise<Part> => {
+    let found: Found | null;
+    try {
+      found = await decide(call, context);
+    } catch (error) {
+      const denial = asDenial(error);
+      if (context.enforce.calls || (denial.stage !== 'pinned' && denial.stage !== 'lists')) throw denial;
+      return { authority: [waivedStep(denial)] };
+    }
+    if (found === null) return {};
+    const { key: name, digest } = found;
+    return { evidence: { tool: { name, ...(digest !== null && { locked: digest }) } } };
+  };
+  return {
+    name: 'pinned',
+    rule: async (call) => ({ pass: await rule(call) }),
+    again: async (call) => void (await rule(call)),
+  };
+}
+
+/** The first item that a call needs, or null for one that needs none. Rejects with a denial. */
+async function decide({ subject, frame, horizon }: GatedCall, context: Pinning): Promise<Found | null> {
+  const meta = ownMeta(frame, context.features);
+  let first: Found | null = null;
+  for (const candidates of subject.needs) {
+    const found = await decideOne(candidates, context, horizon, meta);
+    first ??= found;
   }
   return first;
 }
 
-async function decideOne(candidates: readonly Item[], grounds: Grounds): Promise<Granted> {
-  const { pins, offers, horizon, ask, meta } = grounds;
+async function decideOne(
+  candidates: readonly Item[],
+  { pins, offers, wire }: Pinning,
+  horizon: number,
+  meta: JsonObject | null,
+): Promise<Found> {
+  const ask: AskPage = (method, params) => wire.ask(method, params);
   let denial: Denial | undefined;
   for (const { kind, key } of candidates) {
     if (!pins.has(kind, key)) throw notLocked(kind, key, pins);
@@ -153,9 +178,9 @@ function notOffered(kind: ListKind, key: string, found: Offer | 'absent' | null)
     });
   }
   return found === 'absent'
-    ? new Denial('calls', 'GATEWAY_NOT_OFFERED', `${what} is locked, but the server does not offer it now.`)
+    ? new Denial('pinned', 'GATEWAY_NOT_OFFERED', `${what} is locked, but the server does not offer it now.`)
     : new Denial(
-        'calls',
+        'pinned',
         'GATEWAY_CHANGED',
         `${what} is not what was locked: the server has changed its definition. It stays blocked until its operator has reviewed the change and locked it again.`,
       );
@@ -171,12 +196,12 @@ const WORDS: Readonly<Record<ListKind, string>> = {
 function notLocked(kind: ListKind, key: string, pins: Pins): Denial {
   if (pins.isLeftOut(kind, key)) {
     const message = `The ${WORDS[kind]} ${quote(key)} is in the lock, but it is left out here: only some of the locked tools pass.`;
-    return new Denial('calls', 'GATEWAY_NOT_LOCKED', message);
+    return new Denial('pinned', 'GATEWAY_NOT_LOCKED', message);
   }
   const twin = pins.lookAlike(kind, key);
   const looks = twin === undefined ? '' : ` It only looks like ${quote(twin)}.`;
   return new Denial(
-    'calls',
+    'pinned',
     'GATEWAY_NOT_LOCKED',
     `The ${WORDS[kind]} ${quote(key)} is not in the lock.${looks} It stays blocked until its operator has reviewed and locked it.`,
   );

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { rogueLock } from '../../../test/guard.ts';
 import { refusal } from '../../../test/mcp.ts';
 import { parseFrame, type ResultFrame } from '../../mcp/index.ts';
-import { pinsOf } from './pins.ts';
 import { Offers } from './offers.ts';
+import { pinsOf } from './pins.ts';
 
 const pins = pinsOf(await rogueLock('ordinary'));
 const lock = (await rogueLock('ordinary')).native!;

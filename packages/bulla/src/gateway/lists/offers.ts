@@ -3,8 +3,8 @@ import { JsonObject } from '@bulla/core/json';
 import { LIST_KINDS, type ListKind } from '@bulla/core/lock';
 import { LISTS, type ResultFrame } from '../../mcp/index.ts';
 import { Denial, RPC } from '../denial.ts';
-import type { Pins } from './pins.ts';
 import { checkPage, type Offer } from './page.ts';
+import type { Pins } from './pins.ts';
 
 /** Asks the server for one page of a list. Rejects with a denial. */
 export type AskPage = (method: string, params: JsonObject) => Promise<ResultFrame>;

@@ -2,8 +2,8 @@ import { JsonObject } from '@bulla/core/json';
 import type { ListKind } from '@bulla/core/lock';
 import { caseTwin, LISTS, quote, type ResultFrame } from '../../mcp/index.ts';
 import { Denial, RPC } from '../denial.ts';
-import type { Pins, Verdict } from './pins.ts';
 import { cutItems, type Edit, placeOf } from '../wire/splice.ts';
+import type { Pins, Verdict } from './pins.ts';
 
 /** A definition that the server offered, and how it stands to the lock. */
 export interface Offer extends Verdict {

@@ -2,8 +2,8 @@ import { toUtf8 } from '@bulla/core/crypto';
 import { type JsonObject, parse } from '@bulla/core/json';
 import { describe, expect, test } from 'vitest';
 import { parseFrame, type ResultFrame } from '../../mcp/index.ts';
-import type { Pins } from './pins.ts';
 import { splice } from '../wire/splice.ts';
+import type { Pins } from './pins.ts';
 import { checkNamed, checkSelf } from './self.ts';
 
 const pins = {

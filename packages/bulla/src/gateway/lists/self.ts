@@ -9,10 +9,10 @@ import {
   STATELESS_VERSIONS,
 } from '../../mcp/index.ts';
 import { Denial, RPC } from '../denial.ts';
-import type { Pins } from './pins.ts';
-import { cutItems, cutMembers, type Edit, type Place, placeOf, replace } from '../wire/splice.ts';
 import { SERVER_CAPABILITIES } from '../gates/methods.ts';
+import { cutItems, cutMembers, type Edit, type Place, placeOf, replace } from '../wire/splice.ts';
 import { SERVER_INFO } from '../wire/tokens.ts';
+import type { Pins } from './pins.ts';
 
 /** What a server's answer to `initialize` or `server/discover` must lose, and what of it is not as it was locked. */
 export interface SelfCheck {

@@ -12,8 +12,8 @@ import {
   type Transport,
 } from '../../mcp/index.ts';
 import { asDenial, Denial, RPC } from '../denial.ts';
-import { bytesOf, type Edit, placeOf, replace, splice } from './splice.ts';
 import { Exchange, type Waiting } from './ids.ts';
+import { bytesOf, type Edit, placeOf, replace, splice } from './splice.ts';
 import { SUBSCRIPTION_ID, tokenOf } from './tokens.ts';
 
 /** A request that goes to the server, and what is done when something comes of it. */
