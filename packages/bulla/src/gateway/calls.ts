@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
-import type { Evidence } from '@bulla/core/evidence';
+import { BullaError } from '@bulla/core/error';
+import type { Evidence, Stage } from '@bulla/core/evidence';
 import type { ErrorFrame, RequestFrame, ResultFrame } from '../mcp/index.ts';
 import type { Call, Intent, Outcome, Part } from '../record/index.ts';
 import { checkContents } from './answers/contents.ts';
@@ -133,7 +134,7 @@ export class Calls {
       }
       if ('deny' in ruling) return this.#refused(passing, ruling.deny, ruling.part ? [ruling.part] : []);
       if ('ask' in ruling) return this.#park(passing, at, ruling.ask);
-      passing.parts = [...passing.parts, ruling.pass];
+      passing.parts = [...passing.parts, stamped(ruling.pass, gates[at]!.name)];
       passing.evidence = { ...passing.evidence, ...ruling.pass.evidence };
       const { tool } = ruling.pass.evidence ?? {};
       if (tool !== undefined) passing.call = { ...passing.call, tool: { ...passing.call.tool, ...tool } };
@@ -263,6 +264,23 @@ export class Calls {
       return denial;
     }
   }
+}
+
+/** What a part refuses in the transaction of the intent is a denial of its gate. */
+function stamped(part: Part, stage: Stage): Part {
+  const { onIntent } = part;
+  if (onIntent === undefined) return part;
+  return {
+    ...part,
+    onIntent: (intentId) => async (transaction) => {
+      try {
+        await onIntent(intentId)(transaction);
+      } catch (error) {
+        if (!(error instanceof BullaError) || error.code.startsWith('STORE_')) throw error;
+        throw new Denial(stage, error.code, error.message, { cause: error });
+      }
+    },
+  };
 }
 
 function gated({ frame, subject, call, evidence, horizon, stop }: Passing): GatedCall {

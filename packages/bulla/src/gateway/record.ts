@@ -138,9 +138,7 @@ export class SessionRecord {
       this.#calls++;
       return intent;
     } catch (cause) {
-      throw cause instanceof BullaError && !isOurs(cause)
-        ? new Denial('record', cause.code, cause.message, { cause })
-        : noRecord(cause);
+      throw cause instanceof Denial ? cause : noRecord(cause);
     }
   }
 
@@ -224,11 +222,6 @@ export function waivedStep({ stage, code }: Denial) {
     type: 'policy',
     step: { step: 'audit', decision: 'would-block', stage, code },
   } as const;
-}
-
-/** Whether the store or the keys failed, and not a part of the call refused. */
-function isOurs({ code }: BullaError): boolean {
-  return /^(?:STORE|KEY|KEYRING|CAPSULE|EVIDENCE|CHECKPOINT)_/.test(code);
 }
 
 function noRecord(cause: unknown): Denial {
