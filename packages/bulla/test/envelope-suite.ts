@@ -670,13 +670,13 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       const policy_reference = `policy:${envelope.policy_binding.policy_hash}`;
       const both = [step('alice', alice), step('bob', bob)];
       expect(await authorityOf(stating(alice), stating(bob))).toMatchObject({
-        ...{ type: 'human_approved', approver: 'alice, bob', policy_reference, chain: both },
+        ...{ type: 'human_approved', approver: 'alice, bob', policy_reference: null, chain: both },
       });
       expect(await authorityOf(stating(alice, 'policy'), stating(bob, 'policy'))).toMatchObject({
         ...{ type: 'policy', approver: null, policy_reference },
       });
       expect(await authorityOf(stating(alice), stating(bob, 'escalated'))).toMatchObject({
-        ...{ type: 'escalated', approver: 'bob' },
+        ...{ type: 'escalated', approver: 'bob', policy_reference: null },
         escalation_reason: 'The authorization was escalated to bob.',
         chain: [step('alice', alice), step('bob', bob, 'escalated')],
       });
