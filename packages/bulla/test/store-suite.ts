@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { CapsuleInput } from '@bulla/core/capsule';
+import type { CapsuleInput, OutcomeStatus } from '@bulla/core/capsule';
 import { createCapsule, createChainVerifier, sealSync, verifyCapsule } from '@bulla/core/capsule';
 import { localSigner, parseNote, publicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type JsonObject, parse } from '@bulla/core/json';
+import { float, type JsonObject, parse, stringify } from '@bulla/core/json';
 import {
   addSignatures,
   Frontier,
@@ -124,6 +124,54 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
       expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
       expect((results[1] as PromiseRejectedResult).reason).toMatchObject({ code: 'CAPSULE_LINT' });
       expect(await verifiedLength(store, 'refused')).toBe(2);
+    });
+
+    test('what the protocol allows is sealed as it is written, from values and from parsed JSON', async () => {
+      const operator = 'op.example';
+      const store = await opened({ tenant: 'odd', operator });
+      const chain = store.chain('odd');
+      const texts = ['0.00002', '1.0', '1e16', '9007199254740993', '-0.0', '1e-7', '"\\u0000"'];
+      const metrics = (x: unknown) => ({ outcome: { metrics: { x } } }) as CapsuleInput;
+      const values = [0.00002, float(1), 1e16, 2n ** 53n + 1n, -0, { '\u{1f600}': 1, '\ufffd': '\0' }];
+      for (const text of texts) await chain.append(metrics(parse(text)));
+      for (const value of values) await chain.append(metrics(value));
+      const environment = parse('{"a\ufffd":1.0,"a\u{1f600}":2e-5}') as JsonObject;
+      await chain.append({ context: { agent_id: 'a', environment } });
+      const count = texts.length + values.length + 1;
+      expect(await verifiedLength(store, 'odd')).toBe(count);
+      expect((await store.find({ chain: 'odd' })).map(({ intact }) => intact)).toEqual(
+        Array(count).fill(true),
+      );
+      const rows = await Array.fromAsync(chain.records());
+      const written = rows.map(({ data }) => {
+        const outcome = (parse(data) as JsonObject).get('outcome') as JsonObject;
+        return stringify((outcome.get('metrics') as JsonObject).get('x') ?? null);
+      });
+      expect(written).toEqual(
+        ['2e-05', '1.0', '1e+16', '9007199254740993', '-0.0', '1e-07', '"\\u0000"'].concat(
+          ['2e-05', '1.0', '10000000000000000', '9007199254740993', '0'],
+          ['{"\ufffd":"\\u0000","\u{1f600}":1}', 'null'],
+        ),
+      );
+      expect(rows.at(-1)!.data).toContain('"environment":{"a\ufffd":1.0,"a\u{1f600}":2e-05}');
+    });
+
+    test('strictInterop refuses what others hash differently, before anything is done', async () => {
+      const store = await opened({ tenant: 'strict' });
+      const chain = store.chain('strict');
+      const odd = (status: OutcomeStatus): CapsuleInput => ({ outcome: { status, metrics: { x: 0.00002 } } });
+      const effect = setKill({ agentId: null, capsuleId: randomUUID(), reason: 'never' });
+      await expect(chain.append(odd('success'), { effect, strictInterop: true })).rejects.toMatchObject({
+        code: 'CAPSULE_LINT',
+        findings: [{ path: '/outcome/metrics/x', code: 'interop' }],
+      });
+      expect([await chain.head(), await store.kills()]).toEqual([{ length: 0, hash: null }, []]);
+      await chain.append(odd('success'));
+      // A store that is strict refuses intents alone: what ran is recorded.
+      const strict = (await opened({ tenant: 'strict', strictInterop: true })).chain('strict');
+      await expect(strict.append(odd('pending'))).rejects.toMatchObject({ code: 'CAPSULE_LINT' });
+      await strict.append(odd('failure'));
+      expect(await verifiedLength(store, 'strict')).toBe(2);
     });
 
     test('two handles append to one chain in turn, and it never forks', async () => {

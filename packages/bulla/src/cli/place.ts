@@ -25,6 +25,18 @@ export function placeOptions(command: Command): Command {
     .option('--chain <name>', 'the chain', 'default');
 }
 
+/** The option of the commands that seal what others say. */
+export interface StrictOptions {
+  strictInterop?: boolean;
+}
+
+export function strictOption(command: Command): Command {
+  return command.option(
+    '--strict-interop',
+    'refuse what another implementation of capsules would hash differently, before anything is done',
+  );
+}
+
 /** The data directory. */
 export function home(): string {
   return dataDirectory(process.env, process.platform, homedir());
@@ -91,7 +103,7 @@ export function openToVerify(options: PlaceOptions): Promise<Store> {
  * the store may be created, so may the keyring: who seals for the first time has one made.
  */
 export async function openToWrite(
-  options: PlaceOptions & { readonly quiet?: boolean },
+  options: PlaceOptions & StrictOptions & { readonly quiet?: boolean },
   create = true,
 ): Promise<Store> {
   tellLoose(ownFiles(options));
@@ -101,6 +113,7 @@ export async function openToWrite(
     url: storeUrl(options),
     tenant: options.tenant ?? null,
     create,
+    strictInterop: options.strictInterop,
     sealer: () => keyring!.sealer(),
     operator: process.env.BULLA_OPERATOR || undefined,
     submit:

@@ -146,7 +146,7 @@ function authorityOf(attempt: Attempt, { exec_hash, envelope, authorization }: P
   return {
     type,
     approver: type === 'policy' ? null : who,
-    policy_reference: `policy:${envelope.policy_binding.policy_hash}`,
+    policy_reference: type === 'policy' ? `policy:${envelope.policy_binding.policy_hash}` : null,
     escalation_reason: type === 'escalated' ? `The authorization was escalated to ${who}.` : null,
     chain: [...approvals.map(approvalStep), envelopeStep(attempt, exec_hash)],
   };

@@ -20,6 +20,8 @@ export interface Draft {
   readonly openings?: readonly Opening[];
   /** What becomes true together with it. */
   readonly effect?: Effect | undefined;
+  /** Refuse content that another implementation would hash differently. */
+  readonly strictInterop?: boolean | undefined;
   /** The name under which the chain goes on from this record. */
   readonly origin?: string;
 }
@@ -192,9 +194,9 @@ export class Appender {
     const hashed: { pending: Pending; content: HashedCapsule; sequence: number }[] = [];
     let head: Head = { length, hash };
     for (const pending of batch) {
-      const { effect } = pending.draft;
+      const { effect, strictInterop } = pending.draft;
       const place = () => {
-        const content = hashCapsule(pending.draft.at(head, origin));
+        const content = hashCapsule(pending.draft.at(head, origin), { strictInterop });
         hashed.push({ pending, content, sequence: head.length });
         head = { length: head.length + 1, hash: content.hash };
       };

@@ -1,15 +1,7 @@
-import {
-  type CapsuleInput,
-  exportSealed,
-  parseCapsuleUri,
-  readHashed,
-  resolveFragment,
-  SEAL_FIELDS,
-  verifyCapsule,
-} from '@bulla/core/capsule';
+import { parseCapsuleUri, readHashed, resolveFragment, verifyCapsule } from '@bulla/core/capsule';
 import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { JsonObject, type JsonValue, parse, stringify, toPlain } from '@bulla/core/json';
+import { JsonObject, parse, stringify, toPlain } from '@bulla/core/json';
 import type { Command } from 'commander';
 import { judged, openSource, type SourceRecord, verifyChain } from '../../chain/index.ts';
 import { asLine, snapshot } from '../../os/index.ts';
@@ -32,24 +24,14 @@ import {
 import { counted } from '../terminal/words.ts';
 import { missingText, unsealedPaths } from '../verify/notices.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
+import { defineSeal } from './seal.ts';
 import { capsuleText } from './text.ts';
 
 export function define(command: Command, run: Run): void {
   const reporting = (sub: Command) =>
     sub.option('--json', 'print one JSON document').option('--quiet', 'print nothing; the exit code tells');
 
-  placeOptions(command.command('seal').description('Seal a capsule and append it to a chain of the store.'))
-    .argument(
-      '[file]',
-      'the content: any of the six sections, all the rest takes its default; - is standard input',
-      '-',
-    )
-    .option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)')
-    .addHelpText(
-      'after',
-      '\nPrints the sealed capsule when it is durable. Example:\n  $ echo \'{"outcome":{"status":"success","summary":"deployed"}}\' | bulla capsule seal',
-    )
-    .action(run(sealOne));
+  defineSeal(reporting(command.command('seal')), run);
 
   reporting(trustOptions(command.command('verify').description('Verify one sealed capsule as it is stored.')))
     .argument('[file]', 'the capsule; - is standard input', '-')
@@ -103,44 +85,6 @@ export function nonNegative(text: string): number {
   if (!/^(?:0|[1-9][0-9]{0,14})$/.test(text))
     throw new BullaError('USAGE_NUMBER', `${JSON.stringify(text)} is not a whole number.`);
   return Number(text);
-}
-
-async function sealOne(file: string, options: PlaceOptions): Promise<Exit> {
-  const value = parse(readInput(file));
-  if (!(value instanceof JsonObject))
-    throw new BullaError('CAPSULE_NOT_AN_OBJECT', 'The content of a capsule is an object.');
-  const given = [...SEAL_FIELDS, 'id', 'sequence', 'previous_hash', 'spec_version'].filter((key) =>
-    value.has(key),
-  );
-  if (given.length > 0)
-    throw new BullaError('CAPSULE_GIVEN', `The sealer gives ${given.join(', ')}; leave it out.`);
-  const store = await openToWrite(options);
-  try {
-    const sealed = await store.chain(options.chain).append(inputOf(value));
-    await printExact(asLine(toUtf8(exportSealed(sealed))));
-  } finally {
-    await store.close();
-  }
-  return EXIT.good;
-}
-
-/**
- * The content as the sealer takes it: sections, options and tool calls become plain, and everything inside them keeps
- * the digits that were written.
- */
-function inputOf(content: JsonObject): CapsuleInput {
-  const plain = (value: JsonValue | undefined) =>
-    value instanceof JsonObject ? Object.fromEntries(value) : value;
-  const list = (value: unknown) => (Array.isArray(value) ? value.map(plain) : value);
-  const sections = Object.fromEntries([...content].map(([key, value]) => [key, plain(value)])) as Record<
-    string,
-    Record<string, unknown>
-  >;
-  if (sections.reasoning?.options !== undefined)
-    sections.reasoning.options = list(sections.reasoning.options);
-  if (sections.execution?.tool_calls !== undefined)
-    sections.execution.tool_calls = list(sections.execution.tool_calls);
-  return sections as CapsuleInput;
 }
 
 /** The capsule in the input; the references export a single one as an array, too. */

@@ -13,7 +13,7 @@ import type { Run } from '../commands.ts';
 import { openLock, type RequireOptions, requireOptions } from '../lock/keys.ts';
 import { targetFor } from '../lock/server.ts';
 import { tellLines } from '../lock/server-lines.ts';
-import { openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
+import { openToWrite, type PlaceOptions, placeOptions, type StrictOptions, strictOption } from '../place.ts';
 import { type FetchOptions, fetchOptions, pinnedServer, tellOpenPlace } from '../run/pinned.ts';
 import { escaped } from '../terminal/indented.ts';
 import { complain, EXIT, type Exit, print, refusing, say } from '../terminal/io.ts';
@@ -21,7 +21,7 @@ import { createRepeats } from '../terminal/repeats.ts';
 import { relockCommand, unseenNames } from './env.ts';
 import { typed } from './host-config.ts';
 
-interface GuardOptions extends PlaceOptions, RequireOptions, FetchOptions {
+interface GuardOptions extends PlaceOptions, StrictOptions, RequireOptions, FetchOptions {
   lock: string;
   pinned?: boolean;
   only?: string[];
@@ -42,11 +42,8 @@ const collect = (value: string, previous: string[]) => [...previous, value];
 
 /** Also what the released program calls `proxy`. */
 export function define(command: Command, run: Run): void {
-  requireOptions(
-    fetchOptions(
-      placeOptions(command.argument('[server...]', 'the server, after --; without it the one of the lock')),
-    ),
-  )
+  const server = command.argument('[server...]', 'the server, after --; without it the one of the lock');
+  requireOptions(fetchOptions(strictOption(placeOptions(server))))
     .option('-l, --lock <file>', 'the lockfile', 'mcp-lock.json')
     .option('--pinned', 'start the program that the lock pins, not whatever the command would start now')
     .option('--only <name...>', 'of the locked tools pass these alone; * stands for any text')
