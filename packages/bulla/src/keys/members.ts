@@ -1,6 +1,6 @@
 import { fromUtf8 } from '@bulla/core/crypto';
-import { BullaError, pointer } from '@bulla/core/error';
-import { JsonNumber, JsonObject, type JsonValue, parse } from '@bulla/core/json';
+import { BullaError } from '@bulla/core/error';
+import { JsonNumber, JsonObject, type JsonValue, parse, pointer } from '@bulla/core/json';
 import { isTimestamp } from './timestamp.ts';
 
 // How the keyring file is taken apart: every member known, there, and of its type, or refused with its path.

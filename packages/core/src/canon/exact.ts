@@ -1,5 +1,4 @@
-import { pointer } from '../error.ts';
-import { JsonNumber, JsonObject } from '../json/index.ts';
+import { JsonNumber, JsonObject, pointer } from '../json/index.ts';
 import { sameDecimal } from './decimal.ts';
 import { ecmascript } from './numbers.ts';
 

@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
-import { JsonNumber, JsonObject, type JsonValue } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonNumber, JsonObject, type JsonValue, pointer } from '../json/index.ts';
 import { isHash } from './hashing.ts';
 
 export type Path = readonly (string | number)[];

@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
-import { DEFAULT_MAX_DEPTH, isPlain } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { DEFAULT_MAX_DEPTH, isPlain, pointer } from '../json/index.ts';
 
 /** JSON as ordinary JavaScript values. Objects have no prototype, so that `__proto__` is a key like any other. */
 export type PlainJson = null | boolean | number | string | PlainJson[] | { [key: string]: PlainJson };

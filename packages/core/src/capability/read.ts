@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject, type JsonValue, parse, stringify } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonObject, type JsonValue, parse, pointer, stringify } from '../json/index.ts';
 import {
   optional,
   type Path,

@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonObject, pointer } from '../json/index.ts';
 import { isInteger, toNumber } from './access.ts';
 import { type ChainNotice, createNotices } from './notices.ts';
 import {

@@ -1,5 +1,4 @@
-import { pointer } from '../error.ts';
-import { JsonNumber } from '../json/index.ts';
+import { JsonNumber, pointer } from '../json/index.ts';
 import { type AnyObject, isInteger, isObject, keysOf, member, toNumber, valuesOf } from './access.ts';
 import { HEAD, type Kind, OPTION, SEAL_FIELDS, SECTION_NAMES, SECTIONS, TOOL_CALL } from './model.ts';
 

@@ -1,4 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
+import { BullaError } from '../error.ts';
+import { pointer } from '../json/index.ts';
 import { CHANNELS } from './channel.ts';
 import { ALLOWED_BY, CHOICES, DETAILS, GRANT_STATUSES, STAGES, type Table, type Tables } from './rows.ts';
 import { SENSITIVITIES } from './sensitivity.ts';

@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
-import type { JsonNumber, JsonObject, JsonValue } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { type JsonNumber, type JsonObject, type JsonValue, pointer } from '../json/index.ts';
 import { anyObject, integer, list, type Path, record, word } from './checks.ts';
 
 /** How an approval came about; capsules call the first one `human_approved`. */

@@ -1,6 +1,6 @@
 import { keyId, type PublicKey, toBase64url, toUtf8, verify } from '../crypto/index.ts';
-import { BullaError, pointer } from '../error.ts';
-import { JsonNumber, type JsonObject, type JsonValue, parse, stringify } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonNumber, type JsonObject, type JsonValue, parse, pointer, stringify } from '../json/index.ts';
 import type { Approval } from './approval.ts';
 import { type Check, integer, record, text } from './checks.ts';
 import { identifier } from './envelope.ts';

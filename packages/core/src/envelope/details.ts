@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject, type JsonValue, parse, stringify } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonObject, type JsonValue, parse, pointer, stringify } from '../json/index.ts';
 import { type Authorization, claimFields, readClaims } from './authorization.ts';
 import { list, record, word } from './checks.ts';
 import { actionType, type Envelope } from './envelope.ts';

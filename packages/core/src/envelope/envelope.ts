@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject, type JsonValue, stringify, toPlain } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonObject, type JsonValue, pointer, stringify, toPlain } from '../json/index.ts';
 import { type Check, type Fault, integer, orNull, type Report, record, text, word } from './checks.ts';
 import { type Limits, parseStrictly } from './strict.ts';
 

@@ -9,8 +9,8 @@ import {
   toUtf8,
   verify,
 } from '../crypto/index.ts';
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject, type JsonValue, stringify } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonObject, type JsonValue, pointer, stringify } from '../json/index.ts';
 import { type Approval, type ApprovalFields, readApproval } from './approval.ts';
 import type { Path } from './checks.ts';
 import { type Limits, parseStrictly } from './strict.ts';

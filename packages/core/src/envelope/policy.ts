@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
-import { toPlain } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { pointer, toPlain } from '../json/index.ts';
 import type { LooseRule } from '../policy/index.ts';
 import { type Check, integer, list, optional, orNull, type Path, record, text, word } from './checks.ts';
 import { actionType, amount, bindingFields, decimals, identifier, type PolicyBinding } from './envelope.ts';

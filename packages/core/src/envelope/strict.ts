@@ -1,6 +1,6 @@
 import { fromUtf8, toUtf8 } from '../crypto/index.ts';
-import { BullaError, pointer } from '../error.ts';
-import { type JsonValue, type ParseOptions, parse } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { type JsonValue, type ParseOptions, parse, pointer } from '../json/index.ts';
 
 /** How much of a document is read. */
 export type Limits = Pick<ParseOptions, 'maxBytes' | 'maxDepth'>;

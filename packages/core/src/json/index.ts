@@ -8,6 +8,7 @@ export {
   type Span,
 } from './parse.ts';
 export { type Plain, toPlain } from './plain.ts';
+export { type Path, parsePointer, pointer, spanAt, valueAt } from './pointer.ts';
 export { sameValue } from './same.ts';
 export { stringify } from './stringify.ts';
 export { DEFAULT_MAX_BYTES } from './text.ts';

@@ -1,4 +1,4 @@
-import { pointer } from '../error.ts';
+import { pointer } from '../json/index.ts';
 import { visible } from '../text/index.ts';
 
 /** Something in a manifest that must be mended, or that a person should look at. */

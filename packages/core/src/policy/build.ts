@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject, type JsonValue, parse } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonObject, type JsonValue, parse, pointer } from '../json/index.ts';
 import {
   type Artifact,
   DEFAULT_EXCLUSIONS,

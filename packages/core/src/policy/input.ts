@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
-import { JsonNumber, JsonObject, type JsonValue } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonNumber, JsonObject, type JsonValue, pointer } from '../json/index.ts';
 import { CLASSES } from './environment.ts';
 import { celNumber } from './number.ts';
 import { FIELDS, type FieldType, type RecordName, SHAPES, type Shape } from './shape.ts';

@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '@bulla/core/error';
-import { JsonObject, type JsonValue, parse } from '@bulla/core/json';
+import { BullaError } from '@bulla/core/error';
+import { JsonObject, type JsonValue, parse, pointer } from '@bulla/core/json';
 import {
   evaluateCall,
   evaluateList,

@@ -1,5 +1,4 @@
-import { pointer } from '../../error.ts';
-import { JsonObject, type JsonValue, stringify } from '../../json/index.ts';
+import { JsonObject, type JsonValue, pointer, stringify } from '../../json/index.ts';
 import type { SchemaComparison } from '../../schema/index.ts';
 import { type DiffPart, visible } from '../../text/index.ts';
 import type { Path } from '../file/fields.ts';

@@ -1,5 +1,4 @@
-import { pointer } from '../../error.ts';
-import { JsonObject, type JsonValue } from '../../json/index.ts';
+import { JsonObject, type JsonValue, pointer } from '../../json/index.ts';
 import type { Path } from '../file/fields.ts';
 import { quoted } from './item.ts';
 

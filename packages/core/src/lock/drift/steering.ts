@@ -1,5 +1,4 @@
-import { pointer } from '../../error.ts';
-import type { JsonObject, JsonValue } from '../../json/index.ts';
+import { type JsonObject, type JsonValue, pointer } from '../../json/index.ts';
 import { entryOf } from '../file/entry.ts';
 import type { Path } from '../file/fields.ts';
 import { pathTo, walk } from '../file/walk.ts';

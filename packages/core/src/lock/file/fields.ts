@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../../error.ts';
-import { JsonObject, type JsonValue } from '../../json/index.ts';
+import { BullaError } from '../../error.ts';
+import { JsonObject, type JsonValue, pointer } from '../../json/index.ts';
 
 export type Path = readonly (string | number)[];
 

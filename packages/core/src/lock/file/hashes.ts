@@ -1,7 +1,7 @@
 import { digest, profile, sortNames } from '../../canon/index.ts';
 import { sha256Hex } from '../../crypto/index.ts';
-import { BullaError, pointer } from '../../error.ts';
-import { JsonNumber, JsonObject, type JsonValue } from '../../json/index.ts';
+import { BullaError } from '../../error.ts';
+import { JsonNumber, JsonObject, type JsonValue, pointer } from '../../json/index.ts';
 import { isCaseTwin, located, type Path } from './fields.ts';
 import { type RiskLevel, riskLevel } from './risk.ts';
 import { pathTo, walk } from './walk.ts';

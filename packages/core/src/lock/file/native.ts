@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../../error.ts';
-import { JsonNumber, JsonObject, type JsonValue } from '../../json/index.ts';
+import { BullaError } from '../../error.ts';
+import { JsonNumber, JsonObject, type JsonValue, pointer } from '../../json/index.ts';
 import { checkExclusions, DEFAULT_EXCLUSIONS, type Entry, type Exclusions, entryOf } from './entry.ts';
 import { located } from './fields.ts';
 import { type LockProfile, schemaOf } from './hashes.ts';

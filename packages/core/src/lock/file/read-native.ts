@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../../error.ts';
-import { JsonNumber, type JsonObject, type JsonValue } from '../../json/index.ts';
+import { BullaError } from '../../error.ts';
+import { JsonNumber, type JsonObject, type JsonValue, pointer } from '../../json/index.ts';
 import { checkExclusions, type Entry, type Exclusions, entryOf } from './entry.ts';
 import {
   inconsistent,

@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../../error.ts';
-import type { JsonObject, JsonValue } from '../../json/index.ts';
+import { BullaError } from '../../error.ts';
+import { type JsonObject, type JsonValue, pointer } from '../../json/index.ts';
 import {
   type Path,
   type Reading,

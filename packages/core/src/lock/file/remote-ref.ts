@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../../error.ts';
-import { JsonObject } from '../../json/index.ts';
+import { BullaError } from '../../error.ts';
+import { JsonObject, pointer } from '../../json/index.ts';
 import type { Path } from './fields.ts';
 import { pathTo, walk } from './walk.ts';
 
