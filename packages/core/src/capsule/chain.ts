@@ -1,6 +1,5 @@
 import { BullaError } from '../error.ts';
-import { JsonObject, pointer } from '../json/index.ts';
-import { isInteger, toNumber } from './access.ts';
+import { isInteger, JsonObject, pointer, toNumber } from '../json/index.ts';
 import { type ChainNotice, createNotices } from './notices.ts';
 import {
   type CanonicalRecord,

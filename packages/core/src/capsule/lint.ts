@@ -1,7 +1,6 @@
 import { canonicalize, lint as lintCanon } from '../canon/index.ts';
 import { BullaError } from '../error.ts';
-import { JsonObject, parse } from '../json/index.ts';
-import { type AnyObject, isObject, member, toNumber } from './access.ts';
+import { type AnyObject, isObject, JsonObject, member, parse, toNumber } from '../json/index.ts';
 import {
   AUTHORITY_TYPES,
   CAPSULE_TYPES,

@@ -1,6 +1,5 @@
 import { BullaError } from '../error.ts';
-import { type Path, parsePointer, pointer } from '../json/index.ts';
-import { isObject, member } from './access.ts';
+import { isObject, member, type Path, parsePointer, pointer } from '../json/index.ts';
 import { SECTION_NAMES } from './model.ts';
 
 /**

@@ -1,6 +1,15 @@
 import { BullaError } from '../error.ts';
-import { JsonNumber, JsonObject, type JsonValue, parsePointer, pointer } from '../json/index.ts';
-import { type Check, list, type Path, text } from './checks.ts';
+import {
+  type Check,
+  JsonNumber,
+  JsonObject,
+  type JsonValue,
+  list,
+  type Path,
+  parsePointer,
+  pointer,
+  text,
+} from '../json/index.ts';
 import { bindingFields, type Envelope } from './envelope.ts';
 
 // Which arguments of a tool must be which fields of an envelope, so that the tool runs only with the approved values.

@@ -1,5 +1,5 @@
 import { BullaError } from '../error.ts';
-import { JsonNumber, JsonObject, type JsonValue, pointer } from '../json/index.ts';
+import { JsonNumber, JsonObject, type JsonValue, type Path, pointer } from '../json/index.ts';
 import { CLASSES } from './environment.ts';
 import { celNumber } from './number.ts';
 import { FIELDS, type FieldType, type RecordName, SHAPES, type Shape } from './shape.ts';
@@ -15,7 +15,6 @@ export interface PreparedInput<S extends Shape = Shape> {
 /** Deeper than schemas and arguments are in earnest. The library compares by recursion. */
 const MAX_DEPTH = 100;
 
-type Path = readonly (string | number)[];
 interface Sized {
   readonly value: unknown;
   readonly size: Size;
