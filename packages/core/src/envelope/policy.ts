@@ -1,3 +1,4 @@
+import type { CelRule } from '../cel/index.ts';
 import { BullaError } from '../error.ts';
 import {
   type Check,
@@ -14,7 +15,6 @@ import {
   toPlain,
   word,
 } from '../json/index.ts';
-import type { LooseRule } from '../policy/index.ts';
 import { actionType, amount, bindingFields, decimals, identifier, type PolicyBinding } from './envelope.ts';
 import { policyHash } from './hash.ts';
 import { comparable, EVM } from './rails.ts';
@@ -92,7 +92,7 @@ export interface Policy extends PolicyBinding {
   readonly ceilings: readonly CeilingRule[];
   readonly velocity: readonly VelocityRule[];
   /** In CEL; every one of them must hold. */
-  readonly rules: readonly LooseRule[];
+  readonly rules: readonly CelRule[];
   readonly [checked]: true;
 }
 

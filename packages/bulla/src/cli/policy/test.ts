@@ -1,3 +1,4 @@
+import type { PreparedInput, RuleResult } from '@bulla/core/cel';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, type JsonValue, parse, pointer } from '@bulla/core/json';
 import {
@@ -6,9 +7,7 @@ import {
   evaluateTool,
   type Policy,
   type PolicyVerdict,
-  type PreparedInput,
   prepareInput,
-  type RuleResult,
   SHAPE_NAMES,
   type Shape,
 } from '@bulla/core/policy';
