@@ -1,7 +1,7 @@
 import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:fs';
 import type { CanonicalRecord } from '@bulla/core/capsule';
-import { BullaError, pointer } from '@bulla/core/error';
-import { JsonObject, parse, stringify } from '@bulla/core/json';
+import { BullaError } from '@bulla/core/error';
+import { JsonObject, parse, pointer, stringify } from '@bulla/core/json';
 import { readWhole } from '../locks/index.ts';
 import { isThere, lines } from '../os/index.ts';
 import { elements } from './elements.ts';

@@ -5,6 +5,7 @@
  * modules below.
  */
 
+export { DEFAULT_DOCUMENT_BYTES, type Limits } from '../json/index.ts';
 export type { Approval, ApprovalFields, ApprovalHow } from './approval.ts';
 export {
   type ArgumentMapping,
@@ -69,7 +70,6 @@ export {
   parsePolicy,
   type VelocityRule,
 } from './policy.ts';
-export { DEFAULT_DOCUMENT_BYTES, type Limits } from './strict.ts';
 export { bindToolCall, type ToolCall, type ToolCallFields, toolCallEnvelope } from './tool-call.ts';
 export {
   type CheckInput,

@@ -10,7 +10,7 @@ import {
 import { BullaError } from '@bulla/core/error';
 import { parse, toPlain } from '@bulla/core/json';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { positiveInteger } from '../terminal/input.ts';
+import { durationOption, positiveInteger } from '../terminal/input.ts';
 import { colors, type ReportOptions, readInput, say } from '../terminal/io.ts';
 import { isModule, runModule } from './module.ts';
 
@@ -77,7 +77,7 @@ export function sourceOptions(command: Command): Command {
     .option('-c, --context <file>', 'a JSON object: the context of the invocation')
     .addOption(allowOption())
     .option('--env <name>', 'a variable that the module may see; may be repeated', collect, [])
-    .option('--timeout <ms>', 'how long a module may take', positiveInteger, 30_000)
+    .addOption(durationOption('--timeout', 'how long a module may take', { initial: '30s' }))
     .option('--memory <mb>', 'how much memory a module may use', positiveInteger, 512)
     .option('--json', 'print one JSON document')
     .option('--quiet', 'print nothing but what was asked for; the exit code tells');

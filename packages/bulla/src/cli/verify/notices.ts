@@ -1,5 +1,5 @@
 import type { ChainNotice, ChainReport } from '@bulla/core/capsule';
-import { pointer } from '@bulla/core/error';
+import { pointer } from '@bulla/core/json';
 import type { ChainSource, History } from '../../chain/index.ts';
 import { counted } from '../terminal/words.ts';
 

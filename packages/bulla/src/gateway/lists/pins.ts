@@ -1,4 +1,4 @@
-import { JsonNumber, JsonObject, type JsonValue, parse } from '@bulla/core/json';
+import { JsonNumber, JsonObject, type JsonValue, parse, parsePointer } from '@bulla/core/json';
 import {
   type Content,
   entryOf,
@@ -107,12 +107,11 @@ function perKind<Value>(make: (kind: ListKind) => Value): (kind: ListKind) => Va
   };
 }
 
-function at(definition: JsonValue, pointer: string): JsonValue | undefined {
+/** As the digest leaves it out: an exclusion leads through objects only. */
+function at(definition: JsonValue, exclusion: string): JsonValue | undefined {
   let value: JsonValue | undefined = definition;
-  for (const segment of pointer.split('/').slice(1)) {
-    const key = segment.replaceAll('~1', '/').replaceAll('~0', '~');
+  for (const key of parsePointer(exclusion)!)
     value = value instanceof JsonObject ? value.get(key) : undefined;
-  }
   return value;
 }
 

@@ -1,4 +1,4 @@
-import { JsonNumber, JsonObject } from '../json/index.ts';
+import { JsonNumber, JsonObject } from './value.ts';
 
 /** An object, parsed or plain. */
 export type AnyObject = JsonObject | Readonly<Record<string, unknown>>;

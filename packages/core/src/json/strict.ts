@@ -1,21 +1,22 @@
-import { fromUtf8, toUtf8 } from '../crypto/index.ts';
-import { BullaError, pointer } from '../error.ts';
-import { type JsonValue, type ParseOptions, parse } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { type ParseOptions, parse } from './parse.ts';
+import { pointer } from './pointer.ts';
+import type { JsonValue } from './value.ts';
 
 /** How much of a document is read. */
 export type Limits = Pick<ParseOptions, 'maxBytes' | 'maxDepth'>;
 
-/** An envelope, a policy or an authorization is small; what is larger is refused unread. */
+/** Most documents are small; what is larger is refused unread. */
 export const DEFAULT_DOCUMENT_BYTES: number = 1 << 20;
 
 /**
- * Parses a document strictly. What the parser refuses is thrown under the given code, with the byte offset and,
+ * Parses a document strictly. What the parser refuses is thrown under the code that is given for it, with the byte offset and,
  * where the text could be read up to it, the path of the place.
  */
 export function parseStrictly(
   input: string | Uint8Array,
   limits: Limits,
-  code: string,
+  code: string | ((refusal: string) => string),
   sentence: string,
 ): JsonValue {
   try {
@@ -23,11 +24,15 @@ export function parseStrictly(
   } catch (cause) {
     if (!(cause instanceof BullaError) || cause.offset === undefined) throw cause;
     const path = isUnread(input, cause.code) ? undefined : placeOf(input, cause.offset);
-    throw new BullaError(code, `${sentence}: ${cause.message}`, {
-      offset: cause.offset,
-      ...(path !== undefined && { path }),
-      cause,
-    });
+    throw new BullaError(
+      typeof code === 'string' ? code : code(cause.code),
+      `${sentence}: ${cause.message}`,
+      {
+        offset: cause.offset,
+        ...(path !== undefined && { path }),
+        cause,
+      },
+    );
   }
 }
 
@@ -45,9 +50,10 @@ interface Frame {
 
 /** The path of the value or key at a byte offset, up to which the text is known to be JSON. */
 function placeOf(input: string | Uint8Array, offset: number): string {
-  const bytes = typeof input === 'string' ? toUtf8(input) : input;
-  const text = fromUtf8(bytes);
-  const end = fromUtf8(bytes.subarray(0, offset)).length;
+  const bytes = typeof input === 'string' ? new TextEncoder().encode(input) : input;
+  const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+  const text = utf8.decode(bytes);
+  const end = utf8.decode(bytes.subarray(0, offset)).length;
   const frames: Frame[] = [];
   for (let i = 0; i <= end && i < text.length; i++) {
     const frame = frames.at(-1);

@@ -9,7 +9,7 @@ import { costOf, MAX_COST } from './cost.ts';
 import { environmentOf, MATCHES, MAX_EXPRESSION, MAX_NESTING } from './environment.ts';
 import { Matcher } from './pattern.ts';
 import { PatternSyntax } from './pattern-syntax.ts';
-import { FIELDS, isRecord, type Shape } from './shape.ts';
+import type { Vocabulary } from './records.ts';
 import { NOTHING, type Size } from './size.ts';
 
 /** An expression that can be evaluated for inputs of one shape. */
@@ -43,20 +43,25 @@ const LOST_KEYS = ['__proto__', 'constructor', 'prototype'];
  * Makes a program of an expression, or tells why none can be made: it cannot be parsed, it uses what an input of this
  * shape never has, its types do not fit, it does not give true or false, or it costs too much for any input.
  */
-export function compile(text: string, shape: Shape): Program | readonly Fault[] {
+export function compile<Shape extends string>(
+  text: string,
+  vocabulary: Vocabulary<Shape>,
+  shape: Shape,
+): Program | readonly Fault[] {
+  const { fields } = vocabulary;
   if (text.length > MAX_EXPRESSION)
     return [fault('POLICY_EXPRESSION_LIMIT', `An expression has at most ${MAX_EXPRESSION} characters.`, 0)];
   let parsed: ParseResult;
   try {
-    parsed = environmentOf(shape).parse(text);
+    parsed = environmentOf(vocabulary, shape).parse(text);
   } catch (error) {
     return [parseFault(error)];
   }
   const before = [...shapeFaults(parsed.ast)];
   if (before.length > 0) return before;
   const { valid, type, error } = parsed.check();
-  if (!valid) return [typeFault(error)];
-  const after = [...fieldFaults(parsed.ast)];
+  if (!valid) return [typeFault(error, fields)];
+  const after = [...fieldFaults(parsed.ast, fields)];
   if (type !== 'bool') {
     const message = `A rule must be true or false, and this is ${type === 'dyn' ? 'of no certain type; compare it with something' : `of type ${type}`}.`;
     after.push(fault('POLICY_EXPRESSION_RESULT', message, 0));
@@ -87,7 +92,7 @@ function parseFault(error: unknown): Fault {
   );
 }
 
-function typeFault(error: unknown): Fault {
+function typeFault(error: unknown, fields: Vocabulary['fields']): Fault {
   if (error instanceof RangeError)
     return fault('POLICY_EXPRESSION_LIMIT', 'The expression is nested too deep.', 0);
   // The library's own complaint where it finds two ways to read an operator, as in `[].all(e, e > 0)`.
@@ -101,7 +106,7 @@ function typeFault(error: unknown): Fault {
   const offset = range?.start ?? 0;
   if (code === 'no_such_key' && node !== undefined && (node.op === '.' || node.op === '[]')) {
     const key = node.op === '.' ? node.args[1] : String((node.args[1] as ASTNode).args);
-    return missingField(key, typeOf(node.args[0]) ?? '', node.pos ?? offset);
+    return missingField(key, fields.get(typeOf(node.args[0]) ?? ''), node.pos ?? offset);
   }
   if (code === 'unknown_variable') {
     const name = (node as ASTNode & { op: 'id' }).args;
@@ -110,8 +115,8 @@ function typeFault(error: unknown): Fault {
   return fault('POLICY_EXPRESSION_TYPE', `The types do not fit: ${summary}.`, offset);
 }
 
-function missingField(name: string, record: string, offset: number): Fault {
-  const known = isRecord(record) ? ` There are ${[...FIELDS[record].keys()].join(', ')}.` : '';
+function missingField(name: string, record: ReadonlyMap<string, unknown> | undefined, offset: number): Fault {
+  const known = record === undefined ? '' : ` There are ${[...record.keys()].join(', ')}.`;
   return fault(
     'POLICY_EXPRESSION_FIELD',
     `The input never has a field ${JSON.stringify(name)} here.${known}`,
@@ -221,17 +226,17 @@ function* callFaults(node: ASTNode & { op: 'call' | 'rcall' }): Generator<Fault>
 }
 
 /** What the library's check passes over: fields that `has` asks for in vain, and names that are worked out. */
-function* fieldFaults(root: ASTNode): Generator<Fault> {
+function* fieldFaults(root: ASTNode, fields: Vocabulary['fields']): Generator<Fault> {
   for (const [node] of nodes(root)) {
-    if (node.op === 'call' && node.args[0] === 'has') yield* hasFaults(node.args[1][0]!);
-    if (node.op === '[]' && isRecord(typeOf(node.args[0]) ?? '') && node.args[1].op !== 'value') {
+    if (node.op === 'call' && node.args[0] === 'has') yield* hasFaults(node.args[1][0]!, fields);
+    if (node.op === '[]' && fields.has(typeOf(node.args[0]) ?? '') && node.args[1].op !== 'value') {
       const message = 'The name of a field must be written out.';
       yield fault('POLICY_EXPRESSION_FIELD', message, node.args[1].start);
     }
   }
 }
 
-function* hasFaults(argument: ASTNode): Generator<Fault> {
+function* hasFaults(argument: ASTNode, fields: Vocabulary['fields']): Generator<Fault> {
   const path: (ASTNode & { op: '.' })[] = [];
   let node = argument;
   while (node.op === '.') {
@@ -241,10 +246,11 @@ function* hasFaults(argument: ASTNode): Generator<Fault> {
   let type = typeOf(node) ?? 'dyn';
   for (const step of path.toReversed()) {
     const [, name] = step.args;
-    if (isRecord(type)) {
-      const field = FIELDS[type].get(name);
+    const record = fields.get(type);
+    if (record !== undefined) {
+      const field = record.get(name);
       if (field === undefined) {
-        yield missingField(name, type, step.pos);
+        yield missingField(name, record, step.pos);
         return;
       }
       type = field.type.kind === 'record' ? field.type.record : field.type.kind;

@@ -1,13 +1,12 @@
-import { BullaError, pointer } from '../error.ts';
-import { JsonNumber, JsonObject, type JsonValue } from '../json/index.ts';
-import { CLASSES } from './environment.ts';
+import { BullaError } from '../error.ts';
+import { JsonNumber, JsonObject, type JsonValue, type Path, pointer } from '../json/index.ts';
 import { celNumber } from './number.ts';
-import { FIELDS, type FieldType, type RecordName, SHAPES, type Shape } from './shape.ts';
+import type { FieldType, Vocabulary } from './records.ts';
 import { larger, listSize, NOTHING, type Size, textSize } from './size.ts';
 
 /** An input that rules can be asked about. It can only come from `prepareInput`. */
-export interface PreparedInput<S extends Shape = Shape> {
-  readonly shape: S;
+export interface PreparedInput<Shape extends string = string> {
+  readonly shape: Shape;
   readonly value: unknown;
   readonly size: Size;
 }
@@ -15,7 +14,6 @@ export interface PreparedInput<S extends Shape = Shape> {
 /** Deeper than schemas and arguments are in earnest. The library compares by recursion. */
 const MAX_DEPTH = 100;
 
-type Path = readonly (string | number)[];
 interface Sized {
   readonly value: unknown;
   readonly size: Size;
@@ -25,8 +23,12 @@ interface Sized {
  * Reads an input of a shape. Throws `POLICY_INPUT` with the path for a field that is missing, unknown or of another
  * type, for a number beyond the range of doubles, and for what is nested more than 100 deep.
  */
-export function prepareInput<S extends Shape>(shape: S, input: JsonValue): PreparedInput<S> {
-  return { shape, ...record(input, SHAPES[shape], []) };
+export function prepareInput<Shape extends string>(
+  vocabulary: Vocabulary<string>,
+  shape: Shape,
+  input: JsonValue,
+): PreparedInput<Shape> {
+  return { shape, ...record(vocabulary, input, vocabulary.shapes[shape]!, []) };
 }
 
 function refuse(message: string, path: Path): BullaError {
@@ -34,7 +36,7 @@ function refuse(message: string, path: Path): BullaError {
 }
 
 /** Recurses over the table of shapes, not over the input. */
-function read(value: JsonValue, type: FieldType, path: Path): Sized {
+function read(vocabulary: Vocabulary, value: JsonValue, type: FieldType, path: Path): Sized {
   switch (type.kind) {
     case 'string':
       if (typeof value !== 'string') throw refuse('A text is expected here.', path);
@@ -45,10 +47,10 @@ function read(value: JsonValue, type: FieldType, path: Path): Sized {
     case 'dyn':
       return json(value, path);
     case 'record':
-      return record(value, type.record, path);
+      return record(vocabulary, value, type.record, path);
     case 'list': {
       if (!Array.isArray(value)) throw refuse('A list is expected here.', path);
-      const items = value.map((item, i) => read(item, type.of, [...path, i]));
+      const items = value.map((item, i) => read(vocabulary, item, type.of, [...path, i]));
       return { value: items.map((item) => item.value), size: sizeOfAll(items, 0) };
     }
     case 'map': {
@@ -57,7 +59,7 @@ function read(value: JsonValue, type: FieldType, path: Path): Sized {
       const map = new PlainMap();
       const items: Sized[] = [];
       for (const [key, inner] of value) {
-        const item = read(inner, type.of, [...path, key]);
+        const item = read(vocabulary, inner, type.of, [...path, key]);
         map.set(key, item.value);
         items.push(item);
       }
@@ -81,12 +83,12 @@ function longest(texts: readonly string[]): number {
   return length;
 }
 
-function record(value: JsonValue, name: RecordName, path: Path): Sized {
+function record(vocabulary: Vocabulary, value: JsonValue, name: string, path: Path): Sized {
   if (!(value instanceof JsonObject)) throw refuse('An object is expected here.', path);
-  const known = FIELDS[name];
+  const known = vocabulary.fields.get(name)!;
   for (const key of value.keys)
     if (!known.has(key)) throw refuse('This field is not known here.', [...path, key]);
-  const instance = new CLASSES[name]();
+  const instance = new (vocabulary.classes.get(name)!)();
   const fields = new Map<string, Size>();
   let weight = 1;
   for (const field of known.values()) {
@@ -95,7 +97,7 @@ function record(value: JsonValue, name: RecordName, path: Path): Sized {
       if (field.isOptional) continue;
       throw refuse('This field is missing.', [...path, field.name]);
     }
-    const inner = read(member, field.type, [...path, field.name]);
+    const inner = read(vocabulary, member, field.type, [...path, field.name]);
     instance[field.name] = inner.value;
     fields.set(field.name, inner.size);
     weight += inner.size.weight;

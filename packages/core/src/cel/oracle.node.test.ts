@@ -7,12 +7,15 @@ import { metered } from './environment.ts';
 import { compile, type Fault } from './expression.ts';
 import { Matcher } from './pattern.ts';
 import { PatternSyntax } from './pattern-syntax.ts';
+import { vocabularyOf } from './records.ts';
+
+const NOTHING_KNOWN = vocabularyOf({ Nothing: {} }, { none: 'Nothing' });
 
 type Answer = 'true' | 'false' | 'error' | 'refused';
 
 /** What we say of an expression: true, false, an error at evaluation, or refused when it is read. */
 function ours(expr: string): Answer {
-  const program = compile(expr, 'policy-check');
+  const program = compile(expr, NOTHING_KNOWN, 'none');
   if (!('run' in program)) return 'refused';
   try {
     const result = metered({ left: 1e6 }, () => program.run(undefined));
@@ -82,7 +85,7 @@ function cases(): Map<string, Case[]> {
 
 /** Why we refuse to load what the oracle answers. */
 function reason(expr: string): string {
-  const [fault] = compile(expr, 'policy-check') as readonly Fault[];
+  const [fault] = compile(expr, NOTHING_KNOWN, 'none') as readonly Fault[];
   const { code, message } = fault!;
   return code === 'POLICY_EXPRESSION_TYPE' ? message.replace(/[:;,].*/, '') : code;
 }

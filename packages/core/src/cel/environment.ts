@@ -1,6 +1,6 @@
 import { Environment } from '@marcbachmann/cel-js';
 import { Matcher, type Meter } from './pattern.ts';
-import { FIELDS, RECORDS, type RecordName, SHAPES, type Shape } from './shape.ts';
+import type { Vocabulary } from './records.ts';
 
 /** How large an expression may be. The library walks it by recursion, which `MAX_NESTING` keeps short. */
 export const MAX_EXPRESSION = 8192;
@@ -13,20 +13,10 @@ const LIMITS = {
   maxCallArguments: 3,
 };
 
-/** An instance of a record: a field that is absent is not there. */
-export type RecordValue = Record<string, unknown>;
-
-type Constructor = new () => RecordValue;
-
-/** A class a record, so that the library knows what it holds in its hands. */
-export const CLASSES: Readonly<Record<RecordName, Constructor>> = Object.fromEntries(
-  Object.keys(RECORDS).map((name) => [name, { [name]: class {} }[name]!]),
-) as unknown as Record<RecordName, Constructor>;
-
 /** The name under which our own `matches` is known to the library; a policy cannot write it. */
 export const MATCHES = 'bulla_matches';
 
-const environments = new Map<Shape, Environment>();
+const environments = new WeakMap<Vocabulary, Map<string, Environment>>();
 let meter: Meter = { left: 0 };
 
 /**
@@ -46,22 +36,23 @@ export function metered<Result>(current: Meter, action: () => Result): Result {
 }
 
 /** The environment of a shape, with `input` as its only variable. */
-export function environmentOf(shape: Shape): Environment {
-  const known = environments.get(shape);
+export function environmentOf<Shape extends string>(
+  vocabulary: Vocabulary<Shape>,
+  shape: Shape,
+): Environment {
+  const made = environments.get(vocabulary) ?? new Map<string, Environment>();
+  environments.set(vocabulary, made);
+  const known = made.get(shape);
   if (known !== undefined) return known;
   const environment = new Environment({ homogeneousAggregateLiterals: false, limits: LIMITS });
-  for (const name of Object.keys(RECORDS) as RecordName[]) {
-    const types: Readonly<Record<string, string>> = RECORDS[name];
-    const fields = [...FIELDS[name].values()].map((field) => [
-      field.name,
-      types[`${field.name}${field.isOptional ? '?' : ''}`]!,
-    ]);
-    environment.registerType(name, { ctor: CLASSES[name], fields: Object.fromEntries(fields) });
+  for (const [name, fields] of vocabulary.fields) {
+    const types = Object.fromEntries([...fields].map(([field, { written }]) => [field, written]));
+    environment.registerType(name, { ctor: vocabulary.classes.get(name)!, fields: types });
   }
   environment.registerType('Pattern', { ctor: Matcher, fields: {} });
-  environment.registerVariable('input', SHAPES[shape]);
+  environment.registerVariable('input', vocabulary.shapes[shape]);
   const matches = (text: string, matcher: Matcher) => matcher.test(text, meter);
   environment.registerFunction(`string.${MATCHES}(Pattern): bool`, matches, { async: false });
-  environments.set(shape, environment);
+  made.set(shape, environment);
   return environment;
 }

@@ -1,6 +1,7 @@
-import { JsonNumber, JsonObject, type JsonValue } from '../json/index.ts';
-
-export type Path = readonly (string | number)[];
+import { isObject, keysOf, member } from './access.ts';
+import { checkMembers, quoted, TYPE_NAMES } from './members.ts';
+import type { Path } from './pointer.ts';
+import { JsonNumber } from './value.ts';
 
 /** What is wrong with a document: a value, a field that it must not have, or a field that it lacks. */
 export type Fault = 'invalid' | 'unknown' | 'missing';
@@ -8,7 +9,7 @@ export type Fault = 'invalid' | 'unknown' | 'missing';
 /** Is told of every fault in the order of the checks; it may throw, to stop at the first. */
 export type Report = (fault: Fault, at: Path, sentence: string) => void;
 
-/** One rule of a document's shape. The parser has already held the text to strict JSON. */
+/** One rule of the shape of a document, parsed or plain. The parser has already held a text to strict JSON. */
 export interface Check {
   /** What the value must be, to go after `This must be`. */
   readonly what: string;
@@ -16,10 +17,10 @@ export interface Check {
   readonly nullable: boolean;
   /** Whether a record may lack the field. */
   readonly optional?: true;
-  run(value: JsonValue, at: Path, report: Report): void;
+  run(value: unknown, at: Path, report: Report): void;
 }
 
-function check(what: string, accepts: (value: JsonValue) => boolean): Check {
+function check(what: string, accepts: (value: unknown) => boolean): Check {
   return {
     what,
     nullable: false,
@@ -37,6 +38,12 @@ export function text(min: number, max: number, of?: { pattern: RegExp; what: str
     (value) => typeof value === 'string' && hasLength(value, min, max) && (of?.pattern.test(value) ?? true),
   );
 }
+
+/** A string that is not empty, of whole characters: a plain value may hold half of a surrogate pair. */
+export const anyText: Check = check(
+  'a string that is not empty',
+  (value) => typeof value === 'string' && value !== '' && value.isWellFormed(),
+);
 
 function hasLength(value: string, min: number, max: number): boolean {
   if (value.length > 2 * max) return false;
@@ -62,18 +69,17 @@ export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER): Che
     what,
     nullable: false,
     run(value, at, report) {
-      if (!(value instanceof JsonNumber)) return report('invalid', at, `This must be ${what}.`);
-      if (!PLAIN_INTEGER.test(value.lexeme)) {
+      if (value instanceof JsonNumber && !PLAIN_INTEGER.test(value.lexeme))
         return report('invalid', at, 'A number here has plain digits, without a point or an exponent.');
-      }
-      const number = Number(value.lexeme);
-      if (!(number >= min && number <= max)) report('invalid', at, `This must be ${what}.`);
+      const number = value instanceof JsonNumber ? value.toNumber() : value;
+      if (!(Number.isInteger(number) && (number as number) >= min && (number as number) <= max))
+        report('invalid', at, `This must be ${what}.`);
     },
   };
 }
 
 /** An object with any members. */
-export const anyObject: Check = check('an object', (value) => value instanceof JsonObject);
+export const anyObject: Check = check(TYPE_NAMES.object, isObject);
 
 /** What another check accepts, or null, which must then be written. */
 export function orNull(inner: Check): Check {
@@ -97,8 +103,13 @@ export function optional(inner: Check): Check {
 }
 
 /** A list of so many elements. */
-export function list(element: Check, min: number, max: number): Check {
-  const what = min === max ? `a list of exactly ${min}` : `a list of ${min} to ${max} elements`;
+export function list(element: Check, min = 0, max: number = Number.POSITIVE_INFINITY): Check {
+  const what =
+    max === Number.POSITIVE_INFINITY
+      ? TYPE_NAMES.list
+      : min === max
+        ? `a list of exactly ${min}`
+        : `a list of ${min} to ${max} elements`;
   return {
     what,
     nullable: false,
@@ -112,35 +123,30 @@ export function list(element: Check, min: number, max: number): Check {
 }
 
 /**
- * An object with exactly these fields, where only those marked so may be missing: first the unknown ones are told in the order of the document, then the
- * missing ones and then what is wrong inside each field in the order of the table. An open one may have others.
+ * An object with exactly these fields, where only those marked so may be missing: the faults of `checkMembers`, then what
+ * is wrong inside each field in the order of the table. An open one may have other fields.
  */
 export function record(fields: Readonly<Record<string, Check>>, form: 'closed' | 'open' = 'closed'): Check {
-  const table = new Map(Object.entries(fields));
+  const table = Object.entries(fields);
+  const names = {
+    required: table.flatMap(([name, { optional }]) => (optional ? [] : [name])),
+    optional: table.flatMap(([name, { optional }]) => (optional ? [name] : [])),
+  };
   return {
-    what: 'an object',
+    what: TYPE_NAMES.object,
     nullable: false,
     run(value, at, report) {
-      if (!(value instanceof JsonObject)) return report('invalid', at, 'This must be an object.');
-      if (form === 'closed') {
-        for (const key of value.keys) {
-          if (!table.has(key)) report('unknown', [...at, key], `There is no field ${quoted(key)} here.`);
-        }
-      }
-      for (const [key, { nullable, optional }] of table) {
-        if (optional || value.has(key)) continue;
-        const hint = nullable ? '; where it does not apply it must be null' : '';
-        report('missing', [...at, key], `The field ${quoted(key)} is missing${hint}.`);
-      }
+      if (!isObject(value)) return report('invalid', at, `This must be ${TYPE_NAMES.object}.`);
+      checkMembers({ keys: keysOf(value) }, names, (fault, key) => {
+        const where = [...at, key];
+        const hint = fields[key]?.nullable ? '; where it does not apply it must be null' : '';
+        if (fault === 'missing') report('missing', where, `The field ${quoted(key)} is missing${hint}.`);
+        else if (form === 'closed') report('unknown', where, `There is no field ${quoted(key)} here.`);
+      });
       for (const [key, field] of table) {
-        const member = value.get(key);
-        if (member !== undefined) field.run(member, [...at, key], report);
+        const found = member(value, key);
+        if (found !== undefined) field.run(found, [...at, key], report);
       }
     },
   };
-}
-
-/** A key as it may stand in a sentence; whoever wrote the document chose its length. */
-function quoted(key: string): string {
-  return JSON.stringify(key.length > 64 ? `${key.slice(0, 64).toWellFormed()}…` : key);
 }
