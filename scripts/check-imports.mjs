@@ -19,6 +19,7 @@ const CORE = {
   policy: ['json', 'crypto', 'text', 'lock'],
   consent: ['json', 'crypto', 'canon', 'text', 'envelope', 'capsule'],
   manifest: ['json', 'crypto', 'canon', 'text', 'schema', 'lock'],
+  verify: [...['json', 'crypto', 'canon', 'capsule', 'log', 'lock', 'envelope', 'capability', 'manifest']],
   'index.ts': ['json', 'crypto', 'canon', 'capsule'],
 };
 const PACKAGES = { core: [], bulla: ['@bulla/core'], console: ['@bulla/core'] };
