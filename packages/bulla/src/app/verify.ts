@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { BullaError } from '@bulla/core/error';
+import { JsonObject, parse } from '@bulla/core/json';
 import {
   type Artifact,
   recognise,
@@ -65,7 +66,9 @@ function runner(artifact: Artifact): SegmentRunner | undefined {
 /** The artifact in a file. Throws `INPUT_…`, and what `recognise` and `openSource` throw. */
 function openArtifact(file: string): Artifact {
   if (isSqlite(file)) return { kind: 'capsules', name: file, source: openSource(file), capsule: null };
-  const artifact = recognise(readWhole(file, MAX_INPUT), { name: file });
+  const bytes = readWhole(file, MAX_INPUT);
+  const artifact = attempt(() => recognise(bytes, { name: file }));
+  if (artifact instanceof BullaError) throw isKeyring(bytes) ? keyring(artifact) : artifact;
   return artifact.kind === 'lockfile' && file !== '-'
     ? withSignature(artifact, signatureBeside(file))
     : artifact;
@@ -89,6 +92,19 @@ function withSignature(
   signature: { path: string; bytes: Uint8Array } | null,
 ): Artifact<'lockfile'> {
   return signature === null ? lock : { ...lock, signature: { name: signature.path, bytes: signature.bytes } };
+}
+
+/** More than any keyring has. */
+const MAX_KEYRING = 1 << 20;
+
+function isKeyring(bytes: Uint8Array): boolean {
+  const root = bytes.length > MAX_KEYRING ? undefined : attempt(() => parse(bytes));
+  return root instanceof JsonObject && root.has('active_epoch');
+}
+
+function keyring({ code }: BullaError): BullaError {
+  const message = 'This is a keyring, which other files are verified with; name it with --keyring.';
+  return new BullaError(code, message);
 }
 
 /** A database is not read into memory: its records are read from the file. */

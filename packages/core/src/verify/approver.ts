@@ -12,7 +12,11 @@ type Known = Pick<KeyTrust, 'facts' | 'revoked'>;
 export function approverKey(person: string, key: PublicKey, { facts, revoked }: Known): ApproverKey[] {
   const id = keyId(key);
   const known = facts.filter((each) => each.key === id || each.pqKey === id);
-  if (known.length === 0) return [{ person, key }];
+  if (known.length === 0) {
+    const revokedAt = revokedSince(revoked, id);
+    if (revokedAt === undefined) return [{ person, key }];
+    return [{ person, key, validity: { notBefore: null, notAfter: null, revokedAt } }];
+  }
   return known.map((each) => {
     const validity = {
       notBefore: seconds(each.notBefore, Math.ceil),

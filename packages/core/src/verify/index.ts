@@ -26,6 +26,7 @@ export { checkCapability } from './check-capability.ts';
 export { verifyRecord } from './check-capsules.ts';
 export { missingWitnesses, unknownSigner } from './check-checkpoint.ts';
 export { isUnknownSigner } from './check-note.ts';
+export { type Digest, digestsOf } from './digests.ts';
 export { createHistory, type History, type Story, storyOf } from './history.ts';
 export { historyLines, missingText, noticeLines, unsealedPaths } from './notices.ts';
 export { type RecogniseOptions, recognise } from './recognise.ts';

@@ -21,7 +21,7 @@ export interface RecogniseOptions {
 
 /**
  * Decides what bytes are and reads them. What they are called decides nothing. Throws `VERIFY_UNRECOGNISED`,
- * `VERIFY_KEYRING` for a keyring, `VERIFY_AMBIGUOUS` for what two kinds claim, and the codes of the reader for what claims to be a chain, a manifest or a
+ * `VERIFY_AMBIGUOUS` for what two kinds claim, and the codes of the reader for what claims to be a chain, a manifest or a
  * capability envelope and cannot be read: `CHAIN_SOURCE…`, `JSON_…`, `CAPABILITY_…`.
  */
 export function recognise(bytes: Uint8Array, options: RecogniseOptions = {}): Artifact {
@@ -37,14 +37,11 @@ export function recognise(bytes: Uint8Array, options: RecogniseOptions = {}): Ar
   return { kind, name: options.name ?? '', ...READERS[kind](look, options) } as Artifact;
 }
 
-function unrecognised(look: Look): BullaError {
-  if (hasAny(look, 'active_epoch'))
-    return new BullaError('VERIFY_KEYRING', 'This is a keyring, which other files are verified with.');
-  const isSqlite = look.start.startsWith(SQLITE_MAGIC);
+function unrecognised({ bytes, start }: Look): BullaError {
   const message =
-    look.bytes.length === 0
+    bytes.length === 0
       ? 'The file is empty.'
-      : isSqlite
+      : start.startsWith(SQLITE_MAGIC)
         ? 'This is a SQLite database, which is read from a file.'
         : 'This is no artifact that Bulla knows.';
   return new BullaError('VERIFY_UNRECOGNISED', message);

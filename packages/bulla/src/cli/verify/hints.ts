@@ -8,7 +8,6 @@ export const NAME_CHAIN_KEYS =
 
 const HINTS: Readonly<Partial<Record<Kind, string>>> = {
   'signed note': 'Name the key with --vkey.',
-  checkpoint: 'Name the key with --public-key, --keyring or --vkey.',
   lockfile: 'Name the key with -k, --vkey or --keyring.',
   'lock signature': 'Name the key with -k, --vkey or --keyring.',
   bundle: 'Name the key with -k or --keyring.',

@@ -94,7 +94,7 @@ async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit>
   for await (const found of verifyFiles(files, trustOf(options, lock), named)) {
     const { file } = found;
     if ('error' in found) {
-      await refuse(file, hinted(found.error));
+      await refuse(file, found.error);
       continue;
     }
     const verdict = { ...found.verdict, message: messageOf(found.verdict) };
@@ -129,11 +129,6 @@ function trustOf(options: VerifyOptions, lock: string | undefined): Trust {
       [publicKey, key, vkeys, pqKey].some((list) => list.length > 0) ||
       [keyring, requirePq, policy].some((option) => option !== undefined),
   };
-}
-
-function hinted(error: BullaError): BullaError {
-  if (error.code !== 'VERIFY_KEYRING') return error;
-  return new BullaError(error.code, `${error.message} Name it with --keyring.`, { cause: error });
 }
 
 function text(file: string, verdict: Verdict): string[] {
