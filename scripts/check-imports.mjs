@@ -21,6 +21,20 @@ const CORE = {
   consent: ['json', 'crypto', 'canon', 'text', 'envelope', 'capsule'],
   manifest: ['json', 'crypto', 'canon', 'text', 'schema', 'lock'],
   evidence: ['json', 'canon', 'capsule'],
+  verify: [
+    ...[
+      'json',
+      'crypto',
+      'canon',
+      'capsule',
+      'log',
+      'lock',
+      'envelope',
+      'capability',
+      'manifest',
+      'evidence',
+    ],
+  ],
   'index.ts': ['json', 'crypto', 'canon', 'capsule'],
 };
 const PACKAGES = { core: [], bulla: ['@bulla/core'], console: ['@bulla/core'] };

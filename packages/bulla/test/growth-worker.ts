@@ -1,6 +1,7 @@
 // Every reader of the shell with inputs that double in size, as that of core does it.
+
+import { elements } from '../../core/src/verify/elements.ts';
 import { printGrowth, type Reader, reader } from '../../core/test/steps.ts';
-import { elements } from '../src/chain/elements.ts';
 import { serverLines } from '../src/cli/lock/server-lines.ts';
 import { readDocument, type Syntax } from '../src/discover/document.ts';
 import { scrubbed, shownUrl, shownWords } from '../src/discover/secrets.ts';

@@ -1,9 +1,10 @@
-import { parseCapsuleUri, readHashed, resolveFragment, verifyCapsule } from '@bulla/core/capsule';
+import { parseCapsuleUri, readHashed, resolveFragment } from '@bulla/core/capsule';
 import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, stringify, toPlain } from '@bulla/core/json';
+import { missingText, type SourceRecord, unsealedPaths, verifyRecord } from '@bulla/core/verify';
 import type { Command } from 'commander';
-import { judged, openSource, type SourceRecord, verifyChain } from '../../chain/index.ts';
+import { openSource, verifyChain } from '../../chain/index.ts';
 import { asLine, snapshot } from '../../os/index.ts';
 import type { FoundRecord, Row } from '../../store/index.ts';
 import type { Run } from '../commands.ts';
@@ -22,7 +23,7 @@ import {
   Undecided,
 } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
-import { missingText, unsealedPaths } from '../verify/notices.ts';
+import { NAME_CHAIN_KEYS } from '../verify/hints.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { defineSeal } from './seal.ts';
 import { capsuleText } from './text.ts';
@@ -108,15 +109,11 @@ function oneCapsule(input: Uint8Array, allowNonFinite: boolean): JsonObject | Ui
 async function verifyOne(file: string, options: TrustOptions & ReportOptions): Promise<Exit> {
   const trust = trusted(options);
   const input = oneCapsule(readInput(file), options.allowNan ?? false);
-  const verdict = judged(
-    verifyCapsule(input, {
-      ...trust,
-      requirePq: options.requirePq ?? false,
-      allowNonFinite: options.allowNan ?? false,
-    }),
-    trust.revoked,
-    () => false,
-  );
+  const verdict = verifyRecord(input, {
+    ...trust,
+    requirePq: options.requirePq ?? false,
+    allowNonFinite: options.allowNan ?? false,
+  });
   const unsealed = unsealedPaths(verdict.unauthenticated);
   const title = verdict.code === 'unknown_key' ? colors.yellow('undecided') : colors.red('BAD');
   await report(options, { ...verdict, not_sealed: unsealed }, () => {
@@ -192,7 +189,7 @@ async function importVerified(file: string, options: PlaceOptions & TrustOptions
   if (verified.outcome === 'undecided')
     throw new Undecided(
       'IMPORT_NOT_VERIFIED',
-      `The chain is not imported. ${missingText(verified.missingKeys)}`,
+      `The chain is not imported. ${missingText(verified.missingKeys)} ${NAME_CHAIN_KEYS}`,
     );
   if (!verified.ok) {
     const first = verified.failures[0];

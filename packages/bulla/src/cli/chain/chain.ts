@@ -3,8 +3,9 @@ import type { ChainState } from '@bulla/core/capsule';
 import { toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, toPlain } from '@bulla/core/json';
+import { createHistory, historyLines, storyOf } from '@bulla/core/verify';
 import type { Command } from 'commander';
-import { createHistory, openSource, storeSource, storyOf, verifyChain } from '../../chain/index.ts';
+import { openSource, storeSource, verifyChain } from '../../chain/index.ts';
 import { nonNegative } from '../capsule/capsule.ts';
 import type { Run } from '../commands.ts';
 import { type AnchorOptions, anchorOptions, findAnchors } from '../log/anchors.ts';
@@ -12,7 +13,6 @@ import { openToVerify, openToWrite, type PlaceOptions, placeOptions } from '../p
 import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from '../terminal/io.ts';
 import { progressBar } from '../terminal/progress.ts';
 import { counted } from '../terminal/words.ts';
-import { historyLines } from '../verify/notices.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { type CheckedHow, NONE_LEFT_OUT, notProven, verdictText } from './text.ts';
 

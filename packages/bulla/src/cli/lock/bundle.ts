@@ -1,10 +1,10 @@
 import { BullaError } from '@bulla/core/error';
 import { verifyBundle, writeBundle } from '@bulla/core/lock';
+import { BUNDLE_NOT_PROVEN, bundleDetails, bundleText } from '@bulla/core/verify';
 import type { Command } from 'commander';
 import { readLimited, readWhole, replaceFile } from '../../locks/index.ts';
 import type { Run } from '../commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
-import { BUNDLE_NOT_PROVEN, bundleDetails, bundleText } from '../verify/artifact-bundle.ts';
 import { VERSION } from '../version.ts';
 import { COMPAT } from './compat.ts';
 import { type KeyOptions, keyOptions, keysFrom, readLockFile } from './keys.ts';

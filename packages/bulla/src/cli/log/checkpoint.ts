@@ -1,6 +1,7 @@
 import { formatVkey, noteVerifier, parseNote, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { parseCheckpointBody, readAnchor } from '@bulla/core/log';
+import { anchorTrust } from '@bulla/core/verify';
 import type { Command } from 'commander';
 import { loadKeyring } from '../../keys/index.ts';
 import type { StoredCheckpoint } from '../../store/index.ts';
@@ -9,7 +10,7 @@ import type { Run } from '../commands.ts';
 import { keysFolder, openToVerify, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
 import { colors, EXIT, type Exit, print, printExact, type ReportOptions, report } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
-import { anchorTrust, type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
+import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { readPolicy } from './anchors.ts';
 
 export function define(command: Command, run: Run): void {

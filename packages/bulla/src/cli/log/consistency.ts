@@ -2,13 +2,14 @@ import { existsSync } from 'node:fs';
 import { equalBytes, toBase64, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { readAnchor, verifyConsistency } from '@bulla/core/log';
+import { anchorTrust } from '@bulla/core/verify';
 import type { Command } from 'commander';
 import { openPublished, proveConsistency, rootAt, type TileSource } from '../../log/index.ts';
 import type { Run } from '../commands.ts';
 import { openToVerify, type PlaceOptions, placeOptions } from '../place.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
-import { anchorTrust, type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
+import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { readCheckpoints, readPolicy } from './anchors.ts';
 
 interface ConsistencyOptions extends PlaceOptions, TrustOptions, ReportOptions {

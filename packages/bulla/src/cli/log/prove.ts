@@ -11,6 +11,7 @@ import {
   readAnchor,
   verifyInclusion,
 } from '@bulla/core/log';
+import { anchorTrust } from '@bulla/core/verify';
 import type { Command } from 'commander';
 import { openPublished, proveInclusion, type TileSource } from '../../log/index.ts';
 import type { Chain, Query, Store } from '../../store/index.ts';
@@ -19,7 +20,7 @@ import type { Run } from '../commands.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
 import { EXIT, type Exit, printExact, type ReportOptions, readInput, say } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
-import { anchorTrust, trusted } from '../verify/trust.ts';
+import { trusted } from '../verify/trust.ts';
 import { readPolicy } from './anchors.ts';
 
 interface ProveOptions extends PlaceOptions, ReportOptions {

@@ -1,5 +1,6 @@
-import { keyId, type PublicKey } from '@bulla/core/crypto';
-import type { ApproverKey } from '@bulla/core/envelope';
+import { keyId, type PublicKey } from '../crypto/index.ts';
+import type { ApproverKey } from '../envelope/index.ts';
+import { revokedSince } from './revocation.ts';
 import type { KeyTrust } from './trust.ts';
 
 type Known = Pick<KeyTrust, 'facts' | 'revoked'>;
@@ -11,15 +12,16 @@ type Known = Pick<KeyTrust, 'facts' | 'revoked'>;
 export function approverKey(person: string, key: PublicKey, { facts, revoked }: Known): ApproverKey[] {
   const id = keyId(key);
   const known = facts.filter((each) => each.key === id || each.pqKey === id);
-  if (known.length === 0) return [{ person, key }];
+  if (known.length === 0) {
+    const revokedAt = revokedSince(revoked, id);
+    if (revokedAt === undefined) return [{ person, key }];
+    return [{ person, key, validity: { notBefore: null, notAfter: null, revokedAt } }];
+  }
   return known.map((each) => {
-    const revokedAt = revoked
-      .filter((revocation) => revocation.key === each.key)
-      .reduce<number | null>((least, { at }) => Math.min(least ?? at, at), null);
     const validity = {
       notBefore: seconds(each.notBefore, Math.ceil),
       notAfter: seconds(each.notAfter, Math.floor),
-      revokedAt,
+      revokedAt: revokedSince(revoked, each.key) ?? null,
     };
     return { person, key, validity };
   });

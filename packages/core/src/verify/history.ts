@@ -1,4 +1,4 @@
-import { JsonObject, type JsonValue, toPlain } from '@bulla/core/json';
+import { JsonObject, type JsonValue, toPlain } from '../json/index.ts';
 
 /** What one record tells about what happened around it. Nothing of it makes a record bad. */
 export interface Story {

@@ -1,5 +1,5 @@
-import { type JsonObject, parse } from '@bulla/core/json';
 import { expect, test } from 'vitest';
+import { type JsonObject, parse } from '../json/index.ts';
 import { createHistory, storyOf } from './history.ts';
 import { verifyRecords } from './records.ts';
 

@@ -1,4 +1,4 @@
-import { BullaError } from '@bulla/core/error';
+import { BullaError } from '../error.ts';
 
 const NEWLINE = 10;
 
@@ -16,7 +16,7 @@ export async function* lines(source: AsyncIterable<Uint8Array>, max: number): As
     length += room.length;
   };
   const take = () => {
-    const line = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
+    const line = parts.length === 1 ? parts[0]! : joined(parts);
     parts = [];
     length = 0;
     return line;
@@ -42,4 +42,15 @@ export async function* lines(source: AsyncIterable<Uint8Array>, max: number): As
     });
   }
   if (open) yield take();
+}
+
+/** Pieces behind each other in one. */
+export function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
 }

@@ -1,6 +1,7 @@
 import {
   type CanonicalRecord,
   type ChainLink,
+  type ChainState,
   canonicalLink,
   chainLink,
   type KeyFacts,
@@ -8,17 +9,17 @@ import {
   type Verdict,
   verifyCanonical,
   verifyCapsule,
-} from '@bulla/core/capsule';
-import { type AlgorithmName, fromHex, type PublicKey, publicKey } from '@bulla/core/crypto';
-import { BullaError } from '@bulla/core/error';
-import { JsonObject, parse } from '@bulla/core/json';
-import { leafData, leafHash } from '@bulla/core/log';
+} from '../capsule/index.ts';
+import { type AlgorithmName, fromHex, type PublicKey, publicKey } from '../crypto/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonObject, parse } from '../json/index.ts';
+import { leafData, leafHash } from '../log/index.ts';
 import { type Story, storyOf } from './history.ts';
 import type { SourceRecord } from './source.ts';
 
-/** What a thread needs to verify; plain data, so that it can be sent. */
-export interface WorkerOptions {
-  readonly mode: 'structural' | 'cryptographic';
+/** What records are verified with; plain data, so that it can be sent to a thread. */
+export interface RecordOptions {
+  readonly mode: ChainState['mode'];
   readonly keys: readonly { readonly algorithm: AlgorithmName; readonly hex: string }[];
   readonly pqKeys: readonly { readonly algorithm: AlgorithmName; readonly hex: string }[];
   readonly facts: readonly KeyFacts[];
@@ -39,27 +40,30 @@ export interface RecordResult {
   readonly story: Story | null;
 }
 
-const loaded = new WeakMap<WorkerOptions, { keys: PublicKey[]; pqKeys: PublicKey[] }>();
+const loaded = new WeakMap<RecordOptions, { keys: PublicKey[]; pqKeys: PublicKey[] }>();
 
 /** Reads and verifies records from the place `first` on, each by itself; order and links are not looked at. */
 export function verifyRecords(
   records: readonly SourceRecord[],
   first: number,
-  options: WorkerOptions,
+  options: RecordOptions,
 ): RecordResult[] {
   let keys = loaded.get(options);
   if (keys === undefined) {
-    const load = (list: WorkerOptions['keys']) =>
+    const load = (list: RecordOptions['keys']) =>
       list.map(({ algorithm, hex }) => publicKey(algorithm, fromHex(hex)));
     keys = { keys: load(options.keys), pqKeys: load(options.pqKeys) };
     loaded.set(options, keys);
   }
   const { requirePq, allowNonFinite, mode, facts } = options;
-  const full = { ...keys, facts, requirePq, allowNonFinite };
-  const hashOnly = { ...full, hashOnly: true };
+  const full = {
+    ...{ ...keys, facts, requirePq, allowNonFinite },
+    signatures: mode === 'hashes' ? 'unchecked' : 'checked',
+  } as const;
+  const covered = { ...full, signatures: 'by checkpoint' } as const;
   const leafOf = options.leaves ? leafOrNull : () => null;
   return records.map((record, i): RecordResult => {
-    const how = first + i < options.hashOnlyBelow ? hashOnly : full;
+    const how = first + i < options.hashOnlyBelow ? covered : full;
     if (typeof record === 'object' && 'canonical' in record) {
       const verdict = mode === 'structural' ? undefined : verifyCanonical(record, how);
       return {

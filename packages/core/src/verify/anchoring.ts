@@ -1,5 +1,5 @@
-import { equalBytes } from '@bulla/core/crypto';
-import { JsonObject, type JsonValue, parse } from '@bulla/core/json';
+import { equalBytes } from '../crypto/index.ts';
+import { JsonObject, type JsonValue, parse } from '../json/index.ts';
 import {
   type Anchor,
   type AnchorReport,
@@ -8,15 +8,20 @@ import {
   HASH_BYTES,
   TILE_WIDTH,
   tileWidth,
-} from '@bulla/core/log';
-import type { TileSource } from '../log/index.ts';
+} from '../log/index.ts';
 import type { SourceRecord } from './source.ts';
+
+/** Where the hashes of a published tree come from. */
+interface Tiles {
+  /** The first `width` hashes of a tile, one behind the other. */
+  tile(level: number, index: number, width: number): Promise<Uint8Array>;
+}
 
 /** What a chain is compared with. */
 export interface AnchorSources {
   readonly anchors: readonly Anchor[];
   /** The hashes that the log published, and up to which size; with them the first record that differs is known. */
-  readonly published?: { readonly tiles: TileSource; readonly size: number } | undefined;
+  readonly published?: { readonly tiles: Tiles; readonly size: number } | undefined;
 }
 
 /** Compares a chain with its checkpoints while it is read. */
@@ -54,13 +59,13 @@ export class Anchoring {
 
 /** Compares leaves with those that were published, a tile at a time, until one differs. */
 class Comparison {
-  readonly #tiles: TileSource;
+  readonly #tiles: Tiles;
   readonly #size: number;
   #leaves: (Uint8Array | null)[] = [];
   #index = 0;
   #work: Promise<number | undefined> = Promise.resolve(undefined);
 
-  constructor(tiles: TileSource, size: number) {
+  constructor(tiles: Tiles, size: number) {
     this.#tiles = tiles;
     this.#size = size;
   }

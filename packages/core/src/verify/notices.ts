@@ -1,7 +1,8 @@
-import type { ChainNotice, ChainReport } from '@bulla/core/capsule';
-import { pointer } from '@bulla/core/json';
-import type { ChainSource, History } from '../../chain/index.ts';
-import { counted } from '../terminal/words.ts';
+import type { ChainNotice, ChainReport } from '../capsule/index.ts';
+import { pointer } from '../json/index.ts';
+import type { History } from './history.ts';
+import type { ChainSource } from './source.ts';
+import { counted } from './words.ts';
 
 const UNSEALED = 'unauthenticated_field';
 
@@ -33,7 +34,7 @@ export function missingText(missing: Readonly<Record<string, number>>): string {
   const names = Object.entries(missing).map(
     ([name, n]) => `${name === '' ? 'an unnamed key' : name} (${counted(n, 'record')})`,
   );
-  return `Keys are missing that signed records: ${names.join(', ')}. Name them with --public-key or --keyring; "bulla keys export-public --all" writes those of a keyring.`;
+  return `Keys are missing that signed records: ${names.join(', ')}.`;
 }
 
 /** What happened to a chain besides its records: names and texts for a report. */

@@ -1,4 +1,5 @@
-import { BullaError } from '@bulla/core/error';
+import { BullaError } from '../error.ts';
+import { joined } from '../json/index.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -26,7 +27,7 @@ export async function* elements(source: AsyncIterable<Uint8Array>, max: number):
     parts.push(part);
   };
   const take = () => {
-    const whole = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
+    const whole = parts.length === 1 ? parts[0]! : joined(parts);
     parts = [];
     length = 0;
     return whole;

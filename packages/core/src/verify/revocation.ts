@@ -1,4 +1,4 @@
-import type { Verdict } from '@bulla/core/capsule';
+import type { Verdict } from '../capsule/index.ts';
 
 /** A key that is revoked, and since when. */
 export interface Revocation {
@@ -9,11 +9,11 @@ export interface Revocation {
 }
 
 /**
- * What a verdict is worth once it is known which keys are revoked. What a revoked key signed does not count: whoever
+ * The verdict on a record once it is known which keys are revoked. What a revoked key signed does not count: whoever
  * stole it can sign with any date, and `signed_at` proves nothing. It counts only where witnesses saw the record
  * before the revocation.
  */
-export function judged(
+export function withRevocations(
   verdict: Verdict,
   revoked: readonly Revocation[],
   seenBefore: (seconds: number) => boolean,
@@ -26,4 +26,11 @@ export function judged(
     code: 'key_revoked',
     message: 'The key that signed the record is revoked, and no witness saw the record before that.',
   };
+}
+
+/** Since when a key is revoked, by the earliest revocation; undefined for one that is not. */
+export function revokedSince(revoked: readonly Revocation[], id: string): number | undefined {
+  return revoked
+    .filter(({ key }) => key === id)
+    .reduce<number | undefined>((least, { at }) => Math.min(least ?? at, at), undefined);
 }
