@@ -35,7 +35,14 @@ export {
   type Reservation,
   reservationsOf,
 } from './constraints.ts';
-export { type Assess, type Consume, checkAndConsume } from './consume.ts';
+export {
+  type Assess,
+  assessEnvelope,
+  type Consume,
+  checkAndConsume,
+  consumed,
+  notConsumed,
+} from './consume.ts';
 export { AUTHORIZATION_DETAILS_TYPE, fromAuthorizationDetails, toAuthorizationDetails } from './details.ts';
 export {
   type Actor,
@@ -70,7 +77,14 @@ export {
   type VelocityRule,
 } from './policy.ts';
 export { DEFAULT_DOCUMENT_BYTES, type Limits } from './strict.ts';
-export { bindToolCall, type ToolCall, type ToolCallFields, toolCallEnvelope } from './tool-call.ts';
+export {
+  bindToolCall,
+  type LockedTool,
+  type ToolCall,
+  type ToolCallFields,
+  toolCallEnvelope,
+  toolOf,
+} from './tool-call.ts';
 export {
   type CheckInput,
   checkEnvelope,
