@@ -17,10 +17,13 @@ import {
   type Failure,
   failureText,
   type ToolReference,
+  uncommittedFor,
 } from '@bulla/core/evidence';
+import { JsonNumber } from '@bulla/core/json';
 import type { Chain, Effect } from '../store/index.ts';
+import { OutcomeLostError } from './loss.ts';
 import { type Ended, evidenceOf, inOrder, type Part } from './part.ts';
-import { type Payload, payloadOf, sealable } from './payload.ts';
+import { type Payload, payloadOf, sealedCopy } from './payload.ts';
 
 /** The way on which a call came, or where an act was done. */
 export type Door = 'gateway' | 'agents' | 'session' | 'relay' | 'hook' | 'admin';
@@ -70,7 +73,7 @@ export interface Notes {
 
 /** What came of a call. */
 export interface Outcome extends Ended, Notes {
-  /** What the action returned; not given where there is none. */
+  /** What the action returned; not given where there is none. Only results of tools are committed to. */
   readonly result?: unknown;
 }
 
@@ -112,8 +115,8 @@ export interface Recorder {
    */
   intent(call: Call, parts?: readonly Part[]): Promise<Intent>;
   /**
-   * Records what came of a call, whatever it returned or noted. Rejects with `RECORD_OUTCOME_LOST` only where the store
-   * takes no record at all.
+   * Records what came of a call, whatever it returned or noted. Rejects with `OutcomeLostError` (`RECORD_OUTCOME_LOST`)
+   * only where the store takes no record at all.
    */
   outcome(intent: Intent, outcome: Outcome): Promise<Recorded>;
   /** Records that a call was not made. Rejects as `Chain.append` does; it stays denied. */
@@ -165,33 +168,30 @@ export function createRecorder(chain: Chain, options: RecorderOptions = {}): Rec
       return { capsule, call, parts };
     },
     async outcome({ capsule: { id: parentId }, call, parts }, outcome) {
-      const id = randomUUID();
       const refused: unknown[] = [];
-      const result =
-        outcome.result === undefined ? undefined : payloadOf('result', outcome.result, recordPayloads);
-      const content = outcomeOf(call, outcome, result);
-      const effect = tolerant(
-        parts.map((part) => part.onOutcome?.(outcome, id)),
-        refused,
-      );
-      const append = ({ uncommitted, ...sections }: typeof content) =>
-        chain.append(
-          { ...input(call, parts, uncommitted), parent_id: parentId, ...sections },
-          { id, openings: openingsOf(result), ...(effect && { effect }) },
-        );
       try {
-        const capsule = await append(content).catch((error) => {
-          // Notes of a form that no capsule takes must not lose what happened.
+        const id = randomUUID();
+        const result =
+          outcome.result === undefined || !isTool(call)
+            ? undefined
+            : payloadOf('result', outcome.result, recordPayloads);
+        const effect = tolerant(
+          parts.map((part) => part.onOutcome?.(outcome, id)),
+          refused,
+        );
+        const append = ({ uncommitted, ...sections }: OutcomeContent) =>
+          chain.append(
+            { ...input(call, parts, uncommitted), parent_id: parentId, ...sections },
+            { id, openings: openingsOf(result), ...(effect && { effect }) },
+          );
+        const capsule = await append(outcomeOf(call, outcome, result)).catch((error) => {
+          // Notes that fit no capsule, such as too deep ones, must not lose what happened.
           if (!isUnsealable(error)) throw error;
-          return append(outcomeOf(call, withoutNotes(outcome), result));
+          return append(outcomeOf(call, outcome, result, false));
         });
         return { capsule, refused };
       } catch (cause) {
-        throw new BullaError(
-          'RECORD_OUTCOME_LOST',
-          `The action of the intent ${parentId} was done, but its outcome could not be recorded.`,
-          { cause },
-        );
+        throw new OutcomeLostError(parentId, outcome.result, cause);
       }
     },
     denied(call, failure, parts = []) {
@@ -231,9 +231,8 @@ function isUnsealable(error: unknown): boolean {
   return error instanceof BullaError && error.code === 'CAPSULE_LINT';
 }
 
-/** The same outcome with nothing that an application said of it. */
-function withoutNotes({ summary: _, sideEffects: __, metrics: ___, ...outcome }: Outcome): Outcome {
-  return outcome;
+function isTool({ type = 'tool' }: Call): boolean {
+  return type === 'tool';
 }
 
 function frameOf(subject: Subject, trigger: TriggerType): CapsuleInput {
@@ -257,21 +256,34 @@ function openingsOf(...payloads: readonly (Payload | undefined)[]) {
   return payloads.flatMap((payload) => payload?.opening ?? []);
 }
 
-/** The sections of an outcome, and what of the notes no capsule can hold. */
+type OutcomeContent = Pick<CapsuleInput, 'execution' | 'outcome'> & { readonly uncommitted: Evidence };
+
+/** The sections of an outcome, and what of the notes no capsule can hold: none of them without `withNotes`. */
 function outcomeOf(
   call: Call,
   outcome: Outcome,
   result: Payload | undefined,
-): Pick<CapsuleInput, 'execution' | 'outcome'> & { readonly uncommitted: Evidence } {
+  withNotes = true,
+): OutcomeContent {
   const { status, failure = null, summary, sideEffects, metrics } = outcome;
   const duration_ms = Math.round(outcome.durationMs);
   const error = failure === null ? null : failureText(failure);
   const uncommitted: Record<string, string> = {};
-  const noted = <T>(path: string, value: T | undefined, otherwise: T): T => {
+  const noted = <T>(
+    member: string,
+    value: T | undefined,
+    otherwise: T,
+    isForm: (copy: unknown) => boolean,
+  ): T => {
     if (value === undefined) return otherwise;
-    const why = sealable(value);
-    if (why === null) return value;
-    uncommitted[path] = why;
+    let why = 'CAPSULE_LINT';
+    try {
+      const copy = sealedCopy(value);
+      if (withNotes && isForm(copy)) return copy;
+    } catch (error) {
+      why = uncommittedFor(error).uncommitted;
+    }
+    uncommitted[`/outcome/${member}`] = why;
     return otherwise;
   };
   const toolCall = {
@@ -283,17 +295,22 @@ function outcomeOf(
     error,
   };
   const sections = {
-    execution: { duration_ms, tool_calls: (call.type ?? 'tool') === 'tool' ? [toolCall] : [] },
+    execution: { duration_ms, tool_calls: isTool(call) ? [toolCall] : [] },
     outcome: {
       status,
       error,
-      summary: noted('/outcome/summary', summary, call.request),
-      side_effects: noted('/outcome/side_effects', sideEffects, []),
-      metrics: noted('/outcome/metrics', metrics, {}),
+      summary: noted('summary', summary, call.request, isText),
+      side_effects: noted('side_effects', sideEffects, [], isTexts),
+      metrics: noted('metrics', metrics, {}, isObject),
     },
   };
   return { ...sections, uncommitted: Object.keys(uncommitted).length === 0 ? {} : { uncommitted } };
 }
+
+const isText = (value: unknown) => typeof value === 'string';
+const isTexts = (value: unknown) => Array.isArray(value) && value.every(isText);
+const isObject = (value: unknown) =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber);
 
 /** Each effect by itself: what one of them refuses is undone and told, and keeps neither the others nor the record. */
 function tolerant(effects: readonly (Effect | null | undefined)[], refused: unknown[]): Effect | null {

@@ -28,7 +28,8 @@ export async function recordsOf(start: string, artifacts: readonly Artifact[]): 
   );
   if (named === undefined) return null;
   const parentId = text(named.record, 'parent_id');
-  const [parent] = parentId === '' ? [] : await gather(sources, [parentId], (record) => text(record, 'id') === parentId);
+  const [parent] =
+    parentId === '' ? [] : await gather(sources, [parentId], (record) => text(record, 'id') === parentId);
   const isOutcome = parent !== undefined && isOutcomeOf(named.record, parent.record);
   const { record: intent, holder } = isOutcome ? parent : named;
   const id = text(intent, 'id');
@@ -64,7 +65,10 @@ async function gather(
   return found;
 }
 
-async function* recordsIn({ source, capsule }: Capsules, names: readonly string[]): AsyncGenerator<JsonObject> {
+async function* recordsIn(
+  { source, capsule }: Capsules,
+  names: readonly string[],
+): AsyncGenerator<JsonObject> {
   if (capsule !== null) {
     if (capsule instanceof JsonObject) yield capsule;
     return;

@@ -137,7 +137,8 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
     if (source === '') return undefined;
     return { step: 'host', basis: 'self-reported', says: `The host calls itself ${source}.` };
   },
-  (walk) => named(walk, 'lock', 'lock', walk.evidence.lock, ['lockfile', 'bundle'], 'The lock that was in force'),
+  (walk) =>
+    named(walk, 'lock', 'lock', walk.evidence.lock, ['lockfile', 'bundle'], 'The lock that was in force'),
   (walk) => {
     const { tool } = walk.evidence;
     if (tool?.locked === undefined) return undefined;
@@ -162,7 +163,9 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
     const says = 'Which declared tool is which tool of a server';
     const step = named(walk, 'binding', 'bindings', manifest?.bindings, ['bindings'], says);
     if (step?.basis !== 'verified' || tool?.declared === undefined || tool.server === undefined) return step;
-    return isBound(walk) ? step : failed(step, 'TRACE_BINDING', 'binds no declared tool to the one that was called');
+    return isBound(walk)
+      ? step
+      : failed(step, 'TRACE_BINDING', 'binds no declared tool to the one that was called');
   },
   (walk) => named(walk, 'rules', 'rules', walk.evidence.policy?.hash, ['rules'], 'The rules that allowed it'),
   (walk) => asked(walk, 'question', walk.evidence.consent?.asked),
@@ -226,7 +229,12 @@ function commitment(step: 'arguments' | 'result', committed: Evidence['args'] | 
 }
 
 /** A record by its own seal. */
-function sealed(step: 'record' | 'outcome' | 'question' | 'answer', record: JsonObject, trust: Trust, says: string): TraceStep {
+function sealed(
+  step: 'record' | 'outcome' | 'question' | 'answer',
+  record: JsonObject,
+  trust: Trust,
+  says: string,
+): TraceStep {
   const { ok, code, message } = verifyRecord(record, trust);
   const digest = textAt(record, 'hash');
   if (ok) return { step, basis: 'verified', says, digest };
@@ -239,7 +247,13 @@ function asked(walk: Walk, step: 'question' | 'answer', id: string | undefined):
   if (id === undefined) return undefined;
   const record = walk.byId(id);
   if (record === undefined)
-    return { step, basis: 'absent', code: 'TRACE_NO_RECORD', says: `The capsule of the ${step} is not at hand.`, digest: id };
+    return {
+      step,
+      basis: 'absent',
+      code: 'TRACE_NO_RECORD',
+      says: `The capsule of the ${step} is not at hand.`,
+      digest: id,
+    };
   const { facts, consent, args } = readEvidence(record) ?? {};
   const who = String(step === 'question' ? (facts?.asked ?? facts?.user ?? '') : (facts?.who ?? ''));
   const says = step === 'question' ? `${who} was asked.` : `${who} answered: ${facts?.choice ?? ''}.`;
@@ -247,9 +261,17 @@ function asked(walk: Walk, step: 'question' | 'answer', id: string | undefined):
   if (found.basis !== 'verified') return found;
   const own = walk.evidence;
   if (consent?.id !== own.consent?.id) return failed(found, 'TRACE_CONSENT', 'is of another call');
-  if (step === 'question' && isCommitment(own.args) && (!isCommitment(args) || args.commitment !== own.args.commitment))
+  if (
+    step === 'question' &&
+    isCommitment(own.args) &&
+    (!isCommitment(args) || args.commitment !== own.args.commitment)
+  )
     return failed(found, 'TRACE_CONSENT', 'was about other arguments');
-  if (step === 'answer' && own.consent?.asked !== undefined && textAt(record, 'parent_id') !== own.consent.asked)
+  if (
+    step === 'answer' &&
+    own.consent?.asked !== undefined &&
+    textAt(record, 'parent_id') !== own.consent.asked
+  )
     return failed(found, 'TRACE_CONSENT', 'answers another question');
   return found;
 }
@@ -277,7 +299,13 @@ function named(
   }
   if (given.length === 0)
     return { step, basis: 'absent', code: 'TRACE_NO_ARTIFACT', says: `${says}: not at hand.`, digest };
-  return { step, basis: 'failed', code: 'TRACE_OTHER', says: `${says}: what is at hand is another one.`, digest };
+  return {
+    step,
+    basis: 'failed',
+    code: 'TRACE_OTHER',
+    says: `${says}: what is at hand is another one.`,
+    digest,
+  };
 }
 
 /** A part of an artifact, by the digest which the record names. */
@@ -296,7 +324,14 @@ function part(
   );
   const artifact = holder.name;
   if (found) return { step, basis: 'verified', says: `${says}: exactly so.`, digest, artifact };
-  return { step, basis: 'failed', code: 'TRACE_OTHER', says: `${says}: it is another one there.`, digest, artifact };
+  return {
+    step,
+    basis: 'failed',
+    code: 'TRACE_OTHER',
+    says: `${says}: it is another one there.`,
+    digest,
+    artifact,
+  };
 }
 
 function has(artifact: Artifact, of: Digest['of'], value: string): boolean {
@@ -305,7 +340,9 @@ function has(artifact: Artifact, of: Digest['of'], value: string): boolean {
 
 function holders({ artifacts }: Walk, of: Digest['of'], value: string | undefined, kind?: Kind): Artifact[] {
   if (value === undefined) return [];
-  return artifacts.filter((artifact) => (kind ?? artifact.kind) === artifact.kind && has(artifact, of, value));
+  return artifacts.filter(
+    (artifact) => (kind ?? artifact.kind) === artifact.kind && has(artifact, of, value),
+  );
 }
 
 const lockOf = (walk: Walk) => holders(walk, 'lock', walk.evidence.lock)[0];

@@ -8,6 +8,7 @@ import { writeLock } from '@bulla/core/lock';
 import { leafData, leafHash, parseCheckpointBody, verifyInclusion } from '@bulla/core/log';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
+import { leftOutOf, VERSION } from '../../app/index.ts';
 import { storeSource, verifyChain } from '../../chain/index.ts';
 import { loadKeyring } from '../../keys/index.ts';
 import { identityOf } from '../../locks/index.ts';
@@ -16,10 +17,8 @@ import { type StdioTarget, scan } from '../../mcp/index.ts';
 import { openStore } from '../../store/index.ts';
 import type { Run } from '../commands.ts';
 import { typed } from '../guard/host-config.ts';
-import { leftOutOf } from '../lock/choice.ts';
 import { colors, EXIT, type Exit, print } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
-import { VERSION } from '../version.ts';
 
 const SERVER = '@modelcontextprotocol/server-filesystem';
 const SERVER_VERSION = '2026.8.31';

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { isAbsolute, resolve } from 'node:path';
-import { fromUtf8, type KeyFormat, readPublicKey, writePublicKey } from '@bulla/core/crypto';
+import { fromUtf8, type KeyFormat, readPublicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { exportPublic } from '../../app/index.ts';
 import {
   epochNamed,
-  formatKeyring,
   initKeyring,
   loadKeyring,
   readTime,
@@ -98,7 +98,7 @@ Example, for an auditor, who needs every key that signed:
   $ bulla keys export-public --all > keyring.json
   $ bulla chain verify chain.jsonl --keyring keyring.json`,
     )
-    .action(run(exportPublic));
+    .action(run(exportKey));
 
   reporting(sub('register', "Add somebody's public key to verify with; it never signs."))
     .argument('<key>', 'a file (- is standard input), or 64 hex digits')
@@ -208,24 +208,8 @@ async function list(options: KeyringOptions) {
   return EXIT.good;
 }
 
-async function exportPublic(name: string | undefined, options: ExportOptions) {
-  if (name !== undefined && (options.all || options.epoch !== undefined))
-    throw new BullaError('KEYRING_KEY_AMBIGUOUS', 'Name one key, or --epoch, or --all.');
-  const { epochs, active } = loadKeyring(directory(options));
-  if (options.all) {
-    // Where a private key lies is nobody else's business.
-    await printExact(formatKeyring(epochs.map((epoch) => ({ ...epoch, token: null }))));
-    return EXIT.good;
-  }
-  const numbered = () =>
-    options.epoch === undefined ? active : epochs.find((one) => one.epoch === options.epoch);
-  const epoch = name === undefined ? numbered() : epochNamed(epochs, name);
-  if (epoch === undefined)
-    throw new BullaError('KEYRING_EPOCH_UNKNOWN', `The keyring has no epoch ${options.epoch}.`);
-  const key = options.pq ? epoch.pqPublicKey : epoch.publicKey;
-  if (key === null)
-    throw new BullaError('KEYRING_EPOCH_UNKNOWN', `Epoch ${epoch.epoch} has no ML-DSA-65 key.`);
-  await printExact(writePublicKey(key, options.format));
+async function exportKey(name: string | undefined, options: ExportOptions) {
+  await printExact(exportPublic(directory(options), { ...options, name }));
   return EXIT.good;
 }
 

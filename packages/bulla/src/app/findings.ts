@@ -1,9 +1,10 @@
 import { JsonObject, type JsonValue, pointer } from '@bulla/core/json';
 import { LIST_KINDS } from '@bulla/core/lock';
-import { inspectText, visible } from '@bulla/core/text';
-import type { Surface } from '../../mcp/index.ts';
-import { colors } from '../terminal/io.ts';
-import { OWN_MEMBERS } from './scan-document.ts';
+import { inspectText } from '@bulla/core/text';
+import type { Surface } from '../mcp/index.ts';
+
+/** Members of a tool that reports add; what a server says under these names is not repeated behind them. */
+export const OWN_MEMBERS: readonly string[] = ['riskLevel', 'riskReasons'];
 
 /** Something that whoever looks at a server should know. */
 export interface ScanFinding {
@@ -49,13 +50,6 @@ const MORE: ScanFinding = {
   path: '',
   message: 'There is more that is not told here.',
 };
-
-/** A finding on one line, safe in a terminal. */
-export function findingText({ code, path, message, hidden }: ScanFinding): string {
-  const spelled = hidden === undefined ? '' : ` It spells ${JSON.stringify(visible(hidden))}.`;
-  const place = path === '' ? '' : ` ${colors.dim(`(at ${visible(path)})`)}`;
-  return `${message}${spelled}${place} ${colors.dim(`[${code}]`)}`;
-}
 
 interface Place {
   readonly key: string | number;

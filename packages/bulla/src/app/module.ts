@@ -11,8 +11,7 @@ import {
 } from '@bulla/core/capability';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, type JsonValue, parse, toPlain } from '@bulla/core/json';
-import { environmentOf } from '../../mcp/index.ts';
-import { tellLines } from '../lock/server-lines.ts';
+import { environmentOf } from '../mcp/index.ts';
 import type { RunnerRequest } from './runner.ts';
 
 /** How a module is run. */
@@ -22,8 +21,13 @@ export interface ModuleLimits {
   readonly memoryMb: number;
   /** The variables of the environment that it sees beside those that programs need. */
   readonly env: readonly string[];
-  /** Whether what it prints is shown, on standard error. */
-  readonly isShown: boolean;
+  /** Takes what it prints, a sink for each of its streams. It is not ours: it must not move a terminal. */
+  readonly output?: (() => ModuleOutput) | undefined;
+}
+
+export interface ModuleOutput {
+  take(chunk: Uint8Array): void;
+  end(): void;
 }
 
 export interface ModuleQuestion {
@@ -81,7 +85,7 @@ export async function runModule(question: ModuleQuestion, limits: ModuleLimits):
   };
 }
 
-/** Whether a word on the command line names a module and not a file of JSON. */
+/** Whether a word names a module and not a file of JSON. */
 export function isModule(word: string): boolean {
   return /\.[cm]?[jt]s(?:#[^#]+)?$/.test(word);
 }
@@ -117,7 +121,7 @@ async function ask(request: string, limits: ModuleLimits): Promise<Uint8Array> {
     env: environmentOf(target, process.env),
     stdio: [
       'pipe',
-      ...(limits.isShown ? (['pipe', 'pipe'] as const) : (['ignore', 'ignore'] as const)),
+      ...(limits.output ? (['pipe', 'pipe'] as const) : (['ignore', 'ignore'] as const)),
       'pipe',
     ],
   });
@@ -130,7 +134,9 @@ async function ask(request: string, limits: ModuleLimits): Promise<Uint8Array> {
     child.once('error', reject);
     child.once('exit', (code, signal) => resolve(signal ?? `code ${code}`));
   });
-  const printed = Promise.all([child.stdout, child.stderr].map((stream) => stream && show(stream)));
+  const printed = Promise.all(
+    [child.stdout, child.stderr].map((stream) => stream && pour(stream, limits.output!())),
+  );
   child.stdin!.on('error', () => undefined).end(request);
   const answer = child.stdio[3] as Readable;
   const taken = take(answer, () => child.kill('SIGKILL'));
@@ -157,12 +163,10 @@ async function ask(request: string, limits: ModuleLimits): Promise<Uint8Array> {
   }
 }
 
-/** What a module prints is not ours: nothing of it moves the terminal or passes for one of our lines. */
-async function show(stream: Readable): Promise<void> {
-  const lines = tellLines('module');
-  stream.on('data', (chunk: Buffer) => lines.take(chunk));
+async function pour(stream: Readable, output: ModuleOutput): Promise<void> {
+  stream.on('data', (chunk: Buffer) => output.take(chunk));
   await new Promise((resolve) => stream.once('close', resolve));
-  lines.end();
+  output.end();
 }
 
 /** All that comes over the channel; null when it is too much. */

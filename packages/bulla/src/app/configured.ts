@@ -1,33 +1,42 @@
 import { lstatSync, mkdirSync, realpathSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { BullaError } from '@bulla/core/error';
-import { type Drift, drift, NO_AUTHORIZATION } from '@bulla/core/lock';
-import { type Judged, scrubbed, shownWords } from '../../discover/index.ts';
-import { createDirectory } from '../../keys/index.ts';
-import { identityOf } from '../../locks/index.ts';
-import { bearer, scan, type Target } from '../../mcp/index.ts';
-import { settle } from '../lock/lock.ts';
-import type { Scanned } from '../lock/server.ts';
-import { home } from '../place.ts';
-import { artifactNow } from '../run/pinned.ts';
-import { EXIT, type Exit, Refusal, refusing } from '../terminal/io.ts';
-import type { Outcome } from './text.ts';
+import { type Drift, NO_AUTHORIZATION } from '@bulla/core/lock';
+import { type Judged, scrubbed, shownWords } from '../discover/index.ts';
+import { createDirectory } from '../keys/index.ts';
+import { bearer, scan, type Target } from '../mcp/index.ts';
+import { compareScanned } from './check.ts';
+import type { DiscoverInput } from './discover.ts';
+import { writeScanned } from './lock.ts';
+import { pathsOf } from './paths.ts';
+import { artifactNow } from './pinned.ts';
+import { Refusal } from './refusal.ts';
+import type { Scanned } from './server.ts';
+
+/** What became of one server that was started. */
+export interface Outcome {
+  readonly action: 'lock' | 'check';
+  readonly error: BullaError | null;
+  /** What changed since it was locked. */
+  readonly drift: Drift | null;
+}
 
 const TIMEOUT_MS = 120_000;
 
 /** Scans a server as its client would start it, and locks it. What fails is the outcome, and stops no other. */
-export function lockServer(server: Judged, folder: string | null): Promise<Outcome> {
+export function lockConfigured(
+  server: Judged,
+  { locks: folder = null, home, compat }: Pick<DiscoverInput, 'locks' | 'home' | 'compat'>,
+): Promise<Outcome> {
   return outcome(server, 'lock', async () => {
     const { lockFile: output, target } = server;
     if (server.isShared && dirname(output) !== folder) checkPlace(output, server.project!);
     // One that could not be read is not replaced unawares, and a link that leads nowhere not followed.
     if (isThere(output)) throw new BullaError('FILE_EXISTS', `${output} is there already.`);
     const scanned = await scanConfigured(server, target!);
-    if (output.startsWith(home())) createDirectory(dirname(output));
+    if (output.startsWith(pathsOf(home).home)) createDirectory(dirname(output));
     else mkdirSync(dirname(output), { recursive: true, mode: 0o755 });
-    const options = { output, timeout: TIMEOUT_MS, env: [], header: [], headerEnv: [], quiet: true };
-    const exit: Exit = await settle(null, target!, scanned, options);
-    if (exit !== EXIT.good) throw new BullaError('LOCK_DRIFT', 'The lock was not written.');
+    await writeScanned(null, target!, scanned, { output, compat });
     return null;
   });
 }
@@ -62,14 +71,11 @@ function realPath(path: string): string | null {
 }
 
 /** Scans a server as its client would start it, and compares it with its lock. */
-export function checkServer(server: Judged): Promise<Outcome> {
+export function checkConfigured(server: Judged): Promise<Outcome> {
   return outcome(server, 'check', async () => {
     const [lock, target] = [server.lock!, server.target!];
     const now = await artifactNow(lock, target);
-    const { surface, authorization } = await scanConfigured(server, target);
-    return refusing('The server cannot be compared', () =>
-      drift(lock, surface, { identity: identityOf(target), authorization, ...now }),
-    );
+    return compareScanned(lock, target, await scanConfigured(server, target), now);
   });
 }
 
