@@ -18,6 +18,7 @@ import {
   type ReportOptions,
   readInput,
   report,
+  reportOptions,
   say,
 } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
@@ -26,9 +27,6 @@ import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { capsuleText } from './text.ts';
 
 export function define(command: Command, run: Run): void {
-  const reporting = (sub: Command) =>
-    sub.option('--json', 'print one JSON document').option('--quiet', 'print nothing; the exit code tells');
-
   placeOptions(command.command('seal').description('Seal a capsule and append it to a chain of the store.'))
     .argument(
       '[file]',
@@ -42,7 +40,9 @@ export function define(command: Command, run: Run): void {
     )
     .action(run(sealOne));
 
-  reporting(trustOptions(command.command('verify').description('Verify one sealed capsule as it is stored.')))
+  reportOptions(
+    trustOptions(command.command('verify').description('Verify one sealed capsule as it is stored.')),
+  )
     .argument('[file]', 'the capsule; - is standard input', '-')
     .action(run(verifyOne));
 

@@ -16,7 +16,7 @@ import { tellLines } from '../lock/server-lines.ts';
 import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
 import { type FetchOptions, fetchOptions, observing } from '../run/pinned.ts';
 import { escaped } from '../terminal/indented.ts';
-import { complain, EXIT, type Exit, print, refusing, say } from '../terminal/io.ts';
+import { collect, complain, EXIT, type Exit, print, refusing, say } from '../terminal/io.ts';
 import { createRepeats } from '../terminal/repeats.ts';
 import { relockCommand, unseenNames } from './env.ts';
 import { typed } from './host-config.ts';
@@ -37,8 +37,6 @@ interface GuardOptions extends PlaceOptions, RequireOptions, FetchOptions {
   printEffectiveAllowlist?: boolean;
   quiet?: boolean;
 }
-
-const collect = (value: string, previous: string[]) => [...previous, value];
 
 /** Also what the released program calls `proxy`. */
 export function define(command: Command, run: Run): void {
