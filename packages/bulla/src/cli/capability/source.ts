@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type CapabilitySource, opaqueTools, openSources } from '../../app/index.ts';
 import { tellLines } from '../lock/server-lines.ts';
 import { durationOption, positiveInteger } from '../terminal/input.ts';
-import { colors, type ReportOptions, say } from '../terminal/io.ts';
+import { collect, colors, type ReportOptions, say } from '../terminal/io.ts';
 
 /** The options of the commands that read an agent, an envelope or a link. */
 export interface SourceOptions extends ReportOptions {
@@ -18,8 +18,6 @@ export interface SourceOptions extends ReportOptions {
   /** Whether the whole snapshot is wanted, with the agent's own context. */
   envelope?: boolean;
 }
-
-const collect = (value: string, previous: string[]) => [...previous, value];
 
 /** Keys between commas; none for the empty text. */
 function keys(text: string): string[] {

@@ -18,6 +18,7 @@ import {
   type ReportOptions,
   readInput,
   report,
+  reportOptions,
   say,
 } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
@@ -26,12 +27,11 @@ import { defineSeal } from './seal.ts';
 import { capsuleText } from './text.ts';
 
 export function define(command: Command, run: Run): void {
-  const reporting = (sub: Command) =>
-    sub.option('--json', 'print one JSON document').option('--quiet', 'print nothing; the exit code tells');
+  defineSeal(reportOptions(command.command('seal')), run);
 
-  defineSeal(reporting(command.command('seal')), run);
-
-  reporting(trustOptions(command.command('verify').description('Verify one sealed capsule as it is stored.')))
+  reportOptions(
+    trustOptions(command.command('verify').description('Verify one sealed capsule as it is stored.')),
+  )
     .argument('[file]', 'the capsule; - is standard input', '-')
     .action(run(verifyOne));
 

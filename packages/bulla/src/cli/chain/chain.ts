@@ -11,7 +11,15 @@ import { nonNegative } from '../capsule/capsule.ts';
 import type { Run } from '../commands.ts';
 import { type AnchorOptions, anchorOptions, findAnchors } from '../log/anchors.ts';
 import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
-import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import {
+  colors,
+  EXIT,
+  type Exit,
+  type ReportOptions,
+  readInput,
+  report,
+  reportOptions,
+} from '../terminal/io.ts';
 import { progressBar } from '../terminal/progress.ts';
 import { counted } from '../terminal/words.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
@@ -23,10 +31,7 @@ interface VerifyOptions extends TrustOptions, PlaceOptions, ReportOptions, Ancho
 }
 
 export function define(command: Command, run: Run): void {
-  const reporting = (sub: Command) =>
-    sub.option('--json', 'print one JSON document').option('--quiet', 'print nothing; the exit code tells');
-
-  reporting(
+  reportOptions(
     anchorOptions(
       trustOptions(
         placeOptions(
@@ -61,7 +66,7 @@ export function define(command: Command, run: Run): void {
     )
     .action(run(verify));
 
-  reporting(
+  reportOptions(
     placeOptions(
       command.command('head').description('Tell how long a chain of the store is and what its last hash is.'),
     ),
@@ -82,7 +87,7 @@ export function define(command: Command, run: Run): void {
     )
     .action(run(recover));
 
-  reporting(
+  reportOptions(
     placeOptions(
       command
         .command('stats')

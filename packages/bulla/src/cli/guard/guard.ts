@@ -17,7 +17,7 @@ import { openFor, type PlaceOptions, placeOptions, type StrictOptions, strictOpt
 import { type FetchOptions, fetchOptions, observing } from '../run/pinned.ts';
 import { escaped } from '../terminal/indented.ts';
 import { durationOption } from '../terminal/input.ts';
-import { complain, EXIT, type Exit, print, refusing, say } from '../terminal/io.ts';
+import { collect, complain, EXIT, type Exit, print, refusing, say } from '../terminal/io.ts';
 import { createRepeats } from '../terminal/repeats.ts';
 import { relockCommand, unseenNames } from './env.ts';
 import { typed } from './host-config.ts';
@@ -38,8 +38,6 @@ interface GuardOptions extends PlaceOptions, StrictOptions, RequireOptions, Fetc
   printEffectiveAllowlist?: boolean;
   quiet?: boolean;
 }
-
-const collect = (value: string, previous: string[]) => [...previous, value];
 
 /** Also what the released program calls `proxy`. */
 export function define(command: Command, run: Run): void {

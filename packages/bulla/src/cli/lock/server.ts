@@ -1,9 +1,10 @@
+import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Header, Observer, ServerAccess } from '../../app/index.ts';
 import { NOTICES } from '../place.ts';
 import { durationOption } from '../terminal/input.ts';
-import { drawOver, say } from '../terminal/io.ts';
+import { collect, drawOver, say } from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';
 
 /** How a server is reached and scanned. */
@@ -36,8 +37,6 @@ function headerEnv(text: string, previous: Header[]): Header[] {
     throw new InvalidArgumentError('It is written Header-Name=VARIABLE.');
   return [...previous, { name, value }];
 }
-
-const collect = (value: string, previous: string[]) => [...previous, value];
 
 function origin(text: string, previous: string[] = []): string[] {
   const url = URL.parse(text);
@@ -72,12 +71,16 @@ export function serverOptions(command: Command): Command {
     .option('--fetch-icons', 'fetch icons from public addresses that the server chose, to pin their content');
 }
 
-/** How the server is reached, by the options of a command. Without a terminal nobody is there to sign in. */
+/**
+ * How the server is reached, by the options of a command. Without a terminal nobody is there to sign in. Throws
+ * `SERVER_VARIABLE` for a variable that is not set.
+ */
 export function accessOf(options: ServerOptions): ServerAccess {
   const { timeout, header, headerEnv, bearerEnv, signIn = false, authServer, fetchIcons } = options;
   return {
-    ...{ timeoutMs: timeout, headers: header, secretHeaders: headerEnv, fetchIcons },
-    tokenVariable: bearerEnv,
+    ...{ timeoutMs: timeout, headers: header, fetchIcons },
+    secretHeaders: headerEnv.map(({ name, value }) => ({ name, value: variable(value) })),
+    token: bearerEnv === undefined ? undefined : variable(bearerEnv),
     onLoose: NOTICES.onLoose,
     ...((signIn || streams.stderr.isTTY) && {
       signIn: {
@@ -89,6 +92,12 @@ export function accessOf(options: ServerOptions): ServerAccess {
       },
     }),
   };
+}
+
+function variable(name: string): string {
+  const value = process.env[name];
+  if (value) return value;
+  throw new BullaError('SERVER_VARIABLE', `The environment variable ${name} is not set.`);
 }
 
 /** Shows on a terminal, in one line that is gone afterwards, that a server is being scanned. */
