@@ -1,5 +1,5 @@
 import { commit } from '@bulla/core/canon';
-import { type Decision, disclosureDigest, identityOf, type Prompt } from '@bulla/core/consent';
+import { type Decision, disclosureDigest, identityOf, type Prompt, resultOf } from '@bulla/core/consent';
 import * as fc from 'fast-check';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { storeSource, verifyChain } from '../src/chain/index.ts';
@@ -178,6 +178,21 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
         parent_id: sealed[0]!.id,
         authority: { type: 'human_approved', approver: USER },
         trigger: { user_id: USER },
+      });
+    });
+
+    test('keeps the name that the agent gave it, over processes and to the result', async () => {
+      const { consent, elsewhere } = await added();
+      const { prompt } = await consent.call({ ...calling('read_file'), call_id: 'c-1' });
+      const [pending] = await elsewhere.pending();
+      expect([pending!.id, pending!.call_id]).toEqual([prompt!.id, 'c-1']);
+      const answer = { prompt: pending!.id, shown: pending!.shown, who: USER, channel: passkey };
+      await elsewhere.answer({ ...answer, choice: 'deny-once' });
+      expect(resultOf((await consent.decision(prompt!.id))!)).toEqual({
+        id: prompt!.id,
+        call_id: 'c-1',
+        status: 'denied',
+        reason: 'user_rejected',
       });
     });
 

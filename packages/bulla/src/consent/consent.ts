@@ -64,6 +64,8 @@ export interface ConsentOptions {
 /** An agent wants to call a tool. */
 export interface Call {
   readonly identity: Identity;
+  /** What the agent calls the call; it comes back in the result, beside our own id. */
+  readonly call_id?: string | null;
   readonly tool: string;
   readonly tool_digest: string;
   readonly args: unknown;

@@ -8,8 +8,8 @@ import type { Raise, Sensitivity } from './sensitivity.ts';
 // What a person sees when asked about a call. Its digest covers everything that is shown: the arguments through their
 // salted commitment and not through their text, because no unsalted digest of arguments may exist.
 
-/** The fields of a prompt that its digest covers. Whoever is asked, and where, is not shown. */
-type Claims = Omit<Prompt, 'shown' | 'rev' | 'asked' | 'devices' | 'holder'>;
+/** The fields of a prompt that its digest covers. Whoever is asked, and where, is not shown; nor is the agent's name for it. */
+type Claims = Omit<Prompt, 'shown' | 'rev' | 'asked' | 'devices' | 'holder' | 'call_id'>;
 
 /** The digest of what a prompt shows. */
 export function shownDigest(prompt: Claims): string {
