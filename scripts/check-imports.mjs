@@ -17,7 +17,7 @@ const CORE = {
   lock: ['json', 'crypto', 'canon', 'text', 'schema'],
   capability: ['json', 'crypto', 'canon', 'text', 'schema'],
   policy: ['json', 'crypto', 'text', 'lock'],
-  consent: ['json', 'crypto', 'canon', 'text', 'envelope', 'capsule'],
+  consent: ['json', 'crypto', 'canon', 'text', 'envelope', 'capsule', 'manifest'],
   manifest: ['json', 'crypto', 'canon', 'text', 'schema', 'lock'],
   'index.ts': ['json', 'crypto', 'canon', 'capsule'],
 };
