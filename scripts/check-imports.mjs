@@ -18,7 +18,7 @@ const CORE = {
   lock: ['json', 'crypto', 'canon', 'text', 'schema'],
   capability: ['json', 'crypto', 'canon', 'text', 'schema'],
   policy: ['json', 'crypto', 'text', 'cel', 'lock'],
-  consent: ['json', 'crypto', 'canon', 'text', 'envelope', 'capsule'],
+  consent: ['json', 'crypto', 'canon', 'text', 'envelope', 'capsule', 'manifest'],
   manifest: ['json', 'crypto', 'canon', 'text', 'schema', 'lock'],
   evidence: ['json', 'canon', 'capsule'],
   verify: [

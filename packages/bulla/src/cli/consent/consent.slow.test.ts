@@ -163,6 +163,62 @@ describe('stored manifests', () => {
   });
 });
 
+describe('languages', () => {
+  const shown = (env: Record<string, string>, ...args: string[]) =>
+    bulla(['grants', 'show', '--agent', AGENT, ...args], '', { BULLA_HOME: home, ...env }).stdout;
+
+  test('follow --lang, then LC_ALL, LC_MESSAGES and LANG', () => {
+    const chinese = shown({ LANG: 'zh_CN.UTF-8' });
+    expect(chinese.split('\n').slice(0, 4)).toEqual([
+      `${AGENT}（能力声明第 1 版）可以做这些：`,
+      '  high: 每次调用都会询问你。',
+      '    读取位置 (location:read)',
+      '      locate: tools.locate.1',
+    ]);
+    const english = shown({});
+    expect(english).toContain('    Read the location (location:read)\n      locate: tools.locate.1\n');
+    expect(shown({ LANG: 'en_US.UTF-8' }, '--lang', 'zh')).toBe(chinese);
+    expect(shown({ LC_ALL: 'zh_TW', LANG: 'C' })).toBe(chinese);
+    expect(shown({ LC_ALL: '', LC_MESSAGES: 'zh', LANG: 'C' })).toBe(chinese);
+    expect(shown({ LC_ALL: 'C.UTF-8', LANG: 'zh_CN' })).toBe(english);
+    expect(run('grants', 'show', '--agent', AGENT, '--lang', 'xx').status).toBe(2);
+  });
+
+  test('a catalogue has the texts of the keys, and must be one', () => {
+    const catalogue = join(home, 'texts.json');
+    writeFileSync(
+      catalogue,
+      JSON.stringify({ 'tools.locate.1': 'Finds you', 'scopes.location:read': 'Nothing' }),
+    );
+    const text = shown({}, '--catalogue', catalogue);
+    expect(text).toContain('    Read the location (location:read)\n      locate: Finds you\n');
+    for (const bad of ['[]', '{"a":1}']) {
+      writeFileSync(catalogue, bad);
+      expect(run('grants', 'show', '--agent', AGENT, '--catalogue', catalogue)).toMatchObject({
+        status: 2,
+        stderr: expect.stringContaining('[CONSENT_CATALOGUE]'),
+      });
+    }
+  });
+
+  test('what was seen in one language can be granted in another, and a question is shown in it', async () => {
+    const [, { digest }] = json('grants', 'show', '--agent', AGENT, '--lang', 'zh');
+    const scopes = ['--scope', 'filesystem:read'];
+    expect(run('grants', 'grant', '--agent', AGENT, '--disclosure', digest, ...scopes).status).toBe(0);
+    await consent().call(calling('read_file', caller()));
+    const { stdout } = run('consent', 'pending', '--lang', 'zh');
+    expect(stdout).toContain('请求调用 read_file：tools.read_file.1 sha256:');
+    expect(stdout).toContain('\n  权限 读取本地文件 (filesystem:read)，medium\n');
+    expect(json('consent', 'pending')[1].pending[0].showing).toMatchObject({
+      description: 'tools.read_file.1',
+      scope_label: 'Read local files',
+    });
+    expect(run('consent', 'pending').stdout).toContain(
+      '\n  scope Read local files (filesystem:read), medium\n',
+    );
+  });
+});
+
 describe('grants', () => {
   test('are shown, given, listed and taken back', async () => {
     expect(run('grants', 'list').stdout).toBe('Nothing was granted.\n');
@@ -196,10 +252,12 @@ describe('grants', () => {
       ]);
   });
 
-  test('call a scope without a label by its id, and refuse one that is not declared before they ask', () => {
+  test('call a scope without a text by its key, and refuse one that is not declared before they ask', () => {
     const text = manifestText().replaceAll('notification:send', 'notes:write');
     run('manifest', 'push', write(text), '--agent', AGENT);
-    expect(run('grants', 'show', '--agent', AGENT).stdout).toContain('\n    notes:write\n');
+    expect(run('grants', 'show', '--agent', AGENT).stdout).toContain(
+      '\n    scopes.notes:write (notes:write)\n',
+    );
     const { status, stderr } = run('grants', 'grant', '--agent', AGENT, '--scope', 'notes:read');
     expect([status, stderr]).toEqual([1, 'bulla: The agent declares no scope notes:read. [CONSENT_SCOPE]\n']);
   });
@@ -311,7 +369,7 @@ describe('consent', () => {
 
   test('grants a scope that an agent asks for, after what it can do was shown', async () => {
     const { prompt } = await consent().request({ identity: caller(), scope: 'filesystem:read' });
-    expect(run('consent', 'pending').stdout).toContain('to be granted filesystem:read');
+    expect(run('consent', 'pending').stdout).toContain('to be granted Read local files (filesystem:read)');
     expect(json('consent', 'allow', prompt!.id, '--shown', prompt!.shown)).toMatchObject([
       0,
       { choice: 'grant' },
