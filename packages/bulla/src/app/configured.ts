@@ -1,17 +1,17 @@
 import { lstatSync, mkdirSync, realpathSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { BullaError } from '@bulla/core/error';
-import { type Drift, NO_AUTHORIZATION } from '@bulla/core/lock';
+import type { Drift } from '@bulla/core/lock';
 import { type Judged, scrubbed, shownWords } from '../discover/index.ts';
 import { createDirectory } from '../keys/index.ts';
-import { bearer, scan, type Target } from '../mcp/index.ts';
+import type { Target } from '../mcp/index.ts';
 import { compareScanned } from './check.ts';
 import type { DiscoverInput } from './discover.ts';
 import { writeScanned } from './lock.ts';
 import { pathsOf } from './paths.ts';
 import { artifactNow } from './pinned.ts';
 import { Refusal } from './refusal.ts';
-import type { Scanned } from './server.ts';
+import { type Scanned, scanServer } from './server.ts';
 
 /** What became of one server that was started. */
 export interface Outcome {
@@ -107,49 +107,43 @@ function secretsOf({ entry }: Judged): string[] {
 }
 
 /** The values come from the configuration, where the client would take them, else from this environment. */
-async function scanConfigured(server: Judged, target: Target): Promise<Scanned> {
-  const limits = { totalMs: TIMEOUT_MS, timeoutMs: TIMEOUT_MS };
-  const { entry, project } = server;
+function scanConfigured({ entry, project }: Judged, target: Target): Promise<Scanned> {
+  const timeoutMs = TIMEOUT_MS;
   if (target.kind === 'stdio') {
     const values = [...entry.env].map(([name, value]) => [name, filled(value) ?? process.env[name]]);
     const environment = { ...process.env, ...Object.fromEntries(values) };
     // One that names another folder than its project has no target.
-    return {
-      surface: await scan(target, { ...limits, environment, cwd: project ?? undefined }),
-      authorization: NO_AUTHORIZATION,
-    };
+    return scanServer(target, { timeoutMs, environment, cwd: project ?? undefined });
   }
-  const headers = new Map([...entry.headers].map(([name, value]) => [name.toLowerCase(), filled(value)]));
+  // What a configuration keeps in a variable is a secret.
+  const headers = new Map(
+    [...entry.headers].map(([name, value]) => [
+      name.toLowerCase(),
+      { value: filled(value), isSecret: value.includes('${') },
+    ]),
+  );
+  const fromVariable = (name: string, value: string | null) => headers.set(name, { value, isSecret: true });
   for (const [name, variable] of entry.envHeaders)
-    headers.set(name.toLowerCase(), process.env[variable] || null);
+    fromVariable(name.toLowerCase(), process.env[variable] || null);
   if (entry.bearerEnv !== null) {
     const token = process.env[entry.bearerEnv];
-    headers.set('authorization', token ? `Bearer ${token}` : null);
+    fromVariable('authorization', token ? `Bearer ${token}` : null);
   }
-  const missing = [...headers].find(([, value]) => value === null)?.[0];
-  if (missing !== undefined)
-    throw new BullaError(
-      'SERVER_VARIABLE',
-      `The value of the header ${missing} is not set in the environment.`,
-    );
-  const token = /^bearer +(.+)$/i.exec(headers.get('authorization') ?? '')?.[1];
-  if (token !== undefined) headers.delete('authorization');
-  const names = [...headers.keys()].sort();
-  const scheme = token !== undefined ? 'bearer' : names.length > 0 ? 'headers' : 'none';
-  // What a configuration keeps in a variable is a secret.
-  const isSecret = (name: string) =>
-    [...entry.envHeaders.keys()].some((other) => other.toLowerCase() === name) ||
-    [...entry.headers].some(([other, value]) => other.toLowerCase() === name && value.includes('${'));
-  const record = (names: readonly string[]) =>
-    Object.fromEntries(names.map((name) => [name, headers.get(name)!]));
-  const surface = await scan(target, {
-    ...limits,
-    headers: record(names.filter((name) => !isSecret(name))),
-    secretHeaders: record(names.filter(isSecret)),
-    ...(token !== undefined && { authorizer: bearer(token) }),
+  const given = [...headers].map(([name, { value, isSecret }]) => {
+    if (value !== null) return { name, value, isSecret };
+    throw new BullaError('SERVER_VARIABLE', `The value of the header ${name} is not set in the environment.`);
   });
-  return { surface, authorization: { ...NO_AUTHORIZATION, scheme, headers: names } };
+  const bearer = given.find(({ name, value }) => name === 'authorization' && BEARER.test(value));
+  const others = given.filter((header) => header !== bearer);
+  return scanServer(target, {
+    timeoutMs,
+    headers: others.filter(({ isSecret }) => !isSecret),
+    secretHeaders: others.filter(({ isSecret }) => isSecret),
+    token: bearer && BEARER.exec(bearer.value)![1],
+  });
 }
+
+const BEARER = /^bearer +(.+)$/i;
 
 /** A value with the variables of the environment that it names; null where one is not set, or only the client knows it. */
 function filled(value: string | null): string | null {

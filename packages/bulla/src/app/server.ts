@@ -29,13 +29,16 @@ export interface ServerAccess extends Pick<Notices, 'onLoose'> {
   /** For the whole scan. Default one minute. */
   readonly timeoutMs?: number | undefined;
   readonly headers?: readonly Header[] | undefined;
-  /** Headers whose values are secrets: `value` names a variable of the environment. */
+  /** Headers whose values are secrets. */
   readonly secretHeaders?: readonly Header[] | undefined;
-  /** The variable of the environment that holds a bearer token. */
-  readonly tokenVariable?: string | undefined;
+  /** A bearer token. */
+  readonly token?: string | undefined;
   /** A person who can sign in; absent where nobody can. */
   readonly signIn?: SignIn | undefined;
   readonly fetchIcons?: boolean | undefined;
+  /** Where a server that is started here takes its variables and its folder from. Default: this process. */
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly cwd?: string | undefined;
 }
 
 export interface SignIn {
@@ -82,15 +85,15 @@ export interface Scanned {
 const DEFAULT_MS = 60_000;
 
 /**
- * Scans a server. Rejects with the `MCP_…` codes, with `SERVER_OPTION` for access that is not for this kind of server,
- * and with `SERVER_VARIABLE` for a variable that is not set.
+ * Scans a server. Rejects with the `MCP_…` codes, and with `SERVER_OPTION` for access that is not for this kind of
+ * server.
  */
 export async function scanServer(
   target: Target,
   access: ServerAccess = {},
   { onScan }: Pick<Observer, 'onScan'> = {},
 ): Promise<Scanned> {
-  const { headers = [], secretHeaders = [], timeoutMs = DEFAULT_MS, fetchIcons = false } = access;
+  const { headers = [], secretHeaders = [], token, timeoutMs = DEFAULT_MS, fetchIcons = false } = access;
   const scanning = async (more: Parameters<typeof scan>[1]) => {
     onScan?.(true);
     try {
@@ -100,17 +103,18 @@ export async function scanServer(
     }
   };
   if (target.kind === 'stdio') {
-    if (headers.length + secretHeaders.length > 0 || access.tokenVariable || access.signIn?.isAsked)
+    if (headers.length + secretHeaders.length > 0 || token || access.signIn?.isAsked)
       throw new BullaError('SERVER_OPTION', 'Headers and tokens are for a server at an address.');
-    return { surface: await scanning({}), authorization: NO_AUTHORIZATION };
+    const { environment, cwd } = access;
+    const surface = await scanning({ ...(environment && { environment }), ...(cwd && { cwd }) });
+    return { surface, authorization: NO_AUTHORIZATION };
   }
   const record = (given: readonly Header[]) =>
     Object.fromEntries(given.map(({ name, value }) => [name, value]));
-  const secrets = record(secretHeaders.map(({ name, value }) => ({ name, value: variable(value) })));
   const credentials = credentialsFor(target.url, access);
   const surface = await scanning({
     headers: record(headers),
-    secretHeaders: secrets,
+    secretHeaders: record(secretHeaders),
     ...(credentials && { authorizer: credentials.authorizer }),
   });
   const names = [...new Set([...headers, ...secretHeaders].map(({ name }) => name.toLowerCase()))].sort();
@@ -121,27 +125,18 @@ export async function scanServer(
   return { surface, authorization: { ...used, headers: names } };
 }
 
-function variable(name: string): string {
-  const value = process.env[name];
-  if (value) return value;
-  throw new BullaError('SERVER_VARIABLE', `The environment variable ${name} is not set.`);
-}
-
 interface Credentials {
   readonly authorizer: Authorizer;
   /** With which rights the server was scanned; null when it asked for none. */
   used(): Authorization | null;
 }
 
-/** A token from the environment, else a person who can sign in. */
+/** A token, else a person who can sign in. */
 function credentialsFor(address: string, access: ServerAccess): Credentials | null {
-  const { tokenVariable, signIn } = access;
-  if (tokenVariable !== undefined) {
+  const { token, signIn } = access;
+  if (token !== undefined) {
     if (signIn?.isAsked) throw new BullaError('SERVER_OPTION', 'With a token, nobody needs to sign in.');
-    return {
-      authorizer: bearer(variable(tokenVariable)),
-      used: () => ({ ...NO_AUTHORIZATION, scheme: 'bearer' }),
-    };
+    return { authorizer: bearer(token), used: () => ({ ...NO_AUTHORIZATION, scheme: 'bearer' }) };
   }
   const url = parseUrl(address);
   if (signIn === undefined || !(signIn.isAsked || url.protocol === 'https:')) return null;

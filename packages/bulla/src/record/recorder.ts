@@ -196,7 +196,7 @@ export function createRecorder(chain: Chain, options: RecorderOptions = {}): Rec
     },
     denied(call, failure, parts = []) {
       const id = randomUUID();
-      const effect = inOrder(parts.map((part) => part.onDenied?.(id)));
+      const effect = inOrder(parts.map((part) => part.onDenied?.(id, failure)));
       return chain.append(
         {
           ...input(call, parts),

@@ -1,7 +1,14 @@
 import { canonicalize } from '../canon/index.ts';
 import { BullaError } from '../error.ts';
-import { DEFAULT_MAX_DEPTH, JsonObject, parse } from '../json/index.ts';
-import { type AnyObject, isObject, member, toNumber } from './access.ts';
+import {
+  type AnyObject,
+  DEFAULT_MAX_DEPTH,
+  isObject,
+  JsonObject,
+  member,
+  parse,
+  toNumber,
+} from '../json/index.ts';
 import { checkConsidered, checkDigits, checkInterop, isCommon } from './interop.ts';
 import {
   AUTHORITY_TYPES,
@@ -27,8 +34,9 @@ const MAX_DEPTH = DEFAULT_MAX_DEPTH - 10;
  *
  * Errors, for which the sealer refuses it: `missing_field`, `unknown_key`, `wrong_type`, `unknown_value`,
  * `out_of_range`, `uuid_form`, `hash_form`, `timestamp_form`, `chain_rule`, `rejection_reason_missing`,
- * `selected_count`, `selected_option_unmatched`, `approver_missing`, `policy_reference_missing`,
- * `escalation_reason_missing`; and `VALUE_…` or `CANON_…` for what has no canonical form.
+ * `selected_count`, `selected_option_unmatched`; `approver_missing`, `policy_reference_missing`,
+ * `escalation_reason_missing` where the type of the authority demands them, and `…_unexpected` where it forbids them;
+ * `error_unexpected` on success; and `VALUE_…` or `CANON_…` for what has no canonical form.
  *
  * Warnings, for what the specification allows: `interop` where another implementation would write something
  * differently and so compute another hash, `options_considered_differ` and `deep_nesting` where Python would,
@@ -67,7 +75,7 @@ export function lintForSeal(
   checkReasoning(section('reasoning'), findings);
   checkAuthority(section('authority'), findings);
   checkExecution(section('execution'), findings);
-  checkEnum(member(section('outcome'), 'status'), OUTCOME_STATUSES, '/outcome/status', findings);
+  checkOutcome(section('outcome'), findings);
   if (interop) checkConsidered(section('reasoning'), findings);
 
   let canonical: string | undefined;
@@ -121,7 +129,7 @@ function checkHead(value: AnyObject, findings: LintFinding[]): void {
     findings,
   );
   const previous = member(value, 'previous_hash');
-  checkForm(previous, HASH, '/previous_hash', 'hash_form', 'A hash has 64 lower-case hex digits.', findings);
+  checkForm(previous, HASH, '/previous_hash', 'hash_form', HASH_FORM, findings);
   const version = member(value, 'spec_version');
   if (typeof version === 'string') checkEnum(version, [SPEC_VERSION], '/spec_version', findings);
 
@@ -138,6 +146,7 @@ function checkHead(value: AnyObject, findings: LintFinding[]): void {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const HASH = /^[0-9a-f]{64}$/;
+const HASH_FORM = 'A hash has 64 lower-case hex digits.';
 
 function checkTrigger(section: AnyObject, findings: LintFinding[]): void {
   checkEnum(member(section, 'type'), TRIGGER_TYPES, '/trigger/type', findings);
@@ -150,6 +159,8 @@ function checkTrigger(section: AnyObject, findings: LintFinding[]): void {
 }
 
 function checkReasoning(section: AnyObject, findings: LintFinding[]): void {
+  const prompt = member(section, 'prompt_hash');
+  checkForm(prompt, HASH, '/reasoning/prompt_hash', 'hash_form', HASH_FORM, findings);
   if (!isUnit(member(section, 'confidence'))) findings.push(outOfUnit('/reasoning/confidence'));
   const list = member(section, 'options');
   if (!Array.isArray(list)) return;
@@ -184,20 +195,28 @@ function checkReasoning(section: AnyObject, findings: LintFinding[]): void {
   }
 }
 
+/** The fields of an authority that belong to some of its types: named there, null everywhere else. */
+const BELONGS: readonly { readonly key: string; readonly to: readonly string[]; readonly says: string }[] = [
+  { key: 'approver', to: ['human_approved', 'escalated'], says: 'names its approver' },
+  { key: 'policy_reference', to: ['policy'], says: 'names its rule' },
+  { key: 'escalation_reason', to: ['escalated'], says: 'says why' },
+];
+
 function checkAuthority(section: AnyObject, findings: LintFinding[]): void {
   const type = member(section, 'type');
   checkEnum(type, AUTHORITY_TYPES, '/authority/type', findings);
-  const need = (key: string, code: string, message: string) => {
-    if (isBlank(member(section, key))) findings.push(problem(`/authority/${key}`, code, message));
-  };
-  if (type === 'human_approved' || type === 'escalated') {
-    need('approver', 'approver_missing', `Authority of the type ${type} names its approver.`);
-  }
-  if (type === 'policy') {
-    need('policy_reference', 'policy_reference_missing', 'Authority of the type policy names its rule.');
-  }
-  if (type === 'escalated') {
-    need('escalation_reason', 'escalation_reason_missing', 'Escalated authority says why.');
+  if (!(AUTHORITY_TYPES as readonly unknown[]).includes(type)) return;
+  for (const { key, to, says } of BELONGS) {
+    const value = member(section, key);
+    const path = `/authority/${key}`;
+    if (to.includes(type as string)) {
+      if (isBlank(value))
+        findings.push(problem(path, `${key}_missing`, `Authority of the type ${type} ${says}.`));
+    } else if (isGiven(value)) {
+      findings.push(
+        problem(path, `${key}_unexpected`, `This is null unless the type is ${to.join(' or ')}.`),
+      );
+    }
   }
 }
 
@@ -206,9 +225,23 @@ function checkExecution(section: AnyObject, findings: LintFinding[]): void {
   const calls = member(section, 'tool_calls');
   if (!Array.isArray(calls)) return;
   for (let i = 0; i < calls.length; i++) {
-    if (isObject(calls[i]) && isNegative(member(calls[i], 'duration_ms')))
-      findings.push(negative(`/execution/tool_calls/${i}/duration_ms`));
+    const call = calls[i];
+    if (!isObject(call)) continue;
+    const at = `/execution/tool_calls/${i}`;
+    if (isNegative(member(call, 'duration_ms'))) findings.push(negative(`${at}/duration_ms`));
+    checkNoError(member(call, 'success') === true, call, at, findings);
   }
+}
+
+function checkOutcome(section: AnyObject, findings: LintFinding[]): void {
+  const status = member(section, 'status');
+  checkEnum(status, OUTCOME_STATUSES, '/outcome/status', findings);
+  checkNoError(status === 'success', section, '/outcome', findings);
+}
+
+function checkNoError(succeeded: boolean, record: AnyObject, at: string, findings: LintFinding[]): void {
+  if (!succeeded || !isGiven(member(record, 'error'))) return;
+  findings.push(problem(`${at}/error`, 'error_unexpected', 'The error is null on success.'));
 }
 
 function checkEnum(value: unknown, values: readonly string[], path: string, findings: LintFinding[]): void {
@@ -244,6 +277,11 @@ function isNegative(value: unknown): boolean {
 
 function negative(path: string): LintFinding {
   return problem(path, 'out_of_range', 'This must not be negative.');
+}
+
+/** What is missing or of another type was reported as such. */
+function isGiven(value: unknown): boolean {
+  return typeof value === 'string';
 }
 
 function isBlank(value: unknown): boolean {

@@ -2,8 +2,8 @@ import type { CapabilityProfile } from '@bulla/core/capability';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type CapabilitySource, opaqueTools, openSources } from '../../app/index.ts';
 import { tellLines } from '../lock/server-lines.ts';
-import { positiveInteger } from '../terminal/input.ts';
-import { colors, type ReportOptions, say } from '../terminal/io.ts';
+import { durationOption, positiveInteger } from '../terminal/input.ts';
+import { collect, colors, type ReportOptions, say } from '../terminal/io.ts';
 
 /** The options of the commands that read an agent, an envelope or a link. */
 export interface SourceOptions extends ReportOptions {
@@ -18,8 +18,6 @@ export interface SourceOptions extends ReportOptions {
   /** Whether the whole snapshot is wanted, with the agent's own context. */
   envelope?: boolean;
 }
-
-const collect = (value: string, previous: string[]) => [...previous, value];
 
 /** Keys between commas; none for the empty text. */
 function keys(text: string): string[] {
@@ -57,7 +55,7 @@ export function sourceOptions(command: Command): Command {
     .option('-c, --context <file>', 'a JSON object: the context of the invocation')
     .addOption(allowOption())
     .option('--env <name>', 'a variable that the module may see; may be repeated', collect, [])
-    .option('--timeout <ms>', 'how long a module may take', positiveInteger, 30_000)
+    .addOption(durationOption('--timeout', 'how long a module may take', { initial: '30s' }))
     .option('--memory <mb>', 'how much memory a module may use', positiveInteger, 512)
     .option('--json', 'print one JSON document')
     .option('--quiet', 'print nothing but what was asked for; the exit code tells');

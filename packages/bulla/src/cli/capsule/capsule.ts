@@ -1,10 +1,10 @@
-import { readHashed, verifyCapsule } from '@bulla/core/capsule';
+import { readHashed } from '@bulla/core/capsule';
 import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
+import { missingText, unsealedPaths, verifyRecord } from '@bulla/core/verify';
 import type { Command } from 'commander';
 import { exportRecords, resolveUri, verifyImport } from '../../app/index.ts';
-import { judged } from '../../chain/index.ts';
 import { asLine } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
@@ -18,21 +18,20 @@ import {
   type ReportOptions,
   readInput,
   report,
+  reportOptions,
   say,
 } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
-import { missingText, unsealedPaths } from '../verify/notices.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { defineSeal } from './seal.ts';
 import { capsuleText } from './text.ts';
 
 export function define(command: Command, run: Run): void {
-  const reporting = (sub: Command) =>
-    sub.option('--json', 'print one JSON document').option('--quiet', 'print nothing; the exit code tells');
+  defineSeal(reportOptions(command.command('seal')), run);
 
-  defineSeal(reporting(command.command('seal')), run);
-
-  reporting(trustOptions(command.command('verify').description('Verify one sealed capsule as it is stored.')))
+  reportOptions(
+    trustOptions(command.command('verify').description('Verify one sealed capsule as it is stored.')),
+  )
     .argument('[file]', 'the capsule; - is standard input', '-')
     .action(run(verifyOne));
 
@@ -107,15 +106,11 @@ function oneCapsule(input: Uint8Array, allowNonFinite: boolean): JsonObject | Ui
 async function verifyOne(file: string, options: TrustOptions & ReportOptions): Promise<Exit> {
   const trust = trusted(options);
   const input = oneCapsule(readInput(file), options.allowNan ?? false);
-  const verdict = judged(
-    verifyCapsule(input, {
-      ...trust,
-      requirePq: options.requirePq ?? false,
-      allowNonFinite: options.allowNan ?? false,
-    }),
-    trust.revoked,
-    () => false,
-  );
+  const verdict = verifyRecord(input, {
+    ...trust,
+    requirePq: options.requirePq ?? false,
+    allowNonFinite: options.allowNan ?? false,
+  });
   const unsealed = unsealedPaths(verdict.unauthenticated);
   const title = verdict.code === 'unknown_key' ? colors.yellow('undecided') : colors.red('BAD');
   await report(options, { ...verdict, not_sealed: unsealed }, () => {

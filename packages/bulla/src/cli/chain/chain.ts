@@ -3,6 +3,7 @@ import type { ChainState } from '@bulla/core/capsule';
 import { toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, toPlain } from '@bulla/core/json';
+import { historyLines } from '@bulla/core/verify';
 import type { Command } from 'commander';
 import { chainStats } from '../../app/index.ts';
 import { openSource, storeSource, verifyChain } from '../../chain/index.ts';
@@ -10,10 +11,17 @@ import { nonNegative } from '../capsule/capsule.ts';
 import type { Run } from '../commands.ts';
 import { type AnchorOptions, anchorOptions, findAnchors } from '../log/anchors.ts';
 import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
-import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import {
+  colors,
+  EXIT,
+  type Exit,
+  type ReportOptions,
+  readInput,
+  report,
+  reportOptions,
+} from '../terminal/io.ts';
 import { progressBar } from '../terminal/progress.ts';
 import { counted } from '../terminal/words.ts';
-import { historyLines } from '../verify/notices.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { type CheckedHow, NONE_LEFT_OUT, notProven, verdictText } from './text.ts';
 
@@ -23,10 +31,7 @@ interface VerifyOptions extends TrustOptions, PlaceOptions, ReportOptions, Ancho
 }
 
 export function define(command: Command, run: Run): void {
-  const reporting = (sub: Command) =>
-    sub.option('--json', 'print one JSON document').option('--quiet', 'print nothing; the exit code tells');
-
-  reporting(
+  reportOptions(
     anchorOptions(
       trustOptions(
         placeOptions(
@@ -61,7 +66,7 @@ export function define(command: Command, run: Run): void {
     )
     .action(run(verify));
 
-  reporting(
+  reportOptions(
     placeOptions(
       command.command('head').description('Tell how long a chain of the store is and what its last hash is.'),
     ),
@@ -82,7 +87,7 @@ export function define(command: Command, run: Run): void {
     )
     .action(run(recover));
 
-  reporting(
+  reportOptions(
     placeOptions(
       command
         .command('stats')

@@ -1,6 +1,6 @@
 import { BullaError } from '@bulla/core/error';
 import { type Lock, narrowed } from '@bulla/core/lock';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { openLock, pinnedServer, targetFor, tellOpenFolder } from '../../app/index.ts';
 import {
   CLIENT_FEATURES,
@@ -16,7 +16,8 @@ import { tellLines } from '../lock/server-lines.ts';
 import { openFor, type PlaceOptions, placeOptions, type StrictOptions, strictOption } from '../place.ts';
 import { type FetchOptions, fetchOptions, observing } from '../run/pinned.ts';
 import { escaped } from '../terminal/indented.ts';
-import { complain, EXIT, type Exit, print, refusing, say } from '../terminal/io.ts';
+import { durationOption } from '../terminal/input.ts';
+import { collect, complain, EXIT, type Exit, print, refusing, say } from '../terminal/io.ts';
 import { createRepeats } from '../terminal/repeats.ts';
 import { relockCommand, unseenNames } from './env.ts';
 import { typed } from './host-config.ts';
@@ -37,8 +38,6 @@ interface GuardOptions extends PlaceOptions, StrictOptions, RequireOptions, Fetc
   printEffectiveAllowlist?: boolean;
   quiet?: boolean;
 }
-
-const collect = (value: string, previous: string[]) => [...previous, value];
 
 /** Also what the released program calls `proxy`. */
 export function define(command: Command, run: Run): void {
@@ -61,8 +60,12 @@ export function define(command: Command, run: Run): void {
         .choices(CLIENT_FEATURES)
         .default([], 'none'),
     )
-    .option('-t, --timeout <time>', 'how long the server may take to answer (default: 10m)', duration)
-    .option('--recheck <time>', 'how long a list counts before it is read again (default: 1m)', duration)
+    .addOption(durationOption('-t, --timeout', 'how long the server may take to answer (default: 10m)'))
+    .addOption(
+      durationOption('--recheck', 'how long a list counts before it is read again (default: 1m)', {
+        least: '0s',
+      }),
+    )
     .option('--filter-only', 'remove from lists what is not locked, but let it be called')
     .option('--audit-only', 'record what would be blocked, but block and remove nothing')
     .option('--allow-other-command', 'start a server that is not the one that the lock names')
@@ -84,12 +87,6 @@ Examples:
   $ bulla guard --require-signature --key public.key --agent claude`,
     )
     .action(run(act));
-}
-
-function duration(text: string): number {
-  const [, count, unit = 's'] = /^([0-9]{1,6})(ms|s|m)?$/.exec(text) ?? [];
-  if (count === undefined) throw new InvalidArgumentError('A time is expected, such as 30s or 10m.');
-  return Number(count) * { ms: 1, s: 1000, m: 60_000 }[unit as 'ms' | 's' | 'm'];
 }
 
 async function act(given: string[], options: GuardOptions): Promise<Exit> {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { LockTrust } from '../../app/index.ts';
+import { collect } from '../terminal/io.ts';
 
 /** Whose signatures on a lock count. */
 export interface KeyOptions {
@@ -12,8 +13,6 @@ export interface RequireOptions extends KeyOptions {
   requireSignature?: boolean;
   signature?: string;
 }
-
-const collect = (value: string, previous: string[]) => [...previous, value];
 
 export function keyOptions(command: Command): Command {
   return command

@@ -17,7 +17,16 @@ import {
 } from '../../witness/index.ts';
 import type { Run } from '../commands.ts';
 import { NOTICES, openFor, type PlaceOptions, placeOptions } from '../place.ts';
-import { colors, complain, EXIT, type Exit, type ReportOptions, report, say } from '../terminal/io.ts';
+import {
+  colors,
+  complain,
+  EXIT,
+  type Exit,
+  type ReportOptions,
+  report,
+  reportOptions,
+  say,
+} from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
 
 interface ServeOptions extends ReportOptions {
@@ -37,10 +46,7 @@ interface StatusOptions extends PlaceOptions, ReportOptions {
 }
 
 export function define(command: Command, run: Run): void {
-  const reporting = (sub: Command) =>
-    sub.option('--json', 'print one JSON document').option('--quiet', 'print nothing; the exit code tells');
-
-  reporting(command.command('serve').description('Run a witness, which cosigns the checkpoints of logs.'))
+  reportOptions(command.command('serve').description('Run a witness, which cosigns the checkpoints of logs.'))
     .requiredOption('--name <name>', 'its name: a URL without a scheme, such as witness.example/w1')
     .addOption(
       new Option('--listen <host:port>', 'where it takes requests')
@@ -71,7 +77,7 @@ Example:
     )
     .action(run(serve));
 
-  reporting(
+  reportOptions(
     command
       .command('add')
       .description('Add a witness to the policy, by which checkpoints are shown to it from then on.')
@@ -87,7 +93,7 @@ Example:
     .option('--policy <file>', 'the policy (default: BULLA_HOME/witnesses.policy)')
     .action(run(add));
 
-  reporting(
+  reportOptions(
     placeOptions(
       command
         .command('status')

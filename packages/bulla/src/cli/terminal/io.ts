@@ -1,5 +1,6 @@
 import { BullaError, withoutSecrets } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
+import type { Command } from 'commander';
 import { Refusal, Undecided } from '../../app/index.ts';
 import { readWhole } from '../../locks/index.ts';
 import { escaped } from './indented.ts';
@@ -111,6 +112,13 @@ export interface ReportOptions {
   json?: boolean;
   quiet?: boolean;
 }
+
+export function reportOptions(command: Command, quiet = 'print nothing; the exit code tells'): Command {
+  return command.option('--json', 'print one JSON document').option('--quiet', quiet);
+}
+
+/** Collects the values of an option that may be repeated. */
+export const collect = (value: string, previous: string[]): string[] => [...previous, value];
 
 /** Whether what is written there may have colours. */
 export function coloured(stream: Output): boolean {
