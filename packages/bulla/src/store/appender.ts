@@ -9,12 +9,15 @@ import { BullaError } from '@bulla/core/error';
 import { leafHash, sealedLeaf } from '@bulla/core/log';
 import type { Addition, Driver, Effect, Head, NewRow, Row, Tip, Transaction } from './driver.ts';
 import { NotWrittenError } from './driver.ts';
+import type { Opening } from './openings.ts';
 import { grow } from './tree.ts';
 
 /** A capsule that waits for its place in a chain. */
 export interface Draft {
   /** The content once its place is known; the first record also says the origin. */
   at(head: Head, origin: string): Capsule;
+  /** What opens the commitments in it. */
+  readonly openings?: readonly Opening[];
   /** What becomes true together with it. */
   readonly effect?: Effect | undefined;
   /** Refuse content that another implementation would hash differently. */
@@ -169,7 +172,7 @@ export class Appender {
     const origin = tip.origin ?? (length === 0 ? this.#origin : null);
     // What was looked at is not looked at again under the lock: with every connection waiting under one, none would be
     // left to look with.
-    if (this.#seen !== undefined && length >= this.#seen && tree !== null && origin != null)
+    if (this.#seen !== undefined && length >= this.#seen && origin != null)
       return { length, hash, tree, origin };
     const admitted = await this.#context.admit(tip, underLock);
     this.#seen = admitted.length;
@@ -214,7 +217,8 @@ export class Appender {
     return hashed.map(({ pending, sequence }, i) => {
       const { sealed, text } = signed[i]!;
       const leaf = leafHash(sealedLeaf(sealed));
-      const row = { sequence, hash: sealed.hash, data: text, leaf };
+      const { openings = [] } = pending.draft;
+      const row = { sequence, hash: sealed.hash, data: text, leaf, openings };
       return { pending, sealed, row };
     });
   }

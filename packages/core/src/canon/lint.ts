@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
-import { type FloatPaths, JsonNumber, JsonObject } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { type FloatPaths, JsonNumber, JsonObject, pointer } from '../json/index.ts';
 import { canonicalize, hashedPart } from './canonicalize.ts';
 import { sameDecimal } from './decimal.ts';
 import { orderOf } from './order.ts';

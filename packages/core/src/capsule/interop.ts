@@ -1,6 +1,5 @@
 import { lint as lintCanon } from '../canon/index.ts';
-import { JsonNumber } from '../json/index.ts';
-import { type AnyObject, isObject, keysOf, member, valuesOf } from './access.ts';
+import { type AnyObject, isObject, JsonNumber, keysOf, member, valuesOf } from '../json/index.ts';
 import type { SECTIONS } from './model.ts';
 import { type LintFinding, warning } from './shape.ts';
 import { oddNumbers } from './stored.ts';

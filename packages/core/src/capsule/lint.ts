@@ -1,7 +1,14 @@
 import { canonicalize } from '../canon/index.ts';
 import { BullaError } from '../error.ts';
-import { DEFAULT_MAX_DEPTH, JsonObject, parse } from '../json/index.ts';
-import { type AnyObject, isObject, member, toNumber } from './access.ts';
+import {
+  type AnyObject,
+  DEFAULT_MAX_DEPTH,
+  isObject,
+  JsonObject,
+  member,
+  parse,
+  toNumber,
+} from '../json/index.ts';
 import { checkConsidered, checkDigits, checkInterop, isCommon } from './interop.ts';
 import {
   AUTHORITY_TYPES,

@@ -1,5 +1,13 @@
-import { pointer } from '../error.ts';
-import { type AnyObject, isInteger, isObject, keysOf, member, toNumber, valuesOf } from './access.ts';
+import {
+  type AnyObject,
+  isInteger,
+  isObject,
+  keysOf,
+  member,
+  pointer,
+  toNumber,
+  valuesOf,
+} from '../json/index.ts';
 import { HEAD, type Kind, OPTION, SEAL_FIELDS, SECTION_NAMES, SECTIONS, TOOL_CALL } from './model.ts';
 
 /** One thing that is wrong with a capsule: where (a JSON Pointer), a stable code, a sentence. */

@@ -1,7 +1,16 @@
 import { canonicalize, digestText, type ProfileId, sameDecimal } from '../canon/index.ts';
-import { BullaError, pointer } from '../error.ts';
-import { JsonNumber, JsonObject, type JsonValue, parse } from '../json/index.ts';
-import { type AnyObject, isObject, keysOf, valuesOf } from './access.ts';
+import { BullaError } from '../error.ts';
+import {
+  type AnyObject,
+  isObject,
+  JsonNumber,
+  JsonObject,
+  type JsonValue,
+  keysOf,
+  parse,
+  pointer,
+  valuesOf,
+} from '../json/index.ts';
 import { CONTENT, type Form, SEAL_FIELDS } from './model.ts';
 
 /** A record taken apart: what a seal can cover, and what no capsule seal covers. */

@@ -11,6 +11,7 @@ export {
   type EnvelopeBinding,
   type MintOptions,
   mintAuthorization,
+  type PinnedDecision,
 } from './authority.ts';
 export { CHANNELS, type Channel, type ChannelKind, type ChannelRule, provesPerson } from './channel.ts';
 export { decide } from './decide.ts';

@@ -1,7 +1,21 @@
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject, type JsonValue, stringify, toPlain } from '../json/index.ts';
-import { type Check, type Fault, integer, orNull, type Report, record, text, word } from './checks.ts';
-import { type Limits, parseStrictly } from './strict.ts';
+import { BullaError } from '../error.ts';
+import {
+  type Check,
+  type Fault,
+  integer,
+  JsonObject,
+  type JsonValue,
+  type Limits,
+  orNull,
+  parseStrictly,
+  pointer,
+  type Report,
+  record,
+  stringify,
+  text,
+  toPlain,
+  word,
+} from '../json/index.ts';
 
 // Execution Envelope v1. Every field but `metadata` is binding: it is part of exec_hash.
 

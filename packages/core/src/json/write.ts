@@ -1,5 +1,6 @@
-import { BullaError, pointer } from '../error.ts';
+import { BullaError } from '../error.ts';
 import { DEFAULT_MAX_DEPTH } from './parse.ts';
+import { pointer } from './pointer.ts';
 import { head, type Shape, ShapeCache } from './shape.ts';
 import { JsonNumber, JsonObject } from './value.ts';
 

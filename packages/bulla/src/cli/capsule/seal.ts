@@ -1,11 +1,10 @@
-import { type CapsuleInput, exportSealed, lint, SEAL_FIELDS, type SealedCapsule } from '@bulla/core/capsule';
+import { exportSealed, lint, type SealedCapsule } from '@bulla/core/capsule';
 import { toUtf8 } from '@bulla/core/crypto';
-import { BullaError } from '@bulla/core/error';
-import { JsonObject, type JsonValue, parse } from '@bulla/core/json';
 import type { Command } from 'commander';
+import { readContent } from '../../app/index.ts';
 import { asLine } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
-import { openToWrite, type PlaceOptions, placeOptions, type StrictOptions, strictOption } from '../place.ts';
+import { openFor, type PlaceOptions, placeOptions, type StrictOptions, strictOption } from '../place.ts';
 import { EXIT, type Exit, printExact, type ReportOptions, readInput, say } from '../terminal/io.ts';
 
 export function defineSeal(command: Command, run: Run): void {
@@ -25,22 +24,11 @@ export function defineSeal(command: Command, run: Run): void {
 }
 
 async function sealOne(file: string, options: PlaceOptions & StrictOptions & ReportOptions): Promise<Exit> {
-  const value = parse(readInput(file));
-  if (!(value instanceof JsonObject))
-    throw new BullaError('CAPSULE_NOT_AN_OBJECT', 'The content of a capsule is an object.');
-  const given = [...SEAL_FIELDS, 'id', 'sequence', 'previous_hash', 'spec_version'].filter((key) =>
-    value.has(key),
-  );
-  if (given.length > 0)
-    throw new BullaError('CAPSULE_GIVEN', `The sealer gives ${given.join(', ')}; leave it out.`);
-  const store = await openToWrite(options);
-  try {
-    const { strictInterop = false } = options;
-    const sealed = await store.chain(options.chain).append(inputOf(value), { strictInterop });
-    if (!options.quiet) await printSealed(sealed, options);
-  } finally {
-    await store.close();
-  }
+  const content = readContent(readInput(file));
+  await using at = await openFor(options, 'write');
+  const { strictInterop = false } = options;
+  const sealed = await at.chain.append(content, { strictInterop });
+  if (!options.quiet) await printSealed(sealed, options);
   return EXIT.good;
 }
 
@@ -53,23 +41,4 @@ async function printSealed(sealed: SealedCapsule, { json }: ReportOptions): Prom
   if (json) return;
   for (const { path, code, message } of warnings)
     say([`bulla: warning: ${path || '(root)'}: ${message} [${code}]`]);
-}
-
-/**
- * The content as the sealer takes it: sections, options and tool calls become plain, and everything inside them keeps
- * the digits that were written.
- */
-function inputOf(content: JsonObject): CapsuleInput {
-  const plain = (value: JsonValue | undefined) =>
-    value instanceof JsonObject ? Object.fromEntries(value) : value;
-  const list = (value: unknown) => (Array.isArray(value) ? value.map(plain) : value);
-  const sections = Object.fromEntries([...content].map(([key, value]) => [key, plain(value)])) as Record<
-    string,
-    Record<string, unknown>
-  >;
-  if (sections.reasoning?.options !== undefined)
-    sections.reasoning.options = list(sections.reasoning.options);
-  if (sections.execution?.tool_calls !== undefined)
-    sections.execution.tool_calls = list(sections.execution.tool_calls);
-  return sections as CapsuleInput;
 }
