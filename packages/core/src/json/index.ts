@@ -1,5 +1,5 @@
 export { escapeString, isPlainString } from './escape.ts';
-export { joined, lines } from './lines.ts';
+export { joined, lineBatches, lines } from './lines.ts';
 export {
   DEFAULT_MAX_DEPTH,
   type Leniency,
