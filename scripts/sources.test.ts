@@ -91,3 +91,14 @@ test('texts are normalized in one place, which takes linear time', () => {
   // The other one is of paths, and Node's.
   expect(found.map(({ file }) => file)).toEqual(['bulla/src/pin/program.ts', 'core/src/text/normalize.ts']);
 });
+
+test('use cases read no command line, print nothing, and never end the process', () => {
+  // The program of the process in which modules run.
+  const files = SOURCES.filter(
+    (file) => file.startsWith('packages/bulla/src/app/') && !file.endsWith('/runner.ts'),
+  );
+  const FORBIDDEN =
+    /process\.(?:argv|exit|stdin|stdout|stderr)\b|\bconsole\.|from '(?:commander|\.\.\/cli\/)/;
+  expect(files.length).toBeGreaterThan(20);
+  expect(files.filter((file) => FORBIDDEN.test(readFileSync(join(root, file), 'utf8')))).toEqual([]);
+});

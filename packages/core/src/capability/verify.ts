@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonObject, pointer } from '../json/index.ts';
 import { fold } from './fold.ts';
 import { type CapabilityProfile, hashPlainObject } from './hashing.ts';
 import { computeInvocationContextHash, type NormalizeOptions } from './invocation.ts';

@@ -1,6 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject } from '../json/index.ts';
-import { isInteger, toNumber } from './access.ts';
+import { BullaError } from '../error.ts';
+import { isInteger, JsonObject, pointer, toNumber } from '../json/index.ts';
 import { type ChainNotice, createNotices } from './notices.ts';
 import {
   type CanonicalRecord,

@@ -1,5 +1,5 @@
 import { type PublicKey, toUtf8, verify } from '../crypto/index.ts';
-import { pointer } from '../error.ts';
+import { pointer } from '../json/index.ts';
 import { candidates, namesOf } from './keys.ts';
 import type { VerifyOptions } from './verify.ts';
 

@@ -1,5 +1,5 @@
 import type { ChainNotice, ChainReport } from '../capsule/index.ts';
-import { pointer } from '../error.ts';
+import { pointer } from '../json/index.ts';
 import type { History } from './history.ts';
 import type { ChainSource } from './source.ts';
 import { counted } from './words.ts';

@@ -1,6 +1,6 @@
 import type { CanonicalRecord } from '../capsule/index.ts';
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject, lineBatches, parse, stringify } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonObject, lineBatches, parse, pointer, stringify } from '../json/index.ts';
 import { elements } from './elements.ts';
 
 /** One record as a source has it: the bytes or text of a sealed capsule, or a stored canonical text with its seal. */

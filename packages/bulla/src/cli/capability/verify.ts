@@ -2,9 +2,10 @@ import { readSnapshot } from '@bulla/core/capability';
 import { visible } from '@bulla/core/text';
 import { checkCapability, type Finding } from '@bulla/core/verify';
 import { type Command, Option } from 'commander';
+import { readContext } from '../../app/index.ts';
 import type { Run } from '../commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from '../terminal/io.ts';
-import { allowOption, contextOf } from './source.ts';
+import { allowOption } from './source.ts';
 
 interface VerifyCapabilityOptions extends ReportOptions {
   profile?: 'khora' | 'khora-icu';
@@ -41,7 +42,7 @@ Example:
 
 async function verify(file: string, options: VerifyCapabilityOptions): Promise<Exit> {
   const snapshot = readSnapshot(readInput(file), options.profile && { profile: options.profile });
-  const verdict = checkCapability(snapshot, { context: contextOf(options), allow: options.allow });
+  const verdict = checkCapability(snapshot, { context: readContext(options.context), allow: options.allow });
   const { result, code, message, details, notProven } = verdict;
   const document = { ok: result === 'good', file, result, code, message, ...details, not_proven: notProven };
   await report(options, document, () => text(file, verdict));

@@ -12,15 +12,6 @@ export function execProfileOption(): Option {
     .default('envelope-v1');
 }
 
-const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
-
-/** A stretch of time such as `90s`, `10m`, `2h` or `1d`, in seconds. */
-export function duration(text: string): number {
-  const match = /^([1-9][0-9]{0,8})([smhd])$/.exec(text);
-  if (match === null) throw new InvalidArgumentError('A time such as 90s, 10m, 2h or 1d is expected.');
-  return Number(match[1]) * UNITS[match[2]!]!;
-}
-
 /** Whose signatures count. */
 export interface ApproverOptions {
   approver: readonly { person: string; file: string }[];
