@@ -3,7 +3,7 @@
  * speaks HTTP: commands, routes and programs call these.
  */
 export { type VerifiedArtifact, verifyArtifact } from './artifact.ts';
-export { openBundle, packBundle } from './bundle.ts';
+export { type BundleInput, openBundle, packBundle } from './bundle.ts';
 export { type Checked, check } from './check.ts';
 export { checkpointFacts, findCheckpoint, listCheckpoints, logVkey } from './checkpoint.ts';
 export type { ToolChoice } from './choice.ts';
@@ -19,7 +19,7 @@ export { makeLockKeys } from './keygen.ts';
 export { exportPublic, readKeyFile } from './keys.ts';
 export { changeKill, requireReason } from './kill.ts';
 export { type Locked, type LockFormat, type LockInput, lock } from './lock.ts';
-export { keysFrom, type LockTrust, openLock, readLockFile } from './locked.ts';
+export { type KeyChoice, keysFrom, type LockTrust, openLock, readLockFile } from './locked.ts';
 export type { Observer } from './observer.ts';
 export { type Access, type Notices, type Opened, type OpenOptions, open, tellLoose } from './open.ts';
 export { defaultHome, type Paths, pathsOf, withContents } from './paths.ts';
@@ -34,12 +34,12 @@ export {
 export { checkPolicy } from './policy-check.ts';
 export { isMet, type TestedInput, testPolicy } from './policy-test.ts';
 export { provePublished, proveStored, type RecordProof } from './prove.ts';
-export { provenanceOf } from './provenance.ts';
+export { type ProvenanceChoice, provenanceOf } from './provenance.ts';
 export { Refusal, refusing, Undecided } from './refusal.ts';
 export { type PinnedProgram, pinnedProgram } from './run.ts';
 export { readContent } from './seal.ts';
 export { type Header, type ServerAccess, scanServer, targetFor } from './server.ts';
-export { sign } from './sign.ts';
+export { type SignInput, sign } from './sign.ts';
 export { type CapabilitySource, opaqueTools, openSources, readContext } from './sources.ts';
 export { chainStats } from './stats.ts';
 export { publishTiles } from './tiles.ts';
