@@ -2,8 +2,8 @@ import { BullaError } from '@bulla/core/error';
 import { type JsonObject, parse, stringify, toPlain } from '@bulla/core/json';
 import { openSource, type SourceRecord, type VerifyChainOptions, verifyChain } from '../chain/index.ts';
 import { snapshot } from '../os/index.ts';
+import { Undecided } from '../refusal.ts';
 import type { Chain, Row } from '../store/index.ts';
-import { Undecided } from './refusal.ts';
 
 /** A chain of a file that was verified and can be stored; what is stored is what was verified. */
 export interface VerifiedImport extends Disposable {
