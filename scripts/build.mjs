@@ -55,7 +55,7 @@ await build({
   ...common,
   entryPoints: [
     { in: join(bulla, 'src/index.ts'), out: 'index' },
-    ...['audit', 'capability', 'consent', 'envelope', 'keys', 'manifest', 'store', 'chain'].map((name) => ({
+    ...['capability', 'consent', 'envelope', 'keys', 'manifest', 'record', 'store', 'chain'].map((name) => ({
       in: join(bulla, `src/${name}/index.ts`),
       out: name,
     })),

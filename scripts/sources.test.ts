@@ -36,7 +36,7 @@ function calls(file: string): { name: string; call: Node }[] {
 const SHORT: Readonly<Record<string, string>> = {
   'bulla/src/pin/asked.ts': 'verifyProvenance',
   'bulla/src/pin/provenance.ts': 'textAt',
-  'bulla/src/chain/history.ts': 'at',
+  'core/src/verify/history.ts': 'at',
   'bulla/src/chain/sqlite-source.ts': 'get iterate',
   'bulla/src/cli/cli.ts': 'action',
   'bulla/src/cli/receipt.ts': 'action',

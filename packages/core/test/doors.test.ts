@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import * as canon from '../src/canon/index.ts';
 import * as capability from '../src/capability/index.ts';
 import * as capsule from '../src/capsule/index.ts';
+import * as cel from '../src/cel/index.ts';
 import * as consent from '../src/consent/index.ts';
 import * as crypto from '../src/crypto/index.ts';
 import * as envelope from '../src/envelope/index.ts';
@@ -14,7 +15,7 @@ import * as policy from '../src/policy/index.ts';
 import * as schema from '../src/schema/index.ts';
 import * as text from '../src/text/index.ts';
 
-const doors = { canon, capability, capsule, consent, crypto, envelope, error, json };
+const doors = { canon, capability, cel, capsule, consent, crypto, envelope, error, json };
 const more = { lock, log, manifest, policy, schema, text };
 
 test('all of core can be loaded, on any runtime', () => {

@@ -1,5 +1,4 @@
-import { pointer } from '@bulla/core/error';
-import { JsonObject, type JsonValue } from '@bulla/core/json';
+import { JsonObject, type JsonValue, pointer } from '@bulla/core/json';
 import { LIST_KINDS } from '@bulla/core/lock';
 import { inspectText } from '@bulla/core/text';
 import type { Surface } from '../mcp/index.ts';

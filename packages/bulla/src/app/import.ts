@@ -1,6 +1,7 @@
 import { BullaError } from '@bulla/core/error';
 import { type JsonObject, parse, stringify, toPlain } from '@bulla/core/json';
-import { openSource, type SourceRecord, type VerifyChainOptions, verifyChain } from '../chain/index.ts';
+import type { SourceRecord, VerifyChainOptions } from '@bulla/core/verify';
+import { openSource, verifyChain } from '../chain/index.ts';
 import { snapshot } from '../os/index.ts';
 import { Undecided } from '../refusal.ts';
 import type { Chain, Row } from '../store/index.ts';

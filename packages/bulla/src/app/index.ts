@@ -1,3 +1,5 @@
+/** Use cases: no printing, no arguments of a command line, no HTTP. */
+
 /**
  * Use cases, one a file: typed inputs, typed results, errors with codes. Nothing here reads a command line, prints or
  * speaks HTTP: commands, routes and programs call these.
@@ -18,6 +20,7 @@ export { verifyImport } from './import.ts';
 export { makeLockKeys } from './keygen.ts';
 export { exportPublic, readKeyFile } from './keys.ts';
 export { changeKill, requireReason } from './kill.ts';
+export { type Bulla, type LibraryOptions, openLibrary } from './library.ts';
 export { type Locked, type LockFormat, type LockInput, lock } from './lock.ts';
 export { type KeyChoice, keysFrom, type LockTrust, openLock, readLockFile } from './locked.ts';
 export type { Observer } from './observer.ts';
@@ -42,4 +45,5 @@ export { type SignInput, sign } from './sign.ts';
 export { type CapabilitySource, opaqueTools, openSources, readContext } from './sources.ts';
 export { chainStats } from './stats.ts';
 export { publishTiles } from './tiles.ts';
+export { type FileVerdict, type NamedLock, verifyFiles } from './verify.ts';
 export { type SeenByWitness, witnessedChain } from './witnessed.ts';

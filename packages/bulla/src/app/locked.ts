@@ -1,15 +1,8 @@
 import { keyId } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type Lock, readLock, type VerifiedLock } from '@bulla/core/lock';
+import { type Lock, openWith, readLock, type VerifiedLock } from '@bulla/core/lock';
 import { findKeyring, trustIn } from '../keys/index.ts';
-import {
-  type LockKeys,
-  loadKeys,
-  openWith,
-  readLimited,
-  readWhole,
-  signatureBeside,
-} from '../locks/index.ts';
+import { type LockKeys, loadKeys, readLimited, readWhole, signatureBeside } from '../locks/index.ts';
 import { naming } from '../os/index.ts';
 import { pathsOf } from './paths.ts';
 

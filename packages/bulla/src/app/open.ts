@@ -1,6 +1,7 @@
 import { BullaError } from '@bulla/core/error';
 import { ensureKeyring, type OpenKeyring, openKeyring } from '../keys/index.ts';
 import { findLoose, type Loose } from '../os/index.ts';
+import { createRecorder, type Recorder } from '../record/index.ts';
 import { type Chain, openStore, type Store, type StoreOptions } from '../store/index.ts';
 import { createSubmit, loadPolicy, type SubmitOutcome } from '../witness/index.ts';
 import { type Paths, pathsOf, privateFiles } from './paths.ts';
@@ -36,6 +37,10 @@ export interface OpenOptions extends Notices {
   readonly chain?: string | undefined;
   /** See `StoreOptions`. Default: the variable `BULLA_OPERATOR`. */
   readonly operator?: string | undefined;
+  /** See `StoreOptions`. */
+  readonly strictInterop?: boolean | undefined;
+  /** Keep arguments and results beside the chain, where they can be erased. Default false: only the salts. */
+  readonly recordPayloads?: boolean | undefined;
 }
 
 /** What a data directory holds, open until it is disposed of. */
@@ -43,6 +48,8 @@ export interface Opened extends AsyncDisposable {
   readonly paths: Paths;
   readonly store: Store;
   readonly chain: Chain;
+  /** Records calls and acts on the chain. */
+  readonly record: Recorder;
   /** What seals; null where nothing can be appended. */
   readonly keyring: OpenKeyring | null;
 }
@@ -60,7 +67,7 @@ export async function open(home?: string, options: OpenOptions = {}): Promise<Op
   const at = { url: paths.store, tenant: options.tenant ?? null };
   if (access === 'verify' || access === 'read') {
     const store = await openStore({ ...at, readOnly: access === 'verify' });
-    return openedOf(paths, store, name, null);
+    return openedOf(paths, store, options, null);
   }
   const create = access === 'write';
   let keyring = keyringIn(paths.keys, create);
@@ -68,6 +75,7 @@ export async function open(home?: string, options: OpenOptions = {}): Promise<Op
   const store: Store = await openStore({
     ...at,
     create,
+    strictInterop: options.strictInterop,
     sealer: () => keyring!.sealer(),
     operator: options.operator ?? (process.env.BULLA_OPERATOR || undefined),
     submit:
@@ -81,16 +89,22 @@ export async function open(home?: string, options: OpenOptions = {}): Promise<Op
   });
   try {
     keyring ??= await firstKeyring(store, paths.keys, options);
-    return openedOf(paths, store, name, keyring);
+    return openedOf(paths, store, options, keyring);
   } catch (error) {
     await store.close();
     throw error;
   }
 }
 
-function openedOf(paths: Paths, store: Store, name: string, keyring: OpenKeyring | null): Opened {
+function openedOf(
+  paths: Paths,
+  store: Store,
+  { chain: name = 'default', recordPayloads = false }: OpenOptions,
+  keyring: OpenKeyring | null,
+): Opened {
+  const chain = store.chain(name);
   return {
-    ...{ paths, store, chain: store.chain(name), keyring },
+    ...{ paths, store, chain, record: createRecorder(chain, { recordPayloads }), keyring },
     async [Symbol.asyncDispose]() {
       // Closing makes the last checkpoint, which the keyring signs.
       try {

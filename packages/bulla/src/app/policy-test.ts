@@ -1,14 +1,13 @@
-import { BullaError, pointer } from '@bulla/core/error';
-import { JsonObject, type JsonValue, parse } from '@bulla/core/json';
+import type { PreparedInput, RuleResult } from '@bulla/core/cel';
+import { BullaError } from '@bulla/core/error';
+import { JsonObject, type JsonValue, parse, pointer } from '@bulla/core/json';
 import {
   evaluateCall,
   evaluateList,
   evaluateTool,
   type Policy,
   type PolicyVerdict,
-  type PreparedInput,
   prepareInput,
-  type RuleResult,
   SHAPE_NAMES,
   type Shape,
 } from '@bulla/core/policy';

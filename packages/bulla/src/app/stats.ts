@@ -1,5 +1,5 @@
 import { type JsonObject, parse, toPlain } from '@bulla/core/json';
-import { createHistory, type History, storyOf } from '../chain/index.ts';
+import { createHistory, type History, storyOf } from '@bulla/core/verify';
 import type { Chain } from '../store/index.ts';
 
 /** How often each name occurs in the records of a chain; without a prototype, because others chose the names. */

@@ -29,6 +29,18 @@ export function placeOptions(command: Command): Command {
     .option('--chain <name>', 'the chain', 'default');
 }
 
+/** The option of the commands that seal what others say. */
+export interface StrictOptions {
+  strictInterop?: boolean;
+}
+
+export function strictOption(command: Command): Command {
+  return command.option(
+    '--strict-interop',
+    'refuse what another implementation of capsules would hash differently, before anything is done',
+  );
+}
+
 /** The data directory. */
 export function home(): string {
   return defaultHome();
@@ -40,18 +52,25 @@ export function keysFolder(options: Pick<PlaceOptions, 'keys'>): string {
 
 /** Opens the data directory for a command; what people should know goes to standard error. */
 export function openFor(
-  options: PlaceOptions & { readonly quiet?: boolean },
+  options: PlaceOptions & StrictOptions & { readonly quiet?: boolean },
   access: Access,
 ): Promise<Opened> {
   return open(undefined, openOptions(options, access));
 }
 
 function openOptions(
-  { store, tenant, chain, keys, quiet }: PlaceOptions & { readonly quiet?: boolean },
+  {
+    store,
+    tenant,
+    chain,
+    keys,
+    strictInterop,
+    quiet,
+  }: PlaceOptions & StrictOptions & { readonly quiet?: boolean },
   access: Access,
 ): OpenOptions {
   return {
-    ...{ access, store, tenant, chain, keys },
+    ...{ access, store, tenant, chain, keys, strictInterop },
     ...NOTICES,
     onKeyringMade({ folder, fingerprint }) {
       if (!quiet) say(`bulla: made a keyring in ${folder}; its key is ${fingerprint}`);
@@ -66,7 +85,7 @@ export async function openToRead(options: PlaceOptions): Promise<Store> {
 
 /** The same to write. */
 export async function openToWrite(
-  options: PlaceOptions & { readonly quiet?: boolean },
+  options: PlaceOptions & StrictOptions & { readonly quiet?: boolean },
   create = true,
 ): Promise<Store> {
   return (await openFor(options, create ? 'write' : 'extend')).store;

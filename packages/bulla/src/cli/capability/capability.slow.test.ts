@@ -205,7 +205,7 @@ export const agent = createRegisteredAgent({ agentId: 'a', name: 'A', rootCompos
       'endless.ts':
         'import { writeFileSync } from "node:fs";\nwriteFileSync("pid", String(process.pid));\nfor (;;);',
     });
-    const { status, stdout, stderr } = await capability(folder, 'hash endless.ts --timeout 5000');
+    const { status, stdout, stderr } = await capability(folder, 'hash endless.ts --timeout 5s');
     expect([status, stdout]).toEqual([3, '']);
     expect(stderr).toContain('did not answer in 5000 ms. [CAPABILITY_MODULE_TIMEOUT]');
     const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'));

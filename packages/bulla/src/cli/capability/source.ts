@@ -2,7 +2,7 @@ import type { CapabilityProfile } from '@bulla/core/capability';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type CapabilitySource, opaqueTools, openSources } from '../../app/index.ts';
 import { tellLines } from '../lock/server-lines.ts';
-import { positiveInteger } from '../terminal/input.ts';
+import { durationOption, positiveInteger } from '../terminal/input.ts';
 import { collect, colors, type ReportOptions, say } from '../terminal/io.ts';
 
 /** The options of the commands that read an agent, an envelope or a link. */
@@ -55,7 +55,7 @@ export function sourceOptions(command: Command): Command {
     .option('-c, --context <file>', 'a JSON object: the context of the invocation')
     .addOption(allowOption())
     .option('--env <name>', 'a variable that the module may see; may be repeated', collect, [])
-    .option('--timeout <ms>', 'how long a module may take', positiveInteger, 30_000)
+    .addOption(durationOption('--timeout', 'how long a module may take', { initial: '30s' }))
     .option('--memory <mb>', 'how much memory a module may use', positiveInteger, 512)
     .option('--json', 'print one JSON document')
     .option('--quiet', 'print nothing but what was asked for; the exit code tells');

@@ -6,7 +6,7 @@ import {
   type SnapshotDiff,
   type ToolChange,
 } from '@bulla/core/capability';
-import { stringify } from '@bulla/core/json';
+import { parsePointer, stringify } from '@bulla/core/json';
 import { type DiffPart, visible } from '@bulla/core/text';
 import type { CapabilitySource } from '../../app/index.ts';
 import { colors, coloured } from '../terminal/io.ts';
@@ -158,10 +158,7 @@ function definitionRows({ definition, tools }: SnapshotDiff): string[] {
 }
 
 function nameIn(place: string): string {
-  return place
-    .slice(place.lastIndexOf('/') + 1)
-    .replaceAll('~1', '/')
-    .replaceAll('~0', '~');
+  return parsePointer(place)!.at(-1)!;
 }
 
 const indent = (row: string) => `  ${row}`;

@@ -1,10 +1,10 @@
-import { exportSealed, readHashed, verifyCapsule } from '@bulla/core/capsule';
+import { readHashed } from '@bulla/core/capsule';
 import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
+import { missingText, unsealedPaths, verifyRecord } from '@bulla/core/verify';
 import type { Command } from 'commander';
-import { exportRecords, readContent, resolveUri, verifyImport } from '../../app/index.ts';
-import { judged } from '../../chain/index.ts';
+import { exportRecords, resolveUri, verifyImport } from '../../app/index.ts';
 import { asLine } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
@@ -23,23 +23,12 @@ import {
   say,
 } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
-import { missingText, unsealedPaths } from '../verify/notices.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
+import { defineSeal } from './seal.ts';
 import { capsuleText } from './text.ts';
 
 export function define(command: Command, run: Run): void {
-  placeOptions(command.command('seal').description('Seal a capsule and append it to a chain of the store.'))
-    .argument(
-      '[file]',
-      'the content: any of the six sections, all the rest takes its default; - is standard input',
-      '-',
-    )
-    .option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)')
-    .addHelpText(
-      'after',
-      '\nPrints the sealed capsule when it is durable. Example:\n  $ echo \'{"outcome":{"status":"success","summary":"deployed"}}\' | bulla capsule seal',
-    )
-    .action(run(sealOne));
+  defineSeal(reportOptions(command.command('seal')), run);
 
   reportOptions(
     trustOptions(command.command('verify').description('Verify one sealed capsule as it is stored.')),
@@ -91,13 +80,6 @@ export function define(command: Command, run: Run): void {
     .action(run(resolve));
 }
 
-async function sealOne(file: string, options: PlaceOptions): Promise<Exit> {
-  const content = readContent(readInput(file));
-  await using at = await openFor(options, 'write');
-  await printExact(asLine(toUtf8(exportSealed(await at.chain.append(content)))));
-  return EXIT.good;
-}
-
 /** The capsule in the input; the references export a single one as an array, too. */
 function oneCapsule(input: Uint8Array, allowNonFinite: boolean): JsonObject | Uint8Array {
   try {
@@ -119,15 +101,11 @@ function oneCapsule(input: Uint8Array, allowNonFinite: boolean): JsonObject | Ui
 async function verifyOne(file: string, options: TrustOptions & ReportOptions): Promise<Exit> {
   const trust = trusted(options);
   const input = oneCapsule(readInput(file), options.allowNan ?? false);
-  const verdict = judged(
-    verifyCapsule(input, {
-      ...trust,
-      requirePq: options.requirePq ?? false,
-      allowNonFinite: options.allowNan ?? false,
-    }),
-    trust.revoked,
-    () => false,
-  );
+  const verdict = verifyRecord(input, {
+    ...trust,
+    requirePq: options.requirePq ?? false,
+    allowNonFinite: options.allowNan ?? false,
+  });
   const unsealed = unsealedPaths(verdict.unauthenticated);
   const title = verdict.code === 'unknown_key' ? colors.yellow('undecided') : colors.red('BAD');
   await report(options, { ...verdict, not_sealed: unsealed }, () => {

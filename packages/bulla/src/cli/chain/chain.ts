@@ -3,6 +3,7 @@ import type { ChainState } from '@bulla/core/capsule';
 import { toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, toPlain } from '@bulla/core/json';
+import { historyLines } from '@bulla/core/verify';
 import type { Command } from 'commander';
 import { chainStats } from '../../app/index.ts';
 import { openSource, storeSource, verifyChain } from '../../chain/index.ts';
@@ -21,7 +22,6 @@ import {
 } from '../terminal/io.ts';
 import { progressBar } from '../terminal/progress.ts';
 import { counted } from '../terminal/words.ts';
-import { historyLines } from '../verify/notices.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { type CheckedHow, NONE_LEFT_OUT, notProven, verdictText } from './text.ts';
 

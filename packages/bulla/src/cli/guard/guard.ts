@@ -1,6 +1,6 @@
 import { BullaError } from '@bulla/core/error';
 import { type Lock, narrowed } from '@bulla/core/lock';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { type LockTrust, openLock, pinnedServer, targetFor, tellOpenFolder } from '../../app/index.ts';
 import {
   CLIENT_FEATURES,
@@ -13,15 +13,16 @@ import {
 import type { Run } from '../commands.ts';
 import { requireOptions, trustOf } from '../lock/keys.ts';
 import { tellLines } from '../lock/server-lines.ts';
-import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
+import { openFor, type PlaceOptions, placeOptions, type StrictOptions, strictOption } from '../place.ts';
 import { type FetchOptions, fetchOptions, observing } from '../run/pinned.ts';
 import { escaped } from '../terminal/indented.ts';
+import { durationOption } from '../terminal/input.ts';
 import { collect, complain, EXIT, type Exit, print, refusing, say } from '../terminal/io.ts';
 import { createRepeats } from '../terminal/repeats.ts';
 import { relockCommand, unseenNames } from './env.ts';
 import { typed } from './host-config.ts';
 
-interface GuardOptions extends PlaceOptions, LockTrust, FetchOptions {
+interface GuardOptions extends PlaceOptions, StrictOptions, LockTrust, FetchOptions {
   lock: string;
   pinned?: boolean;
   only?: string[];
@@ -40,11 +41,8 @@ interface GuardOptions extends PlaceOptions, LockTrust, FetchOptions {
 
 /** Also what the released program calls `proxy`. */
 export function define(command: Command, run: Run): void {
-  requireOptions(
-    fetchOptions(
-      placeOptions(command.argument('[server...]', 'the server, after --; without it the one of the lock')),
-    ),
-  )
+  const server = command.argument('[server...]', 'the server, after --; without it the one of the lock');
+  requireOptions(fetchOptions(strictOption(placeOptions(server))))
     .option('-l, --lock <file>', 'the lockfile', 'mcp-lock.json')
     .option('--pinned', 'start the program that the lock pins, not whatever the command would start now')
     .option('--only <name...>', 'of the locked tools pass these alone; * stands for any text')
@@ -62,8 +60,12 @@ export function define(command: Command, run: Run): void {
         .choices(CLIENT_FEATURES)
         .default([], 'none'),
     )
-    .option('-t, --timeout <time>', 'how long the server may take to answer (default: 10m)', duration)
-    .option('--recheck <time>', 'how long a list counts before it is read again (default: 1m)', duration)
+    .addOption(durationOption('-t, --timeout', 'how long the server may take to answer (default: 10m)'))
+    .addOption(
+      durationOption('--recheck', 'how long a list counts before it is read again (default: 1m)', {
+        least: '0s',
+      }),
+    )
     .option('--filter-only', 'remove from lists what is not locked, but let it be called')
     .option('--audit-only', 'record what would be blocked, but block and remove nothing')
     .option('--allow-other-command', 'start a server that is not the one that the lock names')
@@ -85,12 +87,6 @@ Examples:
   $ bulla guard --require-signature --key public.key --agent claude`,
     )
     .action(run(act));
-}
-
-function duration(text: string): number {
-  const [, count, unit = 's'] = /^([0-9]{1,6})(ms|s|m)?$/.exec(text) ?? [];
-  if (count === undefined) throw new InvalidArgumentError('A time is expected, such as 30s or 10m.');
-  return Number(count) * { ms: 1, s: 1000, m: 60_000 }[unit as 'ms' | 's' | 'm'];
 }
 
 async function act(given: string[], options: GuardOptions): Promise<Exit> {

@@ -1,8 +1,8 @@
+import { BUNDLE_NOT_PROVEN, bundleDetails, bundleText } from '@bulla/core/verify';
 import type { Command } from 'commander';
 import { type BundleInput, type KeyChoice, openBundle, packBundle } from '../../app/index.ts';
 import type { Run } from '../commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
-import { BUNDLE_NOT_PROVEN, bundleDetails, bundleText } from '../verify/artifact-bundle.ts';
 import { COMPAT } from './compat.ts';
 import { keyOptions } from './keys.ts';
 

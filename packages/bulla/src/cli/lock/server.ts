@@ -1,8 +1,9 @@
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import type { Header, Observer, ServerAccess } from '../../app/index.ts';
 import { NOTICES } from '../place.ts';
+import { durationOption } from '../terminal/input.ts';
 import { collect, drawOver, say } from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';
 
@@ -16,20 +17,6 @@ export interface ServerOptions {
   signIn?: boolean;
   authServer?: string[];
   fetchIcons?: boolean;
-}
-
-const DEFAULT_MS = 60_000;
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-/** The longest time that a timer can be set to. */
-const MAX_MS = 2 ** 31 - 1;
-
-/** Reads a time as Go writes it, such as `10s`, `1m30s` or `1.5s`. */
-function duration(text: string): number {
-  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)];
-  const ms = parts.reduce((sum, [, count, unit]) => sum + Number(count) * UNITS[unit!]!, 0);
-  if (parts.map(([part]) => part).join('') !== text || !(ms >= 1 && ms <= MAX_MS))
-    throw new InvalidArgumentError('A time is expected, such as 10s or 1m30s.');
-  return Math.round(ms);
 }
 
 /** Headers that carry credentials and nothing else; on a command line everybody on the machine could read them. */
@@ -65,11 +52,7 @@ It gets no shell, and of the environment only what programs need to run and what
 /** Adds the options by which a server is reached. */
 export function serverOptions(command: Command): Command {
   return command
-    .addOption(
-      new Option('-t, --timeout <time>', 'how long the scan may take')
-        .argParser(duration)
-        .default(DEFAULT_MS, '1m'),
-    )
+    .addOption(durationOption('-t, --timeout', 'how long the scan may take', { initial: '1m' }))
     .option(
       '--env <name>',
       'a variable of the environment that the server may see; may be repeated',
