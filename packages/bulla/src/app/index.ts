@@ -5,7 +5,7 @@
  * speaks HTTP: commands, routes and programs call these.
  */
 export { type VerifiedArtifact, verifyArtifact } from './artifact.ts';
-export { openBundle, packBundle } from './bundle.ts';
+export { type BundleInput, openBundle, packBundle } from './bundle.ts';
 export { type Checked, check } from './check.ts';
 export { checkpointFacts, findCheckpoint, listCheckpoints, logVkey } from './checkpoint.ts';
 export type { ToolChoice } from './choice.ts';
@@ -22,7 +22,7 @@ export { exportPublic, readKeyFile } from './keys.ts';
 export { changeKill, requireReason } from './kill.ts';
 export { type Bulla, type LibraryOptions, openLibrary } from './library.ts';
 export { type Locked, type LockFormat, type LockInput, lock } from './lock.ts';
-export { keysFrom, type LockTrust, openLock, readLockFile } from './locked.ts';
+export { type KeyChoice, keysFrom, type LockTrust, openLock, readLockFile } from './locked.ts';
 export type { Observer } from './observer.ts';
 export { type Access, type Notices, type Opened, type OpenOptions, open, tellLoose } from './open.ts';
 export { defaultHome, type Paths, pathsOf, withContents } from './paths.ts';
@@ -37,16 +37,14 @@ export {
 export { checkPolicy } from './policy-check.ts';
 export { isMet, type TestedInput, testPolicy } from './policy-test.ts';
 export { provePublished, proveStored, type RecordProof } from './prove.ts';
-export { provenanceOf } from './provenance.ts';
+export { type ProvenanceChoice, provenanceOf } from './provenance.ts';
 export { type Decided, type Unrecorded, withReceipt } from './receipt.ts';
-export { Refusal, refusing, Undecided } from './refusal.ts';
 export { type PinnedProgram, pinnedProgram } from './run.ts';
 export { readContent } from './seal.ts';
 export { type Header, type ServerAccess, scanServer, targetFor } from './server.ts';
-export { sign } from './sign.ts';
+export { type SignInput, sign } from './sign.ts';
 export { type CapabilitySource, opaqueTools, openSources, readContext } from './sources.ts';
 export { chainStats } from './stats.ts';
 export { publishTiles } from './tiles.ts';
 export { type FileVerdict, type NamedLock, verifyFiles } from './verify.ts';
-export { VERSION } from './version.ts';
 export { type SeenByWitness, witnessedChain } from './witnessed.ts';
