@@ -14,7 +14,7 @@ export {
   word,
 } from './check.ts';
 export { escapeString, isPlainString } from './escape.ts';
-export { joined, lines } from './lines.ts';
+export { joined, lineBatches, lines } from './lines.ts';
 export {
   checkMembers,
   type Fields,
