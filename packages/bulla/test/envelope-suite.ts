@@ -743,6 +743,28 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       expect(opens(result, 'result', { receipt: 17 }, salt)).toBe(true);
     });
 
+    test.each<[string, () => unknown, object]>([
+      ['a function', () => pay, { uncommitted: 'VALUE_FUNCTION' }],
+      ['an instance of a class', () => new Map(), { uncommitted: 'VALUE_CLASS_INSTANCE' }],
+      ['undefined', () => undefined, {}],
+      [
+        'what throws when it is looked at',
+        () => ({
+          get receipt() {
+            throw new TypeError('no');
+          },
+        }),
+        { uncommitted: 'TypeError' },
+      ],
+    ])('are complete whatever the action returned: %s', async (_, result, said) => {
+      const store = await opened();
+      const decision = await verifierOn(store).verifyAndConsume(...(await payment(1)), result);
+      expect([decision.status, decision.cause]).toEqual(['success', undefined]);
+      const [, outcome] = await records(store);
+      const [call] = outcome!.execution.tool_calls as [{ result: object | null }];
+      expect([outcome!.outcome.status, call.result ?? {}]).toEqual(['success', said]);
+    });
+
     test('of a tool call name the tool as the lock pins it', async () => {
       const store = await opened();
       const locked = `sha256:${'e5'.repeat(32)}`;

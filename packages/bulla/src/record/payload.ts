@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type CommitmentKind, canonicalize, commit, exactText, SALT_BYTES } from '@bulla/core/canon';
-import { BullaError } from '@bulla/core/error';
+import { failureOf } from '@bulla/core/error';
 import { type Committed, isCommitment, uncommittedFor } from '@bulla/core/evidence';
 import type { Opening } from '../store/index.ts';
 
@@ -38,13 +38,12 @@ function textOf(value: unknown, of: 'jcs' | 'exact'): string {
   return of === 'jcs' ? canonicalize(value, 'jcs') : exactText(value);
 }
 
-/** A value that a capsule can hold, or the code that says why it cannot. */
+/** Null for a value that a capsule can hold, else the code or class of what keeps it from that. */
 export function sealable(value: unknown): string | null {
   try {
     canonicalize(value, 'cps');
     return null;
   } catch (error) {
-    if (error instanceof BullaError) return error.code;
-    throw error;
+    return failureOf(error);
   }
 }

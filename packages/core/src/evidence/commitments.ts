@@ -1,5 +1,5 @@
 import type { Commitment, CommitmentKind } from '../canon/index.ts';
-import { BullaError } from '../error.ts';
+import { failureOf } from '../error.ts';
 import { JsonObject } from '../json/index.ts';
 import { type Committed, readEvidence } from './evidence.ts';
 
@@ -28,10 +28,9 @@ export function isCommitment(committed: Committed | null | undefined): committed
   return committed != null && 'commitment' in committed;
 }
 
-/** The code of what keeps a value from being committed to. Throws what is no error of ours. */
+/** What keeps a value from being committed to, by its code or class. A value may throw anything when it is read. */
 export function uncommittedFor(error: unknown): Committed {
-  if (error instanceof BullaError) return { uncommitted: error.code };
-  throw error;
+  return { uncommitted: failureOf(error) };
 }
 
 function at(value: unknown, key: string): unknown {
