@@ -1,10 +1,9 @@
-/** Use cases: no printing, no arguments of a command line, no HTTP. */
-
 /**
  * Use cases, one a file: typed inputs, typed results, errors with codes. Nothing here reads a command line, prints or
  * speaks HTTP: commands, routes and programs call these.
  */
 export { type VerifiedArtifact, verifyArtifact } from './artifact.ts';
+export { type AuthorizeInput, type Proposed, proposeAuthorization } from './authorize.ts';
 export { type BundleInput, openBundle, packBundle } from './bundle.ts';
 export { type Checked, check } from './check.ts';
 export { checkpointFacts, findCheckpoint, listCheckpoints, logVkey } from './checkpoint.ts';
@@ -13,6 +12,7 @@ export type { Outcome } from './configured.ts';
 export { compareStates, type LogState } from './consistency.ts';
 export { diffLocks, diffServer } from './diff.ts';
 export { type Discovered, type DiscoveredServer, discover, stateOf } from './discover.ts';
+export { type ExecuteInput, executeEnvelope, explainSteps, type LedgerInput } from './execute.ts';
 export { exportRecords } from './export.ts';
 export { resolveUri } from './find.ts';
 export { deceptions, findingsOf, OWN_MEMBERS, type ScanFinding } from './findings.ts';
@@ -38,6 +38,7 @@ export { checkPolicy } from './policy-check.ts';
 export { isMet, type TestedInput, testPolicy } from './policy-test.ts';
 export { provePublished, proveStored, type RecordProof } from './prove.ts';
 export { type ProvenanceChoice, provenanceOf } from './provenance.ts';
+export { publishEnvelopePolicy } from './publish.ts';
 export { type Decided, type Unrecorded, withReceipt } from './receipt.ts';
 export { type PinnedProgram, pinnedProgram } from './run.ts';
 export { readContent } from './seal.ts';
