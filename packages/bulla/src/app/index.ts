@@ -38,6 +38,7 @@ export { checkPolicy } from './policy-check.ts';
 export { isMet, type TestedInput, testPolicy } from './policy-test.ts';
 export { provePublished, proveStored, type RecordProof } from './prove.ts';
 export { provenanceOf } from './provenance.ts';
+export { type Decided, type Unrecorded, withReceipt } from './receipt.ts';
 export { Refusal, refusing, Undecided } from './refusal.ts';
 export { type PinnedProgram, pinnedProgram } from './run.ts';
 export { readContent } from './seal.ts';
