@@ -1,14 +1,9 @@
-import { JsonNumber, JsonObject, pointer } from '../json/index.ts';
-import { sameDecimal } from './decimal.ts';
-import { ecmascript } from './numbers.ts';
+import { isDouble, JsonNumber, JsonObject, pointer } from '../json/index.ts';
 
 interface Trail {
   readonly key: string | number;
   readonly parent: Trail | undefined;
 }
-
-/** An integer of up to 15 digits is a double of the same digits. */
-const SHORT = /^(?:0|-?[1-9][0-9]{0,14})$/;
 
 /**
  * The JSON Pointer of the first number whose digits `jcs` does not keep, or undefined. One pass over the value, which
@@ -42,8 +37,7 @@ export function firstInexact(root: unknown): string | undefined {
       const value = values[index];
       if (typeof value === 'bigint' || value instanceof JsonNumber) {
         const lexeme = typeof value === 'bigint' ? value.toString() : value.lexeme;
-        if (!SHORT.test(lexeme) && !sameDecimal(lexeme, ecmascript.lexeme(lexeme, false)))
-          return found(trailTo(index));
+        if (!isDouble(lexeme)) return found(trailTo(index));
       } else if (typeof value === 'object' && value !== null) {
         inner = value;
       }

@@ -1,6 +1,6 @@
-import { canonicalize, digestText, type ProfileId, sameDecimal } from '../canon/index.ts';
+import { canonicalize, digestText, type ProfileId } from '../canon/index.ts';
 import { BullaError } from '../error.ts';
-import { JsonNumber, JsonObject, type JsonValue, parse, pointer } from '../json/index.ts';
+import { JsonNumber, JsonObject, type JsonValue, parse, pointer, sameDecimal } from '../json/index.ts';
 import { CONTENT, type Form, SEAL_FIELDS } from './model.ts';
 
 /** A record taken apart: what a seal can cover, and what no capsule seal covers. */
