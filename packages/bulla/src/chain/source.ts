@@ -2,8 +2,7 @@ import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:
 import type { CanonicalRecord } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, pointer, stringify } from '@bulla/core/json';
-import { readWhole } from '../locks/index.ts';
-import { isThere, lines } from '../os/index.ts';
+import { isThere, lines, readInput } from '../os/index.ts';
 import { elements } from './elements.ts';
 import { readSqlite } from './sqlite-source.ts';
 
@@ -36,8 +35,6 @@ export interface ChainSource {
 }
 
 export const MAX_RECORD: number = 64 * 1024 * 1024;
-/** The most that is taken from standard input, or of one document. */
-const MAX_INPUT = 1024 * 1024 * 1024;
 const SQLITE_MAGIC = 'SQLite format 3\u0000';
 
 export interface SourceOptions {
@@ -53,11 +50,11 @@ export interface SourceOptions {
  * `INPUT_TOO_LARGE` for standard input, pipes and one document.
  */
 export function openSource(file: string, options: SourceOptions = {}): ChainSource {
-  if (file === '-') return openBytes('Standard input', readWhole('-', MAX_INPUT));
+  if (file === '-') return openBytes('Standard input', readInput('-', 'chain'));
   if (!readable(file, () => isThere(file)))
     throw new BullaError('CHAIN_SOURCE_MISSING', `There is no file ${file}.`);
   // A pipe such as `<(command)` has no size and can be read once.
-  if (!statSync(file).isFile()) return openBytes(file, readWhole(file, MAX_INPUT));
+  if (!statSync(file).isFile()) return openBytes(file, readInput(file, 'chain'));
   const start = readable(file, () => beginning(file));
   if (start.startsWith(SQLITE_MAGIC)) return readSqlite(file, options.tenant);
   return recognised({
@@ -65,7 +62,7 @@ export function openSource(file: string, options: SourceOptions = {}): ChainSour
     start,
     size: statSync(file).size,
     chunks: () => streamed(file),
-    whole: () => readWhole(file, MAX_INPUT),
+    whole: () => readInput(file, 'chain'),
   });
 }
 

@@ -3,8 +3,9 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { sha256Hex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Lock, readLock } from '@bulla/core/lock';
-import { readLimited, targetOf } from '../locks/index.ts';
+import { targetOf } from '../locks/index.ts';
 import type { Target } from '../mcp/index.ts';
+import { findInput } from '../os/index.ts';
 import type { Configured, Problem } from './discover.ts';
 
 /** A lock that is known, and the server that it names. */
@@ -112,7 +113,7 @@ function readLocks(servers: readonly Configured[], place: LockPlace, problems: P
   }
   return [...files].flatMap((path) => {
     try {
-      const bytes = readLimited(path);
+      const bytes = findInput(path, 'document');
       if (bytes === null) return [];
       const lock = readLock(bytes);
       return [{ path, lock, target: namedBy(lock) }];

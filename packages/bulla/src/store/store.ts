@@ -11,8 +11,9 @@ import {
 } from '@bulla/core/capsule';
 import type { Signer } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { dataDirectory, type Keyring } from '../keys/index.ts';
+import type { Keyring } from '../keys/index.ts';
 import type { TileSource } from '../log/index.ts';
+import { dataDirectory } from '../os/index.ts';
 import { adoptedOrigin } from './adopted.ts';
 import { Appender, type AppenderContext, type SignHashed } from './appender.ts';
 import { checkpointFolder } from './checkpoint-file.ts';

@@ -4,7 +4,7 @@ import { BullaError } from '@bulla/core/error';
 import { type JsonObject, parse, stringify } from '@bulla/core/json';
 import { visible } from '@bulla/core/text';
 import { type Command, Option } from 'commander';
-import { replaceFile } from '../../locks/index.ts';
+import { replaceFile } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { indented } from '../terminal/indented.ts';
 import { colors, EXIT, type Exit, print, printExact, printJson, report } from '../terminal/io.ts';

@@ -10,8 +10,9 @@ import {
 import { BullaError } from '@bulla/core/error';
 import { parse, toPlain } from '@bulla/core/json';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { readInput } from '../../os/index.ts';
 import { durationOption, positiveInteger } from '../terminal/input.ts';
-import { colors, type ReportOptions, readInput, say } from '../terminal/io.ts';
+import { colors, type ReportOptions, say } from '../terminal/io.ts';
 import { isModule, runModule } from './module.ts';
 
 /** The options of the commands that read an agent, an envelope or a link. */
@@ -120,7 +121,7 @@ export function contextOf({ context }: Pick<SourceOptions, 'context'>): unknown 
 }
 
 function plainFile(file: string): unknown {
-  return toPlain(parse(readInput(file)));
+  return toPlain(parse(readInput(file, 'document')));
 }
 
 async function openModule(
@@ -149,7 +150,7 @@ async function openModule(
 }
 
 function openFile(file: string, { profile }: SourceOptions): Source {
-  const bytes = readInput(file);
+  const bytes = readInput(file, 'document');
   const snapshot = readSnapshot(bytes, profile && { profile });
   const rest = { name: file, input: bytes, findings: [], disabled: [] };
   const made = (snapshot.kind === 'envelope' ? snapshot.envelope.runtime : snapshot).link.profile;

@@ -1,7 +1,8 @@
 import { visible } from '@bulla/core/text';
 import { type Command, Option } from 'commander';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
-import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 import { verifyCapability } from '../verify/artifact-capability.ts';
 import type { Verdict } from '../verify/artifacts.ts';
 import { allowOption, contextOf } from './source.ts';
@@ -40,7 +41,7 @@ Example:
 }
 
 async function verify(file: string, options: VerifyCapabilityOptions): Promise<Exit> {
-  const verdict = verifyCapability(readInput(file), {
+  const verdict = verifyCapability(readInput(file, 'document'), {
     assumed: options.profile && { profile: options.profile },
     context: contextOf(options),
     allow: options.allow,

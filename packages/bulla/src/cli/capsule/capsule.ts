@@ -12,7 +12,7 @@ import { BullaError } from '@bulla/core/error';
 import { JsonObject, type JsonValue, parse, stringify, toPlain } from '@bulla/core/json';
 import type { Command } from 'commander';
 import { judged, openSource, type SourceRecord, verifyChain } from '../../chain/index.ts';
-import { asLine, snapshot } from '../../os/index.ts';
+import { asLine, readInput, snapshot } from '../../os/index.ts';
 import type { FoundRecord, Row } from '../../store/index.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, openToVerify, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
@@ -24,7 +24,6 @@ import {
   print,
   printExact,
   type ReportOptions,
-  readInput,
   report,
   say,
   Undecided,
@@ -61,7 +60,7 @@ export function define(command: Command, run: Run): void {
     .argument('[file]', 'the capsule; - is standard input', '-')
     .action(
       run(async (file: string) => {
-        const value = parse(readInput(file), { allow: ['non-finite'] });
+        const value = parse(readInput(file, 'document'), { allow: ['non-finite'] });
         if (!(value instanceof JsonObject))
           throw new BullaError('CAPSULE_NOT_AN_OBJECT', 'A capsule is an object.');
         await print(`${capsuleText(value)}\n`);
@@ -106,7 +105,7 @@ export function nonNegative(text: string): number {
 }
 
 async function sealOne(file: string, options: PlaceOptions): Promise<Exit> {
-  const value = parse(readInput(file));
+  const value = parse(readInput(file, 'document'));
   if (!(value instanceof JsonObject))
     throw new BullaError('CAPSULE_NOT_AN_OBJECT', 'The content of a capsule is an object.');
   const given = [...SEAL_FIELDS, 'id', 'sequence', 'previous_hash', 'spec_version'].filter((key) =>
@@ -163,7 +162,7 @@ function oneCapsule(input: Uint8Array, allowNonFinite: boolean): JsonObject | Ui
 
 async function verifyOne(file: string, options: TrustOptions & ReportOptions): Promise<Exit> {
   const trust = trusted(options);
-  const input = oneCapsule(readInput(file), options.allowNan ?? false);
+  const input = oneCapsule(readInput(file, 'document'), options.allowNan ?? false);
   const verdict = judged(
     verifyCapsule(input, {
       ...trust,

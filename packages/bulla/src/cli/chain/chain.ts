@@ -5,11 +5,12 @@ import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, toPlain } from '@bulla/core/json';
 import type { Command } from 'commander';
 import { createHistory, openSource, storeSource, storyOf, verifyChain } from '../../chain/index.ts';
+import { readInput } from '../../os/index.ts';
 import { nonNegative } from '../capsule/capsule.ts';
 import type { Run } from '../commands.ts';
 import { type AnchorOptions, anchorOptions, findAnchors } from '../log/anchors.ts';
 import { openToVerify, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
-import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 import { progressBar } from '../terminal/progress.ts';
 import { counted } from '../terminal/words.ts';
 import { historyLines } from '../verify/notices.ts';
@@ -188,7 +189,7 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
 /** What an earlier run has seen; nothing if there was none. The file is trusted as much as the program is. */
 function savedState(file: string): ChainState | undefined {
   if (!existsSync(file)) return undefined;
-  const state = parse(readInput(file));
+  const state = parse(readInput(file, 'document'));
   if (state instanceof JsonObject) return toPlain(state) as unknown as ChainState;
   throw new BullaError('CAPSULE_CHAIN_STATE', `${file} holds no saved state.`);
 }

@@ -18,11 +18,11 @@ import { stringify } from '@bulla/core/json';
 import { visible } from '@bulla/core/text';
 import { type Command, Option } from 'commander';
 import { unixTime } from '../../envelope/index.ts';
-import { replaceFile } from '../../locks/index.ts';
+import { readInput, replaceFile } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { askYes, isAnswered } from '../terminal/ask.ts';
 import { durationOption } from '../terminal/input.ts';
-import { colors, EXIT, type Exit, printExact, type ReportOptions, readInput, say } from '../terminal/io.ts';
+import { colors, EXIT, type Exit, printExact, type ReportOptions, say } from '../terminal/io.ts';
 import { execProfileOption } from './options.ts';
 import { approvalLines, atTime, envelopeText } from './text.ts';
 
@@ -82,9 +82,9 @@ Examples:
 }
 
 async function authorizeEnvelope(file: string, options: AuthorizeOptions): Promise<Exit> {
-  const envelope = parseEnvelope(readInput(file));
-  const before = options.add === undefined ? null : readInput(options.add);
-  const signer = signerOf(readPrivateKey(Buffer.from(readInput(options.key)).toString('utf8')));
+  const envelope = parseEnvelope(readInput(file, 'document'));
+  const before = options.add === undefined ? null : readInput(options.add, 'document');
+  const signer = signerOf(readPrivateKey(Buffer.from(readInput(options.key, 'key')).toString('utf8')));
   const claims =
     before === null ? newClaims(envelope, signer, options) : claimsToSign(before, envelope, options);
   if (options.details) {

@@ -11,10 +11,11 @@ import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { createVerifier, type Decision, ExecutionNotStarted } from '../../envelope/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Store } from '../../store/index.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
-import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 import { type ApproverOptions, approverKeys, approverOption, execProfileOption } from './options.ts';
 import { envelopeText } from './text.ts';
 
@@ -80,8 +81,8 @@ interface Files {
 
 function filesOf(file: string, options: CheckOptions): Files {
   return {
-    envelope: readInput(file),
-    authorization: options.authorization === undefined ? null : readInput(options.authorization),
+    envelope: readInput(file, 'document'),
+    authorization: options.authorization === undefined ? null : readInput(options.authorization, 'document'),
   };
 }
 

@@ -15,9 +15,10 @@ import {
   shownId,
   type TokenKey,
 } from '../../keys/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { keysFolder } from '../place.ts';
-import { colors, EXIT, printExact, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { colors, EXIT, printExact, type ReportOptions, report } from '../terminal/io.ts';
 import { describe, epochDocument, remarks, state } from './epoch.ts';
 
 interface KeyringOptions extends ReportOptions {
@@ -231,11 +232,11 @@ async function exportPublic(name: string | undefined, options: ExportOptions) {
 
 async function register(key: string, options: RegisterOptions) {
   const dir = directory(options);
-  const text = /^[0-9a-f]{64}$/.test(key) ? key : fromUtf8(readInput(key));
+  const text = /^[0-9a-f]{64}$/.test(key) ? key : fromUtf8(readInput(key, 'key'));
   const epoch = await registerKey(dir, readPublicKey(text, 'Ed25519'), {
     ...surroundings,
     ...(options.pq !== undefined && {
-      pqPublicKey: readPublicKey(fromUtf8(readInput(options.pq)), 'ML-DSA-65'),
+      pqPublicKey: readPublicKey(fromUtf8(readInput(options.pq, 'key')), 'ML-DSA-65'),
     }),
     ...(options.notBefore !== undefined && { notBefore: readTime(options.notBefore) }),
     ...(options.notAfter !== undefined && { notAfter: readTime(options.notAfter) }),

@@ -19,8 +19,9 @@ import {
 import { BullaError } from '@bulla/core/error';
 import { type Command, Option } from 'commander';
 import { writeKeyFile } from '../../keys/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
-import { colors, EXIT, printExact, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { colors, EXIT, printExact, type ReportOptions, report } from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';
 import { defineKeyring } from './keyring.ts';
 
@@ -83,7 +84,7 @@ Example:
 type ReadKey = { format: KeyFormat; publicKey: PublicKey; private?: PrivateKey };
 
 function readKey(file: string, options: KeyOptions): ReadKey {
-  const text = fromUtf8(readInput(file));
+  const text = fromUtf8(readInput(file, 'key'));
   const { format, kind } = detectKey(text);
   if (kind === 'private' || (kind === 'either' && options.seed)) {
     const key = readPrivateKey(text, options.algorithm);

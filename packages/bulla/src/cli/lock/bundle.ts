@@ -1,7 +1,7 @@
 import { BullaError } from '@bulla/core/error';
 import { verifyBundle, writeBundle } from '@bulla/core/lock';
 import type { Command } from 'commander';
-import { readLimited, readWhole, replaceFile } from '../../locks/index.ts';
+import { findInput, readInput, replaceFile } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 import { BUNDLE_NOT_PROVEN, bundleDetails, bundleText } from '../verify/artifact-bundle.ts';
@@ -54,12 +54,12 @@ Example:
 
 /** The released program takes these two from the current folder. */
 function besides(named: string | undefined, usual: string): Uint8Array | null {
-  if (named !== undefined) return readWhole(named);
-  return COMPAT ? readLimited(usual) : null;
+  if (named !== undefined) return readInput(named, 'document');
+  return COMPAT ? findInput(usual, 'document') : null;
 }
 
 function signatureOf(lockfile: string): Uint8Array {
-  const bytes = readLimited(`${lockfile}.sig`);
+  const bytes = findInput(`${lockfile}.sig`, 'signature');
   if (bytes !== null) return bytes;
   throw new BullaError(
     'INPUT_UNREADABLE',
@@ -75,7 +75,7 @@ async function exportBundle(options: ExportOptions): Promise<Exit> {
   const bytes = writeBundle(
     {
       lock,
-      signature: signature === undefined ? signatureOf(lockfile) : readWhole(signature),
+      signature: signature === undefined ? signatureOf(lockfile) : readInput(signature, 'signature'),
       ...(policy && { policy }),
       ...(publicKey && { publicKey }),
     },
@@ -99,7 +99,7 @@ async function verify(file: string, options: KeyOptions & ReportOptions): Promis
   const { keys, origin } = keysFrom(options);
   if (keys.length === 0)
     throw new BullaError('LOCK_SIGNATURE_NO_KEY', 'Name the keys that you trust with --key or --keyring.');
-  const verified = verifyBundle(readWhole(file), keys);
+  const verified = verifyBundle(readInput(file, 'document'), keys);
   const details = { ...bundleDetails(verified), trusted_from: origin };
   await report(options, { ok: true, file, ...details, not_proven: BUNDLE_NOT_PROVEN }, () =>
     [

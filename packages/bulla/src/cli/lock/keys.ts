@@ -3,15 +3,8 @@ import { BullaError } from '@bulla/core/error';
 import { type Lock, readLock, type VerifiedLock } from '@bulla/core/lock';
 import type { Command } from 'commander';
 import { findKeyring, trustIn } from '../../keys/index.ts';
-import {
-  type LockKeys,
-  loadKeys,
-  openWith,
-  readLimited,
-  readWhole,
-  signatureBeside,
-} from '../../locks/index.ts';
-import { naming } from '../../os/index.ts';
+import { type LockKeys, loadKeys, openWith, signatureBeside } from '../../locks/index.ts';
+import { findInput, naming, readInput } from '../../os/index.ts';
 import { keysFolder } from '../place.ts';
 
 /** Whose signatures on a lock count. */
@@ -74,7 +67,9 @@ export function openLockFile(path: string, options: RequireOptions): OpenedLock 
     options.signature !== undefined;
   if (!isRequired) return { bytes, lock: naming(path, () => readLock(bytes)) };
   const signature =
-    options.signature === undefined ? signatureBeside(path)?.bytes : readWhole(options.signature);
+    options.signature === undefined
+      ? signatureBeside(path)?.bytes
+      : readInput(options.signature, 'signature');
   if (signature === undefined)
     throw new BullaError('LOCK_UNSIGNED', `There is no signature beside ${path}, and one is required.`);
   return { bytes, lock: openWith(bytes, signature, keysFrom(options)) };
@@ -82,7 +77,7 @@ export function openLockFile(path: string, options: RequireOptions): OpenedLock 
 
 /** Reads a lockfile, which mostly nobody named: what is no file is refused, and not waited for. */
 export function readLockFile(path: string): Uint8Array {
-  return path === '-' ? readWhole(path) : (readLimited(path) ?? missing(path));
+  return path === '-' ? readInput(path, 'document') : (findInput(path, 'document') ?? missing(path));
 }
 
 /** The first thing that goes wrong for somebody new, so it says what to do. */

@@ -15,9 +15,9 @@ import {
   writeLock,
 } from '@bulla/core/lock';
 import { type Command, Option } from 'commander';
-import { identityOf, MAX_LOCK_BYTES, readLimited, replaceFile } from '../../locks/index.ts';
+import { identityOf } from '../../locks/index.ts';
 import type { Target } from '../../mcp/index.ts';
-import { naming } from '../../os/index.ts';
+import { findInput, LIMITS, naming, replaceFile } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
 import { artifactFacts, type FetchOptions, fetchOptions } from '../run/pinned.ts';
@@ -131,7 +131,7 @@ async function lock(words: string[], options: LockOptions): Promise<Exit> {
  */
 function readOld({ output, force, v3 }: LockOptions): Lock | null {
   if (COMPAT && v3) return null;
-  const bytes = readLimited(output);
+  const bytes = findInput(output, 'document');
   try {
     return bytes === null ? null : naming(output, () => readLock(bytes));
   } catch (error) {
@@ -268,12 +268,12 @@ function written(
 function bounded(write: () => ReturnType<typeof writeLock>): ReturnType<typeof writeLock> {
   try {
     const made = write();
-    if (Buffer.byteLength(made.text) <= MAX_LOCK_BYTES) return made;
+    if (Buffer.byteLength(made.text) <= LIMITS.document) return made;
   } catch (error) {
     // A string that would be longer than the engine allows.
     if (!(error instanceof RangeError)) throw error;
   }
-  throw new BullaError('LOCK_TOO_LARGE', `The lock would be larger than ${MAX_LOCK_BYTES} bytes.`);
+  throw new BullaError('LOCK_TOO_LARGE', `The lock would be larger than ${LIMITS.document} bytes.`);
 }
 
 /** `SOURCE_DATE_EPOCH` is what makes files that hold a time reproducible elsewhere too. */

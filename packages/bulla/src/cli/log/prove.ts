@@ -13,11 +13,12 @@ import {
 } from '@bulla/core/log';
 import type { Command } from 'commander';
 import { openPublished, proveInclusion, type TileSource } from '../../log/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Chain, Query, Store } from '../../store/index.ts';
 import { readFound } from '../capsule/capsule.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
-import { EXIT, type Exit, printExact, type ReportOptions, readInput, say } from '../terminal/io.ts';
+import { EXIT, type Exit, printExact, type ReportOptions, say } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
 import { anchorTrust, trusted } from '../verify/trust.ts';
 import { readPolicy } from './anchors.ts';
@@ -48,7 +49,7 @@ export function define(command: Command, run: Run): void {
 async function prove(capsule: string, options: ProveOptions): Promise<Exit> {
   if (options.tiles !== undefined) {
     const log = openPublished(options.tiles);
-    const record = parseCapsule(readInput(capsule));
+    const record = parseCapsule(readInput(capsule, 'document'));
     return write(record, log, await log.checkpoint(), options);
   }
   let store = await openToRead(options);
@@ -81,7 +82,7 @@ function sequenceOf(record: JsonObject): number {
 
 /** The capsule of the store that is meant; one in a file must be that of the store. */
 async function findRecord(store: Store, chain: string, meant: string): Promise<JsonObject> {
-  const file = meant === '-' || existsSync(meant) ? parseCapsule(readInput(meant)) : undefined;
+  const file = meant === '-' || existsSync(meant) ? parseCapsule(readInput(meant, 'document')) : undefined;
   const [found] = await store.find({
     chain,
     ...(file === undefined ? queryOf(meant) : { sequence: sequenceOf(file) }),

@@ -11,7 +11,8 @@ import {
   verdictText,
 } from '@bulla/core/policy';
 import { visible } from '@bulla/core/text';
-import { describeTarget, identityOf, replaceFile, targetOf } from '../../locks/index.ts';
+import { describeTarget, identityOf, targetOf } from '../../locks/index.ts';
+import { replaceFile } from '../../os/index.ts';
 import { openLock, type RequireOptions } from '../lock/keys.ts';
 import { type ServerOptions, scanServer, targetFor } from '../lock/server.ts';
 import { note } from '../receipt.ts';

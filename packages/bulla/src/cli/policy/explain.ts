@@ -1,6 +1,6 @@
 import { toUtf8 } from '@bulla/core/crypto';
 import { explainDocument, explainMarkdown } from '@bulla/core/policy';
-import { replaceFile } from '../../locks/index.ts';
+import { replaceFile } from '../../os/index.ts';
 import { EXIT, type Exit, printExact } from '../terminal/io.ts';
 import { loadPolicy, type PolicyOptions } from './file.ts';
 

@@ -9,7 +9,8 @@ import {
   parsePolicy,
   presetText,
 } from '@bulla/core/policy';
-import { readInput, say } from '../terminal/io.ts';
+import { readInput } from '../../os/index.ts';
+import { say } from '../terminal/io.ts';
 
 /** Which policy is meant. */
 export interface PolicyOptions {
@@ -44,7 +45,7 @@ export function loadPolicy(
       isDefault: preset === undefined,
     };
   }
-  const text = fromUtf8(readInput(policy));
+  const text = fromUtf8(readInput(policy, 'policy'));
   try {
     return { policy: parsePolicy(text, options), source: { type: 'file', name: policy }, isDefault: false };
   } catch (error) {

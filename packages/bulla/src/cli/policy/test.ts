@@ -12,7 +12,8 @@ import {
   type Shape,
 } from '@bulla/core/policy';
 import { visible } from '@bulla/core/text';
-import { EXIT, type Exit, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { readInput } from '../../os/index.ts';
+import { EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 import { loadPolicy, type PolicyOptions } from './file.ts';
 
 interface TestOptions extends PolicyOptions, ReportOptions {}
@@ -48,7 +49,7 @@ export async function test(files: string[], options: TestOptions): Promise<Exit>
 
 /** Throws `POLICY_TEST` with the path for a file that is no recorded input, and what `prepareInput` throws. */
 function tested(policy: Policy, file: string): Tested {
-  const document = parse(readInput(file));
+  const document = parse(readInput(file, 'document'));
   const refuse = (message: string, path: readonly string[]) =>
     new BullaError('POLICY_TEST', `${file}: ${message}`, { path: pointer(path) });
   if (!(document instanceof JsonObject)) throw refuse('A recorded input is an object.', []);

@@ -1,6 +1,6 @@
 import { BullaError } from '@bulla/core/error';
 import type { Command } from 'commander';
-import { readWhole } from '../../locks/index.ts';
+import { readInput } from '../../os/index.ts';
 import { checkProvenance, GITHUB_ISSUER, type NpmArtifact, type ProvenanceFacts } from '../../pin/index.ts';
 
 /** A provenance that was handed over, whom to trust, and whose it must be. */
@@ -11,8 +11,6 @@ export interface ProvenanceOptions {
   identity?: string;
   expectedSource?: string;
 }
-
-const MAX_FILE = 16 * 1024 * 1024;
 
 export function provenanceOptions(command: Command): Command {
   return command
@@ -42,5 +40,10 @@ export async function provenanceOf(
     throw new BullaError('PROVENANCE_MISSING', message);
   }
   const asked = { issuer, identity: identity ?? null, source: expectedSource ?? null };
-  return checkProvenance(readWhole(bundle, MAX_FILE), readWhole(trustedRoot, MAX_FILE), integrity, asked);
+  return checkProvenance(
+    readInput(bundle, 'signature'),
+    readInput(trustedRoot, 'signature'),
+    integrity,
+    asked,
+  );
 }

@@ -12,7 +12,7 @@ import {
 import { BullaError } from '@bulla/core/error';
 import { JsonObject } from '@bulla/core/json';
 import { approverKey } from '../../keys/index.ts';
-import { readInput } from '../terminal/io.ts';
+import { readInput } from '../../os/index.ts';
 import { rootOf } from './artifact-root.ts';
 import type { Artifact, Trust, Verdict } from './artifacts.ts';
 
@@ -65,7 +65,7 @@ export const envelope: Artifact = {
   },
   async verify(file, bytes, trust) {
     // What cannot be read is no word on the envelope.
-    const others = trust.files.filter((other) => other !== file).map((other) => readInput(other));
+    const others = trust.files.filter((other) => other !== file).map((other) => readInput(other, 'document'));
     try {
       const read = parseEnvelope(bytes);
       const hashes = [execHash(read), execHash(read, 'envelope-v1-nul')];

@@ -2,7 +2,8 @@ import { keyId, type PublicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type JsonObject, parse } from '@bulla/core/json';
 import { lockDigest, readLock, type VerifiedLock } from '@bulla/core/lock';
-import { openWith, readWhole, signatureBeside } from '../../locks/index.ts';
+import { openWith, signatureBeside } from '../../locks/index.ts';
+import { readInput } from '../../os/index.ts';
 import { EXIT, exitOf } from '../terminal/io.ts';
 import { signersOf } from './artifact-note.ts';
 import { hasAny } from './artifact-root.ts';
@@ -48,7 +49,7 @@ export function verifyLock(
   const signature =
     signatureFile === undefined
       ? signatureBeside(file)
-      : { path: signatureFile, bytes: readWhole(signatureFile) };
+      : { path: signatureFile, bytes: readInput(signatureFile, 'signature') };
   const keys = standingKeys(trust);
   const vkeys = standingVkeys(trust);
   if (signature !== null && isRevoked(bytes, signature.bytes, trust))

@@ -3,6 +3,7 @@ import { type NoteVerifier, parseVkey, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Command, InvalidArgumentError } from 'commander';
 import { loadKeys } from '../../locks/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { COMPAT } from '../lock/compat.ts';
 import { readLockFile } from '../lock/keys.ts';
@@ -16,7 +17,6 @@ import {
   print,
   printJson,
   type ReportOptions,
-  readInput,
 } from '../terminal/io.ts';
 import { namedAnchors } from './artifact-checkpoint.ts';
 import { lockfile, verifyLock } from './artifact-lock.ts';
@@ -146,7 +146,7 @@ function createReader(): (file: string) => Uint8Array {
   return (file) => {
     const before = kept.get(file);
     if (before !== undefined) return before;
-    const bytes = readInput(file);
+    const bytes = readInput(file, 'chain');
     if (file === '-' || !statSync(file).isFile()) kept.set(file, bytes);
     return bytes;
   };
