@@ -9,7 +9,7 @@ import {
   TILE_WIDTH,
   tileWidth,
 } from '@bulla/core/log';
-import type { TileSource } from '../log/index.ts';
+import type { TileSource } from '../store/index.ts';
 import type { SourceRecord } from './source.ts';
 
 /** What a chain is compared with. */

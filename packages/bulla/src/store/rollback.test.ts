@@ -12,9 +12,9 @@ import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
 import { input, sealer, verifiedLength } from '../../test/store-suite.ts';
-import { rootAt } from '../log/index.ts';
 import { openStore } from './index.ts';
 import { migrations } from './schema.ts';
+import { rootAt } from './tiles.ts';
 
 async function appended(url: string, count: number, name = 'n', more = {}): Promise<void> {
   const store = await openStore({ url, create: true, sealer, operator: 'op.example', ...more });

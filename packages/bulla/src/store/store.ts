@@ -12,7 +12,6 @@ import {
 import type { Signer } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import type { Keyring } from '../keys/index.ts';
-import type { TileSource } from '../log/index.ts';
 import { dataDirectory } from '../os/index.ts';
 import { adoptedOrigin } from './adopted.ts';
 import { Appender, type AppenderContext, type SignHashed } from './appender.ts';
@@ -37,6 +36,7 @@ import { originOf } from './origin.ts';
 import { isAskedFor } from './query.ts';
 import { nextOrigin, recoveryDraft } from './recover.ts';
 import { parseStoreUrl } from './store-url.ts';
+import type { TileSource } from './tiles.ts';
 import { grow, leafOf, plant } from './tree.ts';
 
 /** The keys that seal, from one consistent look at the keyring. */

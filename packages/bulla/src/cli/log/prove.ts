@@ -12,9 +12,9 @@ import {
   verifyInclusion,
 } from '@bulla/core/log';
 import type { Command } from 'commander';
-import { openPublished, proveInclusion, type TileSource } from '../../log/index.ts';
+import { openPublished } from '../../log/index.ts';
 import { readInput } from '../../os/index.ts';
-import type { Chain, Query, Store } from '../../store/index.ts';
+import { type Chain, proveInclusion, type Query, type Store, type TileSource } from '../../store/index.ts';
 import { readFound } from '../capsule/capsule.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
