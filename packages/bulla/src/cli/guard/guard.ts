@@ -1,14 +1,8 @@
 import { BullaError } from '@bulla/core/error';
 import { type Lock, narrowed } from '@bulla/core/lock';
 import { type Command, Option } from 'commander';
-import {
-  CLIENT_FEATURES,
-  type ClientFeature,
-  checkIdentity,
-  guard,
-  type Mode,
-  pinsOf,
-} from '../../gateway/index.ts';
+import { CLIENT_FEATURES, type ClientFeature, guard, type Mode, pinsOf } from '../../gateway/index.ts';
+import { checkIdentity } from '../../locks/index.ts';
 import type { Run } from '../commands.ts';
 import { openLock, type RequireOptions, requireOptions } from '../lock/keys.ts';
 import { targetFor } from '../lock/server.ts';

@@ -3,7 +3,7 @@ import { BullaError } from '@bulla/core/error';
 import { type Authorization, type Lock, NO_AUTHORIZATION } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
 import { type Command, InvalidArgumentError } from 'commander';
-import { oauthMemory, targetOf } from '../../locks/index.ts';
+import { isSameServer, oauthMemory, targetOf } from '../../locks/index.ts';
 import {
   type Authorizer,
   bearer,
@@ -105,11 +105,9 @@ export function targetFor(words: readonly string[], env: readonly string[], lock
     throw new BullaError('SERVER_OPTION', 'A server at an address has no environment to pass on.');
   }
   const named = parseTarget(words, env);
-  const identity = lock?.native?.identity;
-  if (named.kind === 'http' || env.length > 0 || identity?.transport !== 'stdio') return named;
-  const same = (command: string, args: readonly string[]) => JSON.stringify([command, ...args]);
-  const isLocked = same(named.command, named.args) === same(identity.command, identity.args);
-  return isLocked ? { ...named, env: identity.env } : named;
+  if (named.kind === 'http' || env.length > 0 || !lock?.native) return named;
+  const locked = targetOf(lock);
+  return isSameServer(locked, named, { env: false }) ? locked : named;
 }
 
 /** What a scan found, and with which rights it was made. */
