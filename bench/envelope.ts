@@ -4,7 +4,14 @@ import { join } from 'node:path';
 import { canonicalize } from '@bulla/core/canon';
 import { localSigner, publicKey, sha256Hex } from '@bulla/core/crypto';
 import { execHash, parseEnvelope, parsePolicy, writeEnvelope } from '@bulla/core/envelope';
-import { authorize, createEnvelope, createVerifier, publishPolicy, unixTime, type Verifier } from '../packages/bulla/src/envelope/index.ts';
+import {
+  authorize,
+  createEnvelope,
+  createVerifier,
+  publishPolicy,
+  unixTime,
+  type Verifier,
+} from '../packages/bulla/src/envelope/index.ts';
 import { openStore, type Store } from '../packages/bulla/src/store/index.ts';
 import { appendRate } from './capsule.ts';
 import { compare, fdatasyncRate, median, type Row, round3 } from './measure.ts';

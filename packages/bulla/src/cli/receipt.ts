@@ -41,14 +41,8 @@ export function recorded<Args extends unknown[]>(
     // Commander gives the arguments, the options, and the command itself.
     const options = args.at(-2) as RecordOptions;
     if (!options.record) return action(...args);
-    const store = await openToWrite(options);
-    try {
-      return await withReceipt(name, store.chain(options.chain), options.quiet ?? false, () =>
-        action(...args),
-      );
-    } finally {
-      await store.close();
-    }
+    await using store = await openToWrite(options);
+    return await withReceipt(name, store.chain(options.chain), options.quiet ?? false, () => action(...args));
   };
 }
 

@@ -151,8 +151,9 @@ export interface Store {
   transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
   opening(commitment: string): Promise<Opening | null>;
   eraseOpenings(capsuleId: string): Promise<number>;
-  /** Waits for what is under way, and closes. */
+  /** Waits for what is under way, and closes; `await using` calls it. */
   close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 const CHAIN_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?$/;
@@ -220,6 +221,9 @@ export function createStore(driver: Driver, options: StoreOptions & { tenant: st
     transaction: (work) => driver.transaction(work),
     opening: (commitment) => findOpening(driver.reading, commitment),
     eraseOpenings: (capsuleId) => eraseOpenings(driver, capsuleId),
+    [Symbol.asyncDispose]() {
+      return this.close();
+    },
     async close() {
       await Promise.all([...chains.values()].map((one) => one.close()));
       await driver.close();

@@ -113,13 +113,9 @@ async function sealOne(file: string, options: PlaceOptions): Promise<Exit> {
   );
   if (given.length > 0)
     throw new BullaError('CAPSULE_GIVEN', `The sealer gives ${given.join(', ')}; leave it out.`);
-  const store = await openToWrite(options);
-  try {
-    const sealed = await store.chain(options.chain).append(inputOf(value));
-    await printExact(asLine(toUtf8(exportSealed(sealed))));
-  } finally {
-    await store.close();
-  }
+  await using store = await openToWrite(options);
+  const sealed = await store.chain(options.chain).append(inputOf(value));
+  await printExact(asLine(toUtf8(exportSealed(sealed))));
   return EXIT.good;
 }
 
@@ -200,23 +196,19 @@ export const NOT_PROVEN: readonly string[] = [
 ];
 
 async function exportChain(options: PlaceOptions & { from: number }): Promise<Exit> {
-  const store = await openToVerify(options);
+  await using store = await openToVerify(options);
   let count = 0;
   let changed = 0;
-  try {
-    for await (const row of store.chain(options.chain).records(options.from)) {
-      // One line for every reader, also where somebody wrote line breaks into the database.
-      await printExact(asLine(toUtf8(row.data)));
-      count++;
-      try {
-        readHashed(row.data, row.hash);
-      } catch (error) {
-        // Evidence is written whole, also where it was changed.
-        if (changed++ < 20) complain(error, `record ${row.sequence}`);
-      }
+  for await (const row of store.chain(options.chain).records(options.from)) {
+    // One line for every reader, also where somebody wrote line breaks into the database.
+    await printExact(asLine(toUtf8(row.data)));
+    count++;
+    try {
+      readHashed(row.data, row.hash);
+    } catch (error) {
+      // Evidence is written whole, also where it was changed.
+      if (changed++ < 20) complain(error, `record ${row.sequence}`);
     }
-  } finally {
-    await store.close();
   }
   if (changed > 0)
     throw new BullaError(
@@ -263,36 +255,32 @@ async function importVerified(file: string, options: PlaceOptions & TrustOptions
       'IMPORT_NOT_VERIFIED',
       `The chain is not imported: the signed_by of ${counted(misnamed, 'record')} names another key than the one that signed.`,
     );
-  const store = await openToWrite(options);
-  try {
-    const chain = store.chain(options.chain);
-    const { length } = await chain.head();
-    // Every link was verified, so one equal hash means that everything before it is equal too.
-    const common = Math.min(length, verified.count) - 1;
-    const stored = common < 0 ? undefined : (await chain.records(common).next()).value;
-    let imported = 0;
-    let rows: Row[] = [];
-    for await (const record of openSource(file).records()) {
-      const row = rowOf(record, options.allowNan ?? false);
-      if (row.sequence === common && row.hash !== stored?.hash) {
-        throw new BullaError(
-          'IMPORT_DIFFERS',
-          `The chain ${options.chain} is another one than that in the file.`,
-        );
-      }
-      if (row.sequence < length) continue;
-      rows.push(row);
-      imported++;
-      if (rows.length === 500) {
-        await chain.adopt(rows);
-        rows = [];
-      }
+  await using store = await openToWrite(options);
+  const chain = store.chain(options.chain);
+  const { length } = await chain.head();
+  // Every link was verified, so one equal hash means that everything before it is equal too.
+  const common = Math.min(length, verified.count) - 1;
+  const stored = common < 0 ? undefined : (await chain.records(common).next()).value;
+  let imported = 0;
+  let rows: Row[] = [];
+  for await (const record of openSource(file).records()) {
+    const row = rowOf(record, options.allowNan ?? false);
+    if (row.sequence === common && row.hash !== stored?.hash) {
+      throw new BullaError(
+        'IMPORT_DIFFERS',
+        `The chain ${options.chain} is another one than that in the file.`,
+      );
     }
-    await chain.adopt(rows);
-    say(`bulla: imported ${counted(imported, 'record')} into ${options.chain}`);
-  } finally {
-    await store.close();
+    if (row.sequence < length) continue;
+    rows.push(row);
+    imported++;
+    if (rows.length === 500) {
+      await chain.adopt(rows);
+      rows = [];
+    }
   }
+  await chain.adopt(rows);
+  say(`bulla: imported ${counted(imported, 'record')} into ${options.chain}`);
   return EXIT.good;
 }
 
@@ -323,21 +311,17 @@ export function readFound({ data, hash, intact, chain, sequence }: FoundRecord):
 
 async function resolveUri(uri: string, options: PlaceOptions): Promise<Exit> {
   const { chain, hash_value, id, sequence, fragment } = parseCapsuleUri(uri);
-  const store = await openToRead(options);
-  try {
-    const [found] = await store.find({
-      ...(chain === null ? {} : { chain }),
-      ...(hash_value === null ? {} : { hash: hash_value }),
-      ...(id === null ? {} : { id }),
-      ...(sequence === null ? {} : { sequence }),
-    });
-    if (found === undefined)
-      throw new BullaError('CAPSULE_NOT_FOUND', `The store has nothing that ${uri} names.`);
-    const capsule = readFound(found);
-    const text = fragment === null ? found.data : stringify(resolveFragment(capsule, fragment));
-    await printExact(asLine(toUtf8(text)));
-  } finally {
-    await store.close();
-  }
+  await using store = await openToRead(options);
+  const [found] = await store.find({
+    ...(chain === null ? {} : { chain }),
+    ...(hash_value === null ? {} : { hash: hash_value }),
+    ...(id === null ? {} : { id }),
+    ...(sequence === null ? {} : { sequence }),
+  });
+  if (found === undefined)
+    throw new BullaError('CAPSULE_NOT_FOUND', `The store has nothing that ${uri} names.`);
+  const capsule = readFound(found);
+  const text = fragment === null ? found.data : stringify(resolveFragment(capsule, fragment));
+  await printExact(asLine(toUtf8(text)));
   return EXIT.good;
 }

@@ -195,77 +195,65 @@ function savedState(file: string): ChainState | undefined {
 }
 
 async function recover(options: PlaceOptions & ReportOptions & { reason: string }): Promise<Exit> {
-  const store = await openToWrite(options, false);
-  try {
-    const chain = store.chain(options.chain);
-    const { id, sequence } = await chain.recover(options.reason);
-    const origin = await chain.origin();
-    await report(
-      options,
-      { chain: options.chain, id, sequence, origin },
-      () => `The chain ${options.chain} goes on at record ${sequence}, as ${origin}; ${id} records it.`,
-    );
-  } finally {
-    await store.close();
-  }
+  await using store = await openToWrite(options, false);
+  const chain = store.chain(options.chain);
+  const { id, sequence } = await chain.recover(options.reason);
+  const origin = await chain.origin();
+  await report(
+    options,
+    { chain: options.chain, id, sequence, origin },
+    () => `The chain ${options.chain} goes on at record ${sequence}, as ${origin}; ${id} records it.`,
+  );
   return EXIT.good;
 }
 
 async function head(options: PlaceOptions & ReportOptions): Promise<Exit> {
-  const store = await openToVerify(options);
-  try {
-    const { length, hash } = await store.chain(options.chain).head();
-    await report(options, { chain: options.chain, length, hash }, () =>
-      hash === null ? 'empty' : `${counted(length, 'record')}, head ${hash}`,
-    );
-    return length === 0 ? EXIT.undecided : EXIT.good;
-  } finally {
-    await store.close();
-  }
+  await using store = await openToVerify(options);
+  const { length, hash } = await store.chain(options.chain).head();
+  await report(options, { chain: options.chain, length, hash }, () =>
+    hash === null ? 'empty' : `${counted(length, 'record')}, head ${hash}`,
+  );
+  return length === 0 ? EXIT.undecided : EXIT.good;
 }
 
 async function stats(options: PlaceOptions & ReportOptions): Promise<Exit> {
-  const store = await openToVerify(options);
-  try {
-    // Without a prototype: others chose these names.
-    const empty = (): Record<string, number> => Object.create(null);
-    const counts = { type: empty(), status: empty(), tool: empty(), agent: empty() };
-    const history = createHistory();
-    const add = (kind: keyof typeof counts, name: string) => {
-      if (name !== '') counts[kind][name] = (counts[kind][name] ?? 0) + 1;
+  await using store = await openToVerify(options);
+  // Without a prototype: others chose these names.
+  const empty = (): Record<string, number> => Object.create(null);
+  const counts = { type: empty(), status: empty(), tool: empty(), agent: empty() };
+  const history = createHistory();
+  const add = (kind: keyof typeof counts, name: string) => {
+    if (name !== '') counts[kind][name] = (counts[kind][name] ?? 0) + 1;
+  };
+  let records = 0;
+  for await (const row of store.chain(options.chain).records()) {
+    const record = parse(row.data, { allow: ['non-finite'] }) as JsonObject;
+    history.add(storyOf(record), records);
+    const capsule = toPlain(record) as {
+      type: string;
+      outcome: { status: string };
+      context: { agent_id: string };
+      execution: { tool_calls: { tool: string }[] };
     };
-    let records = 0;
-    for await (const row of store.chain(options.chain).records()) {
-      const record = parse(row.data, { allow: ['non-finite'] }) as JsonObject;
-      history.add(storyOf(record), records);
-      const capsule = toPlain(record) as {
-        type: string;
-        outcome: { status: string };
-        context: { agent_id: string };
-        execution: { tool_calls: { tool: string }[] };
-      };
-      records++;
-      add('type', capsule.type);
-      add('status', capsule.outcome.status);
-      add('agent', capsule.context.agent_id);
-      for (const { tool } of capsule.execution.tool_calls) add('tool', tool);
-    }
-    const happened = history.finish();
-    await report(options, { chain: options.chain, records, ...counts, history: happened }, () => [
-      counted(records, 'record'),
-      ...historyLines(happened)
-        .filter(([, value]) => value !== '')
-        .map(([name, value]) => `  ${colors.dim(name.padEnd(12))}${value}`),
-      ...Object.entries(counts).map(
-        ([kind, names]) =>
-          `  ${colors.dim(kind.padEnd(8))}${Object.entries(names)
-            .sort((a, b) => b[1] - a[1])
-            .map(([name, n]) => `${name} ${n}`)
-            .join(', ')}`,
-      ),
-    ]);
-    return records === 0 ? EXIT.undecided : EXIT.good;
-  } finally {
-    await store.close();
+    records++;
+    add('type', capsule.type);
+    add('status', capsule.outcome.status);
+    add('agent', capsule.context.agent_id);
+    for (const { tool } of capsule.execution.tool_calls) add('tool', tool);
   }
+  const happened = history.finish();
+  await report(options, { chain: options.chain, records, ...counts, history: happened }, () => [
+    counted(records, 'record'),
+    ...historyLines(happened)
+      .filter(([, value]) => value !== '')
+      .map(([name, value]) => `  ${colors.dim(name.padEnd(12))}${value}`),
+    ...Object.entries(counts).map(
+      ([kind, names]) =>
+        `  ${colors.dim(kind.padEnd(8))}${Object.entries(names)
+          .sort((a, b) => b[1] - a[1])
+          .map(([name, n]) => `${name} ${n}`)
+          .join(', ')}`,
+    ),
+  ]);
+  return records === 0 ? EXIT.undecided : EXIT.good;
 }

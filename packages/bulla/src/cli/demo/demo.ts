@@ -143,36 +143,31 @@ async function guarded(server: StdioTarget, { home, files, lock }: Place): Promi
 /** What an auditor does, with the public key alone. */
 async function verified({ home }: Place): Promise<string> {
   const keys = loadKeyring(join(home, 'keys')).epochs.map(({ publicKey }) => publicKey);
-  const store = await openStore({ url: join(home, 'store.db') });
-  try {
-    const chain = store.chain('default');
-    const { ok, count } = await verifyChain(await storeSource(chain), { keys });
-    const records = (await Array.fromAsync(chain.records())).map(({ data }) => parse(data) as JsonObject);
-    const [checkpoint] = await chain.checkpoints(1);
-    const { size, root } = parseCheckpointBody(parseNote(checkpoint!.note).text);
-    const denied = records.findIndex(
-      (record) =>
-        text(record, 'outcome', 'status') === 'blocked' && requestOf(record).startsWith('tools/call'),
-    );
-    const proof = await proveInclusion(chain.tiles, denied, size);
-    verifyInclusion({ leaf: leafHash(leafData(records[denied]!)), index: denied, size, root, proof });
-    return [
-      title('Record: every call is sealed before it is made'),
-      ...recordRows(records),
-      row(
-        'chain',
-        ok
-          ? colors.green(`good: ${counted(count, 'record')}, every hash, link and signature`)
-          : colors.red('BAD'),
-      ),
-      row(
-        'proof',
-        `record ${denied}, the denial, is in a tree of ${size}: ${proof.length} hashes and one signature show it`,
-      ),
-    ].join('\n');
-  } finally {
-    await store.close();
-  }
+  await using store = await openStore({ url: join(home, 'store.db') });
+  const chain = store.chain('default');
+  const { ok, count } = await verifyChain(await storeSource(chain), { keys });
+  const records = (await Array.fromAsync(chain.records())).map(({ data }) => parse(data) as JsonObject);
+  const [checkpoint] = await chain.checkpoints(1);
+  const { size, root } = parseCheckpointBody(parseNote(checkpoint!.note).text);
+  const denied = records.findIndex(
+    (record) => text(record, 'outcome', 'status') === 'blocked' && requestOf(record).startsWith('tools/call'),
+  );
+  const proof = await proveInclusion(chain.tiles, denied, size);
+  verifyInclusion({ leaf: leafHash(leafData(records[denied]!)), index: denied, size, root, proof });
+  return [
+    title('Record: every call is sealed before it is made'),
+    ...recordRows(records),
+    row(
+      'chain',
+      ok
+        ? colors.green(`good: ${counted(count, 'record')}, every hash, link and signature`)
+        : colors.red('BAD'),
+    ),
+    row(
+      'proof',
+      `record ${denied}, the denial, is in a tree of ${size}: ${proof.length} hashes and one signature show it`,
+    ),
+  ].join('\n');
 }
 
 /** A row for each record; what was left out of a list is one row together. */

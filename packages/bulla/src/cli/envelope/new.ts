@@ -125,13 +125,9 @@ async function bindingOf(options: NewOptions): Promise<PolicyBinding> {
   const { policy, policyId } = options;
   if (policy !== undefined && policyId === undefined) return parsePolicy(readInput(policy, 'policy'));
   if (policy === undefined && policyId !== undefined) {
-    const store = await openToRead(options);
-    try {
-      const current = await currentPolicy(store, policyId);
-      if (current !== null) return current;
-    } finally {
-      await store.close();
-    }
+    await using store = await openToRead(options);
+    const current = await currentPolicy(store, policyId);
+    if (current !== null) return current;
     throw new BullaError('ENVELOPE_POLICY_MISSING', `No policy ${policyId} is in effect in this store.`);
   }
   throw new BullaError('ENVELOPE_POLICY_UNNAMED', 'Name the policy: --policy with a file, or --policy-id.');

@@ -100,12 +100,8 @@ async function withVerifier<T>(
       'Name the tenant whose envelopes are executed here: --tenant-id.',
     );
   const keys = approverKeys(options);
-  const store = await open(options);
-  try {
-    return await use(createVerifier({ store, chain, audience, tenantId, keys, profile }));
-  } finally {
-    await store.close();
-  }
+  await using store = await open(options);
+  return await use(createVerifier({ store, chain, audience, tenantId, keys, profile }));
 }
 
 async function explainSteps(file: string, options: CheckOptions): Promise<Exit> {

@@ -36,45 +36,39 @@ async function change(options: KillOptions): Promise<Exit> {
   if (!options.reason) throw new BullaError('KILL_REASON', 'Say why, with --reason.');
   const agentId = options.agent ?? null;
   const whom = agentId === null ? 'everything' : `agent ${agentId}`;
-  const store = await openToWrite(options);
-  try {
-    const stands = (await store.kills()).some((kill) => kill.agentId === agentId);
-    if (options.lift && !stands)
-      throw new BullaError('KILL_NOT_STANDING', `No kill switch stands for ${whom}.`);
-    const id = randomUUID();
-    const summary = options.lift ? `Kill switch lifted for ${whom}` : `Kill switch for ${whom}`;
-    const capsule = await store.chain(options.chain).append(
-      {
-        type: 'kill',
-        domain: 'kill',
-        trigger: { type: 'user_request', source: userInfo().username, request: summary },
-        context: { agent_id: agentId ?? '', environment: { bulla: { v: 1 } } },
-        outcome: {
-          status: options.lift ? 'success' : 'blocked',
-          summary,
-          result: { reason: options.reason },
-        },
+  await using store = await openToWrite(options);
+  const stands = (await store.kills()).some((kill) => kill.agentId === agentId);
+  if (options.lift && !stands)
+    throw new BullaError('KILL_NOT_STANDING', `No kill switch stands for ${whom}.`);
+  const id = randomUUID();
+  const summary = options.lift ? `Kill switch lifted for ${whom}` : `Kill switch for ${whom}`;
+  const capsule = await store.chain(options.chain).append(
+    {
+      type: 'kill',
+      domain: 'kill',
+      trigger: { type: 'user_request', source: userInfo().username, request: summary },
+      context: { agent_id: agentId ?? '', environment: { bulla: { v: 1 } } },
+      outcome: {
+        status: options.lift ? 'success' : 'blocked',
+        summary,
+        result: { reason: options.reason },
       },
-      {
-        id,
-        effect: options.lift
-          ? liftKill(agentId)
-          : setKill({ agentId, reason: options.reason, capsuleId: id }),
-      },
+    },
+    {
+      id,
+      effect: options.lift ? liftKill(agentId) : setKill({ agentId, reason: options.reason, capsuleId: id }),
+    },
+  );
+  await report(
+    options,
+    { ok: true, lifted: options.lift ?? false, agent: agentId, capsule: capsule.hash },
+    () => [`${summary}, sealed as ${capsule.hash}`],
+  );
+  if (agentId !== null && !options.lift && !options.quiet && !(await isKnown(store, agentId)))
+    say(
+      `${colors.yellow('note')}  there is no record or manifest of this agent so far; is ${visible(agentId)} its name?`,
     );
-    await report(
-      options,
-      { ok: true, lifted: options.lift ?? false, agent: agentId, capsule: capsule.hash },
-      () => [`${summary}, sealed as ${capsule.hash}`],
-    );
-    if (agentId !== null && !options.lift && !options.quiet && !(await isKnown(store, agentId)))
-      say(
-        `${colors.yellow('note')}  there is no record or manifest of this agent so far; is ${visible(agentId)} its name?`,
-      );
-    return EXIT.good;
-  } finally {
-    await store.close();
-  }
+  return EXIT.good;
 }
 
 /** Whether anything but kill switches tells of the agent. The switch stands already, whatever fails here. */
@@ -89,19 +83,15 @@ async function isKnown(store: Store, agentId: string): Promise<boolean> {
 }
 
 async function list(options: KillOptions): Promise<Exit> {
-  const store = await openToRead(options);
-  try {
-    const kills = await store.kills();
-    await report(options, { ok: true, standing: kills }, () =>
-      kills.length === 0
-        ? ['No kill switch stands.']
-        : kills.map(
-            (kill) =>
-              `${colors.red(kill.agentId ?? 'everything')}  ${kill.reason} ${colors.dim(kill.capsuleId)}`,
-          ),
-    );
-    return EXIT.good;
-  } finally {
-    await store.close();
-  }
+  await using store = await openToRead(options);
+  const kills = await store.kills();
+  await report(options, { ok: true, standing: kills }, () =>
+    kills.length === 0
+      ? ['No kill switch stands.']
+      : kills.map(
+          (kill) =>
+            `${colors.red(kill.agentId ?? 'everything')}  ${kill.reason} ${colors.dim(kill.capsuleId)}`,
+        ),
+  );
+  return EXIT.good;
 }

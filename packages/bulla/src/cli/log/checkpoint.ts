@@ -54,44 +54,36 @@ function documentOf({ origin, size, note }: StoredCheckpoint) {
 }
 
 async function create(options: PlaceOptions & ReportOptions): Promise<Exit> {
-  const store = await openToWrite(options, false);
-  try {
-    const made = await store.chain(options.chain).checkpoint();
-    await report(options, documentOf(made), () => made.note.trimEnd());
-  } finally {
-    await store.close();
-  }
+  await using store = await openToWrite(options, false);
+  const made = await store.chain(options.chain).checkpoint();
+  await report(options, documentOf(made), () => made.note.trimEnd());
   return EXIT.good;
 }
 
 async function list(options: PlaceOptions & TrustOptions & ReportOptions & { limit: number }): Promise<Exit> {
   const how = anchorTrust(trusted(options), readPolicy({}));
-  const store = await openToVerify(options);
-  try {
-    const found = (await store.chain(options.chain).checkpoints(options.limit)).map((stored) => ({
-      ...documentOf(stored),
-      ...judge(stored.note, how),
-    }));
-    await report(options, { chain: options.chain, checkpoints: found }, () =>
-      found.length === 0
-        ? 'no checkpoints'
-        : found
-            .map(
-              ({ size, root, state, witnesses }) =>
-                `${String(size).padStart(9)}  ${root.slice(0, 16)}…  ${{
-                  anchored: colors.green,
-                  local: colors.yellow,
-                  unverified: colors.red,
-                }[state](
-                  state,
-                )}${witnesses.map(({ name, time }) => `  ${name} ${new Date(time * 1000).toISOString()}`).join('')}`,
-            )
-            .join('\n'),
-    );
-    return found.length === 0 ? EXIT.undecided : EXIT.good;
-  } finally {
-    await store.close();
-  }
+  await using store = await openToVerify(options);
+  const found = (await store.chain(options.chain).checkpoints(options.limit)).map((stored) => ({
+    ...documentOf(stored),
+    ...judge(stored.note, how),
+  }));
+  await report(options, { chain: options.chain, checkpoints: found }, () =>
+    found.length === 0
+      ? 'no checkpoints'
+      : found
+          .map(
+            ({ size, root, state, witnesses }) =>
+              `${String(size).padStart(9)}  ${root.slice(0, 16)}…  ${{
+                anchored: colors.green,
+                local: colors.yellow,
+                unverified: colors.red,
+              }[state](
+                state,
+              )}${witnesses.map(({ name, time }) => `  ${name} ${new Date(time * 1000).toISOString()}`).join('')}`,
+          )
+          .join('\n'),
+  );
+  return found.length === 0 ? EXIT.undecided : EXIT.good;
 }
 
 /** Who stands behind a checkpoint. */
@@ -107,35 +99,24 @@ function judge(note: string, how: Parameters<typeof readAnchor>[1]) {
 
 async function vkey(options: PlaceOptions): Promise<Exit> {
   const { publicKey } = loadKeyring(keysFolder(options)).active;
-  const store = await openToVerify(options);
-  try {
-    const origin = await store.chain(options.chain).origin();
-    if (origin === null)
-      throw new BullaError(
-        'CHECKPOINT_EMPTY',
-        `The chain ${options.chain} has no records, and so no log yet.`,
-      );
-    await print(`${formatVkey(noteVerifier(origin, publicKey))}\n`);
-  } finally {
-    await store.close();
-  }
+  await using store = await openToVerify(options);
+  const origin = await store.chain(options.chain).origin();
+  if (origin === null)
+    throw new BullaError('CHECKPOINT_EMPTY', `The chain ${options.chain} has no records, and so no log yet.`);
+  await print(`${formatVkey(noteVerifier(origin, publicKey))}\n`);
   return EXIT.good;
 }
 
 async function show(size: number | undefined, options: PlaceOptions): Promise<Exit> {
-  const store = await openToVerify(options);
-  try {
-    const found = (await store.chain(options.chain).checkpoints(size === undefined ? 1 : MANY)).find(
-      (stored) => size === undefined || stored.size === size,
-    );
-    if (found === undefined) {
-      const which = size === undefined ? 'no checkpoint' : `no checkpoint of ${counted(size, 'record')}`;
-      throw new BullaError('CHECKPOINT_MISSING', `The chain ${options.chain} has ${which}.`);
-    }
-    await printExact(found.note);
-  } finally {
-    await store.close();
+  await using store = await openToVerify(options);
+  const found = (await store.chain(options.chain).checkpoints(size === undefined ? 1 : MANY)).find(
+    (stored) => size === undefined || stored.size === size,
+  );
+  if (found === undefined) {
+    const which = size === undefined ? 'no checkpoint' : `no checkpoint of ${counted(size, 'record')}`;
+    throw new BullaError('CHECKPOINT_MISSING', `The chain ${options.chain} has ${which}.`);
   }
+  await printExact(found.note);
   return EXIT.good;
 }
 

@@ -40,12 +40,8 @@ export function define(command: Command, run: Run): void {
 
 async function consistency(old: string, newer: string, options: ConsistencyOptions): Promise<Exit> {
   if (options.tiles !== undefined) return compare(openPublished(options.tiles), old, newer, options);
-  const store = await openToVerify(options);
-  try {
-    return await compare(store.chain(options.chain).tiles, old, newer, options);
-  } finally {
-    await store.close();
-  }
+  await using store = await openToVerify(options);
+  return await compare(store.chain(options.chain).tiles, old, newer, options);
 }
 
 async function compare(

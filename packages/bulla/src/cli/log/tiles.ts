@@ -29,26 +29,22 @@ export function define(command: Command, run: Run): void {
 }
 
 async function exportAll(dir: string, options: PlaceOptions & ReportOptions): Promise<Exit> {
-  const store = await openToWrite(options, false);
-  try {
-    const chain = store.chain(options.chain);
-    const { note, size, origin } = await chain.checkpoint();
-    const bar = progressBar({ total: size }, options);
-    const publication = {
-      tiles: chain.tiles,
-      leaves: (from: number) => leavesOf(chain, from),
-      checkpoint: note,
-    };
-    const files = await exportTiles(publication, dir, bar.update);
-    bar.done();
-    await report(
-      options,
-      { dir, origin, size, files },
-      () => `${counted(files, 'file')} for ${counted(size, 'record')} of ${origin} in ${dir}`,
-    );
-  } finally {
-    await store.close();
-  }
+  await using store = await openToWrite(options, false);
+  const chain = store.chain(options.chain);
+  const { note, size, origin } = await chain.checkpoint();
+  const bar = progressBar({ total: size }, options);
+  const publication = {
+    tiles: chain.tiles,
+    leaves: (from: number) => leavesOf(chain, from),
+    checkpoint: note,
+  };
+  const files = await exportTiles(publication, dir, bar.update);
+  bar.done();
+  await report(
+    options,
+    { dir, origin, size, files },
+    () => `${counted(files, 'file')} for ${counted(size, 'record')} of ${origin} in ${dir}`,
+  );
   return EXIT.good;
 }
 

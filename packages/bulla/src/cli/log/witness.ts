@@ -229,37 +229,33 @@ async function status(options: StatusOptions): Promise<Exit> {
     await report(options, { ok: false, code: 'WITNESS_NONE', message }, () => message);
     return EXIT.undecided;
   }
-  const store = await openToRead(options);
-  try {
-    const chain = store.chain(options.chain);
-    const { length } = await chain.head();
-    // A chain that was recovered goes on under another name, of which the old checkpoints say nothing.
-    const origin = await chain.origin();
-    const checkpoints = (await chain.checkpoints()).filter((checkpoint) => checkpoint.origin === origin);
-    const standings = checkpoints.map(({ size, note }) => ({ size, ...standing(policy, note) }));
-    const newest = standings.reduce<Standing | null>((a, b) => (a === null || b.size > a.size ? b : a), null);
-    const witnesses = policy.witnesses.map(({ name, url }) => seenBy(name, url, standings, length));
-    const quorum = newest?.quorum ?? false;
-    const document = {
-      ok: quorum,
-      chain: options.chain,
-      records: length,
-      checkpoint: newest?.size ?? null,
-      quorum,
-    };
-    await report(options, { ...document, witnesses }, () =>
-      [
-        newest === null
-          ? `${colors.yellow('undecided')}  the chain ${options.chain} has no checkpoint`
-          : `${quorum ? colors.green('witnessed') : colors.red('not witnessed')}  the newest checkpoint covers ${newest.size} of ${length} records`,
-        ...witnesses.map(seenLine),
-      ].join('\n'),
-    );
-    if (newest === null) return EXIT.undecided;
-    return quorum ? EXIT.good : EXIT.bad;
-  } finally {
-    await store.close();
-  }
+  await using store = await openToRead(options);
+  const chain = store.chain(options.chain);
+  const { length } = await chain.head();
+  // A chain that was recovered goes on under another name, of which the old checkpoints say nothing.
+  const origin = await chain.origin();
+  const checkpoints = (await chain.checkpoints()).filter((checkpoint) => checkpoint.origin === origin);
+  const standings = checkpoints.map(({ size, note }) => ({ size, ...standing(policy, note) }));
+  const newest = standings.reduce<Standing | null>((a, b) => (a === null || b.size > a.size ? b : a), null);
+  const witnesses = policy.witnesses.map(({ name, url }) => seenBy(name, url, standings, length));
+  const quorum = newest?.quorum ?? false;
+  const document = {
+    ok: quorum,
+    chain: options.chain,
+    records: length,
+    checkpoint: newest?.size ?? null,
+    quorum,
+  };
+  await report(options, { ...document, witnesses }, () =>
+    [
+      newest === null
+        ? `${colors.yellow('undecided')}  the chain ${options.chain} has no checkpoint`
+        : `${quorum ? colors.green('witnessed') : colors.red('not witnessed')}  the newest checkpoint covers ${newest.size} of ${length} records`,
+      ...witnesses.map(seenLine),
+    ].join('\n'),
+  );
+  if (newest === null) return EXIT.undecided;
+  return quorum ? EXIT.good : EXIT.bad;
 }
 
 interface Standing extends Pick<StoredCheckpoint, 'size'> {
