@@ -27,7 +27,7 @@ const FOLDERS = {
     cel: ['json'],
     capability: [...BASE, 'text', 'schema'],
     capsule: BASE,
-    consent: [...BASE, 'text', 'envelope', 'capsule'],
+    consent: [...BASE, 'text', 'envelope', 'capsule', 'manifest'],
     envelope: [...BASE, 'cel'],
     lock: [...BASE, 'text', 'schema'],
     log: [...BASE, 'capsule'],

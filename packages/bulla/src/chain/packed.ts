@@ -1,6 +1,5 @@
 import { HASH_BYTES } from '@bulla/core/log';
-import type { RecordResult } from './records.ts';
-import type { SourceRecord } from './source.ts';
+import type { RecordResult, SourceRecord } from '@bulla/core/verify';
 
 /** A batch on its way to a thread: records that are text lie behind each other in one piece of memory, which moves. */
 export interface Packed {

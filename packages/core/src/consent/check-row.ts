@@ -26,6 +26,7 @@ const rev = natural;
 const previous = { decision: text, tool_digest: text, commitment: text, at: natural };
 const subject = {
   id: text,
+  call_id: orNull(text),
   kind: word('call', 'grant'),
   user: text,
   agent: text,

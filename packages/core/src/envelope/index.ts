@@ -36,7 +36,14 @@ export {
   type Reservation,
   reservationsOf,
 } from './constraints.ts';
-export { type Assess, type Consume, checkAndConsume } from './consume.ts';
+export {
+  type Assess,
+  assessEnvelope,
+  type Consume,
+  checkAndConsume,
+  consumed,
+  notConsumed,
+} from './consume.ts';
 export { AUTHORIZATION_DETAILS_TYPE, fromAuthorizationDetails, toAuthorizationDetails } from './details.ts';
 export {
   type Actor,
@@ -70,7 +77,14 @@ export {
   parsePolicy,
   type VelocityRule,
 } from './policy.ts';
-export { bindToolCall, type ToolCall, type ToolCallFields, toolCallEnvelope } from './tool-call.ts';
+export {
+  bindToolCall,
+  type LockedTool,
+  type ToolCall,
+  type ToolCallFields,
+  toolCallEnvelope,
+  toolOf,
+} from './tool-call.ts';
 export {
   type CheckInput,
   checkEnvelope,

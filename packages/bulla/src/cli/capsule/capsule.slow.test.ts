@@ -76,13 +76,59 @@ describe('capsule', () => {
     expect(bulla(['chain', 'head']).status).toBe(3);
   });
 
-  test('seal keeps the digits that were written, or refuses them', () => {
-    const big = '{"outcome":{"metrics":{"n":12345678901234567890}}}';
-    expect(bulla(['capsule', 'seal'], big)).toMatchObject({
+  test('seal keeps the digits that were written, and warns of what others hash differently', () => {
+    const metrics = '{"big":12345678901234567890,"cost_usd":0.00002,"one":1.0}';
+    const content = `{"outcome":{"metrics":${metrics}}}`;
+    const sealed = bulla(['capsule', 'seal'], content);
+    expect(sealed.status).toBe(0);
+    expect(sealed.stdout).toContain('"metrics":{"big":12345678901234567890,"cost_usd":2e-05,"one":1.0}');
+    expect(sealed.stderr.trimEnd().split('\n')).toEqual(
+      ['big', 'cost_usd', 'one'].map((name) =>
+        expect.stringMatching(
+          `^bulla: warning: /outcome/metrics/${name}: Other implementations .* \\[interop\\]$`,
+        ),
+      ),
+    );
+    expect(bulla(['capsule', 'verify', '-'], sealed.stdout).status).toBe(0);
+
+    const json = bulla(['capsule', 'seal', '--json'], content);
+    expect([json.status, json.stderr]).toEqual([0, '']);
+    const document = JSON.parse(json.stdout);
+    expect(document.capsule.sequence).toBe(1);
+    expect(document.warnings.map(({ path, code }: Record<string, string>) => `${path} ${code}`)).toEqual([
+      '/outcome/metrics/big interop',
+      '/outcome/metrics/cost_usd interop',
+      '/outcome/metrics/one interop',
+    ]);
+    expect(json.stdout).toContain('"big":12345678901234567890');
+
+    expect(bulla(['capsule', 'seal', '--strict-interop'], content)).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('/outcome/metrics/n'),
+      stdout: '',
+      stderr: expect.stringContaining('[CAPSULE_LINT]'),
     });
-    expect(bulla(['capsule', 'seal'], '{"outcome":{"metrics":{"cost":1.0}}}').stderr).toContain('interop');
+    expect(bulla(['capsule', 'seal', '--strict-interop', '--quiet'], '{}')).toMatchObject({
+      status: 0,
+      stdout: '',
+      stderr: '',
+    });
+
+    const exported = bulla(['capsule', 'export']).stdout;
+    const { BULLA_OPERATOR } = {
+      BULLA_OPERATOR: /"origin":"([^"]+)\/default"/.exec(exported)![1]!.replace(/\/-$/, ''),
+    };
+    const path = file('odd.jsonl', exported);
+    const store = join(folder, 'odd.db');
+    const moved = run(['capsule', 'import', path, '--store', store], '', {
+      BULLA_HOME: join(folder, 'home'),
+      BULLA_OPERATOR,
+    });
+    expect([moved.status, moved.stderr]).toEqual([0, expect.stringContaining('imported 3 records')]);
+    expect(bulla(['capsule', 'export', '--store', store]).stdout).toBe(exported);
+    expect(bulla(['chain', 'verify', '--store', store]).status).toBe(0);
+  });
+
+  test('seal writes the two float fields with a decimal', () => {
     const options = [{ id: 'a', description: 'go', feasibility: 1, selected: true }];
     const text = bulla(
       ['capsule', 'seal'],
@@ -349,9 +395,7 @@ describe('chain', () => {
     ]);
     for (const command of ['verify', 'chain verify'])
       expect(told(...command.split(' '), capsule, '--keyring', capsule)[1]).toMatch(
-        new RegExp(
-          `^bulla: ${capsule} is no keyring that can be read\\. There is no member ".*\\[KEYRING_`,
-        ),
+        new RegExp(`^bulla: ${capsule} is no keyring that can be read\\. There is no member ".*\\[KEYRING_`),
       );
     const broken = file('broken.json', '{x');
     expect(told('check', '-l', broken)).toEqual([

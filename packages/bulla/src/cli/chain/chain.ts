@@ -3,17 +3,18 @@ import type { ChainState } from '@bulla/core/capsule';
 import { toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, toPlain } from '@bulla/core/json';
+import { historyLines } from '@bulla/core/verify';
 import type { Command } from 'commander';
-import { createHistory, openSource, storeSource, storyOf, verifyChain } from '../../chain/index.ts';
+import { chainStats } from '../../app/index.ts';
+import { openSource, storeSource, verifyChain } from '../../chain/index.ts';
 import { readInput } from '../../os/index.ts';
 import { nonNegative } from '../capsule/capsule.ts';
 import type { Run } from '../commands.ts';
 import { type AnchorOptions, anchorOptions, findAnchors } from '../log/anchors.ts';
-import { openToVerify, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
-import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
+import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
+import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { progressBar } from '../terminal/progress.ts';
 import { counted } from '../terminal/words.ts';
-import { historyLines } from '../verify/notices.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { type CheckedHow, NONE_LEFT_OUT, notProven, verdictText } from './text.ts';
 
@@ -23,10 +24,7 @@ interface VerifyOptions extends TrustOptions, PlaceOptions, ReportOptions, Ancho
 }
 
 export function define(command: Command, run: Run): void {
-  const reporting = (sub: Command) =>
-    sub.option('--json', 'print one JSON document').option('--quiet', 'print nothing; the exit code tells');
-
-  reporting(
+  reportOptions(
     anchorOptions(
       trustOptions(
         placeOptions(
@@ -61,7 +59,7 @@ export function define(command: Command, run: Run): void {
     )
     .action(run(verify));
 
-  reporting(
+  reportOptions(
     placeOptions(
       command.command('head').description('Tell how long a chain of the store is and what its last hash is.'),
     ),
@@ -82,7 +80,7 @@ export function define(command: Command, run: Run): void {
     )
     .action(run(recover));
 
-  reporting(
+  reportOptions(
     placeOptions(
       command
         .command('stats')
@@ -102,7 +100,7 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
       'CHAIN_RESUME_ANCHORS',
       'A chain is compared with checkpoints from its beginning on.',
     );
-  const store = file === undefined ? await openToVerify(options) : undefined;
+  const store = file === undefined ? (await openFor(options, 'verify')).store : undefined;
   try {
     const source =
       store === undefined
@@ -195,10 +193,9 @@ function savedState(file: string): ChainState | undefined {
 }
 
 async function recover(options: PlaceOptions & ReportOptions & { reason: string }): Promise<Exit> {
-  await using store = await openToWrite(options, false);
-  const chain = store.chain(options.chain);
-  const { id, sequence } = await chain.recover(options.reason);
-  const origin = await chain.origin();
+  await using at = await openFor(options, 'extend');
+  const { id, sequence } = await at.chain.recover(options.reason);
+  const origin = await at.chain.origin();
   await report(
     options,
     { chain: options.chain, id, sequence, origin },
@@ -208,8 +205,8 @@ async function recover(options: PlaceOptions & ReportOptions & { reason: string 
 }
 
 async function head(options: PlaceOptions & ReportOptions): Promise<Exit> {
-  await using store = await openToVerify(options);
-  const { length, hash } = await store.chain(options.chain).head();
+  await using at = await openFor(options, 'verify');
+  const { length, hash } = await at.chain.head();
   await report(options, { chain: options.chain, length, hash }, () =>
     hash === null ? 'empty' : `${counted(length, 'record')}, head ${hash}`,
   );
@@ -217,34 +214,11 @@ async function head(options: PlaceOptions & ReportOptions): Promise<Exit> {
 }
 
 async function stats(options: PlaceOptions & ReportOptions): Promise<Exit> {
-  await using store = await openToVerify(options);
-  // Without a prototype: others chose these names.
-  const empty = (): Record<string, number> => Object.create(null);
-  const counts = { type: empty(), status: empty(), tool: empty(), agent: empty() };
-  const history = createHistory();
-  const add = (kind: keyof typeof counts, name: string) => {
-    if (name !== '') counts[kind][name] = (counts[kind][name] ?? 0) + 1;
-  };
-  let records = 0;
-  for await (const row of store.chain(options.chain).records()) {
-    const record = parse(row.data, { allow: ['non-finite'] }) as JsonObject;
-    history.add(storyOf(record), records);
-    const capsule = toPlain(record) as {
-      type: string;
-      outcome: { status: string };
-      context: { agent_id: string };
-      execution: { tool_calls: { tool: string }[] };
-    };
-    records++;
-    add('type', capsule.type);
-    add('status', capsule.outcome.status);
-    add('agent', capsule.context.agent_id);
-    for (const { tool } of capsule.execution.tool_calls) add('tool', tool);
-  }
-  const happened = history.finish();
-  await report(options, { chain: options.chain, records, ...counts, history: happened }, () => [
+  await using at = await openFor(options, 'verify');
+  const { records, counts, history } = await chainStats(at.chain);
+  await report(options, { chain: options.chain, records, ...counts, history }, () => [
     counted(records, 'record'),
-    ...historyLines(happened)
+    ...historyLines(history)
       .filter(([, value]) => value !== '')
       .map(([name, value]) => `  ${colors.dim(name.padEnd(12))}${value}`),
     ...Object.entries(counts).map(

@@ -1,9 +1,15 @@
 import type { AnchoredRange, AnchorReport } from '@bulla/core/log';
-import type { ChainSource, VerifiedChain } from '../../chain/index.ts';
+import {
+  type ChainSource,
+  historyLines,
+  missingText,
+  noticeLines,
+  type VerifiedChain,
+} from '@bulla/core/verify';
 import type { FoundAnchors } from '../log/anchors.ts';
 import { colors } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
-import { historyLines, missingText, noticeLines } from '../verify/notices.ts';
+import { NAME_CHAIN_KEYS } from '../verify/hints.ts';
 
 /** What of a chain was looked at, and against what. */
 export interface CheckedHow {
@@ -132,7 +138,7 @@ export function verdictText(
     ok: `${counted(result.count, 'record')}, unbroken from the first to the last`,
     failed: `${result.failureCount} of the checks failed`,
     empty: 'there is nothing to verify',
-    undecided: missingText(result.missingKeys),
+    undecided: `${missingText(result.missingKeys)} ${NAME_CHAIN_KEYS}`,
   }[result.outcome];
   return [
     `${title}  ${summary}`,

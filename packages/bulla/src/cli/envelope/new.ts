@@ -51,7 +51,7 @@ export function defineNew(command: Command, run: Run): void {
   placeOptions(command.command('new').description('Write an envelope: one action with all its parameters.'))
     .requiredOption('--action <type>', 'what is done, such as TRANSFER')
     .requiredOption('--to <destination>', 'where it goes')
-    .requiredOption('--amount <digits>', "the amount in the asset's smallest unit")
+    .requiredOption('--amount <digits>', "the amount in the asset's smallest unit, without leading zeros")
     .requiredOption('--asset <name>', 'what is moved')
     .option('--asset-class <n>', 'the class of the asset', integer)
     .requiredOption('--decimals <n>', 'how many of the digits are behind the point', integer)

@@ -1,7 +1,8 @@
 import { fromUtf8, readPublicKey, toUtf8 } from '@bulla/core/crypto';
 import type { ApproverKey, ExecProfile } from '@bulla/core/envelope';
+import { approverKey } from '@bulla/core/verify';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { approverKey, findKeyring, parseKeyring, trustIn } from '../../keys/index.ts';
+import { findKeyring, parseKeyring, trustIn } from '../../keys/index.ts';
 import { readInput } from '../../os/index.ts';
 import { keysFolder } from '../place.ts';
 

@@ -3,6 +3,7 @@ import { parsePolicy } from '@bulla/core/envelope';
 import type { Command } from 'commander';
 import { publishPolicy } from '../../envelope/index.ts';
 import { readInput } from '../../os/index.ts';
+import { createRecorder } from '../../record/index.ts';
 import { createLedger } from '../../store/index.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
@@ -45,37 +46,46 @@ that are bound to an older version are refused (EE_POLICY_DRIFT). Who published 
 async function publish(file: string, options: PolicyOptions): Promise<Exit> {
   const document = Buffer.from(readInput(file, 'policy')).toString('utf8');
   parsePolicy(document);
-  await using store = await openToWrite(options);
-  const by = userInfo().username;
-  const { policy, capsule } = await publishPolicy(store, document, { chain: options.chain, by });
-  const { policy_id, policy_version, policy_hash, policy_effective_at } = policy;
-  await report(
-    options,
-    { ok: true, policy_id, policy_version, policy_hash, policy_effective_at, capsule: capsule.hash },
-    () =>
-      [
-        `${colors.green('published')}  ${policy_id} version ${policy_version}, in effect from ${atTime(policy_effective_at)}`,
-        `  ${colors.dim(`policy_hash ${policy_hash}`)}`,
-        `  ${colors.dim(`sealed as ${capsule.hash}`)}`,
-      ].join('\n'),
-  );
-  return EXIT.good;
+  const store = await openToWrite(options);
+  try {
+    const by = userInfo().username;
+    const record = createRecorder(store.chain(options.chain));
+    const { policy, capsule } = await publishPolicy(store, document, { record, by });
+    const { policy_id, policy_version, policy_hash, policy_effective_at } = policy;
+    await report(
+      options,
+      { ok: true, policy_id, policy_version, policy_hash, policy_effective_at, capsule: capsule.hash },
+      () =>
+        [
+          `${colors.green('published')}  ${policy_id} version ${policy_version}, in effect from ${atTime(policy_effective_at)}`,
+          `  ${colors.dim(`policy_hash ${policy_hash}`)}`,
+          `  ${colors.dim(`sealed as ${capsule.hash}`)}`,
+        ].join('\n'),
+    );
+    return EXIT.good;
+  } finally {
+    await store.close();
+  }
 }
 
 async function list(options: PolicyOptions): Promise<Exit> {
-  await using store = await openToRead(options);
-  const policies = await createLedger(store).policies();
-  await report(options, { ok: true, policies }, () =>
-    policies.length === 0
-      ? 'No policy was published.'
-      : policies
-          .map(
-            ({ policy_id, policy_version, policy_hash, policy_effective_at }) =>
-              `${policy_id}  version ${policy_version}  from ${atTime(policy_effective_at)}  ${colors.dim(policy_hash)}`,
-          )
-          .join('\n'),
-  );
-  return EXIT.good;
+  const store = await openToRead(options);
+  try {
+    const policies = await createLedger(store).policies();
+    await report(options, { ok: true, policies }, () =>
+      policies.length === 0
+        ? 'No policy was published.'
+        : policies
+            .map(
+              ({ policy_id, policy_version, policy_hash, policy_effective_at }) =>
+                `${policy_id}  version ${policy_version}  from ${atTime(policy_effective_at)}  ${colors.dim(policy_hash)}`,
+            )
+            .join('\n'),
+    );
+    return EXIT.good;
+  } finally {
+    await store.close();
+  }
 }
 
 async function hash(file: string): Promise<Exit> {

@@ -12,6 +12,7 @@ import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { createVerifier, type Decision, ExecutionNotStarted } from '../../envelope/index.ts';
 import { readInput } from '../../os/index.ts';
+import { createRecorder } from '../../record/index.ts';
 import type { Store } from '../../store/index.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
@@ -100,8 +101,13 @@ async function withVerifier<T>(
       'Name the tenant whose envelopes are executed here: --tenant-id.',
     );
   const keys = approverKeys(options);
-  await using store = await open(options);
-  return await use(createVerifier({ store, chain, audience, tenantId, keys, profile }));
+  const store = await open(options);
+  try {
+    const record = createRecorder(store.chain(chain));
+    return await use(createVerifier({ store, record, audience, tenantId, keys, profile }));
+  } finally {
+    await store.close();
+  }
 }
 
 async function explainSteps(file: string, options: CheckOptions): Promise<Exit> {
