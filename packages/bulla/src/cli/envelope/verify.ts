@@ -101,13 +101,9 @@ async function withVerifier<T>(
       'Name the tenant whose envelopes are executed here: --tenant-id.',
     );
   const keys = approverKeys(options);
-  const store = await open(options);
-  try {
-    const record = createRecorder(store.chain(chain));
-    return await use(createVerifier({ store, record, audience, tenantId, keys, profile }));
-  } finally {
-    await store.close();
-  }
+  await using store = await open(options);
+  const record = createRecorder(store.chain(chain));
+  return await use(createVerifier({ store, record, audience, tenantId, keys, profile }));
 }
 
 async function explainSteps(file: string, options: CheckOptions): Promise<Exit> {
