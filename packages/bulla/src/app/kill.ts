@@ -26,7 +26,7 @@ export interface KillChanged {
  * `KILL_NOT_STANDING` for one that cannot be lifted.
  */
 export async function changeKill(
-  { store, chain }: Opened,
+  { store, record }: Pick<Opened, 'store' | 'record'>,
   { agentId, reason, lift = false }: KillChange,
 ): Promise<KillChanged> {
   requireReason(reason);
@@ -35,16 +35,12 @@ export async function changeKill(
   if (lift && !stands) throw new BullaError('KILL_NOT_STANDING', `No kill switch stands for ${whom}.`);
   const id = randomUUID();
   const summary = lift ? `Kill switch lifted for ${whom}` : `Kill switch for ${whom}`;
-  const { hash } = await chain.append(
-    {
-      type: 'kill',
-      domain: 'kill',
-      trigger: { type: 'user_request', source: userInfo().username, request: summary },
-      context: { agent_id: agentId ?? '', environment: { bulla: { v: 1 } } },
-      outcome: { status: lift ? 'success' : 'blocked', summary, result: { reason } },
-    },
-    { id, effect: lift ? liftKill(agentId) : setKill({ agentId, reason, capsuleId: id }) },
-  );
+  const { hash } = await record.act({
+    ...{ id, type: 'kill', trigger: 'user_request', door: 'admin', agentId: agentId ?? '' },
+    ...{ source: userInfo().username, request: summary, status: lift ? 'success' : 'blocked' },
+    summary: `${summary}: ${reason}`,
+    effect: lift ? liftKill(agentId) : setKill({ agentId, reason, capsuleId: id }),
+  });
   const isKnown = agentId === null || lift ? null : await isAgent(store, agentId);
   return { summary, capsule: hash, isKnown };
 }

@@ -17,7 +17,7 @@ import {
 } from '@bulla/core/policy';
 import { visible } from '@bulla/core/text';
 import { readInput } from '../os/index.ts';
-import { refusing } from './refusal.ts';
+import { refusing } from '../refusal.ts';
 
 /** Which policy is meant: a file or a preset. */
 export interface PolicyChoice {

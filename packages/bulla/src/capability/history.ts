@@ -9,7 +9,7 @@ import { BullaError } from '@bulla/core/error';
 import { type Evidence, readEvidence } from '@bulla/core/evidence';
 import type { FoundRecord, Store } from '../store/index.ts';
 import { DOOR, turnEvidence } from './evidence.ts';
-import { corrupt } from './kept.ts';
+import { corrupt } from './hashed.ts';
 import { findLink } from './rows.ts';
 import {
   changedFields,

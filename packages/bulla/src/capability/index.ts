@@ -1,5 +1,5 @@
 /**
- * What agents could do, kept: registered agents, capability links, envelopes, and sessions whose every turn is bound
+ * What agents could do: registered agents, capability links, envelopes, and sessions whose every turn is bound
  * to the link of what the agent could do in it. Errors are `BullaError` with a code that starts with `REGISTRY_` or
  * `SESSION_`; what core and the store throw keeps its own.
  */

@@ -21,8 +21,8 @@ import { isAbort, throwIfAborted, untilAborted } from './abort.ts';
 import { Calls, isStream, type TurnTool } from './call.ts';
 import { type ContextSource, mergeContexts } from './context.ts';
 import { DOOR, failureIn, turnEvidence, turnPart } from './evidence.ts';
+import { type Hashed, hashedEnvelope, hashedLink } from './hashed.ts';
 import { type OnHookError, type RunEvent, runSessionHooks, type SessionHooks } from './hooks.ts';
-import { type Kept, keepEnvelope, keepLink } from './kept.ts';
 import type { AgentRecord } from './rows.ts';
 import { type Begun, beginTurn, type SessionRecord } from './sessions.ts';
 
@@ -178,8 +178,8 @@ export async function runTurn<Env, T>(
 /** What the agent can do in this turn, and the link that says so. */
 interface Evaluated<Env> {
   readonly found: Affordances<Env>;
-  readonly link: Kept<CapabilityLink>;
-  readonly envelope: Kept<AgentSnapshotEnvelope> | null;
+  readonly link: Hashed<CapabilityLink>;
+  readonly envelope: Hashed<AgentSnapshotEnvelope> | null;
 }
 
 async function evaluate<Env>(
@@ -197,7 +197,7 @@ async function evaluate<Env>(
   };
   if (!setting.keepEnvelopes) {
     const found = await computeFullCapabilityLink(options);
-    return { found, link: keepLink(found.link), envelope: null };
+    return { found, link: hashedLink(found.link), envelope: null };
   }
   // The context of an invocation is a payload: its hash is kept, and it is shown only so that it can be checked.
   const found = await captureAgentRuntimeSnapshot({ ...options, omitInvocationContext: true });
@@ -208,8 +208,8 @@ async function evaluate<Env>(
   };
   return {
     found,
-    link: keepLink(found.link),
-    envelope: keepEnvelope(envelope, { invocationContext, allowlist }),
+    link: hashedLink(found.link),
+    envelope: hashedEnvelope(envelope, { invocationContext, allowlist }),
   };
 }
 

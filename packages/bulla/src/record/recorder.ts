@@ -17,13 +17,12 @@ import {
   type Failure,
   failureText,
   type ToolReference,
-  uncommittedFor,
 } from '@bulla/core/evidence';
-import { JsonNumber } from '@bulla/core/json';
 import type { Chain, Effect } from '../store/index.ts';
 import { OutcomeLostError } from './loss.ts';
+import { isTool, type OutcomeContent, outcomeOf } from './outcome.ts';
 import { type Ended, evidenceOf, inOrder, type Part } from './part.ts';
-import { type Payload, payloadOf, sealedCopy } from './payload.ts';
+import { type Payload, payloadOf } from './payload.ts';
 
 /** The way on which a call came, or where an act was done. */
 export type Door = 'gateway' | 'agents' | 'session' | 'relay' | 'hook' | 'admin';
@@ -231,10 +230,6 @@ function isUnsealable(error: unknown): boolean {
   return error instanceof BullaError && error.code === 'CAPSULE_LINT';
 }
 
-function isTool({ type = 'tool' }: Call): boolean {
-  return type === 'tool';
-}
-
 function frameOf(subject: Subject, trigger: TriggerType): CapsuleInput {
   const { door, source, request, correlationId = null, userId = null, parentId = null } = subject;
   return {
@@ -255,62 +250,6 @@ function contextOf({ agentId, sessionId = null }: Subject, evidence: Evidence, m
 function openingsOf(...payloads: readonly (Payload | undefined)[]) {
   return payloads.flatMap((payload) => payload?.opening ?? []);
 }
-
-type OutcomeContent = Pick<CapsuleInput, 'execution' | 'outcome'> & { readonly uncommitted: Evidence };
-
-/** The sections of an outcome, and what of the notes no capsule can hold: none of them without `withNotes`. */
-function outcomeOf(
-  call: Call,
-  outcome: Outcome,
-  result: Payload | undefined,
-  withNotes = true,
-): OutcomeContent {
-  const { status, failure = null, summary, sideEffects, metrics } = outcome;
-  const duration_ms = Math.round(outcome.durationMs);
-  const error = failure === null ? null : failureText(failure);
-  const uncommitted: Record<string, string> = {};
-  const noted = <T>(
-    member: string,
-    value: T | undefined,
-    otherwise: T,
-    isForm: (copy: unknown) => boolean,
-  ): T => {
-    if (value === undefined) return otherwise;
-    let why = 'CAPSULE_LINT';
-    try {
-      const copy = sealedCopy(value);
-      if (withNotes && isForm(copy)) return copy;
-    } catch (error) {
-      why = uncommittedFor(error).uncommitted;
-    }
-    uncommitted[`/outcome/${member}`] = why;
-    return otherwise;
-  };
-  const toolCall = {
-    tool: call.tool?.name ?? call.request,
-    arguments: call.args === undefined ? {} : { ...call.args.committed },
-    result: result === undefined ? null : { ...result.committed },
-    success: status === 'success',
-    duration_ms,
-    error,
-  };
-  const sections = {
-    execution: { duration_ms, tool_calls: isTool(call) ? [toolCall] : [] },
-    outcome: {
-      status,
-      error,
-      summary: noted('summary', summary, call.request, isText),
-      side_effects: noted('side_effects', sideEffects, [], isTexts),
-      metrics: noted('metrics', metrics, {}, isObject),
-    },
-  };
-  return { ...sections, uncommitted: Object.keys(uncommitted).length === 0 ? {} : { uncommitted } };
-}
-
-const isText = (value: unknown) => typeof value === 'string';
-const isTexts = (value: unknown) => Array.isArray(value) && value.every(isText);
-const isObject = (value: unknown) =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber);
 
 /** Each effect by itself: what one of them refuses is undone and told, and keeps neither the others nor the record. */
 function tolerant(effects: readonly (Effect | null | undefined)[], refused: unknown[]): Effect | null {

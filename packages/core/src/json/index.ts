@@ -15,7 +15,7 @@ export {
 } from './check.ts';
 export { isDouble, powerOf, sameDecimal, significand } from './decimal.ts';
 export { escapeString, isPlainString } from './escape.ts';
-export { joined, lines } from './lines.ts';
+export { joined, lineBatches, lines } from './lines.ts';
 export {
   checkMembers,
   type Fields,

@@ -2,12 +2,24 @@ import { BullaError } from '../error.ts';
 
 const NEWLINE = 10;
 
+/** At most this many lines come at a time. */
+const MAX_BATCH = 64;
+
+/** The same lines one by one. */
+export async function* lines(source: AsyncIterable<Uint8Array>, max: number): AsyncGenerator<Uint8Array> {
+  for await (const batch of lineBatches(source, max)) yield* batch;
+}
+
 /**
  * Cuts a stream into lines of bytes, without their newlines; a last line may go without one. A line longer than
  * `max` comes cut to `max + 1` bytes, so that its reader sees that it is too long and memory stays bounded.
- * Throws `INPUT_UNREADABLE` when the stream fails.
+ * They come as many at a time as a piece of the stream ends, because a promise for each costs more than the line. Throws
+ * `INPUT_UNREADABLE` when the stream fails.
  */
-export async function* lines(source: AsyncIterable<Uint8Array>, max: number): AsyncGenerator<Uint8Array> {
+export async function* lineBatches(
+  source: AsyncIterable<Uint8Array>,
+  max: number,
+): AsyncGenerator<Uint8Array[]> {
   let parts: Uint8Array[] = [];
   let length = 0;
   const keep = (part: Uint8Array) => {
@@ -25,12 +37,20 @@ export async function* lines(source: AsyncIterable<Uint8Array>, max: number): As
   try {
     for await (const chunk of source) {
       let start = 0;
+      let batch: Uint8Array[] = [];
       for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
-        keep(chunk.subarray(start, end));
-        yield take();
+        if (parts.length === 0 && end - start <= max) batch.push(chunk.subarray(start, end));
+        else {
+          keep(chunk.subarray(start, end));
+          batch.push(take());
+        }
         start = end + 1;
         open = false;
+        if (batch.length < MAX_BATCH) continue;
+        yield batch;
+        batch = [];
       }
+      if (batch.length > 0) yield batch;
       if (start < chunk.length) {
         keep(chunk.subarray(start));
         open = true;
@@ -41,7 +61,7 @@ export async function* lines(source: AsyncIterable<Uint8Array>, max: number): As
       cause: error,
     });
   }
-  if (open) yield take();
+  if (open) yield [take()];
 }
 
 /** Pieces behind each other in one. */

@@ -12,7 +12,7 @@ import { Anchoring, type AnchorSources, originIn } from './anchoring.ts';
 import { createHistory, type History } from './history.ts';
 import { linkOf, type RecordOptions, type RecordResult, verifyRecords } from './records.ts';
 import { type Revocation, withRevocations } from './revocation.ts';
-import type { ChainSource, SourceRecord } from './source.ts';
+import { batchesOf, type ChainSource, type SourceRecord } from './source.ts';
 
 export interface VerifyChainOptions {
   /**
@@ -46,15 +46,12 @@ export interface VerifyChainOptions {
   readonly progress?: (done: number) => void;
 }
 
-/** Records are verified in segments of this many at most. */
-const SEGMENT = 64;
-
 /**
  * Verifies the segments of a chain, of which the first begins at place `start`, and gives the results of each to
  * `take`, in their order. With it a shell uses its threads; each of them calls `verifyRecords`.
  */
 export type SegmentRunner = (
-  segments: AsyncIterable<SourceRecord[]>,
+  segments: AsyncIterable<readonly SourceRecord[]>,
   start: number,
   options: RecordOptions,
   take: (results: readonly RecordResult[]) => void,
@@ -102,7 +99,7 @@ export async function verifyChain(
   });
   const start = from?.count ?? 0;
   const skipped: Skipped = { count: 0, last: undefined };
-  const { first, segments } = await segmentsOf(skip(source.records(options.progress), start, skipped));
+  const { first, segments } = await segmentsOf(skip(batchesOf(source, options.progress), start, skipped));
   const origin = first === undefined ? undefined : originIn(first);
   const found = typeof anchors === 'function' ? anchors(origin) : anchors;
   const anchoring = found && new Anchoring(found, origin);
@@ -113,8 +110,11 @@ export async function verifyChain(
       const place = index++;
       history.add(story, place);
       anchoring?.push(leaf);
-      const seen = (seconds: number) => anchoring?.seenBefore(place, seconds) ?? false;
-      verifier.pushLink(link, verdict && withRevocations(verdict, revoked, seen));
+      if (verdict === undefined || revoked.length === 0) verifier.pushLink(link, verdict);
+      else {
+        const seen = (seconds: number) => anchoring?.seenBefore(place, seconds) ?? false;
+        verifier.pushLink(link, withRevocations(verdict, revoked, seen));
+      }
     }
   };
   await run(segments, start, recordOptions(mode, options, found), take);
@@ -188,36 +188,30 @@ function sameAsBefore(from: ChainState | undefined, { count, last }: Skipped): C
 }
 
 async function* skip(
-  items: AsyncIterable<SourceRecord>,
+  batches: AsyncIterable<readonly SourceRecord[]>,
   count: number,
   skipped: Skipped,
-): AsyncGenerator<SourceRecord> {
-  for await (const item of items) {
-    if (skipped.count >= count) yield item;
-    else {
-      skipped.count++;
-      skipped.last = item;
+): AsyncGenerator<readonly SourceRecord[]> {
+  for await (const batch of batches) {
+    const known = Math.min(count - skipped.count, batch.length);
+    if (known > 0) {
+      skipped.count += known;
+      skipped.last = batch[known - 1];
     }
+    if (known < batch.length) yield known > 0 ? batch.slice(known) : batch;
   }
 }
 
-/** Records in segments, and the first of all; undefined if there is none. */
-async function segmentsOf(records: AsyncGenerator<SourceRecord>): Promise<{
+/** The segments of a chain, and the first record of all; undefined if there is none. */
+async function segmentsOf(batches: AsyncGenerator<readonly SourceRecord[]>): Promise<{
   first: SourceRecord | undefined;
-  segments: AsyncGenerator<SourceRecord[]>;
+  segments: AsyncGenerator<readonly SourceRecord[]>;
 }> {
-  const { value: first, done } = await records.next();
+  const { value: head, done } = await batches.next();
   async function* segments() {
     if (done) return;
-    let segment: SourceRecord[] = [first];
-    for await (const record of records) {
-      if (segment.length === SEGMENT) {
-        yield segment;
-        segment = [];
-      }
-      segment.push(record);
-    }
-    yield segment;
+    yield head;
+    yield* batches;
   }
-  return { first, segments: segments() };
+  return { first: done ? undefined : head[0], segments: segments() };
 }

@@ -5,15 +5,21 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 
+/** At most this many elements come at a time. */
+const MAX_BATCH = 64;
+
 const isSpace = (byte: number) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 /**
- * Cuts the elements out of a JSON array that comes in pieces, without parsing them: it follows brackets and strings
+ * Cuts the elements out of a JSON array that comes in pieces, some at a time, without parsing them: it follows brackets and strings
  * alone, so that an array of any length needs no more memory than its largest element. What is inside an element
  * is left to the strict parser. Throws `CHAIN_SOURCE` when the array itself is not well formed or does not end, and
  * for an element longer than `max` bytes.
  */
-export async function* elements(source: AsyncIterable<Uint8Array>, max: number): AsyncGenerator<Uint8Array> {
+export async function* elements(
+  source: AsyncIterable<Uint8Array>,
+  max: number,
+): AsyncGenerator<Uint8Array[]> {
   let parts: Uint8Array[] = [];
   let length = 0;
   let depth = 0;
@@ -35,6 +41,7 @@ export async function* elements(source: AsyncIterable<Uint8Array>, max: number):
 
   for await (const chunk of source) {
     let from = 0;
+    let batch: Uint8Array[] = [];
     for (let i = 0; i < chunk.length; i++) {
       const byte = chunk[i]!;
       if (state === 'element') {
@@ -47,8 +54,12 @@ export async function* elements(source: AsyncIterable<Uint8Array>, max: number):
         else if (byte === 0x7d || byte === 0x5d) depth--;
         if (!inString && depth === 0) {
           keep(chunk.subarray(from, i + 1));
-          yield take();
+          batch.push(take());
           state = 'after';
+          if (batch.length === MAX_BATCH) {
+            yield batch;
+            batch = [];
+          }
         }
       } else if (isSpace(byte)) {
         // Between the elements.
@@ -67,6 +78,7 @@ export async function* elements(source: AsyncIterable<Uint8Array>, max: number):
       }
     }
     if (state === 'element' && from < chunk.length) keep(chunk.subarray(from));
+    if (batch.length > 0) yield batch;
   }
   if ((state as string) !== 'end') throw malformed('The array is cut off before its end.');
 }

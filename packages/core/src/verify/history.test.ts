@@ -21,7 +21,7 @@ test('a call without an outcome is unfinished; one with an outcome, or a session
       // Nested in the other call, which is not over by that.
       { ...intent('d'), parent_id: 'b' },
       // A command with --record that was killed.
-      { ...intent('e'), type: 'auth', domain: 'lock' },
+      { ...intent('e'), type: 'auth', domain: 'admin' },
     ).unfinished,
   ).toEqual({
     count: 3,

@@ -34,7 +34,7 @@ export function storyOf(record: JsonObject, signedAt?: string | null): Story {
   };
   const recovered = at('context', 'environment', 'bulla', 'recovered');
   // A call, or a command that was told to leave a receipt; a session may stay open.
-  const isAct = text('type') === 'tool' || (text('type') === 'auth' && text('domain') === 'lock');
+  const isAct = text('type') === 'tool' || (text('type') === 'auth' && text('domain') === 'admin');
   const isIntent = isAct && text('outcome', 'status') === 'pending';
   return {
     intent: isIntent ? text('id') : null,

@@ -1,6 +1,6 @@
 import type { CanonicalRecord } from '../capsule/index.ts';
 import { BullaError } from '../error.ts';
-import { JsonObject, lines, parse, pointer, stringify } from '../json/index.ts';
+import { JsonObject, lineBatches, parse, pointer, stringify } from '../json/index.ts';
 import { elements } from './elements.ts';
 
 /** One record as a source has it: the bytes or text of a sealed capsule, or a stored canonical text with its seal. */
@@ -28,6 +28,27 @@ export interface ChainSource {
   readonly size: { readonly unit: 'bytes' | 'records'; readonly total: number } | null;
   /** The records from the first on, each time that it is called. */
   records(progress?: (done: number) => void): AsyncIterable<SourceRecord>;
+  /** The same records, some at a time, where that is cheaper: a promise for each costs as much as reading it. */
+  batches?(progress?: (done: number) => void): AsyncIterable<readonly SourceRecord[]>;
+}
+
+/** So many records are taken together where the source gives them one by one. */
+const BATCH = 64;
+
+/** The records of a source, some at a time. */
+export async function* batchesOf(
+  source: ChainSource,
+  progress?: (done: number) => void,
+): AsyncGenerator<readonly SourceRecord[]> {
+  if (source.batches !== undefined) return yield* source.batches(progress);
+  let batch: SourceRecord[] = [];
+  for await (const record of source.records(progress)) {
+    batch.push(record);
+    if (batch.length < BATCH) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
 }
 
 export const MAX_RECORD: number = 64 * 1024 * 1024;
@@ -56,12 +77,12 @@ export function openText(input: ChainText): ChainSource {
   const bytes = { unit: 'bytes', total: size } as const;
   const counted = (progress: ((done: number) => void) | undefined) => countedStream(input.chunks(), progress);
   if (start.startsWith('[')) {
-    return { format: 'array', size: bytes, records: (progress) => elements(counted(progress), MAX_RECORD) };
+    return batched('array', bytes, (progress) => elements(counted(progress), MAX_RECORD));
   }
   if (!start.startsWith('{')) throw new BullaError('CHAIN_SOURCE', `${name} is neither JSON nor SQLite.`);
   // A line that is closed, with another behind it, begins a file of lines; otherwise it is one document.
   if (isLines(start)) {
-    return { format: 'lines', size: bytes, records: (progress) => recordLines(counted(progress)) };
+    return batched('lines', bytes, (progress) => recordLines(counted(progress)));
   }
   return document(name, input.whole());
 }
@@ -102,9 +123,24 @@ function secondLine(text: string): number | undefined {
   return undefined;
 }
 
+/** A source that gives some records at a time. */
+function batched(
+  format: ChainSource['format'],
+  size: ChainSource['size'],
+  batches: NonNullable<ChainSource['batches']>,
+): ChainSource {
+  async function* records(progress?: (done: number) => void) {
+    for await (const batch of batches(progress)) yield* batch;
+  }
+  return { format, size, batches, records };
+}
+
 /** A line without a record, such as the last one, is passed over. */
-async function* recordLines(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  for await (const line of lines(source, MAX_RECORD)) if (line.some((byte) => byte > 0x20)) yield line;
+async function* recordLines(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array[]> {
+  for await (const batch of lineBatches(source, MAX_RECORD)) {
+    const records = batch.filter((line) => line.some((byte) => byte > 0x20));
+    if (records.length > 0) yield records;
+  }
 }
 
 /** The same chunks, telling how many bytes have been read. */

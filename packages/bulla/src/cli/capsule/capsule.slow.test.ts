@@ -264,6 +264,37 @@ describe('chain', () => {
     expect(bulla(['chain', 'verify', cut, '--expect-head', hash]).status).toBe(1);
   });
 
+  test('verify --hashes needs no key, and claims nothing about signatures', () => {
+    for (const summary of ['one', 'two']) seal(summary);
+    const text = bulla(['capsule', 'export']).stdout;
+    const chain = file('chain.jsonl', text);
+    const stranger = { BULLA_HOME: temporaryFolder() };
+    const hashes = (path: string, ...more: string[]) =>
+      run(['chain', 'verify', path, '--hashes', ...more], '', stranger);
+    const good = hashes(chain);
+    expect([good.status, good.stdout.split('\n')[0]]).toEqual([
+      0,
+      'good  2 records, unbroken from the first to the last; signatures were NOT checked',
+    ]);
+    expect(good.stdout).toContain('checked     order, links and hashes, and no signature\n');
+    expect(good.stdout).toContain('not proven: that anyone signed it: no signature was checked;');
+    expect(JSON.parse(hashes(chain, '--json').stdout)).toMatchObject({ ok: true, mode: 'hashes', keys: {} });
+    const forged = text.replace(/("signature":"[0-9a-f]{120})[0-9a-f]{8}/, '$1deadbeef');
+    expect(hashes(file('forged.jsonl', forged)).status).toBe(0);
+    const changed = hashes(file('changed.jsonl', text.replace('"one"', '"0ne"')));
+    expect([changed.status, changed.stdout]).toEqual([1, expect.stringContaining('[hash_mismatch]')]);
+    expect(hashes(file('empty.json', '[]')).status).toBe(3);
+    for (const flag of ['--require-pq', '--by-checkpoint', '--structural'])
+      expect(hashes(chain, flag).status, flag).toBe(2);
+    // A state of one level says nothing to another.
+    const saved = join(folder, 'hashes.json');
+    expect(hashes(chain, '--resume', saved).status).toBe(0);
+    expect(bulla(['chain', 'verify', chain, '--resume', saved])).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('[CAPSULE_CHAIN_STATE]'),
+    });
+  });
+
   test('verify goes on from where it stopped', () => {
     seal('one');
     seal('two');

@@ -4,14 +4,14 @@ import { toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, toPlain } from '@bulla/core/json';
 import { historyLines } from '@bulla/core/verify';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { chainStats } from '../../app/index.ts';
 import { openSource, storeSource, verifyChain } from '../../chain/index.ts';
 import { readInput } from '../../os/index.ts';
-import { nonNegative } from '../capsule/capsule.ts';
 import type { Run } from '../commands.ts';
 import { type AnchorOptions, anchorOptions, findAnchors } from '../log/anchors.ts';
 import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
+import { nonNegative } from '../terminal/input.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { progressBar } from '../terminal/progress.ts';
 import { counted } from '../terminal/words.ts';
@@ -42,6 +42,12 @@ export function define(command: Command, run: Run): void {
       'a JSON array, lines, list response, explorer bundle or SQLite file, - for standard input; without it the chain of the store',
     )
     .option('--structural', 'look at order and links alone, and trust the stored hashes')
+    .addOption(
+      new Option(
+        '--hashes',
+        'look at order, links and hashes alone: no key is needed, and no signature is checked',
+      ).conflicts(['structural', 'byCheckpoint', 'requirePq']),
+    )
     .option(
       '--by-checkpoint',
       'let the signature under a checkpoint stand for those of the records it covers',
@@ -106,7 +112,7 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
       store === undefined
         ? openSource(file!, options.tenant === undefined ? {} : { tenant: options.tenant })
         : await storeSource(store.chain(options.chain));
-    if (trust.keys.length === 0 && !options.structural) {
+    if (trust.keys.length === 0 && !options.structural && !options.hashes) {
       const message = 'No key is known to verify with; name one with --public-key or --keyring.';
       await report(
         options,
@@ -124,7 +130,7 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
     const bar = progressBar(source.size, options);
     const started = performance.now();
     const result = await verifyChain(source, {
-      mode: options.structural ? 'structural' : 'cryptographic',
+      mode: options.structural ? 'structural' : options.hashes ? 'hashes' : 'cryptographic',
       ...trust,
       requirePq: options.requirePq ?? false,
       allowNonFinite: options.allowNan ?? false,

@@ -223,7 +223,7 @@ describe('explain', () => {
     expect(status).toBe(1);
     expect(stdout).toContain('0 schema: failed. This must be the number 1. (EE_SCHEMA_INVALID at /version)');
     expect(stdout).toContain(
-      'also: This must be a string of 1 to 80 digits. (EE_SCHEMA_INVALID at /target/amount)',
+      'also: This must be a string of 1 to 80 digits without a leading zero. (EE_SCHEMA_INVALID at /target/amount)',
     );
   });
 

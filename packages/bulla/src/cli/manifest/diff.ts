@@ -56,7 +56,8 @@ Examples:
 }
 
 async function diff(before: string, after: string, options: DiffOptions): Promise<Exit> {
-  const found = diffManifests(...(await bothOf(before, after, options)));
+  const [old, next] = await bothOf(before, after, options);
+  const found = diffManifests(old, next);
   const format = options.format ?? (options.json ? 'json' : 'text');
   if (!options.quiet) {
     if (format === 'json') await printExact(diffJson(found));

@@ -1,12 +1,12 @@
 import { BullaError, withoutSecrets } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
-import { Refusal, Undecided } from '../../app/index.ts';
+import { Refusal, Undecided } from '../../refusal.ts';
 import { escaped } from './indented.ts';
 import { colors, painted } from './paint.ts';
 import { type Output, streams, write } from './streams.ts';
 
-export { Refusal, refusing, Undecided } from '../../app/index.ts';
+export { Refusal, refusing, Undecided } from '../../refusal.ts';
 export { colors } from './paint.ts';
 
 /** The exit codes of every command. */

@@ -16,17 +16,17 @@ import {
 import { BullaError } from '@bulla/core/error';
 
 /** Something under the hash of its canonical text (`jcs`): `bulla hash --profile jcs` says the same. */
-export interface Kept<T> {
+export interface Hashed<T> {
   readonly hash: string;
   readonly text: string;
   readonly value: T;
 }
 
 /**
- * A link to be kept. Throws what `readCapabilityLink` throws, and `CAPABILITY_TOOL_REFS` for tools that do not hash to
+ * A link under its hash. Throws what `readCapabilityLink` throws, and `CAPABILITY_TOOL_REFS` for tools that do not hash to
  * its runtime hash or are not sorted: one link would have two hashes.
  */
-export function keepLink(input: unknown): Kept<CapabilityLink> {
+export function hashedLink(input: unknown): Hashed<CapabilityLink> {
   const link = readCapabilityLink(input);
   const { agentId, agentName: name, staticHash, runtimeHash, instructionsHash, toolRefs } = link;
   const agent = { agentId, name, staticHash, hashing: hashingOf(link) };
@@ -35,23 +35,23 @@ export function keepLink(input: unknown): Kept<CapabilityLink> {
     const why = 'The tool refs are not sorted by name.';
     throw new BullaError('CAPABILITY_TOOL_REFS', why, { path: '/toolRefs' });
   }
-  return keep(link);
+  return hash(link);
 }
 
 /**
- * An envelope to be kept. Throws what `verifyEnvelope` throws, `CAPABILITY_ENVELOPE_INVALID` for one that does not
+ * An envelope under its hash. Throws what `verifyEnvelope` throws, `CAPABILITY_ENVELOPE_INVALID` for one that does not
  * recompute, and `REGISTRY_ENVELOPE_INCOMPLETE` when not every hash could be computed again.
  */
-export function keepEnvelope(
+export function hashedEnvelope(
   input: unknown,
   options: VerifyEnvelopeOptions = {},
-): Kept<AgentSnapshotEnvelope> {
+): Hashed<AgentSnapshotEnvelope> {
   const { envelope, unchecked } = checked(verifyEnvelope(input, options));
   if (unchecked.length > 0) {
     const why = 'The envelope does not hold what this hash is made of, so it cannot be computed again.';
     throw new BullaError('REGISTRY_ENVELOPE_INCOMPLETE', why, { path: unchecked[0]! });
   }
-  return keep(envelope);
+  return hash(envelope);
 }
 
 function checked(verdict: EnvelopeVerdict): EnvelopeVerdict {
@@ -61,15 +61,15 @@ function checked(verdict: EnvelopeVerdict): EnvelopeVerdict {
 }
 
 /**
- * The definition of an agent, to be kept as the envelope of a run in which no tool is enabled: so whoever can verify
+ * The definition of an agent, as the envelope of a run in which no tool is enabled: so whoever can verify
  * an envelope can verify a definition. The agent's context is left out. It is not hashed, and may hold secrets. Throws
- * what `registeredAgentToWire` and `keepEnvelope` throw.
+ * what `registeredAgentToWire` and `hashedEnvelope` throw.
  */
-export function keepDefinition<Env>(agent: RegisteredAgent<Env>): Kept<AgentSnapshotEnvelope> {
+export function hashedDefinition<Env>(agent: RegisteredAgent<Env>): Hashed<AgentSnapshotEnvelope> {
   const { hashing, staticInstructions } = agent;
   const instructions = staticInstructions.join('\n\n');
   const instructionsHash = computeInstructionsHash(instructions, hashing);
-  return keepEnvelope({
+  return hashedEnvelope({
     schemaVersion: AGENT_SNAPSHOT_ENVELOPE_VERSION,
     static: registeredAgentToWire({ ...agent, staticContext: {} }),
     runtime: {
@@ -82,7 +82,7 @@ export function keepDefinition<Env>(agent: RegisteredAgent<Env>): Kept<AgentSnap
 }
 
 /** Throws `REGISTRY_INEXACT` for a number that would become another: two contents would share one hash. */
-function keep<T>(value: T): Kept<T> {
+function hash<T>(value: T): Hashed<T> {
   const text = canonicalize(value, 'jcs');
   const inexact = lint(value, ['jcs']).find(({ rule }) => rule === 'inexact');
   if (inexact !== undefined) {
@@ -93,19 +93,19 @@ function keep<T>(value: T): Kept<T> {
 }
 
 /** A link as it lies in the store. Throws `REGISTRY_CORRUPT` unless it is the one of that hash. */
-export function readKeptLink(hash: string, text: string): Kept<CapabilityLink> {
-  return readKept('link', hash, text, () => keepLink(text).value);
+export function readStoredLink(hash: string, text: string): Hashed<CapabilityLink> {
+  return readStored('link', hash, text, () => hashedLink(text).value);
 }
 
 /**
  * An envelope as it lies in the store, with the hashes that it cannot tell of itself: the context of an invocation
  * may have been shown when it was put, and is not in it. Throws `REGISTRY_CORRUPT` unless it is the one of that hash.
  */
-export function readKeptEnvelope(hash: string, text: string): Kept<EnvelopeVerdict> {
-  return readKept('envelope', hash, text, () => checked(verifyEnvelope(text)));
+export function readStoredEnvelope(hash: string, text: string): Hashed<EnvelopeVerdict> {
+  return readStored('envelope', hash, text, () => checked(verifyEnvelope(text)));
 }
 
-function readKept<T>(what: string, hash: string, text: string, read: () => T): Kept<T> {
+function readStored<T>(what: string, hash: string, text: string, read: () => T): Hashed<T> {
   if (digestText(text, 'jcs') !== hash) corrupt(`The ${what} ${hash} is not what was stored.`);
   try {
     return { hash, text, value: read() };
