@@ -20,6 +20,8 @@ export interface Draft {
   readonly openings?: readonly Opening[];
   /** What becomes true together with it. */
   readonly effect?: Effect | undefined;
+  /** Refuse content that another implementation would hash differently. */
+  readonly strictInterop?: boolean | undefined;
   /** The name under which the chain goes on from this record. */
   readonly origin?: string;
 }
@@ -192,7 +194,8 @@ export class Appender {
     let hashed: { pending: Pending; content: HashedCapsule; sequence: number }[] = [];
     let head: Head = { length, hash };
     const place = (pending: Pending) => {
-      const content = hashCapsule(pending.draft.at(head, origin));
+      const { draft } = pending;
+      const content = hashCapsule(draft.at(head, origin), { strictInterop: draft.strictInterop });
       hashed.push({ pending, content, sequence: head.length });
       head = { length: head.length + 1, hash: content.hash };
     };

@@ -62,6 +62,11 @@ export interface StoreOptions {
   /** Write the 13-key form. Default false. */
   readonly specVersion?: boolean;
   /**
+   * Refuse an intent (status `pending`) that another implementation would hash differently, so that the action is not
+   * begun. What records an action that ran is sealed all the same. Default false.
+   */
+  readonly strictInterop?: boolean | undefined;
+  /**
    * A folder outside the database that keeps the checkpoints too. Default: beside the file, with `.checkpoints`
    * behind its name; for PostgreSQL a folder of the database in `checkpoints` in the data directory.
    */
@@ -80,6 +85,8 @@ export interface AppendOptions {
   /** What opens the commitments in it; stored beside it, where it can be erased. */
   readonly openings?: readonly Opening[];
   readonly effect?: Effect;
+  /** Refuse content that another implementation would hash differently. Default: as the store has it for intents. */
+  readonly strictInterop?: boolean;
 }
 
 /** One chain of one tenant. */
@@ -334,9 +341,11 @@ function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<
 
   return {
     name,
-    append(input, { id = randomUUID(), openings = [], effect } = {}) {
+    append(input, { id = randomUUID(), openings = [], effect, strictInterop } = {}) {
       const capsule = createCapsule(input, { id, now: new Date(), specVersion });
+      const isIntent = capsule.outcome.status === 'pending';
       return appender.append({
+        strictInterop: strictInterop ?? (isIntent && options.strictInterop),
         at({ length, hash }, origin) {
           const placed = { ...capsule, sequence: length, previous_hash: hash };
           return length === 0 ? withOrigin(placed, origin) : placed;

@@ -5,6 +5,7 @@
  * modules below.
  */
 
+export { DEFAULT_DOCUMENT_BYTES, type Limits } from '../json/index.ts';
 export type { Approval, ApprovalFields, ApprovalHow } from './approval.ts';
 export {
   type ArgumentMapping,
@@ -76,7 +77,6 @@ export {
   parsePolicy,
   type VelocityRule,
 } from './policy.ts';
-export { DEFAULT_DOCUMENT_BYTES, type Limits } from './strict.ts';
 export {
   bindToolCall,
   type LockedTool,

@@ -1,5 +1,5 @@
 import type { Commitment, CommitmentKind } from '../canon/index.ts';
-import { failureOf } from '../error.ts';
+import { BullaError } from '../error.ts';
 import { JsonObject } from '../json/index.ts';
 import { type Committed, readEvidence } from './evidence.ts';
 
@@ -28,9 +28,9 @@ export function isCommitment(committed: Committed | null | undefined): committed
   return committed != null && 'commitment' in committed;
 }
 
-/** What keeps a value from being committed to, by its code or class. A value may throw anything when it is read. */
-export function uncommittedFor(error: unknown): Committed {
-  return { uncommitted: failureOf(error) };
+/** The code of what keeps a value from being committed to; `VALUE_UNREADABLE` for one that throws when it is read. */
+export function uncommittedFor(error: unknown): { readonly uncommitted: string } {
+  return { uncommitted: error instanceof BullaError ? error.code : 'VALUE_UNREADABLE' };
 }
 
 function at(value: unknown, key: string): unknown {

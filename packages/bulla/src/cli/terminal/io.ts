@@ -1,10 +1,13 @@
 import { BullaError, withoutSecrets } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
+import type { Command } from 'commander';
+import { Refusal, Undecided } from '../../app/index.ts';
 import { readWhole } from '../../locks/index.ts';
 import { escaped } from './indented.ts';
 import { colors, painted } from './paint.ts';
 import { type Output, streams, write } from './streams.ts';
 
+export { Refusal, refusing, Undecided } from '../../app/index.ts';
 export { colors } from './paint.ts';
 
 /** The exit codes of every command. */
@@ -94,23 +97,6 @@ const EXIT_OF: Readonly<Record<string, Exit>> = {
 /** What a server does or fails to do decides nothing; but how it is named on the command line is usage. */
 const MCP_USAGE = /^MCP_(?:TARGET_.*|HTTP_HEADER|HTTP_INSECURE)$/;
 
-/** What a server shows is refused: with the code of the reason, and as a verdict on the server. */
-export class Refusal extends BullaError {}
-
-/** Nothing is wrong, but what would decide is not at hand. */
-export class Undecided extends BullaError {}
-
-/** Does something with what a server shows; what that throws is a verdict on the server. */
-export function refusing<Result>(what: string, action: () => Result): Result {
-  try {
-    return action();
-  } catch (cause) {
-    if (!(cause instanceof BullaError)) throw cause;
-    const { code, message, path } = cause;
-    throw new Refusal(code, `${what}: ${message}`, { ...(path !== undefined && { path }), cause });
-  }
-}
-
 /** With which exit code a command ends that failed with this error. */
 export function exitOf(error: unknown): Exit {
   if (!(error instanceof BullaError)) return EXIT.undecided;
@@ -126,6 +112,13 @@ export interface ReportOptions {
   json?: boolean;
   quiet?: boolean;
 }
+
+export function reportOptions(command: Command, quiet = 'print nothing; the exit code tells'): Command {
+  return command.option('--json', 'print one JSON document').option('--quiet', quiet);
+}
+
+/** Collects the values of an option that may be repeated. */
+export const collect = (value: string, previous: string[]): string[] => [...previous, value];
 
 /** Whether what is written there may have colours. */
 export function coloured(stream: Output): boolean {
