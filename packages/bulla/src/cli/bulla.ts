@@ -2,6 +2,7 @@
 // Kept free of newer syntax, so that an old Node can say what is wrong instead of failing to read the file. Node's own
 // modules are taken without import, which would load all that each of them offers.
 import { nodeTooOld } from '../node-version.ts';
+import { compileCacheFolder } from './compile-cache.ts';
 
 interface Cli {
   holdProcess(): void;
@@ -13,7 +14,15 @@ if (fault !== null) {
   process.stderr.write(`bulla: ${fault}\n`);
   process.exitCode = 2;
 } else {
-  const { createRequire } = process.getBuiltinModule('node:module');
+  const node = process.getBuiltinModule;
+  const { createRequire, enableCompileCache } = node('node:module');
+  const host = {
+    platform: process.platform,
+    env: process.env,
+    uid: process.geteuid ? process.geteuid() : null,
+  };
+  const folder = compileCacheFolder(host, node('node:fs'), node('node:path'));
+  if (folder !== null) enableCompileCache(folder);
   const cli: Cli = createRequire(import.meta.url)('./cli.cjs');
   cli.holdProcess();
   cli.main(process.argv).then((exit) => {
