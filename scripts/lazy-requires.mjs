@@ -20,37 +20,42 @@ export function withLazyRequires(code) {
   const required = new Map();
   for (const statement of body) {
     const found = requireOf(statement);
-    if (found !== null) required.set(found.name, { statement, call: textOf(code, found.call) });
+    if (found !== null) required.set(found.name, { statement, init: found.init });
     const wrapped = required.get(wrappedBy(statement));
     if (wrapped !== undefined) wrapped.wrapper = statement;
   }
-  const own = new Set([...required.values()].flatMap(({ statement, wrapper }) => [statement, wrapper]));
+  const all = [...required.entries()];
+  const own = new Set(all.flatMap(([, { statement, wrapper }]) => [statement, wrapper]));
   const uses = [];
-  for (const statement of body) if (!own.has(statement)) collectUses(statement, null, required, uses);
+  const collect = (node) => collectUses(node, null, required, uses);
+  for (const statement of body) if (!own.has(statement)) collect(statement);
   for (const { name, isPlain } of uses) if (!isPlain) required.delete(name);
 
-  // In parentheses, because of `new`.
-  const edits = uses
-    .filter(({ name }) => required.has(name))
-    .map(({ name, start, end }) => ({ start, end, text: `(${name}())` }));
-  for (const [name, { statement, call, wrapper }] of required) {
-    const value = wrapper === undefined ? call : wrappedCall(code, wrapper.expression.right, call, required);
-    edits.push({ ...statement, text: `let ${name}$; const ${name} = () => ${name}$ ??= ${value};` });
-    if (wrapper !== undefined) edits.push({ ...wrapper, text: '' });
+  const edits = [];
+  for (const [name, { statement, init, wrapper }] of all) {
+    collect(init);
+    if (required.has(name)) {
+      const [before, after] = wrapper === undefined ? ['', ''] : around(code, wrapper, required);
+      const text = `let ${name}$; const ${name} = () => ${name}$ ??= ${before}`;
+      edits.push({ start: statement.start, end: init.start, text });
+      if (wrapper === undefined) continue;
+      edits.push({ start: init.end, end: init.end, text: after });
+      edits.push({ start: wrapper.start, end: wrapper.end, text: '' });
+    } else if (wrapper !== undefined) collect(wrapper);
   }
+  // In parentheses, because of `new`.
+  for (const { name, start, end } of uses)
+    if (required.has(name)) edits.push({ start, end, text: `(${name}())` });
   return spliced(code, edits);
 }
 
-/** `const NAME = require("…")`, else null. */
+/** `const NAME = require("…")`, or `= runtime.__toESM(…)`, which is a package inside of the bundle, else null. */
 function requireOf(statement) {
   if (statement.type !== 'VariableDeclaration' || statement.declarations.length !== 1) return null;
   const [{ id, init }] = statement.declarations;
-  const isRequire =
-    id.type === 'Identifier' &&
-    init?.type === 'CallExpression' &&
-    init.callee.type === 'Identifier' &&
-    init.callee.name === 'require';
-  return isRequire ? { name: id.name, call: init } : null;
+  if (id.type !== 'Identifier' || init?.type !== 'CallExpression') return null;
+  const { name, property } = init.callee;
+  return name === 'require' || property?.name === '__toESM' ? { name: id.name, init } : null;
 }
 
 /** The name in `NAME = runtime.__toESM(NAME, 1)`, else null. */
@@ -65,11 +70,12 @@ function wrappedBy(statement) {
   return isWrapper ? left.name : null;
 }
 
-/** `runtime().__toESM(require("…"), 1)`. */
-function wrappedCall(code, { callee, arguments: given }, call, required) {
+/** What stands before and after the call of `require` in `runtime().__toESM(require("…"), 1)`. */
+function around(code, wrapper, required) {
+  const { callee, arguments: given } = wrapper.expression.right;
   const runtime = callee.object.name;
-  const rest = given.slice(1).map((argument) => `, ${textOf(code, argument)}`);
-  return `${runtime}${required.has(runtime) ? '()' : ''}.__toESM(${call}${rest.join('')})`;
+  const rest = given.slice(1).map(({ start, end }) => `, ${code.slice(start, end)}`);
+  return [`${runtime}${required.has(runtime) ? '()' : ''}.__toESM(`, `${rest.join('')})`];
 }
 
 /** Collects the identifiers with a name of what was required; `isPlain` are those that only read it. */
@@ -117,10 +123,6 @@ const PATTERN = {
   AssignmentPattern: 'left',
   RestElement: 'argument',
 };
-
-function textOf(code, { start, end }) {
-  return code.slice(start, end);
-}
 
 function spliced(code, edits) {
   let text = '';

@@ -73,6 +73,37 @@ test('the wrapper of a CommonJS package waits with it', () => {
   expect(loaded).toEqual(['./runtime.cjs', 'pg']);
 });
 
+test('and so does a package inside of the bundle', () => {
+  const { exports, loaded } = run(
+    `
+    const require_runtime = require("./runtime.cjs");
+    const require_spawn = require("./spawn.cjs");
+    var import_spawn = /* @__PURE__ */ require_runtime.__toESM(require_spawn.require_spawn(), 1);
+    exports.start = () => (0, import_spawn.default)("x");`,
+    {
+      './runtime.cjs': { __toESM: (found: unknown) => ({ default: found }) },
+      './spawn.cjs': { require_spawn: () => (name: string) => `started ${name}` },
+    },
+  );
+  expect(loaded).toEqual([]);
+  expect([exports.start!(), exports.start!()]).toEqual(['started x', 'started x']);
+  expect(loaded).toEqual(['./runtime.cjs', './spawn.cjs']);
+});
+
+test('a wrapper that is left alone gets its runtime', () => {
+  const { exports, loaded } = run(
+    `
+    const require_runtime = require("./runtime.cjs");
+    let path = require("path");
+    path = require_runtime.__toESM(path, 1);
+    exports.get = (path) => path;
+    exports.join = () => path.default.join("a", "b");`,
+    { './runtime.cjs': { __toESM: (found: unknown) => ({ default: found }) } },
+  );
+  expect(loaded).toEqual(['path', './runtime.cjs']);
+  expect([exports.get!('own'), exports.join!()]).toEqual(['own', 'a/b']);
+});
+
 test.each([
   ['a parameter', 'exports.get = (path) => path;'],
   ['a parameter with a default', 'exports.get = (x, { y: [path] = [x] } = {}) => path;'],
