@@ -510,8 +510,10 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
           v: 1,
           lock: 'sha256:1',
           tool: { name: 'TRANSFER' },
-          envelope: { exec_hash: hash, profile: 'envelope-v1', audience: 'ledger.example' },
-          policy: { id: 'payments', version: 3, hash: policy_hash },
+          envelope: {
+            ...{ exec_hash: hash, profile: 'envelope-v1', audience: 'ledger.example' },
+            policy: { id: 'payments', version: 3, hash: policy_hash },
+          },
         },
       });
       const said = JSON.stringify(blocked);
@@ -737,8 +739,10 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
               v: 1,
               tool: { server: 'bank', name: 'pay' },
               args: args.committed,
-              envelope: { exec_hash, profile: 'envelope-v1', audience: 'ledger.example' },
-              policy: { id: 'payments', version: 3, hash },
+              envelope: {
+                ...{ exec_hash, profile: 'envelope-v1', audience: 'ledger.example' },
+                policy: { id: 'payments', version: 3, hash },
+              },
             },
           },
         });

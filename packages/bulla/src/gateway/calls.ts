@@ -272,9 +272,9 @@ function stamped(part: Part, stage: Stage): Part {
   if (onIntent === undefined) return part;
   return {
     ...part,
-    onIntent: (intentId) => async (transaction) => {
+    onIntent: (intentId, evidence) => async (transaction) => {
       try {
-        await onIntent(intentId)(transaction);
+        await onIntent(intentId, evidence)(transaction);
       } catch (error) {
         if (!(error instanceof BullaError) || error.code.startsWith('STORE_')) throw error;
         throw new Denial(stage, error.code, error.message, { cause: error });
