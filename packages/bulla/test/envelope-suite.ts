@@ -169,11 +169,11 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       expect((await createVerifier(rest).verifyAndConsume(...others, never)).verdict.code).toBe(
         'EE_TENANT_MISMATCH',
       );
-      expect(() => createVerifier(unnamed)).toThrow(expect.objectContaining({ code: 'ENVELOPE_TENANT' }));
+      expect(() => createVerifier(unnamed)).toThrow(expect.objectContaining({ code: 'USAGE' }));
       // Else the same envelope could be executed once in the store of each tenant.
       expect(() => createVerifier({ ...rest, tenantId: 'other' })).toThrow(
         expect.objectContaining({
-          code: 'ENVELOPE_TENANT',
+          code: 'USAGE',
           message: 'The store is of the tenant acme; envelopes of another are not executed in it.',
         }),
       );

@@ -174,7 +174,7 @@ export function historySuite(database: Database): void {
       });
       const context = { gate: { open: true } };
       const session = await hostOf(registry, { context, onLoss: (loss) => losses.push(loss) }).open();
-      const lost = { code: 'SESSION_OUTCOME_LOST' };
+      const lost = { code: 'OUTCOME_LOST' };
       await session.turn(async (turn) => {
         const call = turn.call('count', { text: 'x' }) as Promise<AsyncGenerator>;
         const stream = await call;

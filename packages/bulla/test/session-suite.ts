@@ -234,7 +234,7 @@ export function sessionSuite(database: Database): void {
       const [odd, whole, part] = (await capsulesOf(store)).filter(({ type, parent_id: parent, outcome }) => {
         return type === 'tool' && parent !== null && outcome.status !== 'pending';
       });
-      expect(odd!.execution.tool_calls[0]!.result).toEqual({ uncommitted: 'VALUE_CLASS_INSTANCE' });
+      expect(odd!.execution.tool_calls[0]!.result).toEqual({ uncommitted: 'VALUE_NOT_JSON' });
       expect(whole!.outcome).toMatchObject({ status: 'success', metrics: { values: 3 } });
       expect(part!.outcome).toMatchObject({ status: 'partial', metrics: { values: 2 } });
     });
@@ -251,7 +251,7 @@ export function sessionSuite(database: Database): void {
         });
         await expect(turn.call('rm -rf', {})).rejects.toMatchObject({ code: 'SESSION_TOOL_UNKNOWN' });
         await expect(turn.call('echo', { text: undefined })).rejects.toMatchObject({
-          code: 'VALUE_UNDEFINED',
+          code: 'VALUE_NOT_JSON',
         });
         gate.open = false;
         await expect(turn.call('echo', { text: 'x' })).rejects.toMatchObject({
@@ -271,7 +271,7 @@ export function sessionSuite(database: Database): void {
       expect(all.flatMap(({ outcome }) => outcome.error ?? [])).toEqual([
         'tool: SESSION_TOOL_DISABLED: Policies keep the tool out of this turn: may-write.',
         'tool: SESSION_TOOL_UNKNOWN: There is no such tool in this turn.',
-        'args: VALUE_UNDEFINED',
+        'args: VALUE_NOT_JSON',
         'policy: CAPABILITY_POLICY_DENIED: Policy denied: may-read',
         'turn: SESSION_TURN_OVER: The turn is over.',
       ]);
@@ -343,13 +343,13 @@ export function sessionSuite(database: Database): void {
     test('includes a turn whose agent cannot be evaluated or whose context is none', async () => {
       const { store, registry, session } = await opened();
       await expect(session.turn(() => 0, { invocationContext: new Map() })).rejects.toMatchObject({
-        code: 'CAPABILITY_NOT_PLAIN',
+        code: 'CAPABILITY_VALUE',
       });
       await expect(session.turn(() => 0, { context: (() => 7) as never })).rejects.toMatchObject({
         code: 'SESSION_CONTEXT',
       });
       expect((await capsulesOf(store)).map(({ outcome }) => outcome.error)).toEqual([
-        'evaluate: CAPABILITY_NOT_PLAIN',
+        'evaluate: CAPABILITY_VALUE',
         'turn: SESSION_CONTEXT: The context of a session is an object.',
       ]);
       expect(await registry.turns(session.id)).toEqual([]);

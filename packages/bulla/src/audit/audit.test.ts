@@ -183,7 +183,7 @@ describe('record', () => {
       broken = true;
       return 'done';
     });
-    await expect(done).rejects.toMatchObject({ code: 'AUDIT_OUTCOME_LOST', result: 'done' });
+    await expect(done).rejects.toMatchObject({ code: 'OUTCOME_LOST', result: 'done' });
     broken = false;
     const error = new Error('own');
     await expect(

@@ -74,7 +74,7 @@ export interface Audit {
    * Without a record there is no action: rejects, before the action runs, with `KILLED` while a kill switch stands
    * (also one that came while the intent was written) and with whatever keeps the intent from being stored. What the
    * action throws passes through unchanged; the record names its class or code, never its message. If the
-   * outcome of an action that succeeded cannot be recorded, rejects with `AUDIT_OUTCOME_LOST`, whose `result` is
+   * outcome of an action that succeeded cannot be recorded, rejects with `OUTCOME_LOST`, whose `result` is
    * what the action returned; if it failed, its own error passes through and `onLoss` is told.
    */
   record<T>(intent: Intent, action: (step: Step) => T | Promise<T>): Promise<T>;
@@ -87,7 +87,7 @@ export interface Audit {
 export class OutcomeLostError extends BullaError {
   readonly result: unknown;
   constructor(result: unknown, cause: unknown) {
-    super('AUDIT_OUTCOME_LOST', 'The action was done, but its outcome could not be recorded.', { cause });
+    super('OUTCOME_LOST', 'The action was done, but its outcome could not be recorded.', { cause });
     this.result = result;
   }
 }
@@ -177,7 +177,7 @@ export async function openAudit(options: AuditOptions): Promise<Audit> {
         options.onLoss ??
         (() =>
           process.emitWarning(`The outcome of ${sealed.id} was not recorded.`, {
-            code: 'AUDIT_OUTCOME_LOST',
+            code: 'OUTCOME_LOST',
           }));
       tell({ error, intent: sealed });
     };

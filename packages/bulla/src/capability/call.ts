@@ -30,7 +30,7 @@ export interface TurnTool {
 export class SessionOutcomeLostError extends BullaError {
   readonly result: unknown;
   constructor(result: unknown, cause: unknown) {
-    super('SESSION_OUTCOME_LOST', 'It was done, but its outcome could not be recorded.', { cause });
+    super('OUTCOME_LOST', 'It was done, but its outcome could not be recorded.', { cause });
     this.result = result;
   }
 }
@@ -168,7 +168,7 @@ export class Calls<Env> {
     }
   }
 
-  /** Rejects with `SESSION_OUTCOME_LOST`: whoever called must not believe that it is recorded. */
+  /** Rejects with `OUTCOME_LOST`: whoever called must not believe that it is recorded. */
   async #succeed(made: Made, ending: Ending, result: unknown): Promise<void> {
     try {
       await this.#end(made, ending);

@@ -55,7 +55,7 @@ export interface Session<Env> {
    *
    * A turn that does not begin leaves one `blocked` capsule, unless it was called off. Rejects with `KILLED`, with
    * `CAPABILITY_…` for an agent that cannot be evaluated, `CAPABILITY_ABORTED`, `REGISTRY_CORRUPT`, `STORE_…`,
-   * `SESSION_CONTEXT`; with what `run` throws, unchanged; and with `SESSION_OUTCOME_LOST`.
+   * `SESSION_CONTEXT`; with what `run` throws, unchanged; and with `OUTCOME_LOST`.
    */
   turn<T>(run: (turn: Turn<Env>) => T | Promise<T>, options?: TurnOptions): Promise<T>;
 }
@@ -70,7 +70,7 @@ export interface SessionHost<Env> {
   resume(id: string, options?: SessionOptions): Promise<Session<Env>>;
 }
 
-/** Hosts the sessions of an agent. Throws `STORE_CHAIN_NAME`. */
+/** Hosts the sessions of an agent. Throws `STORE_NAME`. */
 export function createSessionHost<Env>(options: SessionHostOptions<Env>): SessionHost<Env> {
   const { registry, agent, chain = 'default', now = () => new Date() } = options;
   const { store } = registry;
@@ -133,5 +133,5 @@ const warnOfHook: OnHookError = ({ hook, error }) => {
 
 function warnOfLoss({ intent }: Loss): void {
   const what = intent === null ? 'Something that was denied' : `The outcome of ${intent.id}`;
-  process.emitWarning(`${what} was not recorded.`, { code: 'SESSION_OUTCOME_LOST' });
+  process.emitWarning(`${what} was not recorded.`, { code: 'OUTCOME_LOST' });
 }

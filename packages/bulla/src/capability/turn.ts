@@ -60,7 +60,7 @@ export interface Turn<Env> {
    *
    * Rejects, before anything was done, with `SESSION_TOOL_UNKNOWN`, `SESSION_TOOL_DISABLED`, `SESSION_TURN_OVER`,
    * `CAPABILITY_POLICY_DENIED`, `KILLED`, with `VALUE_…` for arguments that are not JSON, and with whatever keeps the
-   * intent from being stored; with what the tool throws, unchanged; and with `SESSION_OUTCOME_LOST`, whose `result` is
+   * intent from being stored; with what the tool throws, unchanged; and with `OUTCOME_LOST`, whose `result` is
    * what the tool gave.
    */
   call(name: string, input?: unknown, options?: unknown): Promise<unknown>;

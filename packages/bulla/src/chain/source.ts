@@ -48,7 +48,7 @@ export interface SourceOptions {
 /**
  * Recognises a file that holds a chain: a JSON array of sealed capsules, one capsule, a capsule a line, the list
  * response of the reference's web routes, the bundle of its explorer, and the two SQLite layouts of its ecosystem; `-`
- * is standard input. Nothing is created or changed. Throws `CHAIN_SOURCE_MISSING`, `CHAIN_SOURCE_EMPTY`,
+ * is standard input. Nothing is created or changed. Throws `CHAIN_SOURCE_MISSING`, `CHAIN_EMPTY`,
  * `CHAIN_SOURCE`, `CHAIN_SOURCE_AMBIGUOUS` for what could be taken for something else, `INPUT_UNREADABLE`, and
  * `INPUT_TOO_LARGE` for standard input, pipes and one document.
  */
@@ -91,7 +91,7 @@ interface Input {
 function recognised(input: Input): ChainSource {
   const { name, size } = input;
   const start = input.start.trimStart();
-  if (start === '') throw new BullaError('CHAIN_SOURCE_EMPTY', `${name} is empty.`);
+  if (start === '') throw new BullaError('CHAIN_EMPTY', `${name} is empty.`);
   const bytes = { unit: 'bytes', total: size } as const;
   const counted = (progress: ((done: number) => void) | undefined) => countedStream(input.chunks(), progress);
   if (start.startsWith('[')) {

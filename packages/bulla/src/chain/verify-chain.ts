@@ -62,15 +62,12 @@ export interface VerifiedChain extends ChainReport {
 /**
  * Verifies a chain from its source, in constant memory and on all cores. All failures are counted, and the first
  * thousand are told. Never throws for a bad record; throws what the source throws when it cannot be read, and
- * `CHAIN_RESUME_ANCHORS` for anchors together with `from`, and `CHAIN_THREADS` for more threads than four a core.
+ * `USAGE` for anchors together with `from`, and `USAGE` for more threads than four a core.
  */
 export async function verifyChain(source: ChainSource, options: VerifyChainOptions): Promise<VerifiedChain> {
   const mode = options.mode ?? 'cryptographic';
   if (options.from !== undefined && options.anchors !== undefined)
-    throw new BullaError(
-      'CHAIN_RESUME_ANCHORS',
-      'A chain is compared with checkpoints from its beginning on.',
-    );
+    throw new BullaError('USAGE', 'A chain is compared with checkpoints from its beginning on.');
   const send = (keys: readonly PublicKey[]) =>
     keys.map(({ algorithm, bytes }) => ({ algorithm, hex: toHex(bytes) }));
   const workerOptions: WorkerOptions = {
@@ -91,7 +88,7 @@ export async function verifyChain(source: ChainSource, options: VerifyChainOptio
     ...(options.from === undefined ? {} : { from: options.from }),
   });
   if (options.threads !== undefined && options.threads > MAX_THREADS)
-    throw new BullaError('CHAIN_THREADS', `There are at most ${MAX_THREADS} threads to verify on here.`);
+    throw new BullaError('USAGE', `There are at most ${MAX_THREADS} threads to verify on here.`);
   const threads = options.threads ?? (mode === 'structural' || isSmall(source) ? 0 : availableParallelism());
   const start = options.from?.count ?? 0;
   const skipped: Skipped = { count: 0, last: undefined };

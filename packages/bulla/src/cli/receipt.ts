@@ -82,7 +82,7 @@ async function withReceipt(
     if (!quiet) say(`recorded  ${hash}`);
   } catch (cause) {
     if (thrown !== undefined) complain(thrown);
-    throw new BullaError('RECEIPT_LOST', `${name} ended with ${exit}, but that could not be recorded.`, {
+    throw new BullaError('OUTCOME_LOST', `${name} ended with ${exit}, but that could not be recorded.`, {
       cause,
     });
   }

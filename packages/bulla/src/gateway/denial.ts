@@ -1,3 +1,4 @@
+import type { Code } from '@bulla/core/codes';
 import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { stringify } from '@bulla/core/json';
@@ -44,7 +45,7 @@ export class Denial extends BullaError {
 
   constructor(
     stage: Stage,
-    code: string,
+    code: Code,
     message: string,
     options: { rpc?: number; data?: object; cause?: unknown } = {},
   ) {

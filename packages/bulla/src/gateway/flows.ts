@@ -1,3 +1,4 @@
+import type { Code } from '@bulla/core/codes';
 import { JsonNumber, JsonObject, type JsonValue } from '@bulla/core/json';
 import type { ListKind } from '@bulla/core/lock';
 import { type ErrorFrame, idKey, quote, type RequestFrame, type ResultFrame } from '../mcp/index.ts';
@@ -25,7 +26,7 @@ const MAX_OPEN = 1024;
 const MAX_BUSY = 64;
 const MAX_BUSY_WEIGHT = 32 * 1024 * 1024;
 
-const failure = (code: string, message: string): Verdict => ({
+const failure = (code: Code, message: string): Verdict => ({
   status: 'failure',
   error: String(new Denial('calls', code, message)),
 });

@@ -160,7 +160,7 @@ export class Pipeline {
       if (!session.isEstablished) {
         throw new Denial(
           'session',
-          'GATEWAY_NO_HANDSHAKE',
+          'GATEWAY_SESSION',
           'A server may ask only in a session that was initialized.',
         );
       }
@@ -267,8 +267,8 @@ export class Pipeline {
   #unasked(from: 'host' | 'server', match: 'duplicate' | 'unknown'): void {
     const denial =
       match === 'duplicate'
-        ? new Denial('ids', 'GATEWAY_ANSWER_DUPLICATE', `The ${from} answered a request twice.`)
-        : new Denial('ids', 'GATEWAY_ANSWER_UNKNOWN', `The ${from} answered a request that was never made.`);
+        ? new Denial('ids', 'GATEWAY_UNRELATED', `The ${from} answered a request twice.`)
+        : new Denial('ids', 'GATEWAY_UNRELATED', `The ${from} answered a request that was never made.`);
     this.#drop(denial, from, '');
   }
 

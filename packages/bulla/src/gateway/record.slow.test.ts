@@ -224,7 +224,7 @@ describe('no record, no call', () => {
     await store.close();
     expect((await call).error).toMatchObject({
       code: 503,
-      data: { code: 'GATEWAY_OUTCOME_LOST', tool: 'echo' },
+      data: { code: 'OUTCOME_LOST', tool: 'echo' },
     });
     expect((await call).error?.message).toContain('The call was made');
     expect(guarded.log.at(-2)).toMatch(/^the outcome of [0-9a-f-]{36} is not recorded: /);

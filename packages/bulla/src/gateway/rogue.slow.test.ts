@@ -87,7 +87,7 @@ describe('a tool', () => {
   test('is not called while the list changes all the time', async () => {
     const guarded = await startRogue('changes-always');
     await initialize(guarded);
-    expect(said(await guarded.call('echo', hello))).toBe('GATEWAY_LIST');
+    expect(said(await guarded.call('echo', hello))).toBe('GATEWAY_BAD_ANSWER');
     expect(guarded.received().filter(({ method }) => method === 'tools/list')).toHaveLength(3);
   });
 });
@@ -161,9 +161,9 @@ describe('a list', () => {
       await initialize(guarded);
       expect((await guarded.ask('tools/list')).error).toMatchObject({
         code: 502,
-        data: { code: 'GATEWAY_LIST' },
+        data: { code: 'GATEWAY_BAD_ANSWER' },
       });
-      expect(said(await guarded.call('echo'))).toBe('GATEWAY_LIST');
+      expect(said(await guarded.call('echo'))).toBe('GATEWAY_BAD_ANSWER');
     },
   );
 
@@ -171,7 +171,7 @@ describe('a list', () => {
     for (const behaviour of ['repeats-a-page', 'refuses-lists']) {
       const guarded = await startRogue(behaviour);
       await initialize(guarded);
-      expect(said(await guarded.call('echo'))).toBe('GATEWAY_LIST');
+      expect(said(await guarded.call('echo'))).toBe('GATEWAY_BAD_ANSWER');
       await guarded.end();
     }
   });
@@ -218,7 +218,7 @@ test('what a server says of itself is cut down to what was locked', async () => 
 test('a version of the protocol that is not known does not pass', async () => {
   const guarded = await startRogue('speaks-the-future');
   expect((await initialize(guarded)).error).toMatchObject({ code: 502, data: { code: 'GATEWAY_VERSION' } });
-  expect(said(await guarded.ask('tools/list'))).toBe('GATEWAY_NO_HANDSHAKE');
+  expect(said(await guarded.ask('tools/list'))).toBe('GATEWAY_SESSION');
 });
 
 describe('answers', () => {
@@ -230,13 +230,13 @@ describe('answers', () => {
     expect(guarded.lines.filter((line) => line.includes('again'))).toEqual([]);
     await guarded.end();
     expect((await told(guarded.store)).filter((line) => line.includes('blocked'))).toEqual([
-      'from server rogue blocked GATEWAY_ANSWER_DUPLICATE',
+      'from server rogue blocked GATEWAY_UNRELATED',
     ]);
     const closed = (await records(guarded.store)).at(-1)!;
     expect(closed.outcome.metrics).toEqual({
       calls: 3,
       blocked: 0,
-      dropped: { GATEWAY_ANSWER_DUPLICATE: 3 },
+      dropped: { GATEWAY_UNRELATED: 3 },
     });
   });
 
@@ -246,7 +246,7 @@ describe('answers', () => {
     expect(said(await guarded.call('echo', hello))).toBe(ECHO);
     await guarded.end();
     expect((await records(guarded.store)).at(-1)!.outcome.metrics.dropped).toEqual({
-      GATEWAY_ANSWER_UNKNOWN: 3,
+      GATEWAY_UNRELATED: 3,
     });
   });
 
@@ -278,7 +278,7 @@ describe('answers', () => {
     ['answers-with-half', 'GATEWAY_BAD_ANSWER'],
     ['answers-with-a-batch', 'GATEWAY_BAD_ANSWER'],
     ['answers-with-too-much', 'GATEWAY_BAD_ANSWER'],
-    ['answers-with-a-twin', 'GATEWAY_RESULT'],
+    ['answers-with-a-twin', 'GATEWAY_BAD_ANSWER'],
   ])('that are no messages fail the call and nothing else: %s', async (behaviour, code) => {
     const guarded = await startRogue(behaviour, { maxBytes: 1 << 16 });
     await initialize(guarded);
@@ -462,7 +462,7 @@ describe('in the stateless era', () => {
 
   test('a result of unknown type does not pass', async () => {
     const guarded = await startRogue('stateless-unknown-result');
-    expect(said(await guarded.ask('tools/call', call))).toBe('GATEWAY_RESULT');
+    expect(said(await guarded.ask('tools/call', call))).toBe('GATEWAY_BAD_ANSWER');
   });
 
   test('subscriptions keep the id of the host, and only theirs pass', async () => {

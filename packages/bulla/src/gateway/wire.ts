@@ -245,7 +245,12 @@ export function serverEnded(error: unknown): Denial {
 }
 
 function refusedList(method: string, { error }: ErrorFrame): Denial {
-  return new Denial('lists', 'GATEWAY_LIST', `The server answered ${method} with error ${error.code}.`, {
-    rpc: RPC.bad,
-  });
+  return new Denial(
+    'lists',
+    'GATEWAY_BAD_ANSWER',
+    `The server answered ${method} with error ${error.code}.`,
+    {
+      rpc: RPC.bad,
+    },
+  );
 }

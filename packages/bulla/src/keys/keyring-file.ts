@@ -23,7 +23,7 @@ export function parseKeyring(bytes: Uint8Array): Keyring {
   const file = members(parseJson(bytes), [], ['version', 'active_epoch', 'epochs']);
   const version = integer(file, 'version', []);
   if (version !== 1)
-    throw new BullaError('KEYRING_VERSION', `Bulla reads keyrings of version 1, not ${version}.`);
+    throw new BullaError('KEYRING_MALFORMED', `Bulla reads keyrings of version 1, not ${version}.`);
   const activeEpoch = integer(file, 'active_epoch', []);
   const list = file.get('epochs')!;
   if (!Array.isArray(list)) throw wrongType(['epochs'], 'an array');
@@ -55,7 +55,7 @@ function readEpoch(value: JsonValue, path: Path): Epoch {
   const object = members(value, path, REFERENCE_MEMBERS, OUR_MEMBERS);
   const status = text(object, 'status', path);
   if (status !== 'active' && status !== 'retired')
-    throw at('KEYRING_STATUS', 'The status of an epoch is active or retired.', [...path, 'status']);
+    throw at('KEYRING_MALFORMED', 'The status of an epoch is active or retired.', [...path, 'status']);
   const epoch = epochOf({
     epoch: integer(object, 'epoch', path),
     publicKey: readKey(object, 'Ed25519', path),
@@ -75,14 +75,14 @@ function readEpoch(value: JsonValue, path: Path): Epoch {
     token: object.has('signer') ? readToken(object.get('signer')!, [...path, 'signer']) : null,
   });
   if (text(object, 'fingerprint', path) !== epoch.fingerprint)
-    throw at('KEYRING_FINGERPRINT', `The fingerprint of this public key is ${epoch.fingerprint}.`, [
+    throw at('KEYRING_MALFORMED', `The fingerprint of this public key is ${epoch.fingerprint}.`, [
       ...path,
       'fingerprint',
     ]);
   if ((epoch.rotatedAt === null) !== (status === 'active'))
-    throw at('KEYRING_ROTATED_AT', 'A retired epoch has the time of its rotation, an active one null.', path);
+    throw at('KEYRING_MALFORMED', 'A retired epoch has the time of its rotation, an active one null.', path);
   if (epoch.notBefore !== null && epoch.notAfter !== null && epoch.notAfter < epoch.notBefore)
-    throw at('KEYRING_WINDOW', 'The epoch ends (not_after) before it begins (not_before).', path);
+    throw at('KEYRING_MALFORMED', 'The epoch ends (not_after) before it begins (not_before).', path);
   return epoch;
 }
 
@@ -90,30 +90,26 @@ const WRITTEN_ALGORITHM = { Ed25519: 'ed25519', 'ML-DSA-65': 'ml-dsa-65' } as co
 
 function readKey(object: JsonObject, name: keyof typeof WRITTEN_ALGORITHM, path: Path): PublicKey {
   if (text(object, 'algorithm', path) !== WRITTEN_ALGORITHM[name])
-    throw at('KEYRING_ALGORITHM', `The algorithm here is ${WRITTEN_ALGORITHM[name]}.`, [
-      ...path,
-      'algorithm',
-    ]);
+    throw at('KEY_ALGORITHM', `The algorithm here is ${WRITTEN_ALGORITHM[name]}.`, [...path, 'algorithm']);
   const hex = text(object, 'public_key_hex', path);
   const place: Path = [...path, 'public_key_hex'];
   let bytes: Uint8Array;
   try {
     bytes = fromHex(hex);
   } catch {
-    throw at('KEYRING_KEY_HEX', 'A public key is written in lower-case hex.', place);
+    throw at('KEYRING_MALFORMED', 'A public key is written in lower-case hex.', place);
   }
   try {
     return publicKey(name, bytes);
   } catch (error) {
-    const { code, message } = error as BullaError;
-    throw at(code === 'KEY_PUBLIC_SIZE' ? 'KEYRING_KEY_HEX' : 'KEYRING_KEY_WEAK', message, place);
+    throw at('KEYRING_MALFORMED', (error as BullaError).message, place);
   }
 }
 
 function readRevocation(object: JsonObject, path: Path): EpochFacts['revocation'] {
   const revokedAt = optionalTime(object, 'revoked_at', path);
   if (object.has('revoked_reason') !== (revokedAt !== null))
-    throw at('KEYRING_REVOCATION', 'A revocation has both a time and a reason.', path);
+    throw at('KEYRING_MALFORMED', 'A revocation has both a time and a reason.', path);
   if (revokedAt === null) return null;
   return {
     at: revokedAt,
@@ -130,13 +126,13 @@ export function checkReason(reason: string, path: Path = []): string {
 function readToken(value: JsonValue, path: Path): TokenKey {
   const object = members(value, path, ['type', 'module', 'key_label'], ['token_label', 'slot']);
   if (text(object, 'type', path) !== 'pkcs11')
-    throw at('KEYRING_SIGNER', 'A signer other than a key file is of type pkcs11.', [...path, 'type']);
+    throw at('KEYRING_TOKEN', 'A signer other than a key file is of type pkcs11.', [...path, 'type']);
   const common = { module: text(object, 'module', path), keyLabel: text(object, 'key_label', path) };
   // The library is loaded into this process, so its name must not depend on the folder where it was started.
   if (!/^(?:\/|[A-Za-z]:[\\/])/.test(common.module))
-    throw at('KEYRING_SIGNER', 'The path of a PKCS#11 library is absolute.', [...path, 'module']);
+    throw at('KEYRING_TOKEN', 'The path of a PKCS#11 library is absolute.', [...path, 'module']);
   if (object.has('token_label') === object.has('slot'))
-    throw at('KEYRING_SIGNER', 'A token is named by its label or by its slot, not both.', path);
+    throw at('KEYRING_TOKEN', 'A token is named by its label or by its slot, not both.', path);
   return object.has('slot')
     ? { ...common, slot: integer(object, 'slot', path) }
     : { ...common, tokenLabel: text(object, 'token_label', path) };

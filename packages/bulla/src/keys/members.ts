@@ -1,3 +1,4 @@
+import type { Code } from '@bulla/core/codes';
 import { fromUtf8 } from '@bulla/core/crypto';
 import { BullaError, pointer } from '@bulla/core/error';
 import { JsonNumber, JsonObject, type JsonValue, parse } from '@bulla/core/json';
@@ -11,9 +12,8 @@ export function parseJson(bytes: Uint8Array): JsonValue {
   try {
     return parse(fromUtf8(bytes), { maxDepth: 8 });
   } catch (cause) {
-    const { code, message } = cause as BullaError;
-    const own = code === 'JSON_DUPLICATE_KEY' ? 'KEYRING_DUPLICATE_MEMBER' : 'KEYRING_NOT_JSON';
-    throw new BullaError(own, `The keyring is not strict JSON: ${message}`, { cause });
+    const { message } = cause as BullaError;
+    throw new BullaError('KEYRING_MALFORMED', `The keyring is not strict JSON: ${message}`, { cause });
   }
 }
 
@@ -26,13 +26,13 @@ export function members(
   if (!(value instanceof JsonObject)) throw wrongType(path, 'an object');
   for (const name of value.keys) {
     if (!required.includes(name) && !optional.includes(name))
-      throw at('KEYRING_MEMBER_UNKNOWN', `Bulla does not know the member ${JSON.stringify(name)}.`, [
+      throw at('KEYRING_MALFORMED', `Bulla does not know the member ${JSON.stringify(name)}.`, [
         ...path,
         name,
       ]);
   }
   for (const name of required) {
-    if (!value.has(name)) throw at('KEYRING_MEMBER_MISSING', `The member ${name} is missing.`, path);
+    if (!value.has(name)) throw at('KEYRING_MALFORMED', `The member ${name} is missing.`, path);
   }
   return value;
 }
@@ -69,12 +69,12 @@ export function optionalTime(object: JsonObject, name: string, path: Path): stri
 
 export function wrongType(path: Path, wanted: string): BullaError {
   return at(
-    'KEYRING_WRONG_TYPE',
+    'KEYRING_MALFORMED',
     `${path.length === 0 ? 'A keyring' : 'What stands here'} must be ${wanted}.`,
     path,
   );
 }
 
-export function at(code: string, message: string, path: Path): BullaError {
+export function at(code: Code, message: string, path: Path): BullaError {
   return new BullaError(code, message, { path: pointer(path) });
 }

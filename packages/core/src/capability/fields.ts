@@ -5,8 +5,8 @@ import { isHash } from './hashing.ts';
 export type Path = readonly (string | number)[];
 
 /**
- * An object of the wire with exactly these keys. Throws with the path: `CAPABILITY_FIELD_TYPE` for what is no object,
- * `CAPABILITY_FIELD_UNKNOWN` and `CAPABILITY_FIELD_MISSING`.
+ * An object of the wire with exactly these keys. Throws with the path: `CAPABILITY_FIELD` for what is no object,
+ * `CAPABILITY_FIELD`.
  */
 export function readRecord(
   value: JsonValue | undefined,
@@ -18,12 +18,12 @@ export function readRecord(
   for (const key of record.keys) {
     if (required.includes(key) || optional.includes(key)) continue;
     const why = `There is no key ${JSON.stringify(key)} here.`;
-    throw new BullaError('CAPABILITY_FIELD_UNKNOWN', why, { path: pointer([...at, key]) });
+    throw new BullaError('CAPABILITY_FIELD', why, { path: pointer([...at, key]) });
   }
   for (const key of required) {
     if (record.has(key)) continue;
     const why = `The key ${JSON.stringify(key)} is missing.`;
-    throw new BullaError('CAPABILITY_FIELD_MISSING', why, { path: pointer([...at, key]) });
+    throw new BullaError('CAPABILITY_FIELD', why, { path: pointer([...at, key]) });
   }
   return record;
 }
@@ -36,19 +36,19 @@ export function readArray(value: JsonValue | undefined, at: Path): JsonValue[] {
   return Array.isArray(value) ? value : wrongType(at, 'a list');
 }
 
-/** Throws `CAPABILITY_FIELD_TYPE`. */
+/** Throws `CAPABILITY_FIELD`. */
 export function readText(record: JsonObject, key: string, at: Path): string {
   const value = record.get(key);
   return typeof value === 'string' ? value : wrongType([...at, key], 'a text');
 }
 
-/** Throws `CAPABILITY_FIELD_TYPE`, and `CAPABILITY_FIELD_VALUE` for an empty text. */
+/** Throws `CAPABILITY_FIELD`, and `CAPABILITY_FIELD` for an empty text. */
 export function readName(record: JsonObject, key: string, at: Path): string {
   const name = readText(record, key, at);
   return name === '' ? wrongValue([...at, key], 'A name is not empty.') : name;
 }
 
-/** Throws `CAPABILITY_FIELD_TYPE`, and `CAPABILITY_FIELD_VALUE` for what is no hash. */
+/** Throws `CAPABILITY_FIELD`, and `CAPABILITY_FIELD` for what is no hash. */
 export function readHash(record: JsonObject, key: string, at: Path): string {
   const hash = readText(record, key, at);
   return isHash(hash) ? hash : wrongValue([...at, key], 'A hash is 64 lower-case hex digits.');
@@ -71,7 +71,7 @@ export function readTime(value: JsonValue, at: Path): number {
   return Number.isSafeInteger(time) && time >= 0 ? time : wrongType(at, 'a whole number of milliseconds');
 }
 
-/** One of the words. Throws `CAPABILITY_FIELD_TYPE` and `CAPABILITY_FIELD_VALUE`. */
+/** One of the words. Throws `CAPABILITY_FIELD`. */
 export function readWord<Word extends string>(
   record: JsonObject,
   key: string,
@@ -93,9 +93,9 @@ export function optional<Key extends string, Value>(
 }
 
 function wrongType(at: Path, what: string): never {
-  throw new BullaError('CAPABILITY_FIELD_TYPE', `This must be ${what}.`, { path: pointer(at) });
+  throw new BullaError('CAPABILITY_FIELD', `This must be ${what}.`, { path: pointer(at) });
 }
 
 export function wrongValue(at: Path, sentence: string): never {
-  throw new BullaError('CAPABILITY_FIELD_VALUE', sentence, { path: pointer(at) });
+  throw new BullaError('CAPABILITY_FIELD', sentence, { path: pointer(at) });
 }

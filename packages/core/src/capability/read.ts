@@ -41,14 +41,14 @@ function json(input: unknown): JsonValue {
 /**
  * Reads an envelope, strictly; its hashes are not checked (`verifyEnvelope` does). What may be any JSON, such as a
  * schema or a context, stays as it was parsed. Throws `JSON_…` and `VALUE_…` for what is not JSON,
- * `CAPABILITY_ENVELOPE_VERSION` for another version, and `CAPABILITY_FIELD_…` with the path.
+ * `CAPABILITY_FIELD` for another version, and `CAPABILITY_FIELD_…` with the path.
  */
 export function readEnvelope(input: unknown): AgentSnapshotEnvelope {
   const value = readObject(json(input), []);
   const version = value.get('schemaVersion');
   if (version !== AGENT_SNAPSHOT_ENVELOPE_VERSION) {
     const why = `Envelopes of version ${AGENT_SNAPSHOT_ENVELOPE_VERSION} are read here, and no others.`;
-    throw new BullaError('CAPABILITY_ENVELOPE_VERSION', why, { path: '/schemaVersion' });
+    throw new BullaError('CAPABILITY_FIELD', why, { path: '/schemaVersion' });
   }
   const record = readRecord(value, [], ['schemaVersion', 'runtime'], ['static', 'context']);
   return {
@@ -244,5 +244,5 @@ export function readSnapshot(input: unknown, assumed?: HashOptions): Snapshot {
   if (value.has('schemaVersion')) return { kind: 'envelope', envelope: readEnvelope(value) };
   if (value.has('staticHash')) return { kind: 'link', link: readLink(value, [], assumed) };
   const why = 'This is neither a capability envelope nor a capability link.';
-  throw new BullaError('CAPABILITY_NOT_A_SNAPSHOT', why, { path: pointer([]) });
+  throw new BullaError('CAPABILITY_FIELD', why, { path: pointer([]) });
 }

@@ -1,4 +1,5 @@
 import { canonicalize, lint as lintCanon } from '../canon/index.ts';
+import type { Code } from '../codes.ts';
 import { BullaError } from '../error.ts';
 import { JsonObject, parse } from '../json/index.ts';
 import { type AnyObject, isObject, member, toNumber } from './access.ts';
@@ -20,9 +21,7 @@ const MAX_DEPTH = 900;
 
 /**
  * Tells everything that keeps a capsule, parsed or plain, from being sealed here, all at once. Codes:
- * `missing_field`, `unknown_key`, `wrong_type`, `unknown_value`, `out_of_range`, `uuid_form`, `hash_form`,
- * `timestamp_form`, `chain_rule`, `rejection_reason_missing`, `selected_count`, `selected_option_unmatched`,
- * `options_considered_differ`, `approver_missing`, `policy_reference_missing`, `escalation_reason_missing`;
+ * `missing_field`, `unknown_key`, `wrong_type`, `invalid_value`, `chain_violation`, `missing_value`, `options_differ`;
  * `interop` where the capsule profiles would write something differently, `inexact_number` where all of them write
  * another number than the source has; and `VALUE_…` or `CANON_…` for what has no canonical form. Seal fields are
  * not looked at. Never throws a `BullaError`.
@@ -76,7 +75,7 @@ function checkHead(value: AnyObject, findings: LintFinding[]): void {
     member(value, 'id'),
     UUID,
     '/id',
-    'uuid_form',
+    'invalid_value',
     'A UUID has lower-case hex and hyphens.',
     findings,
   );
@@ -84,12 +83,19 @@ function checkHead(value: AnyObject, findings: LintFinding[]): void {
     member(value, 'parent_id'),
     UUID,
     '/parent_id',
-    'uuid_form',
+    'invalid_value',
     'A UUID has lower-case hex and hyphens.',
     findings,
   );
   const previous = member(value, 'previous_hash');
-  checkForm(previous, HASH, '/previous_hash', 'hash_form', 'A hash has 64 lower-case hex digits.', findings);
+  checkForm(
+    previous,
+    HASH,
+    '/previous_hash',
+    'invalid_value',
+    'A hash has 64 lower-case hex digits.',
+    findings,
+  );
   const version = member(value, 'spec_version');
   if (typeof version === 'string') checkEnum(version, [SPEC_VERSION], '/spec_version', findings);
 
@@ -100,7 +106,7 @@ function checkHead(value: AnyObject, findings: LintFinding[]): void {
       sequence === 0
         ? 'The genesis capsule has no previous_hash.'
         : 'Only the genesis capsule has no previous_hash.';
-    findings.push({ path: '/previous_hash', code: 'chain_rule', message });
+    findings.push({ path: '/previous_hash', code: 'chain_violation', message });
   }
 }
 
@@ -113,7 +119,7 @@ function checkTrigger(section: AnyObject, findings: LintFinding[]): void {
   if (typeof timestamp === 'string' && !isIsoTimestamp(timestamp)) {
     const message =
       'A timestamp is YYYY-MM-DDTHH:MM:SS+00:00, with six fraction digits unless they are zero.';
-    findings.push({ path: '/trigger/timestamp', code: 'timestamp_form', message });
+    findings.push({ path: '/trigger/timestamp', code: 'invalid_value', message });
   }
 }
 
@@ -134,12 +140,12 @@ function checkReasoning(section: AnyObject, findings: LintFinding[]): void {
       count++;
     } else if (isBlank(member(option, 'rejection_reason'))) {
       const message = 'An option that was not selected says why.';
-      findings.push({ path: `${path()}/rejection_reason`, code: 'rejection_reason_missing', message });
+      findings.push({ path: `${path()}/rejection_reason`, code: 'missing_value', message });
     }
   }
   if (options.length > 0 && count !== 1) {
     const message = `Exactly one option is selected, not ${count}.`;
-    findings.push({ path: '/reasoning/options', code: 'selected_count', message });
+    findings.push({ path: '/reasoning/options', code: 'options_differ', message });
   }
   // Where the count is wrong, any option may be the one that was meant.
   const meant = count === 1 ? [options[selected!]!] : options;
@@ -148,7 +154,7 @@ function checkReasoning(section: AnyObject, findings: LintFinding[]): void {
     !isBlank(choice) && meant.some((o) => member(o, 'description') === choice || member(o, 'id') === choice);
   if (options.length > 0 && !named) {
     const message = 'The selected_option is the description or the id of the selected option.';
-    findings.push({ path: '/reasoning/selected_option', code: 'selected_option_unmatched', message });
+    findings.push({ path: '/reasoning/selected_option', code: 'options_differ', message });
   }
   // Python makes options out of a list that stands alone, and the list out of the options, before it hashes.
   const considered = member(section, 'options_considered');
@@ -157,24 +163,24 @@ function checkReasoning(section: AnyObject, findings: LintFinding[]): void {
     (considered.length !== list.length || options.some((o, i) => member(o, 'description') !== considered[i]))
   ) {
     const message = 'The options_considered are the descriptions of the options, in their order.';
-    findings.push({ path: '/reasoning/options_considered', code: 'options_considered_differ', message });
+    findings.push({ path: '/reasoning/options_considered', code: 'options_differ', message });
   }
 }
 
 function checkAuthority(section: AnyObject, findings: LintFinding[]): void {
   const type = member(section, 'type');
   checkEnum(type, AUTHORITY_TYPES, '/authority/type', findings);
-  const need = (key: string, code: string, message: string) => {
+  const need = (key: string, code: Code, message: string) => {
     if (isBlank(member(section, key))) findings.push({ path: `/authority/${key}`, code, message });
   };
   if (type === 'human_approved' || type === 'escalated') {
-    need('approver', 'approver_missing', `Authority of the type ${type} names its approver.`);
+    need('approver', 'missing_value', `Authority of the type ${type} names its approver.`);
   }
   if (type === 'policy') {
-    need('policy_reference', 'policy_reference_missing', 'Authority of the type policy names its rule.');
+    need('policy_reference', 'missing_value', 'Authority of the type policy names its rule.');
   }
   if (type === 'escalated') {
-    need('escalation_reason', 'escalation_reason_missing', 'Escalated authority says why.');
+    need('escalation_reason', 'missing_value', 'Escalated authority says why.');
   }
 }
 
@@ -190,14 +196,14 @@ function checkExecution(section: AnyObject, findings: LintFinding[]): void {
 
 function checkEnum(value: unknown, values: readonly string[], path: string, findings: LintFinding[]): void {
   if (typeof value !== 'string' || values.includes(value)) return;
-  findings.push({ path, code: 'unknown_value', message: `This must be one of ${values.join(', ')}.` });
+  findings.push({ path, code: 'invalid_value', message: `This must be one of ${values.join(', ')}.` });
 }
 
 function checkForm(
   value: unknown,
   form: RegExp,
   path: string,
-  code: string,
+  code: Code,
   message: string,
   findings: LintFinding[],
 ): void {
@@ -211,7 +217,7 @@ function isUnit(value: unknown): boolean {
 }
 
 function outOfUnit(path: string): LintFinding {
-  return { path, code: 'out_of_range', message: 'This must lie within 0 and 1.' };
+  return { path, code: 'invalid_value', message: 'This must lie within 0 and 1.' };
 }
 
 function isNegative(value: unknown): boolean {
@@ -220,7 +226,7 @@ function isNegative(value: unknown): boolean {
 }
 
 function negative(path: string): LintFinding {
-  return { path, code: 'out_of_range', message: 'This must not be negative.' };
+  return { path, code: 'invalid_value', message: 'This must not be negative.' };
 }
 
 function isBlank(value: unknown): boolean {

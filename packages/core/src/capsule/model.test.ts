@@ -186,7 +186,7 @@ describe.skipIf(!hasVectors)('the golden capsules', () => {
       const found = (await golden(form)).flatMap(({ name, dict }) =>
         [dict, fromDict(dict)].flatMap((value) => lint(value).map((f) => `${name} ${f.path} ${f.code}`)),
       );
-      const finding = 'unicode_strings /reasoning/options/0/rejection_reason rejection_reason_missing';
+      const finding = 'unicode_strings /reasoning/options/0/rejection_reason missing_value';
       expect(found).toEqual([finding, finding]);
     }
   });
@@ -213,10 +213,10 @@ describe('fromDict', () => {
       d[section] = { ...d[section], [key]: value };
       return codeOf(() => fromDict(d));
     };
-    expect(codeOf(() => fromDict({ ...dict(), note: 1 }))).toBe('CAPSULE_UNKNOWN_KEY /note');
-    expect(nested('trigger', 'approved_by', 'x')).toBe('CAPSULE_UNKNOWN_KEY /trigger/approved_by');
+    expect(codeOf(() => fromDict({ ...dict(), note: 1 }))).toBe('CAPSULE_INVALID /note');
+    expect(nested('trigger', 'approved_by', 'x')).toBe('CAPSULE_INVALID /trigger/approved_by');
     expect(nested('execution', 'tool_calls', [{ tool: 'x', extra: 1 }])).toBe(
-      'CAPSULE_UNKNOWN_KEY /execution/tool_calls/0/extra',
+      'CAPSULE_INVALID /execution/tool_calls/0/extra',
     );
     expect(nested('execution', 'tool_calls', [{ tool: 'x' }])).toBe(
       'CAPSULE_INVALID /execution/tool_calls/0/arguments',

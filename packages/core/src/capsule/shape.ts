@@ -1,3 +1,4 @@
+import type { Code } from '../codes.ts';
 import { pointer } from '../error.ts';
 import { JsonNumber } from '../json/index.ts';
 import { type AnyObject, isInteger, isObject, keysOf, member, toNumber, valuesOf } from './access.ts';
@@ -6,7 +7,7 @@ import { HEAD, type Kind, OPTION, SEAL_FIELDS, SECTION_NAMES, SECTIONS, TOOL_CAL
 /** One thing that is wrong with a capsule: where (a JSON Pointer), a stable code, a sentence. */
 export interface LintFinding {
   readonly path: string;
-  readonly code: string;
+  readonly code: Code;
   readonly message: string;
 }
 

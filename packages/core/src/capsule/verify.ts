@@ -1,4 +1,5 @@
 import { canonicalize, digestText, type ProfileId, sameDecimal } from '../canon/index.ts';
+import type { Code } from '../codes.ts';
 import { fromHex, type PublicKey } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
 import { type JsonNumber, JsonObject, type JsonValue, parse, sameValue } from '../json/index.ts';
@@ -38,7 +39,7 @@ export interface Verdict {
    * `content_mismatch`, `unknown_key`, `key_not_valid`, `pq_missing`, `pq_unknown_key`; and the parser's `JSON_…` for what is not strict JSON.
    * `unknown_key` alone says that nothing was found wrong, but that the key is not at hand.
    */
-  readonly code: string;
+  readonly code: Code | 'ok';
   readonly message: string;
   /** The profile under which the content has its hash; `verbatim` for a stored canonical text. */
   readonly profile: ProfileId | 'verbatim' | null;
@@ -234,7 +235,7 @@ interface Hashed {
 function checkSignatures(seal: ReadSeal, hashed: Hashed, options: VerifyOptions): Verdict {
   const { profile, form, outside, warnings, times } = hashed;
   const signedBy = seal.signedBy === '' ? null : seal.signedBy;
-  const failed = (code: string, message: string) => ({
+  const failed = (code: Code, message: string) => ({
     ...{ ...refusal(code, message), profile, form, signedBy, warnings },
   });
   const found = findSigner(seal, options);
@@ -268,7 +269,7 @@ function checkSignatures(seal: ReadSeal, hashed: Hashed, options: VerifyOptions)
   };
 }
 
-function refusal(code: string, message: string): Verdict {
+function refusal(code: Code, message: string): Verdict {
   const nothing = { profile: null, form: null, signedBy: null, key: null, pqKey: null };
   return { ok: false, code, message, ...nothing, unauthenticated: [], warnings: [] };
 }

@@ -1,3 +1,4 @@
+import type { Code } from '../codes.ts';
 import { fromUtf8, toUtf8 } from '../crypto/index.ts';
 import { BullaError, pointer } from '../error.ts';
 import { type JsonValue, type ParseOptions, parse } from '../json/index.ts';
@@ -15,7 +16,7 @@ export const DEFAULT_DOCUMENT_BYTES: number = 1 << 20;
 export function parseStrictly(
   input: string | Uint8Array,
   limits: Limits,
-  code: string,
+  code: Code,
   sentence: string,
 ): JsonValue {
   try {
@@ -32,7 +33,7 @@ export function parseStrictly(
 }
 
 /** Whether the text was refused as a whole, before any of it was read as JSON. */
-function isUnread(input: string | Uint8Array, code: string): boolean {
+function isUnread(input: string | Uint8Array, code: Code): boolean {
   const whole = code === 'JSON_TOO_LARGE' || code === 'JSON_INVALID_UTF8' || code === 'JSON_BOM';
   return whole || (typeof input === 'string' && !input.isWellFormed());
 }

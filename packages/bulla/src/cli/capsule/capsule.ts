@@ -27,7 +27,6 @@ import {
   readInput,
   report,
   say,
-  Undecided,
 } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
 import { missingText, unsealedPaths } from '../verify/notices.ts';
@@ -63,7 +62,7 @@ export function define(command: Command, run: Run): void {
       run(async (file: string) => {
         const value = parse(readInput(file), { allow: ['non-finite'] });
         if (!(value instanceof JsonObject))
-          throw new BullaError('CAPSULE_NOT_AN_OBJECT', 'A capsule is an object.');
+          throw new BullaError('CAPSULE_INVALID', 'A capsule is an object.');
         await print(`${capsuleText(value)}\n`);
         // Shown all the same, so that one sees what is wrong; but never under a hash that it does not have.
         if (value.has('hash')) readHashed(value);
@@ -101,19 +100,19 @@ export function define(command: Command, run: Run): void {
 
 export function nonNegative(text: string): number {
   if (!/^(?:0|[1-9][0-9]{0,14})$/.test(text))
-    throw new BullaError('USAGE_NUMBER', `${JSON.stringify(text)} is not a whole number.`);
+    throw new BullaError('USAGE', `${JSON.stringify(text)} is not a whole number.`);
   return Number(text);
 }
 
 async function sealOne(file: string, options: PlaceOptions): Promise<Exit> {
   const value = parse(readInput(file));
   if (!(value instanceof JsonObject))
-    throw new BullaError('CAPSULE_NOT_AN_OBJECT', 'The content of a capsule is an object.');
+    throw new BullaError('CAPSULE_INVALID', 'The content of a capsule is an object.');
   const given = [...SEAL_FIELDS, 'id', 'sequence', 'previous_hash', 'spec_version'].filter((key) =>
     value.has(key),
   );
   if (given.length > 0)
-    throw new BullaError('CAPSULE_GIVEN', `The sealer gives ${given.join(', ')}; leave it out.`);
+    throw new BullaError('CAPSULE_INVALID', `The sealer gives ${given.join(', ')}; leave it out.`);
   const store = await openToWrite(options);
   try {
     const sealed = await store.chain(options.chain).append(inputOf(value));
@@ -246,9 +245,10 @@ async function importVerified(file: string, options: PlaceOptions & TrustOptions
     allowNonFinite: options.allowNan ?? false,
   });
   if (verified.outcome === 'undecided')
-    throw new Undecided(
+    throw new BullaError(
       'IMPORT_NOT_VERIFIED',
       `The chain is not imported. ${missingText(verified.missingKeys)}`,
+      { kind: 'unavailable' },
     );
   if (!verified.ok) {
     const first = verified.failures[0];
@@ -300,7 +300,7 @@ async function importVerified(file: string, options: PlaceOptions & TrustOptions
 function rowOf(record: SourceRecord, allowNonFinite: boolean): Row {
   if (typeof record === 'object' && 'canonical' in record) {
     throw new BullaError(
-      'IMPORT_CANONICAL',
+      'CHAIN_SOURCE',
       'Records that store a canonical text are verified, but not imported.',
     );
   }

@@ -1,3 +1,4 @@
+import type { Code } from '@bulla/core/codes';
 import { type Choice, type Disclosure, disclosureDigest, type Showing } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { PRESET_SCOPES } from '@bulla/core/manifest';
@@ -186,7 +187,7 @@ const allowing: Choosing = async (consent, id, options) => {
   const choice = prompt.kind === 'grant' ? 'grant' : options.session ? 'allow-session' : 'allow-once';
   if (options.shown !== undefined) return { choice, seen: options.shown, disclosure };
   say(`${textOf(shown)}`);
-  if (!isAnswered()) throw new BullaError('CONSENT_UNSEEN', 'Name what you were shown, with --shown.');
+  if (!isAnswered()) throw new BullaError('USAGE', 'Name what you were shown, with --shown.');
   return (await askKey(QUESTIONS[choice])) ? { choice, seen: prompt.shown, disclosure } : null;
 };
 
@@ -197,8 +198,8 @@ const denying: Choosing = async (consent, id, { shown, never }) => ({
   disclosure: null,
 });
 
-const REFUSALS: ReadonlySet<string> = new Set([
-  'CONSENT_PROMPT_UNKNOWN',
+const REFUSALS: ReadonlySet<Code> = new Set([
+  'CONSENT_UNKNOWN',
   'CONSENT_ANSWERED',
   'CONSENT_NOT_KEPT',
   'CONSENT_SHOWING',

@@ -9,16 +9,7 @@ import type { Run } from '../commands.ts';
 import { ownProgram } from '../guard/host-config.ts';
 import { home } from '../place.ts';
 import { askYes, isAnswered } from '../terminal/ask.ts';
-import {
-  complain,
-  EXIT,
-  type Exit,
-  Refusal,
-  type ReportOptions,
-  report,
-  say,
-  showing,
-} from '../terminal/io.ts';
+import { complain, EXIT, type Exit, type ReportOptions, report, say, showing } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
 import { checkServer, lockServer } from './scan.ts';
 import {
@@ -130,7 +121,7 @@ async function isPermitted(work: readonly Judged[], options: DiscoverOptions): P
   if (options.yes) return true;
   if (!isAnswered()) {
     throw new BullaError(
-      'DISCOVER_UNASKED',
+      'USAGE',
       `${counted(work.length, 'server')} would be started, and nobody is here to be asked; look at the list, then say --yes.`,
     );
   }
@@ -192,7 +183,7 @@ function exitFor(
   const isBad = used.some(
     (one) =>
       stateOf(one) === 'changed' ||
-      one.outcome?.error instanceof Refusal ||
+      one.outcome?.error?.kind === 'bad' ||
       (one.outcome && isChanged(one.outcome)),
   );
   if (isBad) return EXIT.bad;

@@ -10,7 +10,7 @@ import { settle } from '../lock/lock.ts';
 import type { Scanned } from '../lock/server.ts';
 import { home } from '../place.ts';
 import { artifactNow } from '../run/pinned.ts';
-import { EXIT, type Exit, Refusal, refusing } from '../terminal/io.ts';
+import { EXIT, type Exit, refusing } from '../terminal/io.ts';
 import type { Outcome } from './text.ts';
 
 const TIMEOUT_MS = 120_000;
@@ -84,8 +84,8 @@ async function outcome(
     if (!(error instanceof BullaError)) throw error;
     // A server may say anything with its last words, its secrets too.
     const message = scrubbed(error.message, secretsOf(server));
-    const Kind = error instanceof Refusal ? Refusal : BullaError;
-    return { action, error: new Kind(error.code, message, { cause: error }), drift: null };
+    const { code, kind } = error;
+    return { action, error: new BullaError(code, message, { cause: error, kind }), drift: null };
   }
 }
 
@@ -123,7 +123,7 @@ async function scanConfigured(server: Judged, target: Target): Promise<Scanned> 
   const missing = [...headers].find(([, value]) => value === null)?.[0];
   if (missing !== undefined)
     throw new BullaError(
-      'SERVER_VARIABLE',
+      'MCP_TARGET_ENV',
       `The value of the header ${missing} is not set in the environment.`,
     );
   const token = /^bearer +(.+)$/i.exec(headers.get('authorization') ?? '')?.[1];

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Code } from '@bulla/core/codes';
 import { keyId, publicKey, readPrivateKey, type Signer, signerOf, toUtf8 } from '@bulla/core/crypto';
 import {
   type Authorization,
@@ -96,8 +97,7 @@ async function authorizeEnvelope(file: string, options: AuthorizeOptions): Promi
   // Who is asked is shown what; only --yes can do without.
   if (!options.quiet || !options.yes) say(shown(envelope, claims, signer, before, options).join('\n'));
   if (!options.yes && !(isAnswered() && (await askYes('Sign this?')))) {
-    if (!isAnswered())
-      throw new BullaError('ENVELOPE_NOT_ASKED', 'Nobody is there to ask; --yes signs without asking.');
+    if (!isAnswered()) throw new BullaError('USAGE', 'Nobody is there to ask; --yes signs without asking.');
     say('Not signed.');
     return EXIT.bad;
   }
@@ -117,7 +117,7 @@ async function authorizeEnvelope(file: string, options: AuthorizeOptions): Promi
 /** Nobody signs what no ledger can use any more. */
 function refuseExpired({ constraints }: Envelope, { exp }: Authorization): void {
   const now = unixTime();
-  const refuse = (code: string, what: string, until: number) => {
+  const refuse = (code: Code, what: string, until: number) => {
     throw new BullaError(
       code,
       `${what} expired at ${atTime(until)}, and now it is ${atTime(now)}: not signed.`,
@@ -130,7 +130,7 @@ function refuseExpired({ constraints }: Envelope, { exp }: Authorization): void 
 function newClaims(envelope: Envelope, signer: Signer, options: AuthorizeOptions): Authorization {
   const now = unixTime();
   if (options.audience === undefined)
-    throw new BullaError('ENVELOPE_AUDIENCE', 'Name the ledger that will use the authorization: --audience.');
+    throw new BullaError('USAGE', 'Name the ledger that will use the authorization: --audience.');
   return {
     iss: options.who ?? idOf(signer),
     sub: envelope.actor.caller,
@@ -150,7 +150,7 @@ function idOf({ algorithm, publicKey: bytes }: Signer): string {
 /** Somebody else's authorization is signed only when it is for the envelope that is shown, and for its caller. */
 function claimsToSign(before: Uint8Array, envelope: Envelope, options: AuthorizeOptions): Authorization {
   const claims = readAuthorization(before);
-  const refuse = (code: string, claim: string, sentence: string) => {
+  const refuse = (code: Code, claim: string, sentence: string) => {
     throw new BullaError(code, sentence, { path: `/payload/${claim}` });
   };
   if (claims.exec_hash !== execHash(envelope, options.profile))

@@ -91,13 +91,10 @@ async function withVerifier<T>(
   use: (verifier: ReturnType<typeof createVerifier>) => Promise<T>,
 ): Promise<T> {
   if (options.audience === undefined)
-    throw new BullaError('ENVELOPE_AUDIENCE', 'Name this ledger, as the authorization names it: --audience.');
+    throw new BullaError('USAGE', 'Name this ledger, as the authorization names it: --audience.');
   const { chain, audience, profile, tenantId = options.tenant } = options;
   if (tenantId === undefined)
-    throw new BullaError(
-      'ENVELOPE_TENANT',
-      'Name the tenant whose envelopes are executed here: --tenant-id.',
-    );
+    throw new BullaError('USAGE', 'Name the tenant whose envelopes are executed here: --tenant-id.');
   const keys = approverKeys(options);
   const store = await open(options);
   try {
@@ -128,7 +125,7 @@ async function verify(file: string, words: readonly string[], options: CheckOpti
   const { envelope, authorization } = filesOf(file, options);
   if (words.length === 0)
     throw new BullaError(
-      'ENVELOPE_NO_COMMAND',
+      'USAGE',
       'Name what is to be executed, after --; "bulla envelope explain" looks without using anything up.',
     );
   const decision = await withVerifier(options, openToWrite, (verifier) =>

@@ -174,7 +174,7 @@ function tokenKey({
     return null;
   if (module === undefined || keyLabel === undefined || (tokenLabel === undefined) === (slot === undefined)) {
     const message = 'A key of a token needs --pkcs11, --key, and either --token or --slot.';
-    throw new BullaError('KEYRING_SIGNER', message);
+    throw new BullaError('KEYRING_TOKEN', message);
   }
   const path = isAbsolute(module) ? module : resolve(module);
   return tokenLabel === undefined
@@ -221,10 +221,9 @@ async function exportPublic(name: string | undefined, options: ExportOptions) {
     options.epoch === undefined ? active : epochs.find((one) => one.epoch === options.epoch);
   const epoch = name === undefined ? numbered() : epochNamed(epochs, name);
   if (epoch === undefined)
-    throw new BullaError('KEYRING_EPOCH_UNKNOWN', `The keyring has no epoch ${options.epoch}.`);
+    throw new BullaError('KEYRING_KEY_UNKNOWN', `The keyring has no epoch ${options.epoch}.`);
   const key = options.pq ? epoch.pqPublicKey : epoch.publicKey;
-  if (key === null)
-    throw new BullaError('KEYRING_EPOCH_UNKNOWN', `Epoch ${epoch.epoch} has no ML-DSA-65 key.`);
+  if (key === null) throw new BullaError('KEYRING_KEY_UNKNOWN', `Epoch ${epoch.epoch} has no ML-DSA-65 key.`);
   await printExact(writePublicKey(key, options.format));
   return EXIT.good;
 }

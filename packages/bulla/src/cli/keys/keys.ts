@@ -89,7 +89,7 @@ function readKey(file: string, options: KeyOptions): ReadKey {
     const key = readPrivateKey(text, options.algorithm);
     return { format, publicKey: key.publicKey, private: key };
   }
-  if (options.seed) throw new BullaError('KEY_NOT_A_SEED', 'The file does not hold a seed of 64 hex digits.');
+  if (options.seed) throw new BullaError('KEY_MALFORMED', 'The file does not hold a seed of 64 hex digits.');
   return { format, publicKey: readPublicKey(text, options.algorithm) };
 }
 

@@ -33,7 +33,7 @@ export function define(command: Command, run: Run): void {
 }
 
 async function change(options: KillOptions): Promise<Exit> {
-  if (!options.reason) throw new BullaError('KILL_REASON', 'Say why, with --reason.');
+  if (!options.reason) throw new BullaError('USAGE', 'Say why, with --reason.');
   const agentId = options.agent ?? null;
   const whom = agentId === null ? 'everything' : `agent ${agentId}`;
   const store = await openToWrite(options);

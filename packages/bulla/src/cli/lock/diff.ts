@@ -60,6 +60,6 @@ async function sinceLock(lock: Lock, words: string[], options: DiffOptions): Pro
 }
 
 function betweenLocks(before: Lock, files: string[], options: DiffOptions): Drift {
-  if (files.length !== 2) throw new BullaError('DIFF_SIDES', 'Name two lockfiles, or the server after --.');
+  if (files.length !== 2) throw new BullaError('USAGE', 'Name two lockfiles, or the server after --.');
   return drift(before, openLock(files[1]!, options));
 }

@@ -281,6 +281,6 @@ function now(): Date {
   const epoch = process.env.SOURCE_DATE_EPOCH;
   if (!epoch) return new Date();
   if (!/^[0-9]{1,11}$/.test(epoch))
-    throw new BullaError('LOCK_TIME', 'SOURCE_DATE_EPOCH is a number of seconds since 1970.');
+    throw new BullaError('USAGE', 'SOURCE_DATE_EPOCH is a number of seconds since 1970.');
   return new Date(Number(epoch) * 1000);
 }

@@ -59,10 +59,10 @@ export function artifactFor(
 
 /**
  * A lock with a tree says what the pinned package shows. Locking the server without pinning would make it say what some
- * other program shows. Throws `PIN_UNDECIDED`.
+ * other program shows. Throws `USAGE`.
  */
 export function refuseUnpinned(old: Lock | null, pin: boolean | undefined): void {
   if (pin !== undefined || !old?.artifact?.tree) return;
   const message = 'This lock pins its program. Pin it anew with --pin, or drop the pin with --no-pin.';
-  throw new BullaError('PIN_UNDECIDED', message);
+  throw new BullaError('USAGE', message);
 }

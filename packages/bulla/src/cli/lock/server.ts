@@ -110,16 +110,16 @@ export function serverOptions(command: Command): Command {
 
 /**
  * The server that is meant: the one after `--`, else the one that the lock names. The variables are those that --env
- * names, else, for the same command, those of the lock. Throws `MCP_TARGET_EMPTY` for neither, the other `MCP_TARGET_…`
+ * names, else, for the same command, those of the lock. Throws `MCP_TARGET` for neither, the other `MCP_TARGET_…`
  * codes, and `LOCK_NO_SERVER`.
  */
 export function targetFor(words: readonly string[], env: readonly string[], lock: Lock | null): Target {
   if (words.length === 0) {
-    if (lock === null) throw new BullaError('MCP_TARGET_EMPTY', 'Name the server after --.');
+    if (lock === null) throw new BullaError('MCP_TARGET', 'Name the server after --.');
     const locked = targetOf(lock);
     if (env.length === 0) return locked;
     if (locked.kind === 'stdio') return parseTarget([locked.command, ...locked.args], env);
-    throw new BullaError('SERVER_OPTION', 'A server at an address has no environment to pass on.');
+    throw new BullaError('USAGE', 'A server at an address has no environment to pass on.');
   }
   const named = parseTarget(words, env);
   const identity = lock?.native?.identity;
@@ -136,8 +136,8 @@ export interface Scanned {
 }
 
 /**
- * Scans a server. Rejects with the `MCP_…` codes, with `SERVER_OPTION` for options that are not for this kind of
- * server, and with `SERVER_VARIABLE` for a variable that is not set.
+ * Scans a server. Rejects with the `MCP_…` codes, with `USAGE` for options that are not for this kind of
+ * server, and with `MCP_TARGET_ENV` for a variable that is not set.
  */
 export async function scanServer(target: Target, options: ServerOptions, isShown = true): Promise<Scanned> {
   const working = (action: () => Promise<Surface>) =>
@@ -149,7 +149,7 @@ export async function scanServer(target: Target, options: ServerOptions, isShown
   };
   if (target.kind === 'stdio') {
     if (options.header.length + options.headerEnv.length > 0 || options.bearerEnv || options.signIn)
-      throw new BullaError('SERVER_OPTION', 'Headers and tokens are for a server at an address.');
+      throw new BullaError('USAGE', 'Headers and tokens are for a server at an address.');
     return {
       surface: await working(() => scan(target, limits)),
       authorization: NO_AUTHORIZATION,
@@ -183,7 +183,7 @@ export async function scanServer(target: Target, options: ServerOptions, isShown
 function variable(name: string): string {
   const value = process.env[name];
   if (value) return value;
-  throw new BullaError('SERVER_VARIABLE', `The environment variable ${name} is not set.`);
+  throw new BullaError('MCP_TARGET_ENV', `The environment variable ${name} is not set.`);
 }
 
 interface Credentials {
@@ -199,7 +199,7 @@ interface Credentials {
 function credentialsFor(address: string, options: ServerOptions): Credentials | null {
   const { bearerEnv, signIn } = options;
   if (bearerEnv !== undefined) {
-    if (signIn) throw new BullaError('SERVER_OPTION', 'With a token, nobody needs to sign in.');
+    if (signIn) throw new BullaError('USAGE', 'With a token, nobody needs to sign in.');
     return {
       authorizer: bearer(variable(bearerEnv)),
       used: () => ({ ...NO_AUTHORIZATION, scheme: 'bearer' }),

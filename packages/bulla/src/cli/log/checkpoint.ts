@@ -111,10 +111,7 @@ async function vkey(options: PlaceOptions): Promise<Exit> {
   try {
     const origin = await store.chain(options.chain).origin();
     if (origin === null)
-      throw new BullaError(
-        'CHECKPOINT_EMPTY',
-        `The chain ${options.chain} has no records, and so no log yet.`,
-      );
+      throw new BullaError('CHAIN_EMPTY', `The chain ${options.chain} has no records, and so no log yet.`);
     await print(`${formatVkey(noteVerifier(origin, publicKey))}\n`);
   } finally {
     await store.close();

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import type { Code } from '@bulla/core/codes';
 import { equalBytes, toBase64, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { readAnchor, verifyConsistency } from '@bulla/core/log';
@@ -55,10 +56,7 @@ async function compare(
 ): Promise<Exit> {
   const [a, b] = [await stateOf(old, tiles, options), await stateOf(newer, tiles, options)];
   if (a.size > b.size)
-    throw new BullaError(
-      'CONSISTENCY_ORDER',
-      `The first has ${counted(a.size, 'record')}, the second only ${b.size}.`,
-    );
+    throw new BullaError('USAGE', `The first has ${counted(a.size, 'record')}, the second only ${b.size}.`);
   const { proof, problem } = await judge(a, b, tiles);
   const document = {
     ok: problem === null,
@@ -93,7 +91,7 @@ async function judge(
   b: State,
   tiles: TileSource,
 ): Promise<{ proof: readonly Uint8Array[]; problem: BullaError | null }> {
-  const bad = (code: string, message: string) => ({ proof: [], problem: new BullaError(code, message) });
+  const bad = (code: Code, message: string) => ({ proof: [], problem: new BullaError(code, message) });
   if (a.origin !== null && b.origin !== null && a.origin !== b.origin)
     return bad('LOG_ORIGIN', `The first is of the log ${a.origin}, the second of ${b.origin}.`);
   if (a.size === b.size && !equalBytes(a.root, b.root))

@@ -47,11 +47,11 @@ export async function test(files: string[], options: TestOptions): Promise<Exit>
   return failed === 0 ? EXIT.good : EXIT.bad;
 }
 
-/** Throws `POLICY_TEST` with the path for a file that is no recorded input, and what `prepareInput` throws. */
+/** Throws `POLICY_INPUT` with the path for a file that is no recorded input, and what `prepareInput` throws. */
 function tested(policy: Policy, file: string): Tested {
   const document = parse(readInput(file));
   const refuse = (message: string, path: readonly string[]) =>
-    new BullaError('POLICY_TEST', `${file}: ${message}`, { path: pointer(path) });
+    new BullaError('POLICY_INPUT', `${file}: ${message}`, { path: pointer(path) });
   if (!(document instanceof JsonObject)) throw refuse('A recorded input is an object.', []);
   for (const key of document.keys)
     if (!['shape', 'input', 'expect'].includes(key)) throw refuse('This field is not known.', [key]);

@@ -1,3 +1,4 @@
+import type { Code } from '@bulla/core/codes';
 import type { PublicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type VerifiedBundle, verifyBundle } from '@bulla/core/lock';
@@ -36,7 +37,7 @@ export const bundle: Artifact = {
   isSigned: true,
   recognises: (bytes) => Buffer.from(bytes.subarray(0, 4)).toString('latin1') === 'PK\u0003\u0004',
   async verify(_, bytes, trust): Promise<Verdict> {
-    const verdict = (result: Verdict['result'], code: string, message: string): Verdict => ({
+    const verdict = (result: Verdict['result'], code: Code, message: string): Verdict => ({
       ...{ result, code, message, details: {}, notProven: BUNDLE_NOT_PROVEN },
     });
     const all = trust.keys.filter((key) => key.algorithm === 'Ed25519');

@@ -1,3 +1,4 @@
+import type { Code } from '@bulla/core/codes';
 import { keyId, type PublicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type JsonObject, parse } from '@bulla/core/json';
@@ -42,7 +43,12 @@ export function verifyLock(
   signatureFile: string | undefined,
   trust: Pick<Trust, 'keys' | 'revoked' | 'vkeys' | 'origin' | 'unasked'>,
 ): Verdict {
-  const verdict = (result: Verdict['result'], code: string, message: string, details = {}): Verdict => ({
+  const verdict = (
+    result: Verdict['result'],
+    code: Verdict['code'],
+    message: string,
+    details = {},
+  ): Verdict => ({
     ...{ result, code, message, details, notProven: NOT_PROVEN },
   });
   const signature =
@@ -116,7 +122,7 @@ function isRevoked(
  * about others.
  */
 function missingSigners(
-  code: string,
+  code: Code,
   signature: Uint8Array,
   { keys, unasked, vkeys }: Pick<Trust, 'keys' | 'unasked' | 'vkeys'>,
 ): string | null {

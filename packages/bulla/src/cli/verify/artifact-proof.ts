@@ -1,4 +1,5 @@
 import { type CanonicalRecord, type Seal, verifyCanonical, verifyCapsule } from '@bulla/core/capsule';
+import type { Code } from '@bulla/core/codes';
 import { fromUtf8, parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
@@ -27,11 +28,11 @@ export const proof: Artifact = {
   isSigned: true,
   recognises: isProof,
   async verify(file, bytes, trust): Promise<Verdict> {
-    const undecided = (code: string, message: string): Verdict => ({
+    const undecided = (code: Code, message: string): Verdict => ({
       result: 'undecided',
       ...{ code, message, details: {}, notProven: NOT_PROVEN },
     });
-    const bad = (code: string, message: string): Verdict => ({
+    const bad = (code: Code, message: string): Verdict => ({
       result: 'bad',
       ...{ code, message, details: {}, notProven: NOT_PROVEN },
     });
@@ -57,7 +58,7 @@ export const proof: Artifact = {
           holds === 'chain'
             ? 'The proof is of no record of what was named; name the file of its capsule, or its chain.'
             : 'Name the file of the capsule too; the proof is of its bytes.';
-        return undecided('VERIFY_NO_CAPSULE', message);
+        return undecided('USAGE', message);
       }
       try {
         return verdictOn(parsed, sought.record, trust);

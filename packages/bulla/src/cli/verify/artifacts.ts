@@ -1,3 +1,4 @@
+import type { Code } from '@bulla/core/codes';
 import type { NoteVerifier } from '@bulla/core/crypto';
 import type { BullaError } from '@bulla/core/error';
 import type { Anchor, Policy } from '@bulla/core/log';
@@ -37,7 +38,7 @@ export interface Verdict {
   /** `undecided`: it is well formed, but what would prove it is not at hand. */
   readonly result: 'good' | 'bad' | 'undecided';
   /** The code of what is wrong or missing; `ok` when nothing is. */
-  readonly code: string;
+  readonly code: Code | 'ok';
   readonly message: string;
   /** What else people are told, a line each; `details` holds the same for programs. */
   readonly lines?: readonly string[];

@@ -83,9 +83,9 @@ function namedLock(files: readonly string[], options: VerifyOptions): string | u
   if (options.lockfile !== undefined) return options.lockfile;
   const isMeant = files.length === 0 && (COMPAT || options.signature !== undefined || options.key.length > 0);
   if (isMeant) return 'mcp-lock.json';
-  if (files.length === 0) throw new BullaError('VERIFY_NOTHING', 'Name what is to be verified.');
+  if (files.length === 0) throw new BullaError('USAGE', 'Name what is to be verified.');
   if (options.signature !== undefined)
-    throw new BullaError('VERIFY_NOTHING', 'A signature is named together with its lockfile (-l).');
+    throw new BullaError('USAGE', 'A signature is named together with its lockfile (-l).');
   return undefined;
 }
 

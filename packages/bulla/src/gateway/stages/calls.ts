@@ -148,9 +148,14 @@ const READINGS = 3;
 function notOffered(kind: ListKind, key: string, found: Offer | 'absent' | null): Denial {
   const what = `The ${WORDS[kind]} ${quote(key)}`;
   if (found === null) {
-    return new Denial('lists', 'GATEWAY_LIST', `The server's ${LISTS[kind].method} changes too often.`, {
-      rpc: RPC.bad,
-    });
+    return new Denial(
+      'lists',
+      'GATEWAY_BAD_ANSWER',
+      `The server's ${LISTS[kind].method} changes too often.`,
+      {
+        rpc: RPC.bad,
+      },
+    );
   }
   return found === 'absent'
     ? new Denial('calls', 'GATEWAY_NOT_OFFERED', `${what} is locked, but the server does not offer it now.`)

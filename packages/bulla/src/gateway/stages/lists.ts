@@ -50,7 +50,12 @@ export function checkPage(kind: ListKind, frame: ResultFrame, pins: Pins): Page 
 }
 
 function misshapen(method: string, what: string): Denial {
-  return new Denial('lists', 'GATEWAY_LIST', `The server's answer to ${method} cannot be used: ${what}.`, {
-    rpc: RPC.bad,
-  });
+  return new Denial(
+    'lists',
+    'GATEWAY_BAD_ANSWER',
+    `The server's answer to ${method} cannot be used: ${what}.`,
+    {
+      rpc: RPC.bad,
+    },
+  );
 }

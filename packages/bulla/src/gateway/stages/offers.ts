@@ -147,7 +147,9 @@ export class Offers {
       const seen = keyOf(cursor);
       const isTooMuch = cursors.size >= MAX_PAGES || items > MAX_ITEMS || bytes > this.#maxListBytes;
       if (cursors.has(seen) || isTooMuch) {
-        throw new Denial('lists', 'GATEWAY_LIST', `The server's ${method} has no end.`, { rpc: RPC.bad });
+        throw new Denial('lists', 'GATEWAY_BAD_ANSWER', `The server's ${method} has no end.`, {
+          rpc: RPC.bad,
+        });
       }
       cursors.add(seen);
     }

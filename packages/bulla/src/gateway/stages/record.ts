@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { CapsuleInput, DataObject, SealedCapsule } from '@bulla/core/capsule';
+import type { Code } from '@bulla/core/codes';
 import { sha256Hex, toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import type { JsonValue } from '@bulla/core/json';
@@ -174,7 +175,7 @@ export class Recorder {
     } catch (cause) {
       throw new Denial(
         'record',
-        'GATEWAY_OUTCOME_LOST',
+        'OUTCOME_LOST',
         'The call was made, but its outcome could not be recorded, so it is withheld. Do not call again before somebody has looked.',
         { rpc: RPC.unavailable, cause },
       );
@@ -311,7 +312,7 @@ function commitments(
 }
 
 /** A decision that was made and not enforced. */
-function waivedStep({ stage, code }: { stage: Stage; code: string }): DataObject {
+function waivedStep({ stage, code }: { stage: Stage; code: Code }): DataObject {
   return { step: 'audit', decision: 'would-block', stage, code };
 }
 

@@ -76,7 +76,7 @@ export function twinned(member: string): Denial {
 }
 
 function unusable(what: string): Denial {
-  return new Denial('calls', 'GATEWAY_RESULT', `The server's answer cannot be passed on: ${what}.`, {
+  return new Denial('calls', 'GATEWAY_BAD_ANSWER', `The server's answer cannot be passed on: ${what}.`, {
     rpc: RPC.bad,
   });
 }

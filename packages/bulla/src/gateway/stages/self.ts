@@ -163,7 +163,7 @@ function unknownVersions(frame: ResultFrame): Edit[] {
 function misshapen(what: string): Denial {
   return new Denial(
     'session',
-    'GATEWAY_HANDSHAKE',
+    'GATEWAY_BAD_ANSWER',
     `The server's description of itself cannot be used: ${what}.`,
     {
       rpc: RPC.bad,

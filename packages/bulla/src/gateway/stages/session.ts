@@ -39,7 +39,7 @@ export class Session {
     }
     if (method === 'initialize') {
       if (this.#handshake !== 'none') {
-        throw new Denial('session', 'GATEWAY_HANDSHAKE_AGAIN', 'The session was initialized before.', {
+        throw new Denial('session', 'GATEWAY_SESSION', 'The session was initialized before.', {
           rpc: RPC.invalid,
         });
       }
@@ -50,7 +50,7 @@ export class Session {
     if (this.#handshake === 'done' || method === 'ping') return 'initialize';
     throw new Denial(
       'session',
-      'GATEWAY_NO_HANDSHAKE',
+      'GATEWAY_SESSION',
       'The request names no protocol version, and the session was not initialized.',
       { rpc: RPC.invalid },
     );

@@ -20,9 +20,9 @@ export interface Reading {
 }
 
 /**
- * An object with exactly the keys of the table. Throws with the path: `LOCK_FIELD_TYPE` for what is no
+ * An object with exactly the keys of the table. Throws with the path: `LOCK_FIELD` for what is no
  * object, `LOCK_CASE_TWIN` for a key that the released program would take for a known one,
- * `LOCK_FIELD_UNKNOWN` and `LOCK_FIELD_MISSING`.
+ * `LOCK_FIELD`.
  */
 export function readRecord(
   value: JsonValue | undefined,
@@ -40,7 +40,7 @@ export function readRecord(
         path,
       });
     if (!reading.lenient)
-      throw new BullaError('LOCK_FIELD_UNKNOWN', `A lockfile has no key ${JSON.stringify(key)} here.`, {
+      throw new BullaError('LOCK_FIELD', `A lockfile has no key ${JSON.stringify(key)} here.`, {
         path,
       });
     reading.ignored.push(path);
@@ -52,7 +52,7 @@ export function readRecord(
 }
 
 function missing(at: Path, key: string): BullaError {
-  return new BullaError('LOCK_FIELD_MISSING', `The key ${JSON.stringify(key)} is missing.`, {
+  return new BullaError('LOCK_FIELD', `The key ${JSON.stringify(key)} is missing.`, {
     path: pointer([...at, key]),
   });
 }
@@ -70,11 +70,11 @@ function fold(key: string): string {
 }
 
 export function wrongType(at: Path, what: string): BullaError {
-  return new BullaError('LOCK_FIELD_TYPE', `This must be ${what}.`, { path: pointer(at) });
+  return new BullaError('LOCK_FIELD', `This must be ${what}.`, { path: pointer(at) });
 }
 
 export function wrongValue(at: Path, sentence: string): BullaError {
-  return new BullaError('LOCK_FIELD_VALUE', sentence, { path: pointer(at) });
+  return new BullaError('LOCK_FIELD', sentence, { path: pointer(at) });
 }
 
 /** What is thrown for a lock that says two things. */
@@ -84,26 +84,26 @@ export function inconsistent(at: Path, what: string): BullaError {
   });
 }
 
-/** An object with any keys. Throws `LOCK_FIELD_TYPE`. */
+/** An object with any keys. Throws `LOCK_FIELD`. */
 export function readObject(value: JsonValue | undefined, at: Path): JsonObject {
   if (value instanceof JsonObject) return value;
   throw wrongType(at, 'an object');
 }
 
-/** Throws `LOCK_FIELD_TYPE`. */
+/** Throws `LOCK_FIELD`. */
 export function readArray(value: JsonValue | undefined, at: Path): JsonValue[] {
   if (Array.isArray(value)) return value;
   throw wrongType(at, 'an array');
 }
 
-/** The string under a key. Throws `LOCK_FIELD_TYPE`, or `LOCK_FIELD_MISSING` when there is none. */
+/** The string under a key. Throws `LOCK_FIELD`, or `LOCK_FIELD` when there is none. */
 export function readText(record: JsonObject, key: string, at: Path): string {
   const value = record.get(key);
   if (typeof value === 'string') return value;
   throw value === undefined ? missing(at, key) : wrongType([...at, key], 'a string');
 }
 
-/** The string under a key, or null when the key is absent. Throws `LOCK_FIELD_TYPE`. */
+/** The string under a key, or null when the key is absent. Throws `LOCK_FIELD`. */
 export function readOptionalText(record: JsonObject, key: string, at: Path): string | null {
   return record.has(key) ? readText(record, key, at) : null;
 }
@@ -113,7 +113,7 @@ export function readTextOrNull(record: JsonObject, key: string, at: Path): strin
   return record.get(key) === null ? null : readText(record, key, at);
 }
 
-/** A list of strings. Throws `LOCK_FIELD_TYPE`. */
+/** A list of strings. Throws `LOCK_FIELD`. */
 export function readTexts(value: JsonValue | undefined, at: Path): string[] {
   return readArray(value, at).map((element, i) => {
     if (typeof element === 'string') return element;
@@ -122,7 +122,7 @@ export function readTexts(value: JsonValue | undefined, at: Path): string[] {
 }
 
 /**
- * A word of a list. Throws `LOCK_FIELD_TYPE`, `LOCK_FIELD_MISSING`, or `LOCK_FIELD_VALUE` for another word.
+ * A word of a list. Throws `LOCK_FIELD`, or `LOCK_FIELD` for another word.
  */
 export function readWord<Word extends string>(
   record: JsonObject,

@@ -36,8 +36,8 @@ const STRICT: Reading = { lenient: false, ignored: [] };
 /**
  * Reads our key and makes sure that it agrees with itself: each definition stands under its own name and has
  * the digest beside it, no schema points outside, and the flags are those that the definitions call for.
- * Throws with the path: `LOCK_FORMAT_UNKNOWN`, the `LOCK_FIELD_…` codes, `LOCK_CASE_TWIN`,
- * `LOCK_INCONSISTENT`, `LOCK_EXCLUSION`, `LOCK_IDENTITY`, `LOCK_REMOTE_REF` and `CANON_NOT_FINITE`.
+ * Throws with the path: `LOCK_VERSION`, the `LOCK_FIELD_…` codes, `LOCK_CASE_TWIN`,
+ * `LOCK_INCONSISTENT`, `LOCK_DEFINITION`, `LOCK_IDENTITY`, `LOCK_REMOTE_REF` and `CANON_NOT_FINITE`.
  */
 export function readNative(value: JsonValue): Native {
   const at = [NATIVE_KEY];
@@ -45,7 +45,7 @@ export function readNative(value: JsonValue): Native {
   if (!(format instanceof JsonNumber)) throw wrongType([...at, 'format'], 'a number');
   if (format.lexeme !== '1') {
     const message = `Format ${format.lexeme} of our key is not one that this reader knows; it may be newer.`;
-    throw new BullaError('LOCK_FORMAT_UNKNOWN', message, { path: pointer([...at, 'format']) });
+    throw new BullaError('LOCK_VERSION', message, { path: pointer([...at, 'format']) });
   }
   const record = readRecord(value, at, FIELDS, STRICT);
   const excluded = readExclusions(record.get('excluded'), [...at, 'excluded']);
