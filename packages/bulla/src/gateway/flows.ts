@@ -2,7 +2,7 @@ import type { Code } from '@bulla/core/codes';
 import { JsonNumber, JsonObject, type JsonValue } from '@bulla/core/json';
 import type { ListKind } from '@bulla/core/lock';
 import { type ErrorFrame, idKey, quote, type RequestFrame, type ResultFrame } from '../mcp/index.ts';
-import { asDenial, Denial, denialBytes, RPC } from './denial.ts';
+import { asDenial, Denial, denialBytes } from './denial.ts';
 import type { Gate } from './gate.ts';
 import { causeOf, shown, tellFailure, tellOffer, tellSelf } from './notices.ts';
 import { Slots, weightOf } from './slots.ts';
@@ -108,7 +108,7 @@ export class Flows {
   /** Under its id the host would take the refusal for the answer to the other request. */
   #refuseId({ id, method }: RequestFrame): void | Promise<void> {
     const message = `The id ${quote(idKey(id))} belongs to a request that is still open.`;
-    const denial = new Denial('ids', 'GATEWAY_ID_IN_USE', message, { rpc: RPC.invalid });
+    const denial = new Denial('ids', 'GATEWAY_ID_IN_USE', message);
     this.#gate.recorder.incident(denial, { method: shown(method), tool: null }, '');
     return this.#gate.host.write(denialBytes(null, denial));
   }
@@ -340,7 +340,5 @@ export class Flows {
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 function overloaded(): Denial {
-  return new Denial('ids', 'GATEWAY_OVERLOADED', `More than ${MAX_OPEN} requests are open.`, {
-    rpc: RPC.unavailable,
-  });
+  return new Denial('ids', 'GATEWAY_OVERLOADED', `More than ${MAX_OPEN} requests are open.`);
 }

@@ -4,7 +4,7 @@ import type { BullaError } from '@bulla/core/error';
 import type { Lock } from '@bulla/core/lock';
 import { connectStdio, environmentOf, type StdioTarget, type Transport } from '../mcp/index.ts';
 import type { Store } from '../store/index.ts';
-import { asDenial, Denial, RPC } from './denial.ts';
+import { asDenial, Denial } from './denial.ts';
 import type { Enforcement, Gate } from './gate.ts';
 import { type HostStreams, HostWriter, readHost } from './host.ts';
 import { checkIdentity, serverDigest, serverName } from './identity.ts';
@@ -169,11 +169,7 @@ export async function guard(options: GuardOptions): Promise<GuardExit> {
     const hurry = exit.ended === 'host' ? options.signal : undefined;
     await drained(gate.wire, options.drainMs ?? DEFAULT_DRAIN_MS, hurry);
   }
-  pipeline.end(
-    new Denial('server', 'GATEWAY_CLOSED', 'The session ended before the server answered.', {
-      rpc: RPC.unavailable,
-    }),
-  );
+  pipeline.end(new Denial('server', 'GATEWAY_CLOSED', 'The session ended before the server answered.'));
   host.hurry(graceMs);
   await transport.close();
   await pipeline.idle();

@@ -15,7 +15,7 @@ describe('what is no message', () => {
       ['{"jsonrpc":"2.0","id":1,', json],
       ['{"jsonrpc":"2.0","id":1,"method":"ping","sk-123":1,"sk-123":2}', json],
       ['{"jsonrpc":"2.0","id":1,"method":"\\ud800"}', json],
-      ['[{"jsonrpc":"2.0","id":1,"method":"ping"}]', [-32600, 'MCP_FRAME_SHAPE', null]],
+      ['[{"jsonrpc":"2.0","id":1,"method":"ping"}]', [-32600, 'MCP_FRAME_BATCH', null]],
       ['"hello"', shape],
       ['null', shape],
       ['{"jsonrpc":"2.0","id":null,"method":"ping"}', shape],
@@ -23,7 +23,7 @@ describe('what is no message', () => {
       ['{"jsonrpc":"2.0","id":1.0,"method":"ping"}', shape],
       // Where the id can be read, whoever waits is told.
       ['{"jsonrpc":"2.0","id":"a","method":"ping","params":[]}', [-32600, 'MCP_FRAME_SHAPE', 'a']],
-      ['{"jsonrpc":"2.0","id":7,"method":"ping","Method":"tools/call"}', [-32600, 'MCP_FRAME_SHAPE', 7]],
+      ['{"jsonrpc":"2.0","id":7,"method":"ping","Method":"tools/call"}', [-32600, 'MCP_FRAME_CASE_TWIN', 7]],
       ['{"jsonrpc":"1.0","id":"b","method":"ping"}', [-32600, 'MCP_FRAME_SHAPE', 'b']],
       [`{"jsonrpc":"2.0","id":"x","method":"${'x'.repeat(1 << 16)}"}`, [-32600, 'MCP_FRAME_TOO_LARGE', null]],
     ];
@@ -39,9 +39,9 @@ describe('what is no message', () => {
     await guarded.end();
     expect((await told(guarded.store)).slice(0, 5)).toEqual([
       'from host rogue blocked MCP_FRAME_JSON',
+      'from host rogue blocked MCP_FRAME_BATCH',
       'from host rogue blocked MCP_FRAME_SHAPE',
-      'from host rogue blocked MCP_FRAME_SHAPE',
-      'from host rogue blocked MCP_FRAME_SHAPE',
+      'from host rogue blocked MCP_FRAME_CASE_TWIN',
       'from host rogue blocked MCP_FRAME_TOO_LARGE',
     ]);
     // The host is told what it wrote; the record is not.
@@ -305,7 +305,8 @@ test('answers that the host was not asked for go nowhere', async () => {
   ]);
   await guarded.end();
   expect((await records(guarded.store)).at(-1)!.outcome.metrics.dropped).toEqual({
-    GATEWAY_UNRELATED: 3,
+    GATEWAY_ANSWER_UNKNOWN: 2,
+    GATEWAY_UNRELATED: 1,
     GATEWAY_METHOD: 2,
   });
 });

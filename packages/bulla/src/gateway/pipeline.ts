@@ -125,7 +125,7 @@ export class Pipeline {
   #refusedFromServer(error: BullaError, bytes: Uint8Array | null): void | Promise<void> {
     // What the parser found holds words of the server, which are not for a model.
     const message = `The server sent something that is no message (${error.code}).`;
-    const denial = new Denial('frame', 'GATEWAY_BAD_ANSWER', message, { rpc: RPC.bad, cause: error });
+    const denial = new Denial('frame', 'GATEWAY_BAD_ANSWER', message, { cause: error });
     this.#drop(denial, 'server', error.message);
     return this.#gate.wire.settleUnread(bytes === null ? null : idIn(bytes), denial);
   }
@@ -165,9 +165,7 @@ export class Pipeline {
         );
       }
       if (this.#asked.size >= MAX_ASKED || !this.#asked.take(request)) {
-        throw new Denial('ids', 'GATEWAY_ID_IN_USE', 'The id is in use, or too many requests are open.', {
-          rpc: RPC.invalid,
-        });
+        throw new Denial('ids', 'GATEWAY_ID_IN_USE', 'The id is in use, or too many requests are open.');
       }
     } catch (error) {
       const denial = asDenial(error);
@@ -267,8 +265,8 @@ export class Pipeline {
   #unasked(from: 'host' | 'server', match: 'duplicate' | 'unknown'): void {
     const denial =
       match === 'duplicate'
-        ? new Denial('ids', 'GATEWAY_UNRELATED', `The ${from} answered a request twice.`)
-        : new Denial('ids', 'GATEWAY_UNRELATED', `The ${from} answered a request that was never made.`);
+        ? new Denial('ids', 'GATEWAY_ANSWER_DUPLICATE', `The ${from} answered a request twice.`)
+        : new Denial('ids', 'GATEWAY_ANSWER_UNKNOWN', `The ${from} answered a request that was never made.`);
     this.#drop(denial, from, '');
   }
 

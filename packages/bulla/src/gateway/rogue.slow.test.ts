@@ -230,13 +230,13 @@ describe('answers', () => {
     expect(guarded.lines.filter((line) => line.includes('again'))).toEqual([]);
     await guarded.end();
     expect((await told(guarded.store)).filter((line) => line.includes('blocked'))).toEqual([
-      'from server rogue blocked GATEWAY_UNRELATED',
+      'from server rogue blocked GATEWAY_ANSWER_DUPLICATE',
     ]);
     const closed = (await records(guarded.store)).at(-1)!;
     expect(closed.outcome.metrics).toEqual({
       calls: 3,
       blocked: 0,
-      dropped: { GATEWAY_UNRELATED: 3 },
+      dropped: { GATEWAY_ANSWER_DUPLICATE: 3 },
     });
   });
 
@@ -246,7 +246,7 @@ describe('answers', () => {
     expect(said(await guarded.call('echo', hello))).toBe(ECHO);
     await guarded.end();
     expect((await records(guarded.store)).at(-1)!.outcome.metrics.dropped).toEqual({
-      GATEWAY_UNRELATED: 3,
+      GATEWAY_ANSWER_UNKNOWN: 3,
     });
   });
 

@@ -62,8 +62,8 @@ describe('parseFrame', () => {
     ['{"jsonrpc":"2.0","method":"x","method":"y"}', 'MCP_FRAME_JSON'],
     ['\ufeff{"jsonrpc":"2.0","method":"x"}', 'MCP_FRAME_JSON'],
     ['{"jsonrpc":"2.0","method":"\\ud800"}', 'MCP_FRAME_JSON'],
-    ['[]', 'MCP_FRAME_SHAPE'],
-    ['[{"jsonrpc":"2.0","method":"x"}]', 'MCP_FRAME_SHAPE'],
+    ['[]', 'MCP_FRAME_BATCH'],
+    ['[{"jsonrpc":"2.0","method":"x"}]', 'MCP_FRAME_BATCH'],
     ['null', 'MCP_FRAME_SHAPE'],
     ['"x"', 'MCP_FRAME_SHAPE'],
     ['{}', 'MCP_FRAME_SHAPE'],
@@ -92,9 +92,9 @@ describe('parseFrame', () => {
     ['{"jsonrpc":"2.0","id":1,"error":{"code":1}}', 'MCP_FRAME_SHAPE'],
     ['{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"","more":1}}', 'MCP_FRAME_SHAPE'],
     ['{"jsonrpc":"2.0","id":1,"result":{},"trace":1}', 'MCP_FRAME_SHAPE'],
-    ['{"jsonrpc":"2.0","method":"ping","Method":"tools/call"}', 'MCP_FRAME_SHAPE'],
-    ['{"jsonrpc":"2.0","method":"ping","paramſ":{}}', 'MCP_FRAME_SHAPE'],
-    ['{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"","Code":2}}', 'MCP_FRAME_SHAPE'],
+    ['{"jsonrpc":"2.0","method":"ping","Method":"tools/call"}', 'MCP_FRAME_CASE_TWIN'],
+    ['{"jsonrpc":"2.0","method":"ping","paramſ":{}}', 'MCP_FRAME_CASE_TWIN'],
+    ['{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"","Code":2}}', 'MCP_FRAME_CASE_TWIN'],
   ])('refuses %s: %s', (text, code) => {
     expect(codeOf(text)).toBe(code);
     expect(codeOf(text, { spans: true })).toBe(code);

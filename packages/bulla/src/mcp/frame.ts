@@ -67,14 +67,14 @@ const INTEGER = /^-?(?:0|[1-9][0-9]*)$/;
 
 /**
  * Reads one message. Throws `MCP_FRAME_TOO_LARGE`, `MCP_FRAME_JSON` with the parser's error as its cause for what
- * is not strict JSON, `MCP_FRAME_SHAPE` for an array of messages, `MCP_FRAME_SHAPE` for a member that a reader
+ * is not strict JSON, `MCP_FRAME_BATCH` for an array of messages, `MCP_FRAME_CASE_TWIN` for a member that a reader
  * of any case would confuse with a known one, and `MCP_FRAME_SHAPE` for everything else that is not exactly a
  * request, a notification, a result or an error.
  */
 export function parseFrame(bytes: Uint8Array, options: FrameOptions = {}): Frame {
   const message = parseMessage(bytes, options);
   if (Array.isArray(message)) {
-    throw new BullaError('MCP_FRAME_SHAPE', 'Several messages came in one array; each must come alone.');
+    throw new BullaError('MCP_FRAME_BATCH', 'Several messages came in one array; each must come alone.');
   }
   if (!(message instanceof JsonObject)) throw misshapen('A message is an object.');
   checkMembers(message, MEMBERS, '');
@@ -142,7 +142,7 @@ function checkMembers(object: JsonObject, known: readonly string[], path: string
   const twin = caseTwin(object, known);
   if (twin !== null) {
     throw new BullaError(
-      'MCP_FRAME_SHAPE',
+      'MCP_FRAME_CASE_TWIN',
       `The member ${JSON.stringify(twin)} differs from a known one only in case.`,
       { path },
     );

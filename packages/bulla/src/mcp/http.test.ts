@@ -230,7 +230,7 @@ describe('a server on HTTP that cannot be relied on is refused', () => {
     [
       'a batch',
       (response, { id }) => response.writeHead(200, JSON_TYPE).end(`[${listed(id)}]`),
-      'MCP_FRAME_SHAPE',
+      'MCP_FRAME_BATCH',
       /one array/,
     ],
     [

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { kindOf } from '@bulla/core/codes';
 import {
   type ExecProfile,
   explain,
@@ -164,7 +165,7 @@ function execute([program, ...args]: readonly string[], envelope: Uint8Array): P
 /** A ledger that cannot be asked decides nothing; everything else that fails is a refusal. */
 function exitOfVerdict(verdict: Verdict, isGood: boolean): Exit {
   if (isGood) return EXIT.good;
-  return verdict.code === 'EE_NONCE_STORE_FAILURE' ? EXIT.undecided : EXIT.bad;
+  return verdict.code !== null && kindOf(verdict.code) === 'unavailable' ? EXIT.undecided : EXIT.bad;
 }
 
 function documentOf({ code, path, message, exec_hash, steps, violations }: Verdict): Record<string, unknown> {

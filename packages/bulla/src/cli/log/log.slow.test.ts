@@ -266,7 +266,7 @@ describe('prove', () => {
     ]);
     expect(bulla(['verify', path('p'), '--public-key', key], '', elsewhere)).toMatchObject({
       status: 3,
-      stdout: expect.stringContaining('[USAGE]'),
+      stdout: expect.stringContaining('[VERIFY_NO_CAPSULE]'),
     });
     writeFileSync(path('other.json'), good('capsule', 'resolve', 'capsule://default/256'));
     expect(bulla(['verify', path('other.json'), path('p')])).toMatchObject({
@@ -294,11 +294,11 @@ describe('prove', () => {
     expect(verdicts(lines, path('1.proof'))).toEqual([0, 'ok', 'ok']);
     expect(verdicts(path('1.proof'), path('chain.json'))).toEqual([0, 'ok', 'ok']);
     // A checkpoint is no capsule that the proof could have been of.
-    expect(verdicts(path('1.proof'), note)).toEqual([3, 'USAGE', 'ok']);
+    expect(verdicts(path('1.proof'), note)).toEqual([3, 'VERIFY_NO_CAPSULE', 'ok']);
     // A capsule beside the chain takes nothing away.
     expect(verdicts(path('capsule.json'), lines, path('1.proof'))).toEqual([0, 'ok', 'ok', 'ok']);
     writeFileSync(path('rest.jsonl'), `${records.slice(2).join('\n')}\n`);
-    expect(verdicts(path('1.proof'), path('rest.jsonl')).slice(0, 2)).toEqual([1, 'USAGE']);
+    expect(verdicts(path('1.proof'), path('rest.jsonl')).slice(0, 2)).toEqual([1, 'VERIFY_NO_CAPSULE']);
 
     expect(verdicts(lines, note)).toEqual([0, 'ok', 'ok']);
     expect(verdicts(path('cut.jsonl'))).toEqual([0, 'ok']);

@@ -115,7 +115,7 @@ describe('witness serve', () => {
     expect(far).toEqual([3, 'WITNESS_LISTEN']);
     // That start made the key. Without its state it never cosigns again.
     truncateSync(join(home, 'witness/state.db'));
-    expect(refused(...name, '--log', log.vkey)).toEqual([2, 'WITNESS_STATE_LOST']);
+    expect(refused(...name, '--log', log.vkey)).toEqual([1, 'WITNESS_STATE_LOST']);
     rmSync(join(home, 'witness'), { recursive: true });
     expect(witness(home, 'serve', ...name, '--log', log.vkey, '--listen', 'nowhere').status).not.toBe(0);
   });

@@ -2,7 +2,6 @@ import type { Code } from '@bulla/core/codes';
 import type { PublicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type VerifiedBundle, verifyBundle } from '@bulla/core/lock';
-import { EXIT, exitOf } from '../terminal/io.ts';
 import { standingKeys } from './artifact-lock.ts';
 import type { Artifact, Verdict } from './artifacts.ts';
 
@@ -58,7 +57,7 @@ export const bundle: Artifact = {
         notProven: BUNDLE_NOT_PROVEN,
       };
     } catch (error) {
-      if (!(error instanceof BullaError) || exitOf(error) !== EXIT.bad) throw error;
+      if (!(error instanceof BullaError) || error.kind !== 'bad') throw error;
       // The signature names nobody: it says nothing about keys that nobody chose for it.
       if (error.code === 'LOCK_SIGNATURE_INVALID' && trust.unasked)
         return verdict(

@@ -4,7 +4,6 @@ import { BullaError } from '@bulla/core/error';
 import { type JsonObject, parse } from '@bulla/core/json';
 import { lockDigest, readLock, type VerifiedLock } from '@bulla/core/lock';
 import { openWith, readWhole, signatureBeside } from '../../locks/index.ts';
-import { EXIT, exitOf } from '../terminal/io.ts';
 import { signersOf } from './artifact-note.ts';
 import { hasAny } from './artifact-root.ts';
 import type { Artifact, Trust, Verdict } from './artifacts.ts';
@@ -81,7 +80,8 @@ export function verifyLock(
       key_ids: lock.verified.keyIds,
     });
   } catch (error) {
-    if (!(error instanceof BullaError) || exitOf(error) !== EXIT.bad) throw error;
+    if (!(error instanceof BullaError)) throw error;
+    if (error.kind !== 'bad' && error.code !== 'NOTE_UNVERIFIED') throw error;
     const signers = signature === null ? null : missingSigners(error.code, signature.bytes, trust);
     if (signers !== null) {
       const message = `None of the keys at hand signed the lock; ${signers} Name the key with -k, --vkey or --keyring.`;

@@ -58,7 +58,7 @@ export const proof: Artifact = {
           holds === 'chain'
             ? 'The proof is of no record of what was named; name the file of its capsule, or its chain.'
             : 'Name the file of the capsule too; the proof is of its bytes.';
-        return undecided('USAGE', message);
+        return undecided('VERIFY_NO_CAPSULE', message);
       }
       try {
         return verdictOn(parsed, sought.record, trust);

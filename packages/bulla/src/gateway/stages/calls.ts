@@ -1,7 +1,7 @@
 import { JsonObject, type JsonValue } from '@bulla/core/json';
 import type { ListKind } from '@bulla/core/lock';
 import { LISTS, quote, type RequestFrame } from '../../mcp/index.ts';
-import { Denial, RPC } from '../denial.ts';
+import { Denial } from '../denial.ts';
 import type { Pins } from '../pins.ts';
 import type { Offer } from './lists.ts';
 import { AGAIN, type Naming } from './methods.ts';
@@ -148,14 +148,7 @@ const READINGS = 3;
 function notOffered(kind: ListKind, key: string, found: Offer | 'absent' | null): Denial {
   const what = `The ${WORDS[kind]} ${quote(key)}`;
   if (found === null) {
-    return new Denial(
-      'lists',
-      'GATEWAY_BAD_ANSWER',
-      `The server's ${LISTS[kind].method} changes too often.`,
-      {
-        rpc: RPC.bad,
-      },
-    );
+    return new Denial('lists', 'GATEWAY_BAD_ANSWER', `The server's ${LISTS[kind].method} changes too often.`);
   }
   return found === 'absent'
     ? new Denial('calls', 'GATEWAY_NOT_OFFERED', `${what} is locked, but the server does not offer it now.`)

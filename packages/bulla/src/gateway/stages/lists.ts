@@ -1,7 +1,7 @@
 import { JsonObject } from '@bulla/core/json';
 import type { ListKind } from '@bulla/core/lock';
 import { caseTwin, LISTS, quote, type ResultFrame } from '../../mcp/index.ts';
-import { Denial, RPC } from '../denial.ts';
+import { Denial } from '../denial.ts';
 import type { Pins, Verdict } from '../pins.ts';
 import { cutItems, type Edit, placeOf } from '../splice.ts';
 
@@ -54,8 +54,5 @@ function misshapen(method: string, what: string): Denial {
     'lists',
     'GATEWAY_BAD_ANSWER',
     `The server's answer to ${method} cannot be used: ${what}.`,
-    {
-      rpc: RPC.bad,
-    },
   );
 }

@@ -5,7 +5,7 @@ import { sha256Hex, toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import type { JsonValue } from '@bulla/core/json';
 import type { Chain, Opening, Store } from '../../store/index.ts';
-import { Denial, RPC, type Stage } from '../denial.ts';
+import { Denial, type Stage } from '../denial.ts';
 import { type Commitment, commitTo } from './openings.ts';
 import type { Verdict } from './results.ts';
 
@@ -177,7 +177,7 @@ export class Recorder {
         'record',
         'OUTCOME_LOST',
         'The call was made, but its outcome could not be recorded, so it is withheld. Do not call again before somebody has looked.',
-        { rpc: RPC.unavailable, cause },
+        { cause },
       );
     }
   }
@@ -323,7 +323,6 @@ function noRecord(cause: unknown): Denial {
     'GATEWAY_NO_RECORD',
     `Nothing can be recorded now${why}, so nothing is called.`,
     {
-      rpc: RPC.unavailable,
       cause,
     },
   );

@@ -1,6 +1,6 @@
 import { JsonObject } from '@bulla/core/json';
 import { caseTwin, type ErrorFrame, quote, type ResultFrame } from '../../mcp/index.ts';
-import { Denial, RPC } from '../denial.ts';
+import { Denial } from '../denial.ts';
 import { type ClientFeature, serverRequest } from './methods.ts';
 import { SERVER_INFO, SUBSCRIPTION_ID } from './tokens.ts';
 
@@ -76,7 +76,5 @@ export function twinned(member: string): Denial {
 }
 
 function unusable(what: string): Denial {
-  return new Denial('calls', 'GATEWAY_BAD_ANSWER', `The server's answer cannot be passed on: ${what}.`, {
-    rpc: RPC.bad,
-  });
+  return new Denial('calls', 'GATEWAY_BAD_ANSWER', `The server's answer cannot be passed on: ${what}.`);
 }

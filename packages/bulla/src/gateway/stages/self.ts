@@ -8,7 +8,7 @@ import {
   type ResultFrame,
   STATELESS_VERSIONS,
 } from '../../mcp/index.ts';
-import { Denial, RPC } from '../denial.ts';
+import { Denial } from '../denial.ts';
 import type { Pins } from '../pins.ts';
 import { cutItems, cutMembers, type Edit, type Place, placeOf, replace } from '../splice.ts';
 import { SERVER_CAPABILITIES } from './methods.ts';
@@ -165,8 +165,5 @@ function misshapen(what: string): Denial {
     'session',
     'GATEWAY_BAD_ANSWER',
     `The server's description of itself cannot be used: ${what}.`,
-    {
-      rpc: RPC.bad,
-    },
   );
 }
