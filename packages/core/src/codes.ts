@@ -572,7 +572,7 @@ export const KINDS = {
   warning: { exit: 3, http: 500, rpc: -32603 },
 } as const;
 
-const ROWS: Readonly<Record<Code, Row>> = Object.assign({}, ...Object.values(AREAS));
+const ROWS = Object.fromEntries(Object.values(AREAS).flatMap((area) => Object.entries(area))) as Readonly<Record<Code, Row>>;
 
 /** Whether a text, such as one from another process, is a code of the table. */
 export function isCode(text: unknown): text is Code {
