@@ -1,5 +1,12 @@
 import { commit } from '@bulla/core/canon';
-import { type Decision, disclosureDigest, identityOf, type Prompt } from '@bulla/core/consent';
+import {
+  CHINESE,
+  type Decision,
+  disclosureDigest,
+  identityOf,
+  type Prompt,
+  resultOf,
+} from '@bulla/core/consent';
 import * as fc from 'fast-check';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { storeSource, verifyChain } from '../src/chain/index.ts';
@@ -153,6 +160,8 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       expect(pending).toEqual(hidden.prompt);
       const { showing } = await elsewhere.show(pending!.id);
       expect(showing).toMatchObject({
+        description: 'tools.read_file.1',
+        scope_label: 'Read local files',
         arguments: '{"path":"/tmp/⟨U+202E⟩a"}',
         changed: null,
         session_covers: ['read_file', 'list_files'],
@@ -178,6 +187,35 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
         parent_id: sealed[0]!.id,
         authority: { type: 'human_approved', approver: USER },
         trigger: { user_id: USER },
+      });
+    });
+
+    test('is shown in the language that is asked for, under one digest', async () => {
+      const { consent } = await added();
+      const { id, shown } = (await consent.call(calling('read_file'))).prompt!;
+      const words = { ...CHINESE, catalogue: { 'tools.read_file.1': '读取一个文件' } };
+      expect((await consent.show(id, words)).showing).toMatchObject({
+        description: '读取一个文件',
+        scope_label: '读取本地文件',
+        digest: shown,
+      });
+      const told = (await consent.disclosure(AGENT, CHINESE))!;
+      expect(told.scopes.map(({ label }) => label)).toEqual(['读取位置', '读取本地文件', '发送通知']);
+      expect(told.scopes[0]!.tools[0]).toMatchObject({ name: 'locate', description: 'tools.locate.1' });
+    });
+
+    test('keeps the name that the agent gave it, over processes and to the result', async () => {
+      const { consent, elsewhere } = await added();
+      const { prompt } = await consent.call({ ...calling('read_file'), call_id: 'c-1' });
+      const [pending] = await elsewhere.pending();
+      expect([pending!.id, pending!.call_id]).toEqual([prompt!.id, 'c-1']);
+      const answer = { prompt: pending!.id, shown: pending!.shown, who: USER, channel: passkey };
+      await elsewhere.answer({ ...answer, choice: 'deny-once' });
+      expect(resultOf((await consent.decision(prompt!.id))!)).toEqual({
+        id: prompt!.id,
+        call_id: 'c-1',
+        status: 'denied',
+        reason: 'user_rejected',
       });
     });
 

@@ -1,11 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Code } from './codes.ts';
-import { BullaError, failureOf, pointer, withoutSecrets } from './error.ts';
-
-test('a path is written as a JSON Pointer with ~ and / escaped', () => {
-  expect(pointer([])).toBe('');
-  expect(pointer(['a/b', 0, 'c~d'])).toBe('/a~1b/0/c~0d');
-});
+import { BullaError, failureOf, withoutSecrets } from './error.ts';
 
 test('an error carries its code, path and offset, and only those that are known', () => {
   const error = new BullaError('JSON_SYNTAX', 'A sentence.', { path: '/a', offset: 3 });

@@ -137,7 +137,7 @@ export class Relation {
 
   call(
     called: Tool,
-    more: { identity?: Identity; raises?: readonly Raise[]; commitment?: string } = {},
+    more: { identity?: Identity; raises?: readonly Raise[]; commitment?: string; call_id?: string } = {},
   ): Step {
     const { name, digest } = called;
     return this.run({

@@ -42,6 +42,7 @@ import {
   openDsse,
   openNoted,
   openSigned,
+  openWith,
   readBundle,
   readLock,
   readSignature,
@@ -79,6 +80,7 @@ import {
   visible,
   wordDiff,
 } from '../src/text/index.ts';
+import { openBytes, openText, recognise } from '../src/verify/index.ts';
 import { manifestText, toolOf } from './manifest.ts';
 import { printGrowth, type Reader, reader } from './steps.ts';
 import { options, type SurfaceText, surface } from './surface.ts';
@@ -157,6 +159,15 @@ const each = <Input>(
 
 const tool = (name: string, more: object = {}) =>
   JSON.stringify({ name, description: `The tool ${name}.`, inputSchema: { type: 'object' }, ...more });
+/** What is recognised as a chain, or nearly. */
+const CHAINS: Readonly<Record<string, (n: number) => string>> = {
+  'empty lines': (n) => `{}${'\n'.repeat(n)}{}`,
+  'records in lines': (n) => '{"signature":""}\n'.repeat(n),
+  'a list of capsules': (n) => `{"capsules":[${list(n, () => '{"canonical":"","a":1}').join(',')}]}`,
+  'a list that is broken': (n) => `{"capsules":[${'{},'.repeat(n)}`,
+  'spaces in an array': (n) => `[${' '.repeat(n)}x`,
+  'hex digits': (n) => `{"canon_version":"v1"}\n${'0'.repeat(n)}`,
+};
 const lockOf = (text: SurfaceText) => readLock(toUtf8(writeLock(surface(text), options).text));
 
 /** The second half before the first: the same length, with differences everywhere. */
@@ -304,6 +315,15 @@ const READERS: readonly Reader[] = [
     (n) => toUtf8(list(n, (i) => `witness w${i} x+00+AA`).join('\n')),
     parseWitnessPolicy,
   ),
+  ...each('openWith', { ...DOCUMENTS, ...NOTES }, (text) =>
+    openWith(toUtf8('{}'), toUtf8(text), { keys: [], vkeys: [{ keyId: 0, name: '' } as never] }),
+  ),
+  ...each('recognise', { ...DOCUMENTS, ...NOTES, ...TEXTS, ...CHAINS }, (text) => recognise(toUtf8(text))),
+  ...each('openBytes', { ...DOCUMENTS, ...CHAINS }, (text) => openBytes('x', toUtf8(text))),
+  ...each('openText', CHAINS, (text) => {
+    const [bytes, chunks] = [toUtf8(text), async function* () {}];
+    openText({ name: 'x', start: text, size: bytes.length, chunks, whole: () => bytes });
+  }),
   ...each('detectKey', KEYS, detectKey),
   ...each('readPublicKey', KEYS, (text) => readPublicKey(text)),
   ...each('readPrivateKey', KEYS, (text) => readPrivateKey(text)),

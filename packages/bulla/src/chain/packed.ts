@@ -1,6 +1,5 @@
 import { HASH_BYTES } from '@bulla/core/log';
-import type { RecordResult } from './records.ts';
-import type { SourceRecord } from './source.ts';
+import type { RecordResult, SourceRecord } from '@bulla/core/verify';
 
 /** A batch on its way to a thread: records that are text lie behind each other in one piece of memory, which moves. */
 export interface Packed {
@@ -45,12 +44,18 @@ export function unpack({ bytes, lengths, others }: Packed): SourceRecord[] {
   });
 }
 
-/** Results on their way back: the links as columns, and a verdict once for all records that share it. */
+type Story = NonNullable<RecordResult['story']>;
+
+/**
+ * Results on their way back. Whoever puts them together holds a million of them after another, so that what most records
+ * have in common is sent once, or not at all.
+ */
 export interface PackedResults {
   readonly ids: readonly (string | null)[];
   readonly sequences: readonly (number | null)[];
-  readonly previous: readonly (string | null)[];
   readonly hashes: readonly string[];
+  /** Undefined where it is the hash of the record before. */
+  readonly previous: readonly (string | null | undefined)[];
   readonly verdicts: readonly RecordResult['verdict'][];
   /** For each record the place of its verdict in `verdicts`. */
   readonly verdictOf: Int32Array<ArrayBuffer>;
@@ -58,7 +63,9 @@ export interface PackedResults {
   readonly leaves: Uint8Array<ArrayBuffer>;
   /** For each record whether it has one. */
   readonly hasLeaf: Uint8Array<ArrayBuffer>;
-  readonly stories: readonly RecordResult['story'][];
+  /** For each record its time; all else of a story stands in `stories`, where there is anything else. */
+  readonly times: Float64Array<ArrayBuffer>;
+  readonly stories: ReadonlyMap<number, RecordResult['story']>;
 }
 
 export function packResults(results: readonly RecordResult[]): PackedResults {
@@ -78,30 +85,48 @@ export function packResults(results: readonly RecordResult[]): PackedResults {
   const leaves = results.flatMap(({ leaf }) => leaf ?? []);
   const packedLeaves = new Uint8Array(leaves.length * HASH_BYTES);
   for (const [i, leaf] of leaves.entries()) packedLeaves.set(leaf, i * HASH_BYTES);
+  const told = results.flatMap(({ story }, i): [number, RecordResult['story']][] =>
+    story !== null && isPlain(story) ? [] : [[i, story]],
+  );
   return {
     leaves: packedLeaves,
     hasLeaf: Uint8Array.from(results, ({ leaf }) => (leaf === null ? 0 : 1)),
     ids: results.map(({ link }) => link.id),
     sequences: results.map(({ link }) => link.sequence),
-    previous: results.map(({ link }) => link.previous_hash),
     hashes: results.map(({ link }) => link.hash),
+    previous: results.map(({ link }, i) =>
+      i > 0 && link.previous_hash === results[i - 1]!.link.hash ? undefined : link.previous_hash,
+    ),
     verdicts,
     verdictOf,
-    stories: results.map(({ story }) => story),
+    times: Float64Array.from(results, ({ story }) => story?.time ?? Number.NaN),
+    stories: new Map(told),
   };
 }
 
+function isPlain({ intent, parent, matter, recovery }: Story): boolean {
+  return intent === null && parent === null && matter === null && recovery === null;
+}
+
+const plain = (time: number): Story => ({ intent: null, parent: null, matter: null, time, recovery: null });
+
 export function unpackResults(packed: PackedResults): RecordResult[] {
-  const { ids, sequences, previous, hashes, verdicts, verdictOf, leaves, hasLeaf, stories } = packed;
+  const { ids, sequences, previous, hashes, verdicts, verdictOf, leaves, hasLeaf, times, stories } = packed;
   let at = 0;
   const nextLeaf = () => {
     at += HASH_BYTES;
     return leaves.subarray(at - HASH_BYTES, at);
   };
-  return hashes.map((hash, i) => ({
-    link: { id: ids[i]!, sequence: sequences[i]!, previous_hash: previous[i]!, hash },
-    verdict: verdicts[verdictOf[i]!],
-    leaf: hasLeaf[i] === 1 ? nextLeaf() : null,
-    story: stories[i]!,
-  }));
+  return hashes.map((hash, i) => {
+    const before = previous[i];
+    return {
+      link: {
+        ...{ id: ids[i]!, sequence: sequences[i]!, hash },
+        previous_hash: before === undefined ? hashes[i - 1]! : before,
+      },
+      verdict: verdicts[verdictOf[i]!],
+      leaf: hasLeaf[i] === 1 ? nextLeaf() : null,
+      story: stories.has(i) ? stories.get(i)! : plain(times[i]!),
+    };
+  });
 }

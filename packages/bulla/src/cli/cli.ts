@@ -1,5 +1,6 @@
 import { BullaError, withoutSecrets } from '@bulla/core/error';
 import { Command, CommanderError } from 'commander';
+import { VERSION } from '../app/index.ts';
 import { describeTarget } from '../locks/index.ts';
 import { COMMANDS, type Run } from './commands.ts';
 import { COMPAT, checkCompat, compatExit } from './lock/compat.ts';
@@ -16,7 +17,6 @@ import {
   say,
 } from './terminal/io.ts';
 import { streams } from './terminal/streams.ts';
-import { VERSION } from './version.ts';
 
 // For a program that runs commands inside itself.
 export { takeStandardInput } from '../os/index.ts';

@@ -4,7 +4,7 @@
  * `publishPolicy` and `settleExecution` are what an operator does. The pure parts are in `@bulla/core/envelope`.
  */
 
-export type { About } from './capsules.ts';
+export type { About } from './call.ts';
 export {
   type AuthorizeOptions,
   authorize,
@@ -27,4 +27,12 @@ export {
   publishPolicy,
   settleExecution,
 } from './operate.ts';
-export { createVerifier, type Verifier, type VerifierOptions } from './verifier.ts';
+export {
+  createVerifier,
+  type EnvelopeDenied,
+  type EnvelopePassed,
+  type EnvelopeRuling,
+  type GivenEnvelope,
+  type Verifier,
+  type VerifierOptions,
+} from './verifier.ts';

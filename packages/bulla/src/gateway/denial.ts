@@ -1,21 +1,8 @@
 import { type Code, type Kind, rpcOf } from '@bulla/core/codes';
 import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
+import type { Failure, Stage } from '@bulla/core/evidence';
 import { stringify } from '@bulla/core/json';
-
-/** Where in the pipeline something was decided. */
-export type Stage =
-  | 'frame'
-  | 'session'
-  | 'methods'
-  | 'ids'
-  | 'lists'
-  | 'calls'
-  | 'kill'
-  | 'record'
-  | 'server'
-  /** A failure of ours, whoever sent the message. */
-  | 'gateway';
 
 /** Codes that JSON-RPC and MCP (2026-07-28, Basic, Error Codes) have for one case; else the kind of a denial decides. */
 export const RPC = {
@@ -44,16 +31,16 @@ export class Denial extends BullaError {
     this.data = options.data ?? {};
   }
 
-  /** As it stands in a record. */
-  override toString(): string {
-    return `${this.stage}: ${this.code}: ${this.message}`;
+  /** As it stands in a record. Its sentence names tools, members and methods, never a value of an argument. */
+  get failure(): Failure {
+    return { stage: this.stage, code: this.code, sentence: this.message };
   }
 }
 
 /** What is no denial is a defect of ours, and denies all the same. */
 export function asDenial(error: unknown): Denial {
   if (error instanceof Denial) return error;
-  return new Denial('gateway', 'GATEWAY_FAILED', 'The gateway failed.', { cause: error });
+  return new Denial('bulla', 'GATEWAY_FAILED', 'The gateway failed.', { cause: error });
 }
 
 /** What a denial was about, and the capsule that tells of it, if one could be sealed. */

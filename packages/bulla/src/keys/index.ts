@@ -19,5 +19,4 @@ export { formatKeyring, parseKeyring } from './keyring-file.ts';
 export { type Pkcs11Options, type Pkcs11Signer, pkcs11Signer } from './pkcs11.ts';
 export { type OpenKeyring, type OpenOptions, openKeyring, type Sealer } from './sealer.ts';
 export { readTime, timestamp } from './timestamp.ts';
-export { type KeyTrust, refuseSeed, trustIn } from './trust.ts';
-export { approverKey } from './validity.ts';
+export { refuseSeed, trustIn } from './trust.ts';

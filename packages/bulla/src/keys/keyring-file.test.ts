@@ -129,7 +129,7 @@ test.each<[string, string, string?]>([
   ['KEYRING_MALFORMED', swap('"version": 1', '"version": 1, "Version": 1'), '/Version'],
   ['KEYRING_MALFORMED', swap('"status"', '"comment": "x", "status"'), '/epochs/0/comment'],
   ['KEYRING_MALFORMED', swap('"key_label"', '"pin": "1234", "key_label"'), '/epochs/2/signer/pin'],
-  ['KEYRING_MALFORMED', swap(/"created_at": "2026-01-02[^,]*,/, ''), '/epochs/1'],
+  ['KEYRING_MALFORMED', swap(/"created_at": "2026-01-02[^,]*,/, ''), '/epochs/1/created_at'],
   ['KEYRING_MALFORMED', swap('"epoch": 1', '"epoch": 0'), '/epochs/1'],
   ['KEYRING_MALFORMED', swap('"epoch": 1', '"epoch": 5'), '/epochs/2'],
   ['KEY_ALGORITHM', swap('"ed25519"', '"Ed25519"'), '/epochs/0/algorithm'],

@@ -3,4 +3,4 @@ export { MAX_LOCK_BYTES, readLimited, readWhole, replaceFile } from './file.ts';
 export { describeTarget, identityOf, quoteWords, targetOf } from './identity.ts';
 export { type LockKeys, loadKeys, loadSigner, readKeyring, type SigningKey } from './keys.ts';
 export { oauthMemory } from './oauth-memory.ts';
-export { openWith, SIGNATURE_KINDS, type SignatureKind, signatureBeside } from './signature.ts';
+export { SIGNATURE_KINDS, type SignatureKind, signatureBeside } from './signature.ts';

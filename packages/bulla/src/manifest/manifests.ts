@@ -43,7 +43,7 @@ export interface Pushed extends CurrentManifest {
   /** What changed since the version before it; null for the first one. */
   readonly diff: ManifestDiff | null;
   readonly warnings: readonly ManifestProblem[];
-  /** Whether the key was used before: then nothing was stored, and this is what came of it the first time. */
+  /** Whether the key was used before: then nothing is stored or sealed, and this is what came of it the first time. */
   readonly repeated: boolean;
   readonly capsule: SealedCapsule | null;
 }
@@ -80,13 +80,20 @@ export function createManifests(store: Store, { now = Date.now }: ManifestsOptio
   const withContent = async (version: StoredVersion | null): Promise<CurrentManifest | null> =>
     version === null ? null : { ...version, manifest: await readContent(reading, version.hash) };
 
-  const repeated = async (agent: string, key: string, manifest: Manifest): Promise<Pushed | null> => {
+  const repeated = async (
+    agent: string,
+    key: string,
+    manifest: Manifest,
+    warnings: readonly ManifestProblem[],
+  ): Promise<Pushed | null> => {
     const found = await keyed(reading, agent, key);
     if (found === null) return null;
     if (found.hash !== manifest.hash)
       throw new BullaError('MANIFEST_KEY_REUSED', 'The idempotency key came with another manifest before.');
     const version = (await oneVersion(reading, agent, found.version))!;
-    return { ...version, manifest, diff: null, warnings: [], repeated: true, capsule: null };
+    const before = await oneVersion(reading, agent, version.version - 1);
+    const diff = before === null ? null : diffManifests(await readContent(reading, before.hash), manifest);
+    return { ...version, manifest, diff, warnings, repeated: true, capsule: null };
   };
 
   const attempt = async (
@@ -97,7 +104,7 @@ export function createManifests(store: Store, { now = Date.now }: ManifestsOptio
   ): Promise<Pushed> => {
     const idempotencyKey = options.idempotencyKey ?? null;
     if (idempotencyKey !== null) {
-      const known = await repeated(agent, idempotencyKey, manifest);
+      const known = await repeated(agent, idempotencyKey, manifest, warnings);
       if (known !== null) return known;
     }
     const before = await declaredRow(reading, agent);

@@ -1,9 +1,9 @@
 /** What every other folder may use of the operating system and the network. */
+export { lines } from '@bulla/core/json';
 export { isPublicHost } from './address.ts';
 export { createFetcher, type Fetcher, type Network, type Reply, readBody } from './download.ts';
 export { isThere, openFound, readFound, readUpTo } from './file.ts';
 export { asLine, unbroken } from './line.ts';
-export { lines } from './lines.ts';
 export { naming } from './naming.ts';
 export { refuseOldNode } from './native.ts';
 export { createPrivateFile, findLoose, type Loose, tightenCommand } from './private.ts';

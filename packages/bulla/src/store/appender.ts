@@ -9,14 +9,19 @@ import { BullaError } from '@bulla/core/error';
 import { leafHash, sealedLeaf } from '@bulla/core/log';
 import type { Addition, Driver, Effect, Head, NewRow, Row, Tip, Transaction } from './driver.ts';
 import { NotWrittenError } from './driver.ts';
+import type { Opening } from './openings.ts';
 import { grow } from './tree.ts';
 
 /** A capsule that waits for its place in a chain. */
 export interface Draft {
   /** The content once its place is known; the first record also says the origin. */
   at(head: Head, origin: string): Capsule;
+  /** What opens the commitments in it. */
+  readonly openings?: readonly Opening[];
   /** What becomes true together with it. */
   readonly effect?: Effect | undefined;
+  /** Refuse content that another implementation would hash differently. */
+  readonly strictInterop?: boolean | undefined;
   /** The name under which the chain goes on from this record. */
   readonly origin?: string;
 }
@@ -167,7 +172,7 @@ export class Appender {
     const origin = tip.origin ?? (length === 0 ? this.#origin : null);
     // What was looked at is not looked at again under the lock: with every connection waiting under one, none would be
     // left to look with.
-    if (this.#seen !== undefined && length >= this.#seen && tree !== null && origin != null)
+    if (this.#seen !== undefined && length >= this.#seen && origin != null)
       return { length, hash, tree, origin };
     const admitted = await this.#context.admit(tip, underLock);
     this.#seen = admitted.length;
@@ -189,9 +194,9 @@ export class Appender {
     const hashed: { pending: Pending; content: HashedCapsule; sequence: number }[] = [];
     let head: Head = { length, hash };
     for (const pending of batch) {
-      const { effect } = pending.draft;
+      const { effect, strictInterop } = pending.draft;
       const place = () => {
-        const content = hashCapsule(pending.draft.at(head, origin));
+        const content = hashCapsule(pending.draft.at(head, origin), { strictInterop });
         hashed.push({ pending, content, sequence: head.length });
         head = { length: head.length + 1, hash: content.hash };
       };
@@ -212,7 +217,8 @@ export class Appender {
     return hashed.map(({ pending, sequence }, i) => {
       const { sealed, text } = signed[i]!;
       const leaf = leafHash(sealedLeaf(sealed));
-      const row = { sequence, hash: sealed.hash, data: text, leaf };
+      const { openings = [] } = pending.draft;
+      const row = { sequence, hash: sealed.hash, data: text, leaf, openings };
       return { pending, sealed, row };
     });
   }

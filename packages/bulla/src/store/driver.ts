@@ -1,4 +1,5 @@
 import { BullaError } from '@bulla/core/error';
+import type { Opening } from './openings.ts';
 
 /** A write failed, and certainly changed nothing. After any other error of a write the store must be asked. */
 export class NotWrittenError extends BullaError {}
@@ -13,8 +14,8 @@ export interface Head {
 
 /** Where a chain ends, with all that is needed to go on. */
 export interface Tip extends Head {
-  /** The frontier of the chain's tree; null for a chain that was written before there were trees. */
-  readonly tree: Uint8Array | null;
+  /** The frontier of the chain's tree. */
+  readonly tree: Uint8Array;
   /** The name under which its checkpoints are signed; null before the first record. */
   readonly origin: string | null;
 }
@@ -33,6 +34,8 @@ export interface Row {
 export interface NewRow extends Row {
   /** The hash of its leaf in the chain's tree. */
   readonly leaf: Uint8Array;
+  /** What opens the commitments in it. */
+  readonly openings?: readonly Opening[];
 }
 
 /** A full tile of the tree one level below, as one hash: at level 1 the root of 256 leaves. */
@@ -49,14 +52,6 @@ export interface Addition {
   /** The tiles that these records fill. */
   readonly nodes: readonly TreeNode[];
   /** The chain's name for checkpoints from now on. */
-  readonly origin: string;
-}
-
-/** The tree of records that were stored before there were trees. */
-export interface Planting {
-  readonly leaves: readonly Uint8Array[];
-  readonly tree: Uint8Array;
-  readonly nodes: readonly TreeNode[];
   readonly origin: string;
 }
 
@@ -125,6 +120,8 @@ export interface IndexEntry {
   readonly status: string;
   readonly summary: string;
   readonly tools: readonly string[];
+  /** The commitments in it, by what they are of. */
+  readonly commitments: readonly { readonly kind: string; readonly commitment: string }[];
 }
 
 /** What a query asks for; every part that is given must hold. */
@@ -132,6 +129,8 @@ export interface Query {
   readonly chain?: string;
   readonly id?: string;
   readonly hash?: string;
+  /** The outcome of an intent, or what followed from a question. */
+  readonly parentId?: string;
   readonly sequence?: number;
   readonly type?: string;
   readonly domain?: string;
@@ -180,8 +179,6 @@ export interface Driver {
     chain: string,
     make: (tip: Tip, transaction: Transaction) => Promise<Addition | null>,
   ): Promise<void>;
-  /** Gives a chain of `length` records that has no tree its tree; changes nothing if it has one, or has grown. */
-  plant(chain: string, length: number, planting: Planting): Promise<void>;
   /** Hashes of the tree at a level of tiles, in order; at level 0 those of the leaves. Fewer where it ends. */
   hashes(chain: string, level: number, from: number, count: number): Promise<readonly Uint8Array[]>;
   /** Keeps a checkpoint; of two of the same origin and size the one with more signatures stays. */

@@ -20,7 +20,7 @@ export {
   type Refusal,
 } from './ledger.ts';
 export type { PublishedPolicy } from './ledger-policies.ts';
-export type { Opening } from './openings.ts';
+export type { FoundOpening, Opening } from './openings.ts';
 /** @internal Its types are those of a package that has none of its own. */
 export { openReadable } from './readable.ts';
 export {

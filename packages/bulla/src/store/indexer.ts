@@ -1,4 +1,5 @@
 import { BullaError } from '@bulla/core/error';
+import { commitmentsOf, readEvidence } from '@bulla/core/evidence';
 import { JsonObject, type JsonValue, parse } from '@bulla/core/json';
 import type { Driver, IndexEntry, Row } from './driver.ts';
 import { indexKey, indexText } from './index-key.ts';
@@ -63,6 +64,7 @@ async function addPage(
 export function indexEntry(row: Row): IndexEntry {
   const capsule = parse(row.data, { allow: ['non-finite', 'lone-surrogates'] });
   const key = (...path: string[]) => keyAt(capsule, path) ?? '';
+  const about = aboutOf(capsule);
   const calls = at(capsule, ['execution', 'tool_calls']);
   const summary = at(capsule, ['outcome', 'summary']);
   return {
@@ -80,18 +82,33 @@ export function indexEntry(row: Row): IndexEntry {
     summary: typeof summary === 'string' ? indexText(summary) : '',
     tools: [
       ...new Set(
-        (Array.isArray(calls) ? calls : [])
-          .map((call) => keyAt(call, ['tool']))
-          .filter((tool) => tool !== null),
+        [
+          ...(Array.isArray(calls) ? calls : []).map((call) => keyAt(call, ['tool'])),
+          about.tool === null ? null : indexKey(about.tool),
+        ].filter((tool) => tool !== null),
       ),
     ],
+    commitments: Object.entries(about.commitments).map(([kind, { commitment }]) => ({
+      kind,
+      commitment: indexKey(commitment),
+    })),
   };
+}
+
+/** What the evidence of a record is found by. Anybody's chain can be imported, with evidence that we cannot read. */
+function aboutOf(capsule: JsonValue): { tool: string | null; commitments: ReturnType<typeof commitmentsOf> } {
+  try {
+    return { tool: readEvidence(capsule)?.tool?.name ?? null, commitments: commitmentsOf(capsule) };
+  } catch (error) {
+    if (error instanceof BullaError) return { tool: null, commitments: {} };
+    throw error;
+  }
 }
 
 function bareEntry({ sequence, hash }: Row): IndexEntry {
   const none = { id: '', type: '', domain: '', agentId: '', timestamp: '', status: '', summary: '' };
   const nulls = { parentId: null, sessionId: null, correlationId: null };
-  return { ...none, ...nulls, sequence, hash: indexKey(hash), tools: [] };
+  return { ...none, ...nulls, sequence, hash: indexKey(hash), tools: [], commitments: [] };
 }
 
 function at(value: JsonValue | undefined, path: readonly string[]): JsonValue | undefined {

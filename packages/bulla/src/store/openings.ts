@@ -1,47 +1,69 @@
-import type { Driver, Effect, Statements } from './driver.ts';
+import type { CommitmentKind } from '@bulla/core/canon';
+import type { Driver, Value } from './driver.ts';
+import { indexKey } from './index-key.ts';
 
-/** The salt, and where it is recorded the payload, that opens a commitment. */
+/** The salt, and where it is recorded the payload, that opens a commitment of a record. */
 export interface Opening {
-  readonly commitment: string;
-  readonly capsuleId: string;
-  readonly kind: string;
+  readonly kind: CommitmentKind;
   readonly salt: Uint8Array;
+  /** The payload as JSON. */
   readonly payload: string | null;
 }
 
-/** Keeps what opens the commitments of a record. */
-export function addOpenings(openings: readonly Opening[]): Effect {
-  return async ({ tenant, run }) => {
-    for (const { commitment, capsuleId, kind, salt, payload } of openings) {
-      await run(
-        'INSERT INTO opening (tenant, commitment, capsule_id, kind, salt, payload) VALUES (?, ?, ?, ?, ?, ?)',
-        tenant,
-        commitment,
-        capsuleId,
-        kind,
-        salt,
-        payload,
-      );
-    }
-  };
+/** An opening with the record that it belongs to. */
+export interface FoundOpening extends Opening {
+  readonly chain: string;
+  readonly sequence: number;
 }
+
+// Openings are rows of the append, keyed by where their record stands in its chain and what they open, so that they are written in
+// order. Which record has a commitment is known to the search tables.
+
+const OF_COMMITMENT = `SELECT found.chain_key, found.sequence, found_commitment.kind FROM found_commitment
+  JOIN found ON found.record_key = found_commitment.record_key
+  JOIN chain ON chain.chain_key = found.chain_key
+  WHERE found_commitment.commitment = ? AND coalesce(chain.tenant, '') = ?`;
 
 /** What opens a commitment, or null where there is nothing, or nothing any more. */
 export async function findOpening(
-  { tenant, all }: Pick<Statements, 'tenant' | 'all'>,
+  { tenant, all }: Driver['reading'],
   commitment: string,
-): Promise<Opening | null> {
-  const [row] = await all<Opening>(
-    `SELECT commitment, capsule_id AS "capsuleId", kind, salt, payload FROM opening
-     WHERE coalesce(tenant, '') = ? AND commitment = ?`,
+): Promise<FoundOpening | null> {
+  const [row] = await all<FoundOpening>(
+    `SELECT chain.name AS chain, opening.sequence, opening.kind, opening.salt, opening.payload
+     FROM found_commitment JOIN found ON found.record_key = found_commitment.record_key
+     JOIN chain ON chain.chain_key = found.chain_key
+     JOIN opening ON opening.chain_key = found.chain_key AND opening.sequence = found.sequence
+       AND opening.kind = found_commitment.kind
+     WHERE found_commitment.commitment = ? AND coalesce(chain.tenant, '') = ?
+     ORDER BY opening.payload IS NULL, found.record_key LIMIT 1`,
+    indexKey(commitment),
     tenant ?? '',
-    commitment,
   );
   return row === undefined ? null : { ...row, salt: new Uint8Array(row.salt) };
 }
 
-/** Erases what opens the commitments of a capsule; how many there were. */
-export function eraseOpenings(driver: Driver, capsuleId: string): Promise<number> {
-  const sql = "DELETE FROM opening WHERE coalesce(tenant, '') = ? AND capsule_id = ?";
-  return driver.erase(sql, driver.reading.tenant ?? '', capsuleId);
+/**
+ * Erases what opens the commitments of a capsule, wherever the same commitment stands: a question and the call that it
+ * was about share theirs. How many openings there were.
+ */
+export async function eraseOpenings(driver: Driver, capsuleId: string): Promise<number> {
+  const { tenant, all } = driver.reading;
+  const shared = await all<{ commitment: string }>(
+    `SELECT found_commitment.commitment FROM found_commitment
+     JOIN found ON found.record_key = found_commitment.record_key
+     JOIN chain ON chain.chain_key = found.chain_key
+     WHERE found.id = ? AND coalesce(chain.tenant, '') = ?`,
+    indexKey(capsuleId),
+    tenant ?? '',
+  );
+  let erased = 0;
+  for (const { commitment } of shared) {
+    const values: Value[] = [commitment, tenant ?? ''];
+    erased += await driver.erase(
+      `DELETE FROM opening WHERE (chain_key, sequence, kind) IN (${OF_COMMITMENT})`,
+      ...values,
+    );
+  }
+  return erased;
 }

@@ -49,6 +49,11 @@ const APPEND = `
     SELECT moved.chain_key, filled.level, filled.number, filled.hash
     FROM moved JOIN unnest($14::text[], $15::integer[], $16::bigint[], $17::bytea[])
       AS filled (name, level, number, hash) ON filled.name = moved.name
+  ), opened AS (
+    INSERT INTO opening (chain_key, sequence, kind, salt, payload)
+    SELECT moved.chain_key, opened.sequence, opened.kind, opened.salt, opened.payload
+    FROM moved JOIN unnest($19::text[], $20::bigint[], $21::text[], $22::bytea[], $23::text[])
+      AS opened (name, sequence, kind, salt, payload) ON opened.name = moved.name
   )
   SELECT name FROM moved`;
 
@@ -63,6 +68,9 @@ export function appendStatement(
 ): pg.QueryConfig {
   const last = batch.map(({ addition }) => addition.rows.at(-1)!);
   const rows = batch.flatMap(({ chain, addition }) => addition.rows.map((row) => ({ chain, ...row })));
+  const openings = rows.flatMap(({ chain, sequence, openings = [] }) =>
+    openings.map((opening) => ({ chain, sequence, ...opening })),
+  );
   const nodes = batch.flatMap(({ chain, addition }) => addition.nodes.map((node) => ({ chain, ...node })));
   return {
     ...(named && { name: NAME }),
@@ -86,6 +94,11 @@ export function appendStatement(
       nodes.map((node) => node.index),
       nodes.map((node) => Buffer.from(node.hash)),
       batch.map(({ fence }) => fence),
+      openings.map(({ chain }) => chain),
+      openings.map(({ sequence }) => sequence),
+      openings.map(({ kind }) => kind),
+      openings.map(({ salt }) => Buffer.from(salt)),
+      openings.map(({ payload }) => payload),
     ],
   };
 }

@@ -30,7 +30,7 @@ export function searching(
           const key = rows[0].chain_key;
           const column = (pick: (entry: (typeof entries)[number]) => unknown) => entries.map(pick);
           await client.query(
-            `INSERT INTO found SELECT record.record_key, $1, added.id, added.hash, added.type, added.domain, added.parent_id,
+            `INSERT INTO found SELECT record.record_key, $1, added.sequence, added.id, added.hash, added.type, added.domain, added.parent_id,
                added.agent_id, added.session_id, added.correlation_id, added.timestamp, added.status
              FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
                AS added (sequence, id, hash, type, domain, parent_id, agent_id, session_id, correlation_id, timestamp, status)
@@ -64,6 +64,20 @@ export function searching(
              JOIN record ON record.chain_key = $1 AND record.sequence = added.sequence`,
             [key, tools.map((t) => t.sequence), tools.map((t) => t.tool)],
           );
+          const commitments = entries.flatMap(({ sequence, commitments }) =>
+            commitments.map((one) => ({ sequence, ...one })),
+          );
+          await client.query(
+            `INSERT INTO found_commitment SELECT record.record_key, added.kind, added.commitment
+             FROM unnest($2::bigint[], $3::text[], $4::text[]) AS added (sequence, kind, commitment)
+             JOIN record ON record.chain_key = $1 AND record.sequence = added.sequence`,
+            [
+              key,
+              commitments.map((c) => c.sequence),
+              commitments.map((c) => c.kind),
+              commitments.map((c) => c.commitment),
+            ],
+          );
           return true;
         }),
       ),
@@ -74,6 +88,7 @@ export function searching(
           const run = (text: string) => client.query({ ...LONG, text, values: [tenant] });
           await run(`DELETE FROM found_text WHERE record_key IN (${keys})`);
           await run(`DELETE FROM found_tool WHERE record_key IN (${keys})`);
+          await run(`DELETE FROM found_commitment WHERE record_key IN (${keys})`);
           await run(`DELETE FROM found WHERE chain_key IN (${ours})`);
           await client.query(`UPDATE chain SET indexed = 0 WHERE ${OURS}`, [tenant]);
         }),

@@ -74,5 +74,5 @@ export interface RawTip {
 
 export function tipOf(row: RawTip | undefined): Tip {
   if (row === undefined || row.length === 0) return EMPTY;
-  return { length: row.length, hash: row.head_hash, tree: row.tree, origin: row.origin };
+  return { length: row.length, hash: row.head_hash, tree: row.tree!, origin: row.origin };
 }

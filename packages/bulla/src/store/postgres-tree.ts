@@ -1,48 +1,16 @@
 import type pg from 'pg';
 import type { Driver, StoredCheckpoint } from './driver.ts';
-import { LONG, retried, transaction, write } from './postgres-connections.ts';
-import { type Ask, OURS, type RawTip, TIP } from './postgres-statements.ts';
+import { retried, write } from './postgres-connections.ts';
+import { type Ask, OURS } from './postgres-statements.ts';
 
 /** The hashes of the tree, and the checkpoints. */
 export function treeOf(
   pool: pg.Pool,
   tenant: string | null,
   query: Ask,
-): Pick<Driver, 'plant' | 'hashes' | 'putCheckpoint' | 'checkpoints'> {
+): Pick<Driver, 'hashes' | 'putCheckpoint' | 'checkpoints'> {
   const key = `(SELECT chain_key FROM chain WHERE ${OURS} AND name = $2)`;
   return {
-    plant: (name, length, { leaves, tree, nodes, origin }) =>
-      retried(() =>
-        transaction(pool, async (client) => {
-          const { rows } = await client.query<RawTip>(`${TIP} WHERE ${OURS} AND name = $2 FOR UPDATE`, [
-            tenant,
-            name,
-          ]);
-          const chain = rows[0];
-          if (chain === undefined || chain.length !== length || chain.tree !== null) return;
-          await client.query({
-            ...LONG,
-            text: `UPDATE record SET leaf = planted.leaf
-             FROM unnest($2::bytea[]) WITH ORDINALITY AS planted (leaf, place)
-             WHERE record.chain_key = $1 AND record.sequence = planted.place - 1`,
-            values: [chain.chain_key, leaves.map((leaf) => Buffer.from(leaf))],
-          });
-          await client.query(
-            `INSERT INTO node (chain_key, level, number, hash)
-             SELECT $1, level, number, hash FROM unnest($2::integer[], $3::bigint[], $4::bytea[]) AS filled (level, number, hash)`,
-            [
-              chain.chain_key,
-              nodes.map((node) => node.level),
-              nodes.map((node) => node.index),
-              nodes.map((node) => Buffer.from(node.hash)),
-            ],
-          );
-          await client.query(
-            'UPDATE chain SET tree = $2, origin = coalesce(origin, $3) WHERE chain_key = $1',
-            [chain.chain_key, Buffer.from(tree), origin],
-          );
-        }),
-      ),
     async hashes(name, level, from, count) {
       const rows = await (level === 0
         ? query<{ hash: Uint8Array }>(

@@ -34,6 +34,7 @@ const SCHEMA = migrations({
   bytes: 'BYTEA',
   text: `CREATE TABLE found_text (record_key BIGINT PRIMARY KEY, summary TSVECTOR NOT NULL);
     CREATE INDEX found_text_by_word ON found_text USING gin (summary);`,
+  clustered: '',
 });
 
 /** Any number that is not likely to be another program's: it keeps two migrations apart. */

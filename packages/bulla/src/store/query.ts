@@ -16,6 +16,7 @@ const COLUMNS: Readonly<Record<string, string>> = {
   chain: 'chain.name = ?',
   id: 'found.id = ?',
   hash: 'found.hash = ?',
+  parentId: 'found.parent_id = ?',
   sequence: 'record.sequence = ?',
   type: 'found.type = ?',
   domain: 'found.domain = ?',
@@ -72,6 +73,7 @@ export function isAskedFor(entry: IndexEntry, query: Query): boolean {
 const EXACT = [
   'id',
   'hash',
+  'parentId',
   'sequence',
   'type',
   'domain',

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createCapsule } from '@bulla/core/capsule';
 import { toHex } from '@bulla/core/crypto';
+import { environmentOf } from '@bulla/core/evidence';
 import type { Checkpoint } from '@bulla/core/log';
 import type { Draft } from './appender.ts';
 import type { Tip } from './driver.ts';
@@ -28,7 +29,7 @@ export function recoveryDraft(
       type: 'system',
       domain: 'system',
       trigger: { type: 'system', source: 'bulla', request: 'chain recover' },
-      context: { agent_id: 'bulla', environment: { bulla: { v: 1, origin, recovered } } },
+      context: { agent_id: 'bulla', environment: environmentOf({ origin, recovered }) },
       outcome: { status: 'success', summary: reason },
     },
     { id: randomUUID(), now: new Date(), specVersion },

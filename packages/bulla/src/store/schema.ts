@@ -13,18 +13,35 @@ export interface Dialect {
   readonly bytes: string;
   /** The full-text table over summaries and its filling. */
   readonly text: string;
+  /** Behind a table whose rows lie in the order of its primary key, where the database can do that. */
+  readonly clustered: string;
 }
 
 export function migrations(dialect: Dialect): readonly string[] {
-  const { key, bytes, text } = dialect;
   return [
-    `
+    [
+      chainTables(dialect),
+      searchTables(dialect),
+      ledgerTables(dialect),
+      capabilityTables(dialect),
+      consentTables(dialect),
+    ].join(''),
+  ];
+}
+
+/** Chains with their records, what opens the commitments in them, their trees and checkpoints, and kill switches. */
+function chainTables({ key, bytes, clustered }: Dialect): string {
+  return `
     CREATE TABLE chain (
       chain_key ${key},
       tenant TEXT CHECK (tenant <> ''),
       name TEXT NOT NULL,
       length BIGINT NOT NULL,
       head_hash TEXT,
+      tree ${bytes},
+      origin TEXT,
+      -- counted up to keep out a write that is still on its way when its outcome was settled
+      fence BIGINT NOT NULL DEFAULT 0,
       indexed BIGINT NOT NULL DEFAULT 0
     );
     CREATE UNIQUE INDEX chain_by_name ON chain (coalesce(tenant, ''), name);
@@ -34,57 +51,19 @@ export function migrations(dialect: Dialect): readonly string[] {
       chain_key BIGINT NOT NULL,
       sequence BIGINT NOT NULL,
       hash TEXT NOT NULL,
-      data TEXT NOT NULL
+      data TEXT NOT NULL,
+      leaf ${bytes} NOT NULL
     );
     CREATE UNIQUE INDEX record_by_sequence ON record (chain_key, sequence);
 
-    CREATE TABLE found (
-      record_key BIGINT PRIMARY KEY,
-      chain_key BIGINT NOT NULL,
-      id TEXT NOT NULL,
-      hash TEXT NOT NULL,
-      type TEXT NOT NULL,
-      domain TEXT NOT NULL,
-      parent_id TEXT,
-      agent_id TEXT NOT NULL,
-      session_id TEXT,
-      correlation_id TEXT,
-      timestamp TEXT NOT NULL,
-      status TEXT NOT NULL
-    );
-    CREATE INDEX found_by_id ON found (id);
-    CREATE INDEX found_by_hash ON found (hash);
-    CREATE INDEX found_by_session ON found (session_id);
-    CREATE INDEX found_by_correlation ON found (correlation_id);
-    CREATE INDEX found_by_time ON found (chain_key, timestamp);
-    CREATE TABLE found_tool (record_key BIGINT NOT NULL, tool TEXT NOT NULL);
-    CREATE INDEX found_tool_by_tool ON found_tool (tool, record_key);
-    CREATE INDEX found_tool_by_record ON found_tool (record_key);
-    ${text}
-
-    CREATE TABLE standing_kill (
-      tenant TEXT CHECK (tenant <> ''),
-      agent_id TEXT CHECK (agent_id <> ''),
-      reason TEXT NOT NULL,
-      capsule_id TEXT NOT NULL
-    );
-    CREATE UNIQUE INDEX standing_kill_by_agent ON standing_kill (coalesce(tenant, ''), coalesce(agent_id, ''));
-
     CREATE TABLE opening (
-      tenant TEXT CHECK (tenant <> ''),
-      commitment TEXT NOT NULL,
-      capsule_id TEXT NOT NULL,
+      chain_key BIGINT NOT NULL,
+      sequence BIGINT NOT NULL,
       kind TEXT NOT NULL,
       salt ${bytes} NOT NULL,
-      payload TEXT
-    );
-    CREATE UNIQUE INDEX opening_by_commitment ON opening (coalesce(tenant, ''), commitment);
-    CREATE INDEX opening_by_capsule ON opening (capsule_id);
-    `,
-    `
-    ALTER TABLE chain ADD COLUMN origin TEXT;
-    ALTER TABLE chain ADD COLUMN tree ${bytes};
-    ALTER TABLE record ADD COLUMN leaf ${bytes};
+      payload TEXT,
+      PRIMARY KEY (chain_key, sequence, kind)
+    )${clustered};
 
     CREATE TABLE node (
       chain_key BIGINT NOT NULL,
@@ -103,18 +82,47 @@ export function migrations(dialect: Dialect): readonly string[] {
     );
     CREATE UNIQUE INDEX checkpoint_by_size ON checkpoint (chain_key, origin, size);
     CREATE INDEX checkpoint_by_age ON checkpoint (chain_key, checkpoint_key);
-    `,
-    ledgerTables(dialect),
-    capabilityTables(dialect),
-    consentTables(dialect),
-    // Counted up to keep out a write that is still on its way when its outcome was settled.
-    'ALTER TABLE chain ADD COLUMN fence BIGINT NOT NULL DEFAULT 0;',
-    // The keys of the search tables are written in another form; they are filled anew with the next search.
-    `
-    DELETE FROM found_text;
-    DELETE FROM found_tool;
-    DELETE FROM found;
-    UPDATE chain SET indexed = 0;
-    `,
-  ];
+
+    CREATE TABLE standing_kill (
+      tenant TEXT CHECK (tenant <> ''),
+      agent_id TEXT CHECK (agent_id <> ''),
+      reason TEXT NOT NULL,
+      capsule_id TEXT NOT NULL
+    );
+    CREATE UNIQUE INDEX standing_kill_by_agent ON standing_kill (coalesce(tenant, ''), coalesce(agent_id, ''));
+  `;
+}
+
+/** What records are found by. It lags behind the chains and can be filled anew from them. */
+function searchTables({ text }: Dialect): string {
+  return `
+    CREATE TABLE found (
+      record_key BIGINT PRIMARY KEY,
+      chain_key BIGINT NOT NULL,
+      sequence BIGINT NOT NULL,
+      id TEXT NOT NULL,
+      hash TEXT NOT NULL,
+      type TEXT NOT NULL,
+      domain TEXT NOT NULL,
+      parent_id TEXT,
+      agent_id TEXT NOT NULL,
+      session_id TEXT,
+      correlation_id TEXT,
+      timestamp TEXT NOT NULL,
+      status TEXT NOT NULL
+    );
+    CREATE INDEX found_by_id ON found (id);
+    CREATE INDEX found_by_hash ON found (hash);
+    CREATE INDEX found_by_parent ON found (parent_id);
+    CREATE INDEX found_by_session ON found (session_id);
+    CREATE INDEX found_by_correlation ON found (correlation_id);
+    CREATE INDEX found_by_time ON found (chain_key, timestamp);
+    CREATE TABLE found_tool (record_key BIGINT NOT NULL, tool TEXT NOT NULL);
+    CREATE INDEX found_tool_by_tool ON found_tool (tool, record_key);
+    CREATE INDEX found_tool_by_record ON found_tool (record_key);
+    CREATE TABLE found_commitment (record_key BIGINT NOT NULL, kind TEXT NOT NULL, commitment TEXT NOT NULL);
+    CREATE INDEX found_commitment_by_commitment ON found_commitment (commitment, record_key);
+    CREATE INDEX found_commitment_by_record ON found_commitment (record_key);
+    ${text}
+  `;
 }

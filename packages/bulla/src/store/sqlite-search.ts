@@ -7,8 +7,9 @@ type Searching = Pick<Driver, 'indexed' | 'addToIndex' | 'dropIndex' | 'find'>;
 
 const STATE = `SELECT chain_key, indexed FROM chain WHERE ${OURS} AND name = ?`;
 const RECORD_KEY = 'SELECT record_key FROM record WHERE chain_key = ? AND sequence = ?';
-const ADD = 'INSERT INTO found VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)';
+const ADD = 'INSERT INTO found VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)';
 const ADD_TOOL = 'INSERT INTO found_tool (record_key, tool) VALUES (?, ?)';
+const ADD_COMMITMENT = 'INSERT INTO found_commitment (record_key, kind, commitment) VALUES (?, ?, ?)';
 const ADD_TEXT = 'INSERT INTO found_text (rowid, summary) VALUES (?, ?)';
 const ADVANCE = 'UPDATE chain SET indexed = ? WHERE chain_key = ?';
 
@@ -20,6 +21,7 @@ export function searching({ use, sql }: Connection, tenant: string | null, patie
     sql(ADD).run(
       record_key,
       chainKey,
+      entry.sequence,
       id,
       hash,
       type,
@@ -32,6 +34,8 @@ export function searching({ use, sql }: Connection, tenant: string | null, patie
       status,
     );
     for (const tool of entry.tools) sql(ADD_TOOL).run(record_key, tool);
+    for (const { kind, commitment } of entry.commitments)
+      sql(ADD_COMMITMENT).run(record_key, kind, commitment);
     sql(ADD_TEXT).run(record_key, entry.summary);
   };
   return {
@@ -51,6 +55,7 @@ export function searching({ use, sql }: Connection, tenant: string | null, patie
         const keys = `SELECT record_key FROM found WHERE chain_key IN (${ours})`;
         sql(`DELETE FROM found_text WHERE rowid IN (${keys})`).run(tenant);
         sql(`DELETE FROM found_tool WHERE record_key IN (${keys})`).run(tenant);
+        sql(`DELETE FROM found_commitment WHERE record_key IN (${keys})`).run(tenant);
         sql(`DELETE FROM found WHERE chain_key IN (${ours})`).run(tenant);
         sql(`UPDATE chain SET indexed = 0 WHERE ${OURS}`).run(tenant);
       }),

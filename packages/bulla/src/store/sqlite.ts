@@ -3,7 +3,7 @@ import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
 import { createDirectory } from '../keys/index.ts';
 import { createPrivateFile, isThere, refuseOldNode } from '../os/index.ts';
-import type { Addition, Driver, Row, Statements, Tip, TreeNode } from './driver.ts';
+import type { Addition, Driver, Row, Statements, Tip } from './driver.ts';
 import { assertText, EMPTY } from './driver.ts';
 import { openReadable, type Readable } from './readable.ts';
 import { migrations } from './schema.ts';
@@ -23,6 +23,7 @@ const SCHEMA = migrations({
   key: 'INTEGER PRIMARY KEY',
   bytes: 'BLOB',
   text: "CREATE VIRTUAL TABLE found_text USING fts5(summary, content='', contentless_delete=1);",
+  clustered: ' WITHOUT ROWID',
 });
 
 /** How long opening waits for another process that writes, … */
@@ -181,7 +182,7 @@ const MAKE_CHAIN = 'INSERT INTO chain (tenant, name, length, head_hash) VALUES (
 const MOVE_HEAD = 'UPDATE chain SET length = ?, head_hash = ?, tree = ?, origin = ? WHERE chain_key = ?';
 const ADD_RECORD = 'INSERT INTO record (chain_key, sequence, hash, data, leaf) VALUES (?, ?, ?, ?, ?)';
 const ADD_NODE = 'INSERT INTO node (chain_key, level, number, hash) VALUES (?, ?, ?, ?)';
-const SET_LEAF = 'UPDATE record SET leaf = ? WHERE chain_key = ? AND sequence = ?';
+const ADD_OPENING = 'INSERT INTO opening (chain_key, sequence, kind, salt, payload) VALUES (?, ?, ?, ?, ?)';
 const READ =
   'SELECT sequence, hash, data FROM record WHERE chain_key = ? AND sequence >= ? ORDER BY sequence LIMIT ?';
 const CHAINS = `SELECT name, length, head_hash, indexed FROM chain WHERE ${OURS} ORDER BY name`;
@@ -189,7 +190,7 @@ const CHAINS = `SELECT name, length, head_hash, indexed FROM chain WHERE ${OURS}
 function tipOf(chain: RawChain | undefined): Tip {
   if (chain === undefined) return EMPTY;
   const { length, head_hash: hash, tree, origin } = chain;
-  return { length, hash, tree: tree ?? (length === 0 ? EMPTY.tree : null), origin };
+  return { length, hash, tree: tree ?? EMPTY.tree, origin };
 }
 
 function driver(connection: Connection, file: string, tenant: string | null): Driver {
@@ -203,16 +204,17 @@ function driver(connection: Connection, file: string, tenant: string | null): Dr
   const chainOf = (name: string) => sql(FIND_CHAIN).get(tenant, name) as RawChain | undefined;
   const ensureChain = (name: string) =>
     chainOf(name)?.chain_key ?? (sql(MAKE_CHAIN).run(tenant, name).lastInsertRowid as number);
-  const addNodes = (key: number, nodes: readonly TreeNode[]) => {
-    for (const { level, index, hash } of nodes) sql(ADD_NODE).run(key, level, index, hash);
-  };
-  /** Inside a transaction: the rows, the tree and the new head. */
+  /** Inside a transaction: the rows with their openings, the tree and the new head. */
   const write = (name: string, { rows, tree, nodes, origin }: Addition) => {
     const key = ensureChain(name);
     const last = rows.at(-1)!;
     sql(MOVE_HEAD).run(last.sequence + 1, last.hash, tree, origin, key);
-    addNodes(key, nodes);
-    for (const { sequence, hash, data, leaf } of rows) sql(ADD_RECORD).run(key, sequence, hash, data, leaf);
+    for (const { level, index, hash } of nodes) sql(ADD_NODE).run(key, level, index, hash);
+    for (const { sequence, hash, data, leaf, openings = [] } of rows) {
+      sql(ADD_RECORD).run(key, sequence, hash, data, leaf);
+      for (const { kind, salt, payload } of openings)
+        sql(ADD_OPENING).run(key, sequence, kind, salt, payload);
+    }
   };
 
   return {
@@ -241,16 +243,6 @@ function driver(connection: Connection, file: string, tenant: string | null): Dr
         const key = ensureChain(name);
         sql('UPDATE chain SET fence = fence + 1 WHERE chain_key = ?').run(key);
         return sql(READ).all(key, from, limit) as Row[];
-      }),
-    plant: (name, length, planting) =>
-      patiently.transaction(() => {
-        const chain = chainOf(name);
-        if (chain === undefined || chain.length !== length || chain.tree !== null) return;
-        const { chain_key, head_hash, origin } = chain;
-        for (const [sequence, leaf] of planting.leaves.entries())
-          sql(SET_LEAF).run(leaf, chain_key, sequence);
-        addNodes(chain_key, planting.nodes);
-        sql(MOVE_HEAD).run(length, head_hash, planting.tree, origin ?? planting.origin, chain_key);
       }),
     ...treeOf(connection, (name) => chainOf(name)?.chain_key, patiently),
     read: async (name, from, limit) =>

@@ -11,6 +11,7 @@ import {
 } from '@bulla/core/capsule';
 import type { Signer } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
+import { withOrigin } from '@bulla/core/evidence';
 import { dataDirectory, type Keyring } from '../keys/index.ts';
 import type { TileSource } from '../log/index.ts';
 import { adoptedOrigin } from './adopted.ts';
@@ -28,15 +29,14 @@ import type {
   Tip,
   Transaction,
 } from './driver.ts';
-import { withOrigin } from './genesis.ts';
 import { catchUp, indexEntry } from './indexer.ts';
 import { assertNotKilled, type StandingKill, standingKills } from './kills.ts';
-import { addOpenings, eraseOpenings, findOpening, type Opening } from './openings.ts';
+import { eraseOpenings, type FoundOpening, findOpening, type Opening } from './openings.ts';
 import { originOf } from './origin.ts';
 import { isAskedFor } from './query.ts';
 import { nextOrigin, recoveryDraft } from './recover.ts';
 import { parseStoreUrl } from './store-url.ts';
-import { grow, leafOf, plant } from './tree.ts';
+import { grow, leafOf } from './tree.ts';
 
 /** The keys that seal, from one consistent look at the keyring. */
 export interface Sealer {
@@ -62,6 +62,11 @@ export interface StoreOptions {
   /** Write the 13-key form. Default false. */
   readonly specVersion?: boolean;
   /**
+   * Refuse an intent (status `pending`) that another implementation would hash differently, so that the action is not
+   * begun. What records an action that ran is sealed all the same. Default false.
+   */
+  readonly strictInterop?: boolean | undefined;
+  /**
    * A folder outside the database that keeps the checkpoints too. Default: beside the file, with `.checkpoints`
    * behind its name; for PostgreSQL a folder of the database in `checkpoints` in the data directory.
    */
@@ -77,9 +82,11 @@ export interface StoreOptions {
 export interface AppendOptions {
   /** The id of the new capsule; a fresh UUID if it is not given. */
   readonly id?: string;
-  /** What opens the commitments in it; stored in the same transaction. */
+  /** What opens the commitments in it; stored beside it, where it can be erased. */
   readonly openings?: readonly Opening[];
   readonly effect?: Effect;
+  /** Refuse content that another implementation would hash differently. Default: as the store has it for intents. */
+  readonly strictInterop?: boolean;
 }
 
 /** One chain of one tenant. */
@@ -148,7 +155,9 @@ export interface Store {
   time(): Promise<number>;
   /** Changes the tables that effects write, where no record goes with it. */
   transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
-  opening(commitment: string): Promise<Opening | null>;
+  /** What opens a commitment of a record; null where there is nothing, or nothing any more. */
+  opening(commitment: string): Promise<FoundOpening | null>;
+  /** Erases what opens the commitments of a capsule, and the same commitments in others; how many there were. */
   eraseOpenings(capsuleId: string): Promise<number>;
   /** Waits for what is under way, and closes. */
   close(): Promise<void>;
@@ -217,8 +226,14 @@ export function createStore(driver: Driver, options: StoreOptions & { tenant: st
     reading: driver.reading,
     time: () => driver.time(),
     transaction: (work) => driver.transaction(work),
-    opening: (commitment) => findOpening(driver.reading, commitment),
-    eraseOpenings: (capsuleId) => eraseOpenings(driver, capsuleId),
+    async opening(commitment) {
+      await index();
+      return findOpening(driver.reading, commitment);
+    },
+    async eraseOpenings(capsuleId) {
+      await index();
+      return eraseOpenings(driver, capsuleId);
+    },
     async close() {
       await Promise.all([...chains.values()].map((one) => one.close()));
       await driver.close();
@@ -275,13 +290,6 @@ function isIntact(found: Found, query: Query): boolean {
   }
 }
 
-function inOrder(first: Effect, second: Effect | undefined): Effect {
-  return async (transaction) => {
-    await first(transaction);
-    await second?.(transaction);
-  };
-}
-
 const PAGE = 500;
 
 function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<void> } {
@@ -301,19 +309,11 @@ function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<
   const newOrigin = () => originOf(options.operator ?? folder.operator(), options.tenant, name);
   const newest = (origin: string) => newestKnown(driver, name, origin, folder.of(origin));
 
-  /** The end of the chain with its tree and its origin, both made if they are not there yet. */
-  const rooted = async (
-    tip: Tip,
-    locked: boolean,
-    claimed?: string,
-  ): Promise<Tip & { readonly origin: string }> => {
-    if (tip.tree === null) {
-      if (locked) throw new BullaError('STORE_BUSY', 'The chain was replaced by an older one; try again.');
-      await plant(driver, name, tip, newOrigin());
-      return rooted(await driver.tip(name), true);
-    }
-    return { ...tip, origin: tip.origin ?? claimed ?? newOrigin() };
-  };
+  /** The end of the chain with its origin, made if there is none yet. */
+  const rooted = (tip: Tip, claimed?: string): Tip & { readonly origin: string } => ({
+    ...tip,
+    origin: tip.origin ?? claimed ?? newOrigin(),
+  });
   const appending: AppenderContext = {
     async beginSigning(): Promise<SignHashed> {
       // Before the key is looked at, so that a key that ends now signs nothing later than its end.
@@ -322,10 +322,10 @@ function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<
       return (hashed) => signHashed(hashed, signer, { signedAt, pqSigner });
     },
     async admit(tip, locked, claimed) {
-      const { origin } = await rooted(tip, locked, claimed);
+      const { origin } = rooted(tip, claimed);
       const known = await newest(origin);
       // Others append and make checkpoints meanwhile: only an end that is read after them must not be behind them.
-      const end = locked ? { ...tip, origin } : await rooted(await driver.tip(name), false, claimed);
+      const end = locked ? { ...tip, origin } : rooted(await driver.tip(name), claimed);
       if (end.origin !== origin) return appending.admit(end, locked);
       const found = await contradiction(driver, name, end, known);
       if (found !== null) throw found.error;
@@ -338,14 +338,17 @@ function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<
 
   return {
     name,
-    append(input, { id = randomUUID(), openings = [], effect } = {}) {
+    append(input, { id = randomUUID(), openings = [], effect, strictInterop } = {}) {
       const capsule = createCapsule(input, { id, now: new Date(), specVersion });
+      const isIntent = capsule.outcome.status === 'pending';
       return appender.append({
+        strictInterop: strictInterop ?? (isIntent && options.strictInterop),
         at({ length, hash }, origin) {
           const placed = { ...capsule, sequence: length, previous_hash: hash };
           return length === 0 ? withOrigin(placed, origin) : placed;
         },
-        effect: openings.length === 0 ? effect : inOrder(addOpenings(openings), effect),
+        openings,
+        effect,
       });
     },
     async adopt(rows) {
@@ -393,9 +396,9 @@ function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<
     },
     tiles: storeTiles(driver, name),
     async recover(reason) {
-      const { origin: oldOrigin } = await rooted(await driver.tip(name), false);
+      const { origin: oldOrigin } = rooted(await driver.tip(name));
       const known = await newest(oldOrigin);
-      const tip = await rooted(await driver.tip(name), false);
+      const tip = rooted(await driver.tip(name));
       const found = await contradiction(driver, name, tip, tip.origin === oldOrigin ? known : []);
       if (found === null) {
         throw new BullaError(
@@ -406,8 +409,8 @@ function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<
       const origin = nextOrigin(tip.origin);
       const recovering = new Appender(driver, name, {
         ...appending,
-        admit: async (end, locked) => ({
-          ...(await rooted(end, locked)),
+        admit: async (end) => ({
+          ...rooted(end),
           ...(end.length === 0 && { origin }),
         }),
       });

@@ -1,7 +1,7 @@
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
 import { Frontier, leafData, leafHash } from '@bulla/core/log';
-import type { Driver, Row, Tip, TreeNode } from './driver.ts';
+import type { Row, Tip, TreeNode } from './driver.ts';
 
 /** A tile has the hashes of 2^8 subtrees, so every eighth level of the tree is kept. */
 const TILE_HEIGHT = 8;
@@ -11,7 +11,7 @@ export function grow(
   { length, tree }: Pick<Tip, 'length' | 'tree'>,
   leaves: readonly Uint8Array[],
 ): { tree: Uint8Array; nodes: readonly TreeNode[] } {
-  const frontier = Frontier.fromBytes(length, tree!);
+  const frontier = Frontier.fromBytes(length, tree);
   const nodes: TreeNode[] = [];
   for (const leaf of leaves) {
     frontier.push(leaf, (height, index, hash) => {
@@ -30,19 +30,4 @@ export function leafOf({ sequence, data }: Row): Uint8Array {
     throw new BullaError('STORE_ADOPT', `Record ${sequence} has no leaf in the tree.`, { cause });
   }
   throw new BullaError('STORE_ADOPT', `Record ${sequence} is not an object.`);
-}
-
-const PAGE = 500;
-
-/** Gives a chain that was written before there were trees its tree. */
-export async function plant(driver: Driver, chain: string, { length }: Tip, origin: string): Promise<void> {
-  const leaves: Uint8Array[] = [];
-  while (leaves.length < length) {
-    const rows = await driver.read(chain, leaves.length, Math.min(PAGE, length - leaves.length));
-    if (rows.length === 0)
-      throw new BullaError('STORE_UNREADABLE', `The chain ${chain} has fewer records than its head says.`);
-    for (const row of rows) leaves.push(leafOf(row));
-  }
-  const { tree, nodes } = grow({ length: 0, tree: new Uint8Array() }, leaves);
-  await driver.plant(chain, length, { leaves, tree, nodes, origin });
 }

@@ -59,7 +59,10 @@ const SCHEMA: readonly string[] = [
    ) STRICT;`,
 ];
 
-/** Opens the database of a state, and makes it the first time. Throws as `openState` does. */
+/**
+ * Opens the database of a state, and makes it the first time. Throws as `openState` does.
+ * @internal Its types are those of a package that has none of its own.
+ */
 export function openDatabase(
   file: string,
   options: StateOptions & { readonly disk: Disk },
@@ -186,7 +189,10 @@ function checkMark(db: Database.Database, file: string, disk: Disk): void {
   else if (mark.stamp !== head.stamp) throw lost(`${file} is not the state that ${markFile(file)} knows.`);
 }
 
-/** How far the state has come. */
+/**
+ * How far the state has come.
+ * @internal As above.
+ */
 export function readHead(db: Database.Database): Mark {
   return db.prepare('SELECT state, serial, stamp FROM witness').get() as Mark;
 }

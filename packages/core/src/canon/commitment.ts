@@ -1,30 +1,72 @@
 import { concat, equalBytes, fromHex, hmacSha256, toHex, toUtf8 } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
+import { createWriter } from '../json/index.ts';
 import { canonicalBytes } from './canonicalize.ts';
-import { firstInexact } from './exact.ts';
+import { isExact } from './exact.ts';
+import { source } from './numbers.ts';
+import { orderOf, utf16 } from './order.ts';
+import { jsonStringify } from './strings.ts';
 
 /** What can be committed to, each under a label of its own, so that one cannot be passed off as another. */
 const LABELS = { args: 'bulla:args:v1', rest: 'bulla:rest:v1', result: 'bulla:result:v1' } as const;
 export type CommitmentKind = keyof typeof LABELS;
 
+/**
+ * A commitment, and the canonical form that it is over: `jcs` where every number is exactly a double and every text is
+ * Unicode, else `exact`, which keeps the digits of numbers as they were written and lone surrogates as escapes.
+ */
+export interface Commitment {
+  /** 64 hex digits. */
+  readonly commitment: string;
+  readonly of: 'jcs' | 'exact';
+}
+
 export const SALT_BYTES = 32;
 
+/** The `exact` form: keys as in `jcs`, numbers by their lexemes, strings as `JSON.stringify` writes them. */
+export const exactText = createWriter({
+  double: source.double,
+  lexeme: source.lexeme,
+  escape: jsonStringify.escape,
+  order: (keys) => orderOf(keys, utf16),
+  undefinedProperty: 'refuse',
+});
+
 /**
- * Commits to a value without telling it: HMAC-SHA256 under a fresh salt over the label, a zero byte and the `jcs`
- * bytes, in hex. Who does not have the salt cannot even try out values. Throws `COMMIT_SALT` unless the salt has 32
- * bytes, and `COMMIT_INEXACT` with the path for a number that `jcs` would turn into another: two values would share
- * one commitment.
+ * Commits to a value without telling it: HMAC-SHA256 under a fresh salt over the label, a zero byte and the canonical
+ * bytes. Nobody without the salt can even try out values. Takes every value that JSON can carry. Throws `COMMIT_SALT`
+ * unless the salt has 32 bytes, and `VALUE_…` with the path for what JSON cannot carry.
  */
-export function commit(kind: CommitmentKind, value: unknown, salt: Uint8Array): string {
+export function commit(kind: CommitmentKind, value: unknown, salt: Uint8Array): Commitment {
   if (salt.length !== SALT_BYTES) throw new BullaError('COMMIT_SALT', `A salt has ${SALT_BYTES} bytes.`);
-  const bytes = canonicalBytes(value, 'jcs');
-  const path = firstInexact(value);
-  if (path !== undefined)
-    throw new BullaError('COMMIT_INEXACT', 'The number cannot be committed to exactly.', { path });
-  return toHex(hmacSha256(salt, concat(toUtf8(`${LABELS[kind]}\u0000`), bytes)));
+  const jcs = jcsBytes(value);
+  return jcs !== null
+    ? { commitment: mac(kind, jcs, salt), of: 'jcs' }
+    : { commitment: mac(kind, toUtf8(exactText(value)), salt), of: 'exact' };
 }
 
 /** Whether a value and a salt open a commitment. Throws as `commit` does. */
-export function opens(commitment: string, kind: CommitmentKind, value: unknown, salt: Uint8Array): boolean {
-  return equalBytes(fromHex(commitment), fromHex(commit(kind, value, salt)));
+export function opens(
+  { commitment, of }: Commitment,
+  kind: CommitmentKind,
+  value: unknown,
+  salt: Uint8Array,
+): boolean {
+  const made = commit(kind, value, salt);
+  return made.of === of && equalBytes(fromHex(commitment), fromHex(made.commitment));
+}
+
+/** Null where RFC 8785 would turn a number into another one, or cannot write the value. */
+function jcsBytes(value: unknown): Uint8Array | null {
+  try {
+    const bytes = canonicalBytes(value, 'jcs');
+    return isExact(value) ? bytes : null;
+  } catch (error) {
+    if (error instanceof BullaError && error.code.startsWith('CANON_')) return null;
+    throw error;
+  }
+}
+
+function mac(kind: CommitmentKind, bytes: Uint8Array, salt: Uint8Array): string {
+  return toHex(hmacSha256(salt, concat(toUtf8(`${LABELS[kind]}\u0000`), bytes)));
 }

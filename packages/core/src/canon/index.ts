@@ -7,7 +7,7 @@ export {
   profile,
   sortNames,
 } from './canonicalize.ts';
-export { type CommitmentKind, commit, opens, SALT_BYTES } from './commitment.ts';
+export { type Commitment, type CommitmentKind, commit, exactText, opens, SALT_BYTES } from './commitment.ts';
 export { sameDecimal } from './decimal.ts';
 export { type Finding, families, lint } from './lint.ts';
 export { pythonFloat } from './numbers.ts';

@@ -1,7 +1,6 @@
 import type { Code } from '../codes.ts';
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject } from '../json/index.ts';
-import { isInteger, toNumber } from './access.ts';
+import { BullaError } from '../error.ts';
+import { isInteger, JsonObject, pointer, toNumber } from '../json/index.ts';
 import { type ChainNotice, createNotices } from './notices.ts';
 import {
   type CanonicalRecord,
@@ -43,7 +42,7 @@ interface Place {
 /** Everything that a chain check remembers, as plain data: save it, and go on later from there. */
 export interface ChainState {
   readonly v: 2;
-  readonly mode: 'structural' | 'cryptographic';
+  readonly mode: 'structural' | 'hashes' | 'cryptographic';
   /** How many records came. */
   readonly count: number;
   /** Records with no failure of their own. */
@@ -92,9 +91,9 @@ export interface StructuralOptions extends CommonOptions {
   readonly allowNonFinite?: boolean;
 }
 
-/** Also recompute every hash and check every signature. */
+/** Also recompute every hash and, unless the mode is `hashes`, check every signature. */
 export interface CryptographicOptions extends CommonOptions, VerifyOptions {
-  readonly mode?: 'cryptographic';
+  readonly mode?: 'hashes' | 'cryptographic';
 }
 
 export type ChainOptions = StructuralOptions | CryptographicOptions;
@@ -144,8 +143,8 @@ export function createChainVerifier(options: ChainOptions): ChainVerifier {
   };
 
   const pushLink = (link: ChainLink, verdict?: Verdict) => {
-    if (mode === 'cryptographic' && verdict === undefined) {
-      throw new BullaError('CAPSULE_CHAIN_STATE', 'A cryptographic check needs the verdict on every record.');
+    if (mode !== 'structural' && verdict === undefined) {
+      throw new BullaError('CAPSULE_CHAIN_STATE', 'A check of hashes needs the verdict on every record.');
     }
     const index = count++;
     const before = failureCount;
@@ -186,13 +185,14 @@ export function createChainVerifier(options: ChainOptions): ChainVerifier {
     push(record) {
       const allowNonFinite = options.allowNonFinite === true;
       const trusting = options.mode === 'structural';
+      const how = options.mode === 'hashes' ? { ...options, signatures: 'unchecked' as const } : options;
       if (isCanonicalRecord(record)) {
         const link = canonicalLink(record, allowNonFinite);
-        return pushLink(link, trusting ? undefined : verifyCanonical(record, options));
+        return pushLink(link, trusting ? undefined : verifyCanonical(record, how as VerifyOptions));
       }
       const stored = readObject(record, { allowNonFinite });
       if (!(stored instanceof JsonObject)) return pushLink(NOWHERE, stored);
-      pushLink(chainLink(stored), trusting ? undefined : verifyCapsule(stored, options));
+      pushLink(chainLink(stored), trusting ? undefined : verifyCapsule(stored, how as VerifyOptions));
     },
     state,
     finish() {

@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import {
   AGENT,
   added,
-  COMMITMENT,
   channel,
   LOCATE,
   NOTIFY,
@@ -13,7 +12,7 @@ import {
   USER,
 } from '../../test/consent.ts';
 import { alice, envelopeWith, keys, policy, policyText } from '../../test/envelope.ts';
-import { commit } from '../canon/index.ts';
+import { type Commitment, commit } from '../canon/index.ts';
 import { createCapsule, lint } from '../capsule/index.ts';
 import {
   authorize,
@@ -24,10 +23,21 @@ import {
   toolCallEnvelope,
 } from '../envelope/index.ts';
 import { type JsonObject, parse } from '../json/index.ts';
-import { authorityOf, type ChannelKind, type Decision, mintAuthorization } from './index.ts';
+import {
+  authorityOf,
+  type ChannelKind,
+  type Decision,
+  mintAuthorization,
+  type PinnedDecision,
+} from './index.ts';
 
 const AT = '2026-09-21T14:13:20+00:00';
 const LOCK = `sha256:${'cd'.repeat(32)}`;
+const SERVER = 'files';
+/** Of the tool as the lock pins it; another one than the manifest's. */
+const LOCKED = `sha256:${'e5'.repeat(32)}`;
+const ARGS = parse('{"path":"/etc/hosts"}') as JsonObject;
+const COMMITTED = commit('args', ARGS, SALT);
 
 function allowed(relation: Relation, kind: ChannelKind): Decision {
   return relation.answer(relation.call(READ).prompt!, 'allow-once', channel(kind)).decisions[0]!;
@@ -121,12 +131,10 @@ describe('the authority in a capsule', () => {
 
 describe('an authorization that a decision mints', () => {
   const now = START / 1000;
-  const toolCall = (nonce = 1): Envelope =>
+  const toolCall = (nonce = 1, more: { locked?: string; server?: string } = {}): Envelope =>
     toolCallEnvelope({
-      lockDigest: LOCK,
-      toolDigest: READ.digest,
-      toolName: READ.name,
-      argsCommitment: COMMITMENT,
+      ...{ lock: LOCK, server: SERVER, name: READ.name, locked: LOCKED, args: COMMITTED },
+      ...more,
       ttl: now + 600,
       nonce,
       replay_scope: 'caller',
@@ -141,23 +149,28 @@ describe('an authorization that a decision mints', () => {
     iss: 'gateway.example',
     aud: 'ledger.example',
     jti: 'ao-1',
-    binding: { lockDigest: LOCK },
+    binding: { lock: LOCK, args: ARGS, salt: SALT },
   };
 
-  function started(envelope: Envelope, kind: ChannelKind = 'passkey', commitment = COMMITMENT): Decision {
+  function started(
+    envelope: Envelope,
+    kind: ChannelKind = 'passkey',
+    committed: Commitment = COMMITTED,
+  ): PinnedDecision {
     const relation = added();
+    const { commitment } = committed;
     const { prompt } = relation.call(READ, { commitment });
     const { id } = relation.answer(prompt!, 'allow-once', channel(kind)).decisions[0]!;
-    const exec_hash = execHash(envelope);
     const start = {
       type: 'start' as const,
       at: relation.at,
       id,
       tool_digest: READ.digest,
       commitment,
-      exec_hash,
+      exec_hash: execHash(envelope),
     };
-    return relation.run(start).decisions[0]!;
+    const [decision] = relation.run(start).decisions;
+    return { ...decision!, server: SERVER, locked: LOCKED, commitment: committed };
   }
 
   test('approves the one call, and the verifier permits it without another question', async () => {
@@ -207,21 +220,46 @@ describe('an authorization that a decision mints', () => {
     const envelope = toolCall();
     const decision = started(envelope);
     const refused = (code: string) => expect.objectContaining({ code });
-    const mint = (of: Decision, which = envelope, more: Partial<typeof options> = {}) => {
+    const mint = (of: PinnedDecision, which = envelope, more: Partial<typeof options> = {}) => {
       return () => mintAuthorization(of, which, { ...options, ...more });
     };
     expect(mint(decision, toolCall(2))).toThrow(refused('CONSENT_MINT'));
-    expect(mint(decision, envelope, { binding: { lockDigest: `sha256:${'00'.repeat(32)}` } })).toThrow(
+    const { binding } = options;
+    expect(mint(decision, envelope, { binding: { ...binding, lock: `sha256:${'00'.repeat(32)}` } })).toThrow(
       refused('EE_TOOL_CALL'),
     );
-    expect(mint(started(envelope, 'passkey', 'ef'.repeat(32)))).toThrow(refused('EE_TOOL_CALL'));
-    expect(mint(allowed(added(), 'passkey'))).toThrow(refused('CONSENT_MINT'));
+    const others = parse('{"path":"/etc/shadow"}') as JsonObject;
+    const committed = commit('args', others, SALT);
+    expect(mint(decision, envelope, { binding: { ...binding, args: others } })).toThrow(
+      refused('CONSENT_MINT'),
+    );
+    // A commitment to the same arguments under another form or salt is not the one that was decided on.
+    expect(mint({ ...decision, commitment: { ...COMMITTED, of: 'exact' } })).toThrow(refused('CONSENT_MINT'));
+    expect(
+      mint(started(envelope, 'passkey', committed), envelope, { binding: { ...binding, args: others } }),
+    ).toThrow(refused('EE_TOOL_CALL'));
+    const pinned = { server: SERVER, locked: LOCKED, commitment: COMMITTED };
+    expect(mint({ ...allowed(added(), 'passkey'), ...pinned })).toThrow(refused('CONSENT_MINT'));
     expect(mint({ ...decision, agent: 'other' })).toThrow(refused('CONSENT_MINT'));
     expect(mint({ ...decision, stage: 'ok' })).toThrow(refused('CONSENT_MINT'));
     expect(mint({ ...decision, start_before: decision.decided_at })).toThrow(refused('CONSENT_MINT'));
     const relation = added();
     const denied = relation.answer(relation.call(LOCATE).prompt!, 'deny-once').decisions[0]!;
-    expect(mint(denied)).toThrow(refused('CONSENT_MINT'));
+    expect(mint({ ...denied, ...pinned })).toThrow(refused('CONSENT_MINT'));
+  });
+
+  test('binds the tool as the lock pins it, on its server, and not as the manifest declares it', () => {
+    const mint = (envelope: Envelope, change: Partial<PinnedDecision> = {}) =>
+      mintAuthorization({ ...started(envelope), ...change }, envelope, options);
+    expect(mint(toolCall()).claims.exec_hash).toBe(execHash(toolCall()));
+    const refused = (code: string, path?: string) =>
+      expect.objectContaining({ code, ...(path !== undefined && { path }) });
+    expect(() => mint(toolCall(1, { locked: READ.digest }))).toThrow(
+      refused('EE_TOOL_CALL', '/rail/contract'),
+    );
+    expect(() => mint(toolCall(1, { server: 'other' }))).toThrow(refused('EE_TOOL_CALL', '/target/asset'));
+    for (const change of [{ locked: null }, { server: null }])
+      expect(() => mint(toolCall(), change)).toThrow(refused('CONSENT_MINT'));
   });
 
   test('binds an action whose fields are arguments of the tool', () => {

@@ -1,4 +1,4 @@
-import { opens } from '../canon/index.ts';
+import { type Commitment, opens } from '../canon/index.ts';
 import { type Authority, type AuthorityType, isoTimestamp } from '../capsule/index.ts';
 import {
   type ApprovalFields,
@@ -37,7 +37,7 @@ export interface ConsentAuthority extends Authority {
  * `escalated` one who was asked in the user's place; any other answer is only reported, and a standing answer is the
  * grant's. A call that was not allowed has no approver.
  */
-export function authorityOf(decision: Decision): ConsentAuthority {
+export function authorityOf(decision: Omit<Decision, 'commitment'>): ConsentAuthority {
   const { answer, grant, by, reason, shown, rests_on, decided_at } = decision;
   const silent = rests_on !== null ? 'window' : by !== null ? 'grant' : 'none';
   const at = isoTimestamp(new Date(answer?.at ?? decided_at));
@@ -68,10 +68,19 @@ export function authorityOf(decision: Decision): ConsentAuthority {
   };
 }
 
-/** What ties the envelope to the call: the generic tool call, or a mapping of its arguments. */
-export type EnvelopeBinding =
-  | { readonly lockDigest: string }
-  | { readonly mapping: ArgumentMapping; readonly args: JsonValue; readonly salt: Uint8Array };
+/** What opens the commitment to the arguments, and what ties the envelope to the call: the lock, or a mapping. */
+export type EnvelopeBinding = { readonly args: JsonValue; readonly salt: Uint8Array } & (
+  | { readonly lock: string }
+  | { readonly mapping: ArgumentMapping }
+);
+
+/** A decision about a call of a tool that a lock pins. */
+export type PinnedDecision = Omit<Decision, 'commitment'> & {
+  readonly server: string | null;
+  /** The digest of the tool as the lock pins it. */
+  readonly locked: string | null;
+  readonly commitment: Commitment | null;
+};
 
 export interface MintOptions {
   /** Who issues it: us. */
@@ -98,28 +107,23 @@ export interface Minted {
  * envelope is of another call.
  */
 export function mintAuthorization(
-  decision: Decision,
+  decision: PinnedDecision,
   envelope: Envelope,
   { iss, aud, jti, binding, profile = 'envelope-v1' }: MintOptions,
 ): Minted {
-  const { by, stage, tool, tool_digest, commitment, agent, start_before, decided_at } = decision;
+  const { by, stage, tool, server, locked, commitment, agent, start_before, decided_at } = decision;
   if (stage !== 'running' || by === null || start_before === null)
     throw refusal('Only a call that was allowed and started has an authorization.');
   if (envelope.actor.caller !== agent) throw refusal('The envelope names another agent.');
   const exec_hash = execHash(envelope, profile);
   if (decision.exec_hash !== exec_hash) throw refusal('The call was started for another envelope.');
-  if ('lockDigest' in binding) {
-    bindToolCall(envelope, {
-      lockDigest: binding.lockDigest,
-      toolDigest: tool_digest!,
-      toolName: tool!,
-      argsCommitment: commitment!,
-    });
-  } else {
-    if (!opens(commitment!, 'args', binding.args, binding.salt))
-      throw refusal('These are not the arguments that were committed to.');
-    bindArguments(binding.mapping, binding.args, envelope);
-  }
+  const { args, salt } = binding;
+  if (commitment === null || !opens(commitment, 'args', args, salt))
+    throw refusal('These are not the arguments that were committed to.');
+  if ('mapping' in binding) bindArguments(binding.mapping, args, envelope);
+  else if (tool === null || server === null || locked === null)
+    throw refusal('Only the call of a tool that a lock pins has an envelope of a tool call.');
+  else bindToolCall(envelope, { lock: binding.lock, server, name: tool, locked, args, salt });
   const nbf = Math.floor(decided_at / 1000);
   const exp = Math.floor(start_before / 1000);
   if (nbf >= exp) throw refusal('The decision holds for no time at all.');

@@ -41,6 +41,7 @@ export function call(state: ConsentState, event: CallEvent, rules: Rules): Step 
       : raised(highest(declared, tool.sensitivity), event.raises ?? NO_RAISES);
   const subject: Subject = {
     id: event.id,
+    call_id: event.call_id ?? null,
     kind: 'call',
     user: identity.user,
     agent: identity.agent,
@@ -80,6 +81,7 @@ export function request(state: ConsentState, event: RequestEvent, rules: Rules):
   const sensitivity = state.scopes.get(scope) ?? null;
   const subject: Subject = {
     id: event.id,
+    call_id: null,
     kind: 'grant',
     user: identity.user,
     agent: identity.agent,
@@ -113,7 +115,9 @@ function misplaced(state: ConsentState, event: Asking): Step | null {
   if (!isMoment(at)) return refused(...NO_MOMENT);
   const { user, agent, device, session } = event.identity;
   const subject =
-    event.type === 'call' ? isText(event.tool) && isText(event.tool_digest) : isText(event.scope);
+    event.type === 'call'
+      ? isText(event.tool) && isText(event.tool_digest) && isName(event.call_id ?? null)
+      : isText(event.scope);
   const caller = isName(user) && isName(agent) && isName(device) && isName(session) && isName(holder);
   if (!isText(id) || !subject || !caller || event.devices?.every(isText) === false)
     return refused('CONSENT_ID', 'An id or a name is a text of 1 to 4096 characters.');

@@ -11,18 +11,16 @@ export {
   type EnvelopeBinding,
   type MintOptions,
   mintAuthorization,
+  type PinnedDecision,
 } from './authority.ts';
 export { CHANNELS, type Channel, type ChannelKind, type ChannelRule, provesPerson } from './channel.ts';
 export { decide } from './decide.ts';
 export {
-  CHINESE,
   type Disclosable,
   type Disclosure,
   disclose,
   disclosureDigest,
   disclosureLines,
-  ENGLISH,
-  type Words,
 } from './disclose.ts';
 export type {
   AnswerEvent,
@@ -88,3 +86,4 @@ export { type Hints, type Raise, raised, raisesOf, SENSITIVITIES, type Sensitivi
 export { type Opening, type Showing, type ShowOptions, showing } from './showing.ts';
 export { covered, scopeObstacle } from './standing.ts';
 export { applyChanges, type ConsentState, emptyState, keyOf, rowsOf, silenceKey, stateOf } from './state.ts';
+export { CHINESE, ENGLISH, type NamedScope, type NamedTool, type Words, wordsFor } from './words.ts';

@@ -1,12 +1,12 @@
 import type { Code } from '../codes.ts';
 import { BullaError } from '../error.ts';
+import type { Limits } from '../json/index.ts';
 import { type ApproverKey, openAuthorization, type VerifiedAuthorization } from './authorization.ts';
 import { evaluateConstraints } from './constraints.ts';
 import { type Envelope, type Problem, parseEnvelope } from './envelope.ts';
 import { type ExecProfile, execHash } from './hash.ts';
 import { type NonceKey, nonceKey, nonceReplayed, nonceStoreFailed } from './nonce.ts';
 import { type Policy, parsePolicy } from './policy.ts';
-import type { Limits } from './strict.ts';
 
 // The verification algorithm of the specification, steps 0 to 7. Two things are done at another place than it says,
 // with the same result: the nonce is read at step 2 and consumed at step 7, so that a request that is refused burns

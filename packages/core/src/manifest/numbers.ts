@@ -1,6 +1,5 @@
 import { sameDecimal } from '../canon/index.ts';
-import { JsonNumber, JsonObject, type JsonValue } from '../json/index.ts';
-import type { Path } from './problems.ts';
+import { JsonNumber, JsonObject, type JsonValue, type Path } from '../json/index.ts';
 
 const EXACT = /^-?\d{1,15}(?:\.0+)?$/;
 

@@ -1,6 +1,6 @@
 import { CST, isMap, isScalar, isSeq, Lexer, LineCounter, type Node, parseDocument, type Scalar } from 'yaml';
 import type { Code } from '../codes.ts';
-import { pointer } from '../error.ts';
+import { pointer } from '../json/index.ts';
 import type { PolicyProblem } from './problem.ts';
 
 // YAML is read as a plain notation for text, lists and maps. What makes it more than that (anchors, aliases, tags,
@@ -69,7 +69,7 @@ export function readYaml(text: string, complain: (complaint: Complaint) => void)
   for (const { code, message, pos } of [...document.errors, ...document.warnings]) {
     const several = code === 'MULTIPLE_DOCS';
     refuse(
-      'POLICY_YAML',
+      several ? 'POLICY_YAML' : 'POLICY_YAML',
       several ? 'A policy is one document.' : `This is not YAML: ${message.replace(/[.\s]*$/, '')}.`,
       pos[0],
     );

@@ -1,4 +1,4 @@
-import { disclosureDigest } from '@bulla/core/consent';
+import { disclosureDigest, ENGLISH, type Words } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
@@ -7,6 +7,8 @@ import type { Run } from '../commands.ts';
 import { openToRead, openToWrite } from '../place.ts';
 import { askKey, isAnswered } from '../terminal/ask.ts';
 import { colors, EXIT, type Exit, report, say } from '../terminal/io.ts';
+import { type LanguageOptions, languageOptions, wordsOf } from './language.ts';
+import { phrasesOf } from './phrases.ts';
 import {
   atTerminal,
   type ConsentOptions,
@@ -17,7 +19,7 @@ import {
   writing,
 } from './place.ts';
 
-interface GrantOptions extends ConsentOptions {
+interface GrantOptions extends ConsentOptions, LanguageOptions {
   agent: string;
   scope?: string[];
   all?: boolean;
@@ -32,13 +34,15 @@ export function define(command: Command, run: Run): void {
     .option('--agent <id>', 'only of this agent')
     .action(run(list));
 
-  consentOptions(
-    command.command('show').description('Tell what an agent can do, as a person is told before any grant.'),
+  languageOptions(
+    consentOptions(
+      command.command('show').description('Tell what an agent can do, as a person is told before any grant.'),
+    ),
   )
     .requiredOption('--agent <id>', 'the agent')
     .action(run(show));
 
-  writing(consentOptions(command.command('grant').description('Grant scopes to an agent.')))
+  languageOptions(writing(consentOptions(command.command('grant').description('Grant scopes to an agent.'))))
     .requiredOption('--agent <id>', 'the agent')
     .option('--scope <id...>', 'the scopes')
     .option('--all', 'all that it declares')
@@ -100,10 +104,11 @@ function lineOf({ user, agent, scope, status, sensitivity, channel, at, obstacle
   return `${(usable ? colors.green : colors.yellow)(word)}  ${visible(agent)} ${visible(scope)} ${sensitivity}  ${colors.dim(`${visible(user)}, over ${channel} at ${when}`)}`;
 }
 
-async function show(options: ConsentOptions & { agent: string }): Promise<Exit> {
+async function show(options: ConsentOptions & LanguageOptions & { agent: string }): Promise<Exit> {
+  const [words] = wordsOf(options);
   const store = await openToRead(options);
   try {
-    const { disclosure, digest } = await disclosureOf(consentOver(store, options), options.agent);
+    const { disclosure, digest } = await disclosureOf(consentOver(store, options), options.agent, words);
     await report(options, { ok: true, digest, disclosure }, () => disclosureText(disclosure, digest));
     return EXIT.good;
   } finally {
@@ -111,11 +116,23 @@ async function show(options: ConsentOptions & { agent: string }): Promise<Exit> 
   }
 }
 
-async function disclosureOf(consent: Consent, agent: string) {
-  const disclosure = await consent.disclosure(agent);
+async function disclosureOf(consent: Consent, agent: string, words: Words = ENGLISH) {
+  const disclosure = await consent.disclosure(agent, words);
   if (disclosure === null)
     throw new BullaError('CONSENT_AGENT_UNKNOWN', `The agent ${visible(agent)} has no manifest here.`);
   return { disclosure, digest: disclosureDigest(disclosure) };
+}
+
+/** What the person names as seen, in whichever language that was; else what they are to be shown. */
+async function seenDisclosure(consent: Consent, options: GrantOptions) {
+  const [words, ...others] = wordsOf(options);
+  const shown = await disclosureOf(consent, options.agent, words);
+  if (options.disclosure === undefined || options.disclosure === shown.digest) return shown;
+  for (const other of others) {
+    const seen = await disclosureOf(consent, options.agent, other);
+    if (seen.digest === options.disclosure) return seen;
+  }
+  return shown;
 }
 
 async function grant(options: GrantOptions): Promise<Exit> {
@@ -123,7 +140,7 @@ async function grant(options: GrantOptions): Promise<Exit> {
   try {
     const consent = consentOver(store, options);
     const { who, channel } = atTerminal(options);
-    const { disclosure, digest } = await disclosureOf(consent, options.agent);
+    const { disclosure, digest } = await seenDisclosure(consent, options);
     const scopes = chosen(options) ?? disclosure.scopes.map(({ id }) => id);
     if (options.disclosure !== undefined && options.disclosure !== digest)
       return await refused(
@@ -139,7 +156,7 @@ async function grant(options: GrantOptions): Promise<Exit> {
     if (options.disclosure === undefined) {
       say(`${disclosureText(disclosure, digest)}`);
       if (!isAnswered()) throw new BullaError('USAGE', 'Name what you were shown, with --disclosure.');
-      if (!(await askKey(`Grant ${scopes.join(', ')}?`))) {
+      if (!(await askKey(phrasesOf(disclosure).grantThese(scopes.join(', '))))) {
         say('Nothing was granted.');
         return EXIT.bad;
       }

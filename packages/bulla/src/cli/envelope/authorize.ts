@@ -22,8 +22,9 @@ import { unixTime } from '../../envelope/index.ts';
 import { replaceFile } from '../../locks/index.ts';
 import type { Run } from '../commands.ts';
 import { askYes, isAnswered } from '../terminal/ask.ts';
+import { durationOption } from '../terminal/input.ts';
 import { colors, EXIT, type Exit, printExact, type ReportOptions, readInput, say } from '../terminal/io.ts';
-import { duration, execProfileOption } from './options.ts';
+import { execProfileOption } from './options.ts';
 import { approvalLines, atTime, envelopeText } from './text.ts';
 
 interface AuthorizeOptions extends ReportOptions {
@@ -48,15 +49,13 @@ export function defineAuthorize(command: Command, run: Run): void {
     .requiredOption('--key <file>', 'the private key of the person who signs')
     .option('--who <name>', 'the issuer of a new authorization; proves nobody (default: the id of the key)')
     .option('--audience <name>', 'the ledger that will use it up; no other may')
+    .addOption(durationOption('--expires', 'how long the authorization holds', { unit: 's', initial: '10m' }))
     .addOption(
-      new Option('--expires <time>', 'how long the authorization holds')
-        .argParser(duration)
-        .default(600, '10m'),
-    )
-    .addOption(
-      new Option('--not-before <time>', 'from when on, counted from now')
-        .argParser((text) => (text === '0s' ? 0 : duration(text)))
-        .default(0, '0s'),
+      durationOption('--not-before', 'from when on, counted from now', {
+        unit: 's',
+        least: '0s',
+        initial: '0s',
+      }),
     )
     .addOption(
       new Option('--how <how>', 'as one asked in person, or as a higher authority')

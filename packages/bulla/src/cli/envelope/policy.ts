@@ -2,6 +2,7 @@ import { userInfo } from 'node:os';
 import { parsePolicy } from '@bulla/core/envelope';
 import type { Command } from 'commander';
 import { publishPolicy } from '../../envelope/index.ts';
+import { createRecorder } from '../../record/index.ts';
 import { createLedger } from '../../store/index.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
@@ -47,7 +48,8 @@ async function publish(file: string, options: PolicyOptions): Promise<Exit> {
   const store = await openToWrite(options);
   try {
     const by = userInfo().username;
-    const { policy, capsule } = await publishPolicy(store, document, { chain: options.chain, by });
+    const record = createRecorder(store.chain(options.chain));
+    const { policy, capsule } = await publishPolicy(store, document, { record, by });
     const { policy_id, policy_version, policy_hash, policy_effective_at } = policy;
     await report(
       options,

@@ -12,6 +12,7 @@ import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { createVerifier, type Decision, ExecutionNotStarted } from '../../envelope/index.ts';
+import { createRecorder } from '../../record/index.ts';
 import type { Store } from '../../store/index.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
@@ -99,7 +100,8 @@ async function withVerifier<T>(
   const keys = approverKeys(options);
   const store = await open(options);
   try {
-    return await use(createVerifier({ store, chain, audience, tenantId, keys, profile }));
+    const record = createRecorder(store.chain(chain));
+    return await use(createVerifier({ store, record, audience, tenantId, keys, profile }));
   } finally {
     await store.close();
   }

@@ -1,16 +1,10 @@
 import {
   type AlgorithmName,
-  detectKey,
   formatVkey,
-  fromUtf8,
   type KeyFormat,
   keyId,
   noteVerifier,
-  type PrivateKey,
-  type PublicKey,
   qpLabel,
-  readPrivateKey,
-  readPublicKey,
   shortLabel,
   toHex,
   writePrivateKey,
@@ -18,6 +12,7 @@ import {
 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Command, Option } from 'commander';
+import { readKeyFile } from '../../app/index.ts';
 import { writeKeyFile } from '../../keys/index.ts';
 import type { Run } from '../commands.ts';
 import { colors, EXIT, printExact, type ReportOptions, readInput, report } from '../terminal/io.ts';
@@ -80,21 +75,8 @@ Example:
   defineKeyring(command, run);
 }
 
-type ReadKey = { format: KeyFormat; publicKey: PublicKey; private?: PrivateKey };
-
-function readKey(file: string, options: KeyOptions): ReadKey {
-  const text = fromUtf8(readInput(file));
-  const { format, kind } = detectKey(text);
-  if (kind === 'private' || (kind === 'either' && options.seed)) {
-    const key = readPrivateKey(text, options.algorithm);
-    return { format, publicKey: key.publicKey, private: key };
-  }
-  if (options.seed) throw new BullaError('KEY_MALFORMED', 'The file does not hold a seed of 64 hex digits.');
-  return { format, publicKey: readPublicKey(text, options.algorithm) };
-}
-
 async function show(file: string, options: KeyOptions) {
-  const { format, publicKey, private: secret } = readKey(file, options);
+  const { format, publicKey, private: secret } = readKeyFile(readInput(file), options);
   const document = {
     ok: true,
     format,
@@ -125,7 +107,7 @@ async function show(file: string, options: KeyOptions) {
 }
 
 async function convert(file: string, options: ConvertOptions) {
-  const { publicKey, private: secret } = readKey(file, options);
+  const { publicKey, private: secret } = readKeyFile(readInput(file), options);
   const kind = secret === undefined || options.public ? 'public' : 'private';
   const text =
     kind === 'private' ? writePrivateKey(secret!, options.to) : writePublicKey(publicKey, options.to);

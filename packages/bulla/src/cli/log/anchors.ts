@@ -10,17 +10,22 @@ import {
   parseProof,
   readAnchor,
 } from '@bulla/core/log';
+import {
+  type AnchorSources,
+  anchorTrust,
+  isUnknownSigner,
+  missingWitnesses,
+  unknownSigner,
+} from '@bulla/core/verify';
 import type { Command } from 'commander';
-import type { AnchorSources } from '../../chain/index.ts';
 import { openPublished } from '../../log/index.ts';
 import { naming } from '../../os/index.ts';
 import { type Chain, readCheckpointLines } from '../../store/index.ts';
 import { loadPolicy, POLICY_FILE } from '../../witness/index.ts';
 import { home } from '../place.ts';
 import { readInput } from '../terminal/io.ts';
-import { missingWitnesses, unknownSigner } from '../verify/artifact-checkpoint.ts';
-import { isUnknownSigner } from '../verify/artifact-note.ts';
-import { anchorTrust, type Trust } from '../verify/trust.ts';
+import { NAME_KEYS } from '../verify/hints.ts';
+import type { Trust } from '../verify/trust.ts';
 
 /** The options of the commands that hold a chain against checkpoints of it. */
 export interface AnchorOptions {
@@ -125,7 +130,7 @@ function openNamed(note: string, how: AnchorTrust): Anchor {
     return readAnchor(note, how);
   } catch (error) {
     if (!isUnknownSigner(error)) throw error;
-    throw new BullaError(error.code, unknownSigner(note), { cause: error });
+    throw new BullaError(error.code, `${unknownSigner(note)} ${NAME_KEYS}`, { cause: error });
   }
 }
 

@@ -6,6 +6,7 @@ import { EXIT, type Exit, print } from '../terminal/io.ts';
 import { defineDiff } from './diff.ts';
 import { defineInit } from './init.ts';
 import { definePush } from './push.ts';
+import { defineShow } from './show.ts';
 import { defineValidate } from './validate.ts';
 
 export function define(command: Command, run: Run): void {
@@ -26,6 +27,7 @@ Example:
   defineDiff(command, run);
   defineInit(command, run);
   definePush(command, run);
+  defineShow(command, run);
 }
 
 async function hash(file: string): Promise<Exit> {

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import { type Decision, resultOf } from '@bulla/core/consent';
-import { diffText, ManifestError, type ManifestProblem } from '@bulla/core/manifest';
+import { changeJson, diffText, ManifestError, type ManifestProblem } from '@bulla/core/manifest';
 import type { Command } from 'commander';
 import { createConsent } from '../../consent/index.ts';
 import { readWhole } from '../../locks/index.ts';
@@ -33,7 +33,8 @@ export function definePush(command: Command, run: Run): void {
       `
 Every version is kept. When it breaks with the one before it, what people granted rests until they have reviewed it.
 Exits with 0 if it was accepted, 1 if it is not valid, 2 for what cannot be read or is not JSON. The stored version is
-untouched then.
+untouched then. --json answers as the specification says: agent_id, capability_manifest_version,
+capability_manifest_hash and breaking_changes, each with its code, path and message; and more beside them.
 
 Example:
   $ bulla manifest push manifest.json --agent desk`,
@@ -59,12 +60,16 @@ async function push(file: string, options: PushOptions): Promise<Exit> {
   }
 }
 
+/** The first four members are those of the specification's answer. */
 function documentOf(pushed: Pushed, ended: readonly Decision[]) {
-  const { agent, version, hash, bytes, breaking, repeated, diff, warnings, capsule } = pushed;
-  const changes = diff && { breaking: diff.breaking.length, non_breaking: diff.non_breaking.length };
+  const { agent, version, hash, bytes, repeated, diff, warnings, capsule } = pushed;
   return {
-    ok: true,
-    ...{ agent, version, hash, bytes, breaking, repeated, changes, warnings },
+    agent_id: agent,
+    capability_manifest_version: version,
+    capability_manifest_hash: hash,
+    breaking_changes: (diff?.breaking ?? []).map(changeJson),
+    non_breaking_changes: (diff?.non_breaking ?? []).map(changeJson),
+    ...{ ok: true, bytes, repeated, warnings },
     ended: ended.map(({ id }) => id),
     capsule: capsule?.hash ?? null,
   };

@@ -1,11 +1,13 @@
 import { exitOf as exitOfKind } from '@bulla/core/codes';
 import { BullaError, withoutSecrets } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
+import type { Command } from 'commander';
 import { readWhole } from '../../locks/index.ts';
 import { escaped } from './indented.ts';
 import { colors, painted } from './paint.ts';
 import { type Output, streams, write } from './streams.ts';
 
+export { refusing } from '../../app/index.ts';
 export { colors } from './paint.ts';
 
 /** The exit codes of every command. */
@@ -20,21 +22,6 @@ export const EXIT = {
 } as const;
 export type Exit = (typeof EXIT)[keyof typeof EXIT];
 
-/** Does something with what a server shows; what that throws is a verdict on the server. */
-export function refusing<Result>(what: string, action: () => Result): Result {
-  try {
-    return action();
-  } catch (cause) {
-    if (!(cause instanceof BullaError)) throw cause;
-    const { code, message, path } = cause;
-    throw new BullaError(code, `${what}: ${message}`, {
-      ...(path !== undefined && { path }),
-      cause,
-      kind: 'bad',
-    });
-  }
-}
-
 /** With which exit code a command ends that failed with this error; what is no error of ours decides nothing. */
 export function exitOf(error: unknown): Exit {
   return error instanceof BullaError ? exitOfKind(error.kind) : EXIT.undecided;
@@ -45,6 +32,13 @@ export interface ReportOptions {
   json?: boolean;
   quiet?: boolean;
 }
+
+export function reportOptions(command: Command, quiet = 'print nothing; the exit code tells'): Command {
+  return command.option('--json', 'print one JSON document').option('--quiet', quiet);
+}
+
+/** Collects the values of an option that may be repeated. */
+export const collect = (value: string, previous: string[]): string[] => [...previous, value];
 
 /** Whether what is written there may have colours. */
 export function coloured(stream: Output): boolean {

@@ -1,0 +1,269 @@
+import { randomUUID } from 'node:crypto';
+import type {
+  CapsuleInput,
+  CapsuleType,
+  DataObject,
+  OutcomeStatus,
+  Reasoning,
+  SealedCapsule,
+  TriggerType,
+} from '@bulla/core/capsule';
+import { BullaError } from '@bulla/core/error';
+import {
+  type AuthorityStep,
+  authorityOf,
+  type Evidence,
+  environmentOf,
+  type Failure,
+  failureText,
+  type ToolReference,
+} from '@bulla/core/evidence';
+import type { Chain, Effect } from '../store/index.ts';
+import { OutcomeLostError } from './loss.ts';
+import { isTool, type OutcomeContent, outcomeOf } from './outcome.ts';
+import { type Ended, evidenceOf, inOrder, type Part } from './part.ts';
+import { type Payload, payloadOf } from './payload.ts';
+
+/** The way on which a call came, or where an act was done. */
+export type Door = 'gateway' | 'agents' | 'session' | 'relay' | 'hook' | 'admin';
+
+/** Who acts, and what for, in every record about it. */
+export interface Subject {
+  readonly door: Door;
+  readonly agentId: string;
+  readonly sessionId?: string | null;
+  /** Who asks: for a call the host as it names itself. */
+  readonly source: string;
+  /** What is asked, such as `tools/call files/write_file`. */
+  readonly request: string;
+  readonly correlationId?: string | null;
+  /** Only an authenticated person. */
+  readonly userId?: string | null;
+  readonly parentId?: string | null;
+}
+
+/** An action that is recorded: as an intent before it and an outcome after it, or as one denial. */
+export interface Call extends Subject {
+  /** `tool` for calls of tools; `agent` for what an agent does otherwise. Default `tool`. */
+  readonly type?: 'tool' | 'agent';
+  readonly tool?: ToolReference | undefined;
+  readonly args?: Payload | undefined;
+  /** What else is forwarded with the arguments. */
+  readonly rest?: Payload | undefined;
+  /** What the host said before the call; never invented. */
+  readonly reasoning?: Partial<Reasoning> | undefined;
+  /** More of `context.environment` beside the evidence. */
+  readonly environment?: DataObject | undefined;
+}
+
+/** A call whose intent is durable. */
+export interface Intent {
+  readonly capsule: SealedCapsule;
+  readonly call: Call;
+  readonly parts: readonly Part[];
+}
+
+/** What an application adds to an outcome. */
+export interface Notes {
+  readonly summary?: string;
+  readonly sideEffects?: readonly string[];
+  readonly metrics?: DataObject;
+}
+
+/** What came of a call. */
+export interface Outcome extends Ended, Notes {
+  /** What the action returned; not given where there is none. Only results of tools are committed to. */
+  readonly result?: unknown;
+}
+
+/** An outcome that is durable. */
+export interface Recorded {
+  readonly capsule: SealedCapsule;
+  /** What parts refused to do together with it. */
+  readonly refused: readonly unknown[];
+}
+
+/** Something that is no call: a question, an answer, an administrative act, the beginning of a session. */
+export interface Act extends Subject {
+  readonly type: Exclude<CapsuleType, 'tool'>;
+  readonly trigger: TriggerType;
+  readonly evidence?: Evidence;
+  readonly authority?: readonly AuthorityStep[];
+  readonly payloads?: readonly Payload[];
+  readonly status: OutcomeStatus;
+  readonly failure?: Failure | null;
+  readonly summary?: string;
+  readonly durationMs?: number;
+  readonly metrics?: DataObject;
+  readonly effect?: Effect | undefined;
+  /** The id of the capsule. Default: a fresh UUID. */
+  readonly id?: string;
+}
+
+/**
+ * The one recorder. Every record of a call is written here: one append for the intent with everything that becomes true
+ * with it, one for the outcome. Only digests and commitments are recorded, never a payload.
+ */
+export interface Recorder {
+  readonly chain: Chain;
+  /** Commits to a payload of a call. */
+  payload(kind: 'args' | 'rest', value: unknown): Payload;
+  /**
+   * Records what is about to be done, and makes true what the parts say, in one transaction; resolves when that is
+   * durable. No record, no call: rejects as `Chain.append` does, and with what a part refuses with.
+   */
+  intent(call: Call, parts?: readonly Part[]): Promise<Intent>;
+  /**
+   * Records what came of a call, whatever it returned or noted. Rejects with `OutcomeLostError` (`RECORD_OUTCOME_LOST`)
+   * only where the store takes no record at all.
+   */
+  outcome(intent: Intent, outcome: Outcome): Promise<Recorded>;
+  /** Records that a call was not made. Rejects as `Chain.append` does; it stays denied. */
+  denied(call: Call, failure: Failure, parts?: readonly Part[]): Promise<SealedCapsule>;
+  /** Records an act. Rejects as `Chain.append` does. */
+  act(act: Act): Promise<SealedCapsule>;
+}
+
+export interface RecorderOptions {
+  /** The name of this process in its records. */
+  readonly instance?: string;
+  /**
+   * Keep arguments and results beside the chain, where they can be erased. Default false: only the salts are kept, so
+   * that whoever has the values can prove them.
+   */
+  readonly recordPayloads?: boolean;
+}
+
+export function createRecorder(chain: Chain, options: RecorderOptions = {}): Recorder {
+  const { instance, recordPayloads = false } = options;
+  const evidence = (more: Evidence): Evidence => ({ ...(instance !== undefined && { instance }), ...more });
+
+  const input = (call: Call, parts: readonly Part[], about: Evidence = {}): CapsuleInput => ({
+    ...frameOf(call, 'agent'),
+    type: call.type ?? 'tool',
+    context: contextOf(
+      call,
+      evidence({
+        ...evidenceOf([...parts, { evidence: { ...(call.tool && { tool: call.tool }), ...about } }]),
+        ...(call.args && { args: call.args.committed }),
+        ...(call.rest && { rest: call.rest.committed }),
+      }),
+      call.environment,
+    ),
+    ...(call.reasoning && { reasoning: call.reasoning }),
+    authority: authorityOf(parts.flatMap(({ authority = [] }) => authority)),
+  });
+
+  return {
+    chain,
+    payload: (kind, value) => payloadOf(kind, value, recordPayloads),
+    async intent(call, parts = []) {
+      const id = randomUUID();
+      const effect = inOrder(parts.map((part) => part.onIntent?.(id)));
+      const capsule = await chain.append(
+        { ...input(call, parts), outcome: { status: 'pending', summary: call.request } },
+        { id, openings: openingsOf(call.args, call.rest), ...(effect && { effect }) },
+      );
+      return { capsule, call, parts };
+    },
+    async outcome({ capsule: { id: parentId }, call, parts }, outcome) {
+      const refused: unknown[] = [];
+      try {
+        const id = randomUUID();
+        const result =
+          outcome.result === undefined || !isTool(call)
+            ? undefined
+            : payloadOf('result', outcome.result, recordPayloads);
+        const effect = tolerant(
+          parts.map((part) => part.onOutcome?.(outcome, id)),
+          refused,
+        );
+        const append = ({ uncommitted, ...sections }: OutcomeContent) =>
+          chain.append(
+            { ...input(call, parts, uncommitted), parent_id: parentId, ...sections },
+            { id, openings: openingsOf(result), ...(effect && { effect }) },
+          );
+        const capsule = await append(outcomeOf(call, outcome, result)).catch((error) => {
+          // Notes that fit no capsule, such as too deep ones, must not lose what happened.
+          if (!isUnsealable(error)) throw error;
+          return append(outcomeOf(call, outcome, result, false));
+        });
+        return { capsule, refused };
+      } catch (cause) {
+        throw new OutcomeLostError(parentId, outcome.result, cause);
+      }
+    },
+    denied(call, failure, parts = []) {
+      const id = randomUUID();
+      const effect = inOrder(parts.map((part) => part.onDenied?.(id, failure)));
+      return chain.append(
+        {
+          ...input(call, parts),
+          outcome: { status: 'blocked', summary: call.request, error: failureText(failure) },
+        },
+        { id, openings: openingsOf(call.args, call.rest), ...(effect && { effect }) },
+      );
+    },
+    act(act) {
+      const { id = randomUUID(), authority = [], payloads = [], effect } = act;
+      return chain.append(
+        {
+          ...frameOf(act, act.trigger),
+          type: act.type,
+          context: contextOf(act, evidence(act.evidence ?? {})),
+          authority: authorityOf(authority),
+          execution: { duration_ms: Math.round(act.durationMs ?? 0) },
+          outcome: {
+            status: act.status,
+            summary: act.summary ?? act.request,
+            error: act.failure ? failureText(act.failure) : null,
+            metrics: act.metrics ?? {},
+          },
+        },
+        { id, openings: openingsOf(...payloads), ...(effect && { effect }) },
+      );
+    },
+  };
+}
+
+function isUnsealable(error: unknown): boolean {
+  return error instanceof BullaError && error.code === 'CAPSULE_LINT';
+}
+
+function frameOf(subject: Subject, trigger: TriggerType): CapsuleInput {
+  const { door, source, request, correlationId = null, userId = null, parentId = null } = subject;
+  return {
+    domain: door,
+    parent_id: parentId,
+    trigger: { type: trigger, source, request, correlation_id: correlationId, user_id: userId },
+  };
+}
+
+function contextOf({ agentId, sessionId = null }: Subject, evidence: Evidence, more: DataObject = {}) {
+  return {
+    agent_id: agentId,
+    session_id: sessionId,
+    environment: { ...more, ...environmentOf(evidence) },
+  };
+}
+
+function openingsOf(...payloads: readonly (Payload | undefined)[]) {
+  return payloads.flatMap((payload) => payload?.opening ?? []);
+}
+
+/** Each effect by itself: what one of them refuses is undone and told, and keeps neither the others nor the record. */
+function tolerant(effects: readonly (Effect | null | undefined)[], refused: unknown[]): Effect | null {
+  const all = effects.filter((effect) => effect != null);
+  if (all.length === 0) return null;
+  return async (transaction) => {
+    refused.length = 0;
+    for (const effect of all) {
+      try {
+        await transaction.attempt(() => effect(transaction));
+      } catch (error) {
+        if (!(error instanceof BullaError) || error.code.startsWith('STORE_')) throw error;
+        refused.push(error);
+      }
+    }
+  };
+}

@@ -1,0 +1,225 @@
+import type { Commitment } from '../canon/index.ts';
+import type { DataObject } from '../capsule/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonNumber, JsonObject, pointer, toPlain } from '../json/index.ts';
+
+// The evidence map: what a capsule says in `context.environment.bulla` of what an action rests on. Only this file writes
+// it and reads it. Each value is a digest, an id, a name or a count, never a payload.
+
+/** One tool, by the digests under which three documents know it. They are digests of different things. */
+export interface ToolReference {
+  /** The server, as the operator calls it. */
+  readonly server?: string;
+  /** The name of the tool as it is called. */
+  readonly name: string;
+  /** Of its definition, as the lock pins it. */
+  readonly locked?: string;
+  /** Of its declaration, as the manifest has it. */
+  readonly declared?: string;
+  /** As the capability hash sees it. */
+  readonly fingerprint?: string;
+}
+
+/** A payload that is committed to, or the code that says why JSON cannot carry it. */
+export type Committed = Commitment | { readonly uncommitted: string };
+
+export interface Evidence {
+  /** The process that sealed. */
+  readonly instance?: string;
+  /** In the first record of a chain: the origin of its checkpoints. */
+  readonly origin?: string;
+  /** In the record of a recovery: the checkpoint that the chain does not continue, and how long the chain is. */
+  readonly recovered?: {
+    readonly origin: string;
+    readonly size: number;
+    readonly root: string;
+    readonly length: number;
+  };
+  /** The agent, by the id under which its capabilities are registered. */
+  readonly agent?: string;
+  /** The server that is called: its name here, and the digest of how it is reached. */
+  readonly server?: { readonly name: string; readonly digest: string };
+  /** The digest of the lock. */
+  readonly lock?: string;
+  readonly tool?: ToolReference;
+  readonly args?: Committed;
+  /** What else is forwarded with the arguments. */
+  readonly rest?: Committed;
+  /** The version of the manifest that was in force, and the digest of its bindings to locked tools. */
+  readonly manifest?: {
+    readonly agent_id: string;
+    readonly version?: number;
+    readonly hash?: string;
+    readonly bindings?: string;
+  };
+  readonly capability?: {
+    readonly static: string;
+    readonly runtime?: string;
+    readonly invocation?: string;
+    readonly link?: string;
+    readonly envelope?: string;
+  };
+  /** The consent that a call rests on: its id, and the capsules of the question and of the answer. */
+  readonly consent?: { readonly id: string; readonly asked?: string; readonly answered?: string };
+  readonly envelope?: { readonly exec_hash?: string; readonly profile: string; readonly audience: string };
+  /** The rules that decided. */
+  readonly policy?: { readonly id: string; readonly version?: number; readonly hash: string };
+  /** In records of questions, answers and administrative acts: names, ids, digests and counts of their own. */
+  readonly facts?: DataObject;
+  /** What an application noted and no capsule can hold: by its JSON Pointer in the capsule, why. */
+  readonly uncommitted?: { readonly [path: string]: string };
+}
+
+type Shape = 'text' | 'count' | 'open' | 'codes' | 'committed' | { readonly [member: string]: Shape };
+
+/** Members whose names end in `!` are required. */
+const SHAPE = {
+  instance: 'text',
+  origin: 'text',
+  recovered: { 'origin!': 'text', 'size!': 'count', 'root!': 'text', 'length!': 'count' },
+  agent: 'text',
+  server: { 'name!': 'text', 'digest!': 'text' },
+  lock: 'text',
+  tool: { server: 'text', 'name!': 'text', locked: 'text', declared: 'text', fingerprint: 'text' },
+  args: 'committed',
+  rest: 'committed',
+  manifest: { 'agent_id!': 'text', version: 'count', hash: 'text', bindings: 'text' },
+  capability: { 'static!': 'text', runtime: 'text', invocation: 'text', link: 'text', envelope: 'text' },
+  consent: { 'id!': 'text', asked: 'text', answered: 'text' },
+  envelope: { exec_hash: 'text', 'profile!': 'text', 'audience!': 'text' },
+  policy: { 'id!': 'text', version: 'count', 'hash!': 'text' },
+  facts: 'open',
+  uncommitted: 'codes',
+} as const satisfies { readonly [member in keyof Evidence]-?: Shape };
+
+const VERSION = 1;
+
+/**
+ * The `environment` of a capsule with this evidence. What is absent or undefined does not stand there. Throws
+ * `EVIDENCE_INVALID` with the path for what the map does not know.
+ */
+export function environmentOf(evidence: Evidence): DataObject {
+  const { v: _, ...members } = readMembers({ v: VERSION, ...evidence }, '/context/environment/bulla');
+  return { bulla: { v: VERSION, ...members } };
+}
+
+/**
+ * Reads the evidence of a capsule, sealed here or parsed; null where it has none. Throws `EVIDENCE_INVALID` with the
+ * path for a map of another version or form: what is not understood is not guessed.
+ */
+export function readEvidence(capsule: unknown): Evidence | null {
+  const environment = memberOf(memberOf(capsule, 'context'), 'environment');
+  const bulla = memberOf(environment, 'bulla');
+  if (bulla === undefined) return null;
+  const { v: _, ...evidence } = readMembers(bulla, '/context/environment/bulla');
+  return evidence as Evidence;
+}
+
+/** The first record of a chain also names the origin of its checkpoints. Throws as `environmentOf` does. */
+export function withOrigin<C extends { readonly context: { readonly environment: unknown } }>(
+  capsule: C,
+  origin: string,
+): C {
+  const { environment } = capsule.context;
+  if (!isRecord(environment)) throw invalid('/context/environment', 'is an object');
+  const evidence = readEvidence(capsule) ?? {};
+  const others = Object.fromEntries(entriesOf(environment).filter(([key]) => key !== 'bulla'));
+  const merged = { ...others, ...environmentOf({ ...evidence, origin }) };
+  return { ...capsule, context: { ...capsule.context, environment: merged } };
+}
+
+/**
+ * The origin that a record claims for its chain: the first one, and one that says that the chain was recovered. Read
+ * also from a record of others whose evidence is no other way known.
+ */
+export function claimedOrigin(capsule: unknown): { origin: string | null; recovered: boolean } {
+  const bulla = memberOf(memberOf(memberOf(capsule, 'context'), 'environment'), 'bulla');
+  const origin = memberOf(bulla, 'origin');
+  return {
+    origin: typeof origin === 'string' ? origin : null,
+    recovered: isRecord(memberOf(bulla, 'recovered')),
+  };
+}
+
+function readMembers(value: unknown, path: string): Record<string, unknown> & { v: number } {
+  const read = readShape(value, { 'v!': 'count', ...SHAPE }, path) as Record<string, unknown> & { v: number };
+  if (read.v !== VERSION) throw invalid(`${path}/v`, `is ${VERSION}`);
+  return read;
+}
+
+function readShape(value: unknown, shape: Shape, path: string): unknown {
+  switch (shape) {
+    case 'text':
+      if (typeof value === 'string') return value;
+      throw invalid(path, 'is a text');
+    case 'count': {
+      const number = value instanceof JsonNumber ? value.toNumber() : value;
+      if (Number.isSafeInteger(number) && (number as number) >= 0) return number;
+      throw invalid(path, 'is a whole number');
+    }
+    case 'open':
+      if (value instanceof JsonObject) return toPlain(value);
+      if (isRecord(value)) return value;
+      throw invalid(path, 'is an object');
+    case 'codes':
+      return readAll(value, path, () => 'text');
+    case 'committed': {
+      const read = readAll(value, path, (member) => (COMMITTED.includes(member) ? 'text' : null));
+      const names = Object.keys(read).sort().join();
+      const isKnown = names === 'uncommitted' || (names === 'commitment,of' && FORMS.includes(read.of));
+      if (isKnown) return read;
+      throw invalid(path, 'is a commitment with its form, or says why there is none');
+    }
+    default: {
+      const read = readAll(value, path, (member) => shape[member] ?? shape[`${member}!`] ?? null);
+      for (const member of Object.keys(shape)) {
+        if (member.endsWith('!') && read[member.slice(0, -1)] === undefined)
+          throw invalid(`${path}/${member.slice(0, -1)}`, 'is missing');
+      }
+      return read;
+    }
+  }
+}
+
+const COMMITTED: readonly string[] = ['commitment', 'of', 'uncommitted'];
+const FORMS: readonly unknown[] = ['jcs', 'exact'];
+
+function readAll(
+  value: unknown,
+  path: string,
+  shapeOf: (member: string) => Shape | null,
+): Record<string, unknown> {
+  if (!isRecord(value)) throw invalid(path, 'is an object');
+  const read: Record<string, unknown> = {};
+  for (const [member, inner] of entriesOf(value)) {
+    if (inner === undefined) continue;
+    const at = path + pointer([member]);
+    const shape = shapeOf(member);
+    if (shape === null) throw invalid(at, 'is not a member of the evidence map');
+    read[member] = readShape(inner, shape, at);
+  }
+  return read;
+}
+
+function isRecord(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function entriesOf(value: object): (readonly [string, unknown])[] {
+  return value instanceof JsonObject ? [...value] : Object.entries(value);
+}
+
+function memberOf(value: unknown, key: string): unknown {
+  if (value instanceof JsonObject) return value.get(key);
+  return isRecord(value) && Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
+}
+
+function invalid(path: string, what: string): BullaError {
+  return new BullaError(
+    'EVIDENCE_INVALID',
+    `The evidence cannot be read: ${path.split('/').at(-1)} ${what}.`,
+    {
+      path,
+    },
+  );
+}
