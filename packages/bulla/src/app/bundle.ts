@@ -2,8 +2,8 @@ import { sha256Hex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { verifyBundle, writeBundle } from '@bulla/core/lock';
 import { readLimited, readWhole, replaceFile } from '../locks/index.ts';
+import { VERSION } from '../version.ts';
 import { type KeyChoice, keysFrom, readLockFile } from './locked.ts';
-import { VERSION } from './version.ts';
 
 export interface BundleInput {
   readonly lockfile: string;

@@ -17,12 +17,12 @@ import {
 import { identityOf, MAX_LOCK_BYTES, readLimited, replaceFile } from '../locks/index.ts';
 import type { Surface, Target } from '../mcp/index.ts';
 import { naming } from '../os/index.ts';
+import { refusing } from '../refusal.ts';
+import { VERSION } from '../version.ts';
 import { isChoosing, leftOutOf, type ToolChoice } from './choice.ts';
 import type { Observer } from './observer.ts';
 import { artifactFacts, type Fetching, type Pinned, pinProgram } from './pinned.ts';
-import { refusing } from './refusal.ts';
 import { type MeantServer, type Scanned, type ServerAccess, scanServer, targetFor } from './server.ts';
-import { VERSION } from './version.ts';
 
 export type LockFormat = NonNullable<WriteLockOptions['format']>;
 

@@ -17,7 +17,7 @@ import {
 } from '@bulla/core/policy';
 import { visible } from '@bulla/core/text';
 import { readWhole } from '../locks/index.ts';
-import { refusing } from './refusal.ts';
+import { refusing } from '../refusal.ts';
 
 /** Which policy is meant: a file or a preset. */
 export interface PolicyChoice {

@@ -1,7 +1,7 @@
 import { BullaError, withoutSecrets } from '@bulla/core/error';
 import { Command, CommanderError } from 'commander';
-import { VERSION } from '../app/index.ts';
 import { describeTarget } from '../locks/index.ts';
+import { VERSION } from '../version.ts';
 import { COMMANDS, type Run } from './commands.ts';
 import { COMPAT, checkCompat, compatExit } from './lock/compat.ts';
 import {

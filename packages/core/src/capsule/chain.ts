@@ -163,14 +163,14 @@ export function createChainVerifier(options: ChainOptions): ChainVerifier {
     }
     if (failureCount === before) verified++;
     if (verdict?.ok) {
-      tally(profiles, `${verdict.profile}/${verdict.form}`);
+      tally(profiles, nameOf(verdict));
       if (verdict.key !== null) tally(keys, verdict.key);
       for (const { code, path } of verdict.warnings) {
         tally(warnings, code);
         if (code !== 'unauthenticated_field') notices.add(code, path, index);
       }
       for (const field of verdict.unauthenticated)
-        notices.add('unauthenticated_field', pointer([field]), index);
+        notices.add('unauthenticated_field', pointerTo(field), index);
     }
   };
 
@@ -299,6 +299,23 @@ function sentence({ code, message }: Verdict, sequence: number | null): string {
   return CONTENT_CODES.has(code) || code.startsWith('JSON_')
     ? message
     : `Signature verification failed ${at}`;
+}
+
+/** Names that most records share, made once. */
+const names = new Map<string, Map<string, string>>();
+
+function nameOf({ profile, form }: Verdict): string {
+  const forms = names.get(profile!) ?? new Map<string, string>();
+  names.set(profile!, forms);
+  const name = forms.get(form!) ?? `${profile}/${form}`;
+  forms.set(form!, name);
+  return name;
+}
+
+const SEAL_POINTERS: Readonly<Record<string, string>> = { signed_at: '/signed_at', signed_by: '/signed_by' };
+
+function pointerTo(field: string): string {
+  return Object.hasOwn(SEAL_POINTERS, field) ? SEAL_POINTERS[field]! : pointer([field]);
 }
 
 function tally(counts: Record<string, number>, name: string): void {

@@ -3,7 +3,7 @@ import { BullaError } from '../error.ts';
 const NEWLINE = 10;
 
 /** At most this many lines come at a time. */
-const MAX_BATCH = 256;
+const MAX_BATCH = 64;
 
 /** The same lines one by one. */
 export async function* lines(source: AsyncIterable<Uint8Array>, max: number): AsyncGenerator<Uint8Array> {
@@ -39,8 +39,11 @@ export async function* lineBatches(
       let start = 0;
       let batch: Uint8Array[] = [];
       for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
-        keep(chunk.subarray(start, end));
-        batch.push(take());
+        if (parts.length === 0 && end - start <= max) batch.push(chunk.subarray(start, end));
+        else {
+          keep(chunk.subarray(start, end));
+          batch.push(take());
+        }
         start = end + 1;
         open = false;
         if (batch.length < MAX_BATCH) continue;

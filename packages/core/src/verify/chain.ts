@@ -107,8 +107,11 @@ export async function verifyChain(
       const place = index++;
       history.add(story, place);
       anchoring?.push(leaf);
-      const seen = (seconds: number) => anchoring?.seenBefore(place, seconds) ?? false;
-      verifier.pushLink(link, verdict && withRevocations(verdict, revoked, seen));
+      if (verdict === undefined || revoked.length === 0) verifier.pushLink(link, verdict);
+      else {
+        const seen = (seconds: number) => anchoring?.seenBefore(place, seconds) ?? false;
+        verifier.pushLink(link, withRevocations(verdict, revoked, seen));
+      }
     }
   };
   await run(segments, start, recordOptions(mode, options, found), take);

@@ -6,7 +6,7 @@ const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 
 /** At most this many elements come at a time. */
-const MAX_BATCH = 256;
+const MAX_BATCH = 64;
 
 const isSpace = (byte: number) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 

@@ -8,6 +8,7 @@ import { exportRecords, resolveUri, verifyImport } from '../../app/index.ts';
 import { asLine } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
+import { nonNegative } from '../terminal/input.ts';
 import {
   colors,
   complain,
@@ -56,7 +57,7 @@ export function define(command: Command, run: Run): void {
       .command('export')
       .description('Write a chain of the store, one sealed capsule a line, exactly as it is stored.'),
   )
-    .option('--from <n>', 'begin at this sequence', (text) => nonNegative(text), 0)
+    .option('--from <n>', 'begin at this sequence', nonNegative, 0)
     .action(run(exportChain));
 
   trustOptions(
@@ -77,12 +78,6 @@ export function define(command: Command, run: Run): void {
   )
     .argument('<uri>', 'such as capsule://sha3_… or capsule://CHAIN/42#reasoning/confidence')
     .action(run(resolve));
-}
-
-export function nonNegative(text: string): number {
-  if (!/^(?:0|[1-9][0-9]{0,14})$/.test(text))
-    throw new BullaError('USAGE', `${JSON.stringify(text)} is not a whole number.`);
-  return Number(text);
 }
 
 /** The capsule in the input; the references export a single one as an array, too. */

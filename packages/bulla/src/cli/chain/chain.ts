@@ -7,10 +7,10 @@ import { historyLines } from '@bulla/core/verify';
 import { type Command, Option } from 'commander';
 import { chainStats } from '../../app/index.ts';
 import { openSource, storeSource, verifyChain } from '../../chain/index.ts';
-import { nonNegative } from '../capsule/capsule.ts';
 import type { Run } from '../commands.ts';
 import { type AnchorOptions, anchorOptions, findAnchors } from '../log/anchors.ts';
 import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
+import { nonNegative } from '../terminal/input.ts';
 import {
   colors,
   EXIT,

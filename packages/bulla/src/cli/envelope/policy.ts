@@ -1,13 +1,10 @@
-import { userInfo } from 'node:os';
-import { parsePolicy } from '@bulla/core/envelope';
+import { moment, parsePolicy } from '@bulla/core/envelope';
 import type { Command } from 'commander';
-import { publishPolicy } from '../../envelope/index.ts';
-import { createRecorder } from '../../record/index.ts';
+import { publishEnvelopePolicy } from '../../app/index.ts';
 import { createLedger } from '../../store/index.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
 import { colors, EXIT, type Exit, print, type ReportOptions, readInput, report } from '../terminal/io.ts';
-import { atTime } from './text.ts';
 
 type PolicyOptions = PlaceOptions & ReportOptions;
 
@@ -47,16 +44,15 @@ async function publish(file: string, options: PolicyOptions): Promise<Exit> {
   parsePolicy(document);
   const store = await openToWrite(options);
   try {
-    const by = userInfo().username;
-    const record = createRecorder(store.chain(options.chain));
-    const { policy, capsule } = await publishPolicy(store, document, { record, by });
+    const chain = store.chain(options.chain);
+    const { policy, capsule } = await publishEnvelopePolicy({ store, chain }, document);
     const { policy_id, policy_version, policy_hash, policy_effective_at } = policy;
     await report(
       options,
       { ok: true, policy_id, policy_version, policy_hash, policy_effective_at, capsule: capsule.hash },
       () =>
         [
-          `${colors.green('published')}  ${policy_id} version ${policy_version}, in effect from ${atTime(policy_effective_at)}`,
+          `${colors.green('published')}  ${policy_id} version ${policy_version}, in effect from ${moment(policy_effective_at)}`,
           `  ${colors.dim(`policy_hash ${policy_hash}`)}`,
           `  ${colors.dim(`sealed as ${capsule.hash}`)}`,
         ].join('\n'),
@@ -77,7 +73,7 @@ async function list(options: PolicyOptions): Promise<Exit> {
         : policies
             .map(
               ({ policy_id, policy_version, policy_hash, policy_effective_at }) =>
-                `${policy_id}  version ${policy_version}  from ${atTime(policy_effective_at)}  ${colors.dim(policy_hash)}`,
+                `${policy_id}  version ${policy_version}  from ${moment(policy_effective_at)}  ${colors.dim(policy_hash)}`,
             )
             .join('\n'),
     );

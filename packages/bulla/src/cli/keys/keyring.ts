@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { isAbsolute, resolve } from 'node:path';
 import { fromUtf8, type KeyFormat, readPublicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { exportPublic } from '../../app/index.ts';
 import {
   epochNamed,
@@ -17,6 +17,7 @@ import {
 } from '../../keys/index.ts';
 import type { Run } from '../commands.ts';
 import { keysFolder } from '../place.ts';
+import { nonNegative } from '../terminal/input.ts';
 import {
   colors,
   EXIT,
@@ -66,7 +67,7 @@ export function defineKeyring(command: Command, run: Run): void {
       .option('--not-after <time>', 'when the new key ends, such as 2027-01-31T12:00:00Z')
       .option('--pkcs11 <library>', 'use a key of a token; its PIN is read from BULLA_PKCS11_PIN')
       .option('--token <label>', 'the label of the token')
-      .option('--slot <id>', 'the slot of the token, instead of its label', wholeNumber)
+      .option('--slot <id>', 'the slot of the token, instead of its label', nonNegative)
       .option('--key <label>', 'the label of the key in the token');
 
   making(sub('init', 'Make a keyring with its first key. Nothing is ever overwritten.'))
@@ -84,7 +85,7 @@ export function defineKeyring(command: Command, run: Run): void {
 
   sub('export-public', 'Write a public key of the keyring.')
     .argument('[key]', 'which one, as "keys revoke" takes it (default: the active one)')
-    .option('--epoch <number>', 'the same, by its number', wholeNumber)
+    .option('--epoch <number>', 'the same, by its number', nonNegative)
     .addOption(
       new Option('--format <format>', 'how to write it')
         .choices(['hex', 'pem', 'jwk', 'lock-pem'])
@@ -126,13 +127,6 @@ Example:
   $ bulla keys revoke qp_key_d75a --reason "laptop stolen" --at 2026-03-01T00:00:00Z`,
     )
     .action(run(revoke));
-}
-
-function wholeNumber(text: string): number {
-  const number = Number(text);
-  if (!/^\d+$/.test(text) || !Number.isSafeInteger(number))
-    throw new InvalidArgumentError('Not a whole number.');
-  return number;
 }
 
 function directory(options: KeyringOptions): string {

@@ -7,7 +7,7 @@ import { escaped } from './indented.ts';
 import { colors, painted } from './paint.ts';
 import { type Output, streams, write } from './streams.ts';
 
-export { refusing } from '../../app/index.ts';
+export { refusing } from '../../refusal.ts';
 export { colors } from './paint.ts';
 
 /** The exit codes of every command. */
