@@ -11,8 +11,8 @@ import {
   verifyInclusion,
 } from '@bulla/core/log';
 import { findKeyring, trustIn } from '../keys/index.ts';
-import { type PublishedLog, proveInclusion, type TileSource } from '../log/index.ts';
-import type { Query, StoredCheckpoint } from '../store/index.ts';
+import type { PublishedLog } from '../log/index.ts';
+import { proveInclusion, type Query, type StoredCheckpoint, type TileSource } from '../store/index.ts';
 import { loadPolicy } from '../witness/index.ts';
 import { judgeNote } from './checkpoint.ts';
 import { readFound, uriQuery } from './find.ts';

@@ -46,16 +46,40 @@ export function unpack({ bytes, lengths, others }: Packed): SourceRecord[] {
 
 type Story = NonNullable<RecordResult['story']>;
 
+/** Texts behind each other in one; -1 stands for null, -2 for what follows from the record before. */
+interface Column {
+  readonly text: string;
+  readonly lengths: Int32Array<ArrayBuffer>;
+}
+
+function column(texts: readonly (string | null | undefined)[]): Column {
+  return {
+    text: texts.join(''),
+    lengths: Int32Array.from(texts, (text) => (text === undefined ? -2 : text === null ? -1 : text.length)),
+  };
+}
+
+/** Gives the texts of a column one after the other. */
+function texts({ text, lengths }: Column): (i: number) => string | null | undefined {
+  let at = 0;
+  return (i) => {
+    const length = lengths[i]!;
+    if (length < 0) return length === -1 ? null : undefined;
+    at += length;
+    return text.slice(at - length, at);
+  };
+}
+
 /**
- * Results on their way back. Whoever puts them together holds a million of them after another, so that what most records
- * have in common is sent once, or not at all.
+ * Results on their way back. While they wait for their turn they are few values, however many records they are of: the
+ * thread that puts them together would otherwise fill its heap with what lives for a moment.
  */
 export interface PackedResults {
-  readonly ids: readonly (string | null)[];
-  readonly sequences: readonly (number | null)[];
-  readonly hashes: readonly string[];
-  /** Undefined where it is the hash of the record before. */
-  readonly previous: readonly (string | null | undefined)[];
+  readonly ids: Column;
+  /** NaN stands for null. */
+  readonly sequences: Float64Array<ArrayBuffer>;
+  readonly hashes: Column;
+  readonly previous: Column;
   readonly verdicts: readonly RecordResult['verdict'][];
   /** For each record the place of its verdict in `verdicts`. */
   readonly verdictOf: Int32Array<ArrayBuffer>;
@@ -88,15 +112,14 @@ export function packResults(results: readonly RecordResult[]): PackedResults {
   const told = results.flatMap(({ story }, i): [number, RecordResult['story']][] =>
     story !== null && isPlain(story) ? [] : [[i, story]],
   );
+  const follows = (i: number) => i > 0 && results[i]!.link.previous_hash === results[i - 1]!.link.hash;
   return {
     leaves: packedLeaves,
     hasLeaf: Uint8Array.from(results, ({ leaf }) => (leaf === null ? 0 : 1)),
-    ids: results.map(({ link }) => link.id),
-    sequences: results.map(({ link }) => link.sequence),
-    hashes: results.map(({ link }) => link.hash),
-    previous: results.map(({ link }, i) =>
-      i > 0 && link.previous_hash === results[i - 1]!.link.hash ? undefined : link.previous_hash,
-    ),
+    ids: column(results.map(({ link }) => link.id)),
+    sequences: Float64Array.from(results, ({ link }) => link.sequence ?? Number.NaN),
+    hashes: column(results.map(({ link }) => link.hash)),
+    previous: column(results.map(({ link }, i) => (follows(i) ? undefined : link.previous_hash))),
     verdicts,
     verdictOf,
     times: Float64Array.from(results, ({ story }) => story?.time ?? Number.NaN),
@@ -110,23 +133,32 @@ function isPlain({ intent, parent, matter, recovery }: Story): boolean {
 
 const plain = (time: number): Story => ({ intent: null, parent: null, matter: null, time, recovery: null });
 
-export function unpackResults(packed: PackedResults): RecordResult[] {
-  const { ids, sequences, previous, hashes, verdicts, verdictOf, leaves, hasLeaf, times, stories } = packed;
+/** The results again, each when it is asked for. */
+export function* unpackResults(packed: PackedResults): Generator<RecordResult> {
+  const { sequences, verdicts, verdictOf, leaves, hasLeaf, times, stories } = packed;
+  const [ids, hashes, previous] = [packed.ids, packed.hashes, packed.previous].map(texts) as [
+    ReturnType<typeof texts>,
+    ReturnType<typeof texts>,
+    ReturnType<typeof texts>,
+  ];
   let at = 0;
-  const nextLeaf = () => {
-    at += HASH_BYTES;
-    return leaves.subarray(at - HASH_BYTES, at);
-  };
-  return hashes.map((hash, i) => {
-    const before = previous[i];
-    return {
+  let last: string | null = null;
+  for (let i = 0; i < verdictOf.length; i++) {
+    const before = previous(i);
+    const hash = hashes(i)!;
+    const sequence = sequences[i]!;
+    if (hasLeaf[i] === 1) at += HASH_BYTES;
+    yield {
       link: {
-        ...{ id: ids[i]!, sequence: sequences[i]!, hash },
-        previous_hash: before === undefined ? hashes[i - 1]! : before,
+        id: ids(i) ?? null,
+        sequence: Number.isNaN(sequence) ? null : sequence,
+        previous_hash: before === undefined ? last : before,
+        hash,
       },
       verdict: verdicts[verdictOf[i]!],
-      leaf: hasLeaf[i] === 1 ? nextLeaf() : null,
+      leaf: hasLeaf[i] === 1 ? leaves.subarray(at - HASH_BYTES, at) : null,
       story: stories.has(i) ? stories.get(i)! : plain(times[i]!),
     };
-  });
+    last = hash;
+  }
 }

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { RecordOptions, RecordResult, SegmentRunner } from '@bulla/core/verify';
+import type { RecordOptions, SegmentRunner } from '@bulla/core/verify';
 import { type PackedResults, pack, unpackResults } from './packed.ts';
 
 /** So many segments a thread are under way at most, so that memory stays the same however long the chain is. */
@@ -12,12 +12,12 @@ export const onThreads =
     const workers = Array.from({ length: threads }, () => startWorker(options));
     const waiting = new Map<
       number,
-      { resolve(results: RecordResult[]): void; reject(error: unknown): void }
+      { resolve(results: PackedResults): void; reject(error: unknown): void }
     >();
     let failure: unknown;
     for (const worker of workers) {
       worker.on('message', ({ batch, results }: { batch: number; results: PackedResults }) => {
-        waiting.get(batch)!.resolve(unpackResults(results));
+        waiting.get(batch)!.resolve(results);
         waiting.delete(batch);
       });
       worker.on('error', (error) => {
@@ -27,13 +27,13 @@ export const onThreads =
       });
     }
     try {
-      const underWay: Promise<RecordResult[]>[] = [];
+      const underWay: Promise<PackedResults>[] = [];
       let next = 0;
       let first = start;
       for await (const records of segments) {
         if (failure !== undefined) throw failure;
         const batch = next++;
-        const result = new Promise<RecordResult[]>((resolve, reject) =>
+        const result = new Promise<PackedResults>((resolve, reject) =>
           waiting.set(batch, { resolve, reject }),
         );
         result.catch(() => undefined);
@@ -41,9 +41,9 @@ export const onThreads =
         const packed = pack(records);
         workers[batch % threads]!.postMessage({ batch, first, packed }, [packed.bytes.buffer]);
         first += records.length;
-        if (underWay.length >= threads * AHEAD) take(await underWay.shift()!);
+        if (underWay.length >= threads * AHEAD) take(unpackResults(await underWay.shift()!));
       }
-      for (const result of underWay) take(await result);
+      for (const result of underWay) take(unpackResults(await result));
     } finally {
       await Promise.all(workers.map((worker) => worker.terminate()));
     }

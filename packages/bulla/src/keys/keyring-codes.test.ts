@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { derivePublicKey } from '@bulla/core/crypto';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
-import { realDisk } from './disk.ts';
+import { realDisk } from '../os/index.ts';
 import { initKeyring, loadKeyring, openKeyring, registerKey, rotateKeys } from './index.ts';
 
 const real = { now: () => new Date(), randomBytes };

@@ -54,7 +54,7 @@ export type SegmentRunner = (
   segments: AsyncIterable<readonly SourceRecord[]>,
   start: number,
   options: RecordOptions,
-  take: (results: readonly RecordResult[]) => void,
+  take: (results: Iterable<RecordResult>) => void,
 ) => Promise<void>;
 
 /** Verifies segments here, one after the other. */
@@ -102,7 +102,7 @@ export async function verifyChain(
   const anchoring = found && new Anchoring(found, origin);
   const history = createHistory();
   let index = start;
-  const take = (results: readonly RecordResult[]) => {
+  const take = (results: Iterable<RecordResult>) => {
     for (const { link, verdict, leaf, story } of results) {
       const place = index++;
       history.add(story, place);

@@ -5,7 +5,7 @@ import { JsonObject, parse } from '@bulla/core/json';
 import { missingText, unsealedPaths, verifyRecord } from '@bulla/core/verify';
 import type { Command } from 'commander';
 import { exportRecords, resolveUri, verifyImport } from '../../app/index.ts';
-import { asLine } from '../../os/index.ts';
+import { asLine, readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
 import { nonNegative } from '../terminal/input.ts';
@@ -17,7 +17,6 @@ import {
   print,
   printExact,
   type ReportOptions,
-  readInput,
   report,
   reportOptions,
   say,
@@ -42,7 +41,7 @@ export function define(command: Command, run: Run): void {
     .argument('[file]', 'the capsule; - is standard input', '-')
     .action(
       run(async (file: string) => {
-        const value = parse(readInput(file), { allow: ['non-finite'] });
+        const value = parse(readInput(file, 'document'), { allow: ['non-finite'] });
         if (!(value instanceof JsonObject))
           throw new BullaError('CAPSULE_INVALID', 'A capsule is an object.');
         await print(`${capsuleText(value)}\n`);
@@ -100,7 +99,7 @@ function oneCapsule(input: Uint8Array, allowNonFinite: boolean): JsonObject | Ui
 
 async function verifyOne(file: string, options: TrustOptions & ReportOptions): Promise<Exit> {
   const trust = trusted(options);
-  const input = oneCapsule(readInput(file), options.allowNan ?? false);
+  const input = oneCapsule(readInput(file, 'document'), options.allowNan ?? false);
   const verdict = verifyRecord(input, {
     ...trust,
     requirePq: options.requirePq ?? false,

@@ -5,11 +5,11 @@ import { stringify } from '@bulla/core/json';
 import { visible } from '@bulla/core/text';
 import { type Command, Option } from 'commander';
 import { type Proposed, proposeAuthorization } from '../../app/index.ts';
-import { replaceFile } from '../../locks/index.ts';
+import { readInput, replaceFile } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { askYes, isAnswered } from '../terminal/ask.ts';
 import { durationOption } from '../terminal/input.ts';
-import { colors, EXIT, type Exit, printExact, type ReportOptions, readInput, say } from '../terminal/io.ts';
+import { colors, EXIT, type Exit, printExact, type ReportOptions, say } from '../terminal/io.ts';
 import { execProfileOption } from './options.ts';
 import { approvalLines, envelopeText } from './text.ts';
 
@@ -73,9 +73,9 @@ Examples:
 }
 
 async function authorizeEnvelope(file: string, options: AuthorizeOptions): Promise<Exit> {
-  const envelope = readInput(file);
-  const add = options.add === undefined ? undefined : readInput(options.add);
-  const signer = signerOf(readPrivateKey(Buffer.from(readInput(options.key)).toString('utf8')));
+  const envelope = readInput(file, 'document');
+  const add = options.add === undefined ? undefined : readInput(options.add, 'document');
+  const signer = signerOf(readPrivateKey(Buffer.from(readInput(options.key, 'key')).toString('utf8')));
   const { audience, who: issuer, notBefore, expires, how, profile } = options;
   const proposed = proposeAuthorization({
     ...{ envelope, signer, how, profile, add },

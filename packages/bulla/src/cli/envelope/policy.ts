@@ -1,10 +1,11 @@
 import { moment, parsePolicy } from '@bulla/core/envelope';
 import type { Command } from 'commander';
 import { publishEnvelopePolicy } from '../../app/index.ts';
+import { readInput } from '../../os/index.ts';
 import { createLedger } from '../../store/index.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
-import { colors, EXIT, type Exit, print, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { colors, EXIT, type Exit, print, type ReportOptions, report } from '../terminal/io.ts';
 
 type PolicyOptions = PlaceOptions & ReportOptions;
 
@@ -40,7 +41,7 @@ that are bound to an older version are refused (EE_POLICY_DRIFT). Who published 
 }
 
 async function publish(file: string, options: PolicyOptions): Promise<Exit> {
-  const document = Buffer.from(readInput(file)).toString('utf8');
+  const document = Buffer.from(readInput(file, 'policy')).toString('utf8');
   parsePolicy(document);
   const store = await openToWrite(options);
   try {
@@ -84,6 +85,6 @@ async function list(options: PolicyOptions): Promise<Exit> {
 }
 
 async function hash(file: string): Promise<Exit> {
-  await print(`${parsePolicy(readInput(file)).policy_hash}\n`);
+  await print(`${parsePolicy(readInput(file, 'policy')).policy_hash}\n`);
   return EXIT.good;
 }

@@ -12,10 +12,11 @@ import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { executeEnvelope, explainSteps, type LedgerInput } from '../../app/index.ts';
 import type { Decision } from '../../envelope/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Store } from '../../store/index.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
-import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 import { type ApproverOptions, approverKeys, approverOption, execProfileOption } from './options.ts';
 import { envelopeText } from './text.ts';
 
@@ -80,8 +81,9 @@ async function withLedger<T>(
   open: (options: PlaceOptions) => Promise<Store>,
   use: (input: LedgerInput) => Promise<T>,
 ): Promise<T> {
-  const envelope = readInput(file);
-  const authorization = options.authorization === undefined ? null : readInput(options.authorization);
+  const envelope = readInput(file, 'document');
+  const authorization =
+    options.authorization === undefined ? null : readInput(options.authorization, 'document');
   const { audience, profile, tenantId = options.tenant, expect: expected } = options;
   // Before a store is opened, or made.
   if (audience === undefined)

@@ -2,14 +2,8 @@ import { BullaError } from '@bulla/core/error';
 import { type Lock, narrowed } from '@bulla/core/lock';
 import { type Command, Option } from 'commander';
 import { type LockTrust, openLock, pinnedServer, targetFor, tellOpenFolder } from '../../app/index.ts';
-import {
-  CLIENT_FEATURES,
-  type ClientFeature,
-  checkIdentity,
-  guard,
-  type Mode,
-  pinsOf,
-} from '../../gateway/index.ts';
+import { CLIENT_FEATURES, type ClientFeature, guard, type Mode, pinsOf } from '../../gateway/index.ts';
+import { checkIdentity } from '../../locks/index.ts';
 import type { Run } from '../commands.ts';
 import { requireOptions, trustOf } from '../lock/keys.ts';
 import { tellLines } from '../lock/server-lines.ts';

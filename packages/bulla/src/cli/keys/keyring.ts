@@ -15,18 +15,11 @@ import {
   shownId,
   type TokenKey,
 } from '../../keys/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { keysFolder } from '../place.ts';
 import { nonNegative } from '../terminal/input.ts';
-import {
-  colors,
-  EXIT,
-  printExact,
-  type ReportOptions,
-  readInput,
-  report,
-  reportOptions,
-} from '../terminal/io.ts';
+import { colors, EXIT, printExact, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { describe, epochDocument, remarks, state } from './epoch.ts';
 
 interface KeyringOptions extends ReportOptions {
@@ -215,11 +208,11 @@ async function exportKey(name: string | undefined, options: ExportOptions) {
 
 async function register(key: string, options: RegisterOptions) {
   const dir = directory(options);
-  const text = /^[0-9a-f]{64}$/.test(key) ? key : fromUtf8(readInput(key));
+  const text = /^[0-9a-f]{64}$/.test(key) ? key : fromUtf8(readInput(key, 'key'));
   const epoch = await registerKey(dir, readPublicKey(text, 'Ed25519'), {
     ...surroundings,
     ...(options.pq !== undefined && {
-      pqPublicKey: readPublicKey(fromUtf8(readInput(options.pq)), 'ML-DSA-65'),
+      pqPublicKey: readPublicKey(fromUtf8(readInput(options.pq, 'key')), 'ML-DSA-65'),
     }),
     ...(options.notBefore !== undefined && { notBefore: readTime(options.notBefore) }),
     ...(options.notAfter !== undefined && { notAfter: readTime(options.notAfter) }),

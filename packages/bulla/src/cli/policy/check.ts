@@ -3,7 +3,7 @@ import { stringify } from '@bulla/core/json';
 import { verdictText } from '@bulla/core/policy';
 import { visible } from '@bulla/core/text';
 import { checkPolicy, type LoadedPolicy, type LockTrust, type PolicyChoice } from '../../app/index.ts';
-import { replaceFile } from '../../locks/index.ts';
+import { replaceFile } from '../../os/index.ts';
 import { trustOf } from '../lock/keys.ts';
 import { accessOf, type ServerOptions, scanning } from '../lock/server.ts';
 import { note } from '../receipt.ts';
