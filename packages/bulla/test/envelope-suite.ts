@@ -761,7 +761,7 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
             throw new TypeError('no');
           },
         }),
-        { uncommitted: 'TypeError' },
+        { uncommitted: 'VALUE_UNREADABLE' },
       ],
     ])('are complete whatever the action returned: %s', async (_, result, said) => {
       const store = await opened();

@@ -194,8 +194,8 @@ export class Appender {
     let hashed: { pending: Pending; content: HashedCapsule; sequence: number }[] = [];
     let head: Head = { length, hash };
     const place = (pending: Pending) => {
-      const { strictInterop } = pending.draft;
-      const content = hashCapsule(pending.draft.at(head, origin), { strictInterop });
+      const { draft } = pending;
+      const content = hashCapsule(draft.at(head, origin), { strictInterop: draft.strictInterop });
       hashed.push({ pending, content, sequence: head.length });
       head = { length: head.length + 1, hash: content.hash };
     };

@@ -91,16 +91,12 @@ async function withLedger<T>(
   if (tenantId === undefined)
     throw new BullaError('USAGE', 'Name the tenant whose envelopes are executed here: --tenant-id.');
   const keys = approverKeys(options);
-  const store = await open(options);
-  try {
-    const chain = store.chain(options.chain);
-    return await use({
-      ...{ store, chain, audience, tenantId, keys, profile },
-      ...{ envelope, authorization, expected },
-    });
-  } finally {
-    await store.close();
-  }
+  await using store = await open(options);
+  const chain = store.chain(options.chain);
+  return await use({
+    ...{ store, chain, audience, tenantId, keys, profile },
+    ...{ envelope, authorization, expected },
+  });
 }
 
 async function explainOne(file: string, options: CheckOptions): Promise<Exit> {
