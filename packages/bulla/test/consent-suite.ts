@@ -229,7 +229,7 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       expect(await consent.pending()).toEqual([]);
       const late = await consent.answer({ prompt: prompt.id, shown: prompt.shown, ...allow });
       const decision = await waiting;
-      expect(['CONSENT_LATE', 'CONSENT_ANSWERED']).toContain(late.refusal!.code);
+      expect(['CONSENT_EXPIRED', 'CONSENT_ANSWERED']).toContain(late.refusal!.code);
       expect([decision.stage, decision.reason, decision.detail]).toEqual([
         'denied',
         'user_timeout',
@@ -310,7 +310,7 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       expect([start_before! - decided_at, decided_at <= (await store.time())]).toEqual([300, true]);
       while ((await store.time()) < late.expires_at!) await new Promise((resolve) => setTimeout(resolve, 5));
       // It is an hour behind: the time to answer is over all the same.
-      expect((await reply(late, -3_600_000)).refusal!.code).toBe('CONSENT_LATE');
+      expect((await reply(late, -3_600_000)).refusal!.code).toBe('CONSENT_EXPIRED');
       expect(await answering.pending()).toEqual([]);
     });
 
@@ -343,7 +343,7 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       clock.at -= 600 * SECOND;
       const { id, shown } = prompt;
       expect(await waitingFor((elsewhere) => elsewhere.answer({ ...allow, prompt: id, shown }))).toBe(
-        'CONSENT_LATE',
+        'CONSENT_EXPIRED',
       );
     });
 
@@ -524,7 +524,7 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       const decision = await consent.waitFor(prompt.id, AbortSignal.timeout(10));
       expect([decision.reason, decision.detail]).toEqual(['user_timeout', 'withdrawn']);
       expect(await consent.waitFor(prompt.id)).toEqual(decision);
-      await expect(consent.waitFor('none')).rejects.toMatchObject({ code: 'CONSENT_PROMPT_UNKNOWN' });
+      await expect(consent.waitFor('none')).rejects.toMatchObject({ code: 'CONSENT_UNKNOWN' });
       await expect(consent.show(prompt.id)).rejects.toMatchObject({ code: 'CONSENT_ANSWERED' });
     });
   });
@@ -562,7 +562,7 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       expect(await other.consent.pending()).toEqual([]);
       expect(
         (await other.consent.answer({ prompt: prompt.id, shown: prompt.shown, ...allow })).refusal!.code,
-      ).toBe('CONSENT_PROMPT_UNKNOWN');
+      ).toBe('CONSENT_UNKNOWN');
       const stranger = await consent.call(calling('notify', { ...caller, user: 'os:laptop/1001' }));
       expect(stranger.decisions[0]!.detail).toBe('scope_not_granted');
     });

@@ -207,7 +207,7 @@ const READERS: readonly Reader[] = [
     (text) => parse(text, { allow: ['duplicate-keys', 'non-finite', 'lone-surrogates', 'bom'] }),
   ),
   ...each('parseStrictly', DOCUMENTS, (text) =>
-    parseStrictly(text, { maxBytes: 1 << 30 }, 'X', 'It is not JSON'),
+    parseStrictly(text, { maxBytes: 1 << 30 }, 'EE_INVALID_JSON', 'It is not JSON'),
   ),
   ...each(
     'parsePointer',

@@ -139,7 +139,7 @@ export interface Consent {
   /** What became of a call or a request; null while it is open, or if there was none. */
   decision(id: string): Promise<Decision | null>;
   /**
-   * Rejects with `CONSENT_PROMPT_UNKNOWN`, `CONSENT_ANSWERED`, `CONSENT_NOT_KEPT` when the arguments were erased, and
+   * Rejects with `CONSENT_UNKNOWN`, `CONSENT_ANSWERED`, `CONSENT_NOT_KEPT` when the arguments were erased, and
    * `CONSENT_SHOWING` when they are not the committed ones.
    */
   show(prompt: string, words?: Words): Promise<Shown>;
@@ -149,7 +149,7 @@ export interface Consent {
   restart(holder: string | null): Promise<readonly Decision[]>;
   /**
    * Resolves when a question is decided, by whom and in which process ever; at its deadline it is denied. When the
-   * signal is aborted the question is withdrawn. Rejects with `CONSENT_PROMPT_UNKNOWN`.
+   * signal is aborted the question is withdrawn. Rejects with `CONSENT_UNKNOWN`.
    */
   waitFor(prompt: string, signal?: AbortSignal): Promise<Decision>;
 }
@@ -319,7 +319,7 @@ function isOf(row: Pair, of: Partial<Pair>): boolean {
 
 /** The question, if it is open. */
 export function asked(matter: Matter | null): Matter & { readonly prompt: Prompt } {
-  if (matter === null) throw new BullaError('CONSENT_PROMPT_UNKNOWN', 'There is no such question.');
+  if (matter === null) throw new BullaError('CONSENT_UNKNOWN', 'There is no such question.');
   const { prompt } = matter;
   if (prompt === null) throw new BullaError('CONSENT_ANSWERED', 'This was decided already.');
   return { ...matter, prompt };

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { CapsuleInput, SealedCapsule } from '@bulla/core/capsule';
+import type { Code } from '@bulla/core/codes';
 import {
   type Change,
   type ConsentEvent,
@@ -206,7 +207,7 @@ function isConflict(error: unknown): boolean {
   return error instanceof BullaError && error.code === 'CONSENT_CONFLICT';
 }
 
-function refusal(code: string, message: string): Step {
+function refusal(code: Code, message: string): Step {
   return { changes: [], decisions: [], prompt: null, refusal: { code, message }, running: [] };
 }
 

@@ -27,8 +27,7 @@ export async function waitForDecision(
   try {
     for (;;) {
       const matter = await find();
-      if (matter === null)
-        throw new BullaError('CONSENT_PROMPT_UNKNOWN', `There is no question with the id ${id}.`);
+      if (matter === null) throw new BullaError('CONSENT_UNKNOWN', `There is no question with the id ${id}.`);
       if (matter.decision !== null) return matter.decision;
       const left = (matter.prompt!.expires_at ?? Number.POSITIVE_INFINITY) - (await now());
       if (signal?.aborted) await withdraw(matter);

@@ -189,7 +189,7 @@ export class Connection {
     } else if (!this.#abandoned.delete(key)) {
       const wasAsked = typeof frame.id !== 'string' && /^[1-9]/.test(key) && Number(key) < this.#next;
       if (wasAsked)
-        this.#fail(new BullaError('MCP_ANSWER_DUPLICATE', `The server answered request ${key} twice.`));
+        this.#fail(new BullaError('MCP_ANSWER_UNKNOWN', `The server answered request ${key} twice.`));
       else
         this.#fail(
           unknownAnswer(`answered a request with the id ${quote(key)}, which was never made`, frame),

@@ -29,7 +29,7 @@ export function call(state: ConsentState, event: CallEvent, rules: Rules): Step 
   const wrong = misplaced(state, event);
   if (wrong !== null) return wrong;
   if (!COMMITMENT.test(event.commitment))
-    return refused('CONSENT_COMMITMENT', 'The commitment to the arguments is not 64 hex digits.');
+    return refused('CONSENT_ID', 'The commitment to the arguments is not 64 hex digits.');
 
   const tool = state.tools.get(event.tool);
   const scope = tool?.permission_scope ?? null;
@@ -122,7 +122,7 @@ function misplaced(state: ConsentState, event: Asking): Step | null {
   if (!isText(id) || !subject || !caller || event.devices?.every(isText) === false)
     return refused('CONSENT_ID', 'An id or a name is a text of 1 to 4096 characters.');
   if ((user !== null && user !== state.user) || (agent !== null && agent !== state.agent))
-    return refused('CONSENT_RELATION', 'The rows are those of another person or agent.');
+    return refused('CONSENT_STATE', 'The rows are those of another person or agent.');
   if (state.rows.prompts.has(id) || state.rows.decisions.has(id))
     return refused('CONSENT_REPEATED', 'This id was used before; an answer is for one call alone.');
   return null;

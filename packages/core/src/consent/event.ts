@@ -1,3 +1,4 @@
+import type { Code } from '../codes.ts';
 import type { Channel } from './channel.ts';
 import type { Disclosure } from './disclose.ts';
 import type { Identity } from './identity.ts';
@@ -163,7 +164,7 @@ export type ConsentEvent =
 
 /** Why an event was not accepted. Nothing changed. */
 export interface Refusal {
-  readonly code: string;
+  readonly code: Code;
   readonly message: string;
 }
 
@@ -181,7 +182,7 @@ export interface Step {
 
 const NONE: readonly never[] = Object.freeze([]);
 
-export function refused(code: string, message: string): Step {
+export function refused(code: Code, message: string): Step {
   return { changes: NONE, decisions: NONE, prompt: null, refusal: { code, message }, running: NONE };
 }
 
@@ -202,7 +203,7 @@ export function isMoment(at: number): boolean {
   return Number.isSafeInteger(at) && at >= 0 && at <= LAST_MOMENT;
 }
 
-export const NO_MOMENT: readonly [string, string] = [
+export const NO_MOMENT: readonly [Code, string] = [
   'CONSENT_TIME',
   'The time is not known, or lies before what it follows.',
 ];

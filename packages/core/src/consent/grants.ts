@@ -28,9 +28,9 @@ export function declare(state: ConsentState, event: ManifestEvent): Step {
   if (!isMoment(event.at)) return refused(...NO_MOMENT);
   const before = manifestOf(state);
   const { agent, version, hash, scopes, tools } = event.manifest;
-  if (agent !== state.agent) return refused('CONSENT_RELATION', 'The rows are those of another agent.');
+  if (agent !== state.agent) return refused('CONSENT_STATE', 'The rows are those of another agent.');
   if (!Number.isSafeInteger(version) || version <= (before?.version ?? 0))
-    return refused('CONSENT_MANIFEST_VERSION', 'The version of a manifest only grows.');
+    return refused('CONSENT_MANIFEST', 'The version of a manifest only grows.');
   const breaking = event.breaking ? version : (before?.breaking ?? 0);
   const dated = tools.map((tool) => ({ ...tool, since: since(state, tool) ?? version }));
   const row = { agent, version, hash, breaking, scopes: [...scopes], tools: dated };

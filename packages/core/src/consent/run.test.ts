@@ -31,7 +31,7 @@ test('starting: only what was allowed, with its definition and its arguments, in
     tool_digest: READ.digest,
     commitment: COMMITMENT,
   };
-  expect(relation.refusal({ ...start, id: 'unheard of' })).toBe('CONSENT_DECISION_UNKNOWN');
+  expect(relation.refusal({ ...start, id: 'unheard of' })).toBe('CONSENT_UNKNOWN');
   expect(relation.refusal({ ...start, id: other.decisions[0]!.id })).toBe('CONSENT_OTHER_CALL');
   expect(relation.refusal({ ...start, tool_digest: LOCATE.digest })).toBe('CONSENT_OTHER_CALL');
   expect(relation.refusal({ ...start, exec_hash: 'nonsense' })).toBe('CONSENT_ID');
@@ -56,14 +56,14 @@ test('finishing: only what runs, with a code for an error', () => {
   const relation = added();
   const { id } = relation.start(relation.call(NOTIFY).decisions[0]!).decisions[0]!;
   const finish = { type: 'finish' as const, at: relation.at, id, status: 'error' as const };
-  expect(relation.refusal({ ...finish, id: 'unheard of' })).toBe('CONSENT_DECISION_UNKNOWN');
-  expect(relation.refusal(finish)).toBe('CONSENT_REASON');
-  expect(relation.refusal({ ...finish, reason: 'Something went wrong' })).toBe('CONSENT_REASON');
-  expect(relation.refusal({ ...finish, status: 'ok', reason: 'tool_failed' })).toBe('CONSENT_REASON');
+  expect(relation.refusal({ ...finish, id: 'unheard of' })).toBe('CONSENT_UNKNOWN');
+  expect(relation.refusal(finish)).toBe('CONSENT_ID');
+  expect(relation.refusal({ ...finish, reason: 'Something went wrong' })).toBe('CONSENT_ID');
+  expect(relation.refusal({ ...finish, status: 'ok', reason: 'tool_failed' })).toBe('CONSENT_ID');
   expect(relation.run({ ...finish, reason: 'tool_failed' }).decisions).toMatchObject([
     { stage: 'error', reason: 'tool_failed' },
   ]);
-  expect(relation.refusal({ ...finish, reason: 'tool_failed' })).toBe('CONSENT_NOT_RUNNING');
+  expect(relation.refusal({ ...finish, reason: 'tool_failed' })).toBe('CONSENT_NOT_OPEN');
 });
 
 test('withdrawing ends what has not begun', () => {

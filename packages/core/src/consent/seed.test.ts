@@ -114,7 +114,7 @@ test('high without an answer for 30 seconds is denied: user_timeout', () => {
   relation.at += 30 * SECOND - 1;
   expect(relation.sweep().decisions).toEqual([]);
   relation.at += 1;
-  expect(relation.refusal(relation.answering(prompt!, 'allow-once'))).toBe('CONSENT_LATE');
+  expect(relation.refusal(relation.answering(prompt!, 'allow-once'))).toBe('CONSENT_EXPIRED');
   expect(told(relation.sweep())).toBe('denied: user_timeout');
   expect(relation.refusal(relation.answering(prompt!, 'allow-once'))).toBe('CONSENT_ANSWERED');
 });

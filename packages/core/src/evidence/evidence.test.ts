@@ -43,7 +43,7 @@ const FULL: Required<Evidence> = {
   },
   policy: { id: 'rules', version: 1, hash: HEX },
   facts: { removed: 2, names: ['x'], deep: { ok: true } },
-  uncommitted: { '/outcome/metrics': 'VALUE_CLASS_INSTANCE' },
+  uncommitted: { '/outcome/metrics': 'VALUE_NOT_JSON' },
 };
 
 const capsule = (environment: unknown) => ({ context: { environment } });

@@ -74,7 +74,7 @@ describe('a draft from a lock', () => {
   test('needs the definitions', () => {
     const text = '{"version":"1.0","server_command":"node a","tools":{}}';
     expect(() => draftFromLock(readLock(new TextEncoder().encode(text)))).toThrow(
-      expect.objectContaining({ code: 'MANIFEST_LOCK_HASHES' }),
+      expect.objectContaining({ code: 'LOCK_NO_DEFINITIONS' }),
     );
   });
 

@@ -37,12 +37,12 @@ const ACTIONS: Readonly<Record<string, { sensitivity: Sensitivity; because: stri
 /**
  * Drafts a manifest from what a lock holds of a server, for a person to edit: names in snake_case, schemas closed
  * where that is lawful, a scope for each kind of tool. What the server says of a tool (annotations) can raise a
- * sensitivity and lowers none. Throws `MANIFEST_LOCK_HASHES` for a lock that holds no definitions.
+ * sensitivity and lowers none. Throws `LOCK_NO_DEFINITIONS` for a lock that holds no definitions.
  */
 export function draftFromLock(lock: Lock): ManifestDraft {
   if (lock.native === null)
     throw new BullaError(
-      'MANIFEST_LOCK_HASHES',
+      'LOCK_NO_DEFINITIONS',
       'The lock holds hashes of the tools and not the tools themselves.',
     );
   const notes: DraftNote[] = [];

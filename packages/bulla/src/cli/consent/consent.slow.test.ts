@@ -264,7 +264,7 @@ describe('grants', () => {
 
   test('need a disclosure that is the present one, a channel that may give them, and scopes', () => {
     const args = ['grants', 'grant', '--agent', AGENT];
-    expect(json(...args, '--all')).toMatchObject([2, { code: 'CONSENT_UNSEEN' }]);
+    expect(json(...args, '--all')).toMatchObject([2, { code: 'USAGE' }]);
     expect(json(...args, '--all', '--disclosure', '00')).toMatchObject([1, { code: 'CONSENT_DISCLOSURE' }]);
     expect(json(...args)).toMatchObject([2, { code: 'CONSENT_SCOPE' }]);
     expect(granted('filesystem:read', 'location:read').stderr).toBe(
@@ -302,7 +302,7 @@ describe('consent', () => {
     );
     const [, { pending }] = json('consent', 'pending', '--agent', AGENT);
     expect(pending).toMatchObject([{ id: prompt!.id, shown: prompt!.shown, kind: 'call' }]);
-    expect(json('consent', 'allow', prompt!.id)).toMatchObject([2, { code: 'CONSENT_UNSEEN' }]);
+    expect(json('consent', 'allow', prompt!.id)).toMatchObject([2, { code: 'USAGE' }]);
     expect(json('consent', 'allow', prompt!.id, '--shown', '0'.repeat(64))).toMatchObject([
       1,
       { code: 'CONSENT_SHOWN' },
@@ -354,7 +354,7 @@ describe('consent', () => {
     expect(json('consent', 'allow', id, '--shown', shown)).toMatchObject([1, { code: 'CONSENT_NOT_KEPT' }]);
     expect(json('consent', 'deny', id, '--never')).toMatchObject([0, { choice: 'never' }]);
     expect(run('grants', 'list').stdout).toMatch(/^refused {2}/);
-    expect(json('consent', 'deny', 'none')).toMatchObject([1, { code: 'CONSENT_PROMPT_UNKNOWN' }]);
+    expect(json('consent', 'deny', 'none')).toMatchObject([1, { code: 'CONSENT_UNKNOWN' }]);
   });
 
   test('refuses a high call at a terminal, unless the operator says otherwise', async () => {

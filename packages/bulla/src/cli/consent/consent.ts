@@ -194,7 +194,7 @@ const allowing: Choosing = async (consent, id, options) => {
   const choice = prompt.kind === 'grant' ? 'grant' : options.session ? 'allow-session' : 'allow-once';
   if (options.shown !== undefined) return { choice, seen: options.shown, disclosure };
   say(`${textOf(shown, phrasesOf(words))}`);
-  if (!isAnswered()) throw new BullaError('CONSENT_UNSEEN', 'Name what you were shown, with --shown.');
+  if (!isAnswered()) throw new BullaError('USAGE', 'Name what you were shown, with --shown.');
   return (await askKey(phrasesOf(words).questions[choice]))
     ? { choice, seen: prompt.shown, disclosure }
     : null;
@@ -208,7 +208,7 @@ const denying: Choosing = async (consent, id, { shown, never }) => ({
 });
 
 const REFUSALS: ReadonlySet<string> = new Set([
-  'CONSENT_PROMPT_UNKNOWN',
+  'CONSENT_UNKNOWN',
   'CONSENT_ANSWERED',
   'CONSENT_NOT_KEPT',
   'CONSENT_SHOWING',

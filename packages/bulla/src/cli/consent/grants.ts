@@ -146,7 +146,7 @@ async function grant(options: GrantOptions): Promise<Exit> {
     );
   if (options.disclosure === undefined) {
     say(`${disclosureText(disclosure, digest)}`);
-    if (!isAnswered()) throw new BullaError('CONSENT_UNSEEN', 'Name what you were shown, with --disclosure.');
+    if (!isAnswered()) throw new BullaError('USAGE', 'Name what you were shown, with --disclosure.');
     if (!(await askKey(phrasesOf(disclosure).grantThese(scopes.join(', '))))) {
       say('Nothing was granted.');
       return EXIT.bad;

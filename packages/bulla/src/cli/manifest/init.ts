@@ -43,7 +43,7 @@ Example:
 async function init(options: InitOptions): Promise<Exit> {
   const { output } = options;
   if (output !== undefined && !options.force && existsSync(output))
-    throw new BullaError('MANIFEST_EXISTS', `${output} is there already; --force replaces it.`);
+    throw new BullaError('FILE_EXISTS', `${output} is there already; --force replaces it.`);
   const draft = draftFromLock(readLock(readInput(options.fromLock, 'document')));
   const text = `${indented(stringify(draft.document))}\n`;
   if (output !== undefined) replaceFile(output, toUtf8(text));

@@ -161,7 +161,7 @@ describe('manifest init', () => {
     expect(bulla(['manifest', 'validate', file]).status).toBe(0);
 
     const again = bulla(['manifest', 'init', '--from-lock', lock, '-o', file]);
-    expect([again.status, again.stderr.includes('[MANIFEST_EXISTS]')]).toEqual([2, true]);
+    expect([again.status, again.stderr.includes('[FILE_EXISTS]')]).toEqual([2, true]);
     expect(bulla(['manifest', 'init', '--from-lock', lock, '-o', file, '--force', '--quiet'])).toEqual({
       status: 0,
       stdout: '',
@@ -181,7 +181,7 @@ describe('manifest init', () => {
     expect(bulla(['lock', '--format', 'v3', '-o', lock, ...everything]).status).toBe(0);
     const file = join(folder, 'manifest.json');
     const { status, stderr } = bulla(['manifest', 'init', '--from-lock', lock, '-o', file]);
-    expect([status, stderr.includes('[MANIFEST_LOCK_HASHES]'), existsSync(file)]).toEqual([2, true, false]);
+    expect([status, stderr.includes('[LOCK_NO_DEFINITIONS]'), existsSync(file)]).toEqual([2, true, false]);
   });
 });
 

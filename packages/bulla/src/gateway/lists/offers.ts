@@ -2,7 +2,7 @@ import { sha256Hex, toUtf8 } from '@bulla/core/crypto';
 import { JsonObject } from '@bulla/core/json';
 import { LIST_KINDS, type ListKind } from '@bulla/core/lock';
 import { LISTS, type ResultFrame } from '../../mcp/index.ts';
-import { Denial, RPC } from '../denial.ts';
+import { Denial } from '../denial.ts';
 import { checkPage, type Offer } from './page.ts';
 import type { Pins } from './pins.ts';
 
@@ -147,7 +147,7 @@ export class Offers {
       const seen = keyOf(cursor);
       const isTooMuch = cursors.size >= MAX_PAGES || items > MAX_ITEMS || bytes > this.#maxListBytes;
       if (cursors.has(seen) || isTooMuch) {
-        throw new Denial('lists', 'GATEWAY_LIST', `The server's ${method} has no end.`, { rpc: RPC.bad });
+        throw new Denial('lists', 'GATEWAY_BAD_ANSWER', `The server's ${method} has no end.`);
       }
       cursors.add(seen);
     }

@@ -1,7 +1,7 @@
 import { JsonObject } from '@bulla/core/json';
 import type { ListKind } from '@bulla/core/lock';
 import { caseTwin, LISTS, quote, type ResultFrame } from '../../mcp/index.ts';
-import { Denial, RPC } from '../denial.ts';
+import { Denial } from '../denial.ts';
 import { cutItems, type Edit, placeOf } from '../wire/splice.ts';
 import type { Pins, Verdict } from './pins.ts';
 
@@ -50,7 +50,9 @@ export function checkPage(kind: ListKind, frame: ResultFrame, pins: Pins): Page 
 }
 
 function misshapen(method: string, what: string): Denial {
-  return new Denial('lists', 'GATEWAY_LIST', `The server's answer to ${method} cannot be used: ${what}.`, {
-    rpc: RPC.bad,
-  });
+  return new Denial(
+    'lists',
+    'GATEWAY_BAD_ANSWER',
+    `The server's answer to ${method} cannot be used: ${what}.`,
+  );
 }
