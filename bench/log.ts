@@ -15,13 +15,8 @@ import { type JsonObject, parse } from '@bulla/core/json';
 import { Frontier, leafData, leafHash, readAnchor, signCheckpoint } from '@bulla/core/log';
 import Database from 'better-sqlite3';
 import { openSource, verifyChain } from '../packages/bulla/src/chain/index.ts';
-import {
-  exportTiles,
-  openPublished,
-  proveInclusion,
-  type TileSource,
-} from '../packages/bulla/src/log/index.ts';
-import { openStore } from '../packages/bulla/src/store/index.ts';
+import { exportTiles, openPublished } from '../packages/bulla/src/log/index.ts';
+import { openStore, proveInclusion, type TileSource } from '../packages/bulla/src/store/index.ts';
 import { appendRate, sealedChain } from './capsule.ts';
 import { median, type Row, round3 } from './measure.ts';
 

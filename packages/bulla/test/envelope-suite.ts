@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Commitment } from '@bulla/core/canon';
+import { type Commitment, commit, opens } from '@bulla/core/canon';
 import { keyId, publicKey, type Signer } from '@bulla/core/crypto';
 import {
   type ApprovalHow,
@@ -9,6 +9,7 @@ import {
   parseEnvelope,
   parsePolicy,
   type Signatory,
+  toolCallEnvelope,
 } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
 import { type JsonObject, parse } from '@bulla/core/json';
@@ -50,7 +51,9 @@ interface Sealed {
   readonly parent_id: string | null;
   readonly type: string;
   readonly domain: string;
+  readonly trigger: { request: string };
   readonly context: { environment: { bulla: Record<string, unknown> } };
+  readonly execution: { tool_calls: readonly unknown[] };
   readonly authority: { type: string; approver: string | null; chain: unknown[] };
   readonly outcome: { status: string; error: string | null };
 }
@@ -705,6 +708,160 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
         ...{ code: 'EE_AO_SIGNER_UNKNOWN', type: 'policy', approver: null, escalation_reason: null },
         chain: [{ step: 'envelope' }],
       });
+    });
+  });
+
+  describe('the records of an execution', () => {
+    test('hold digests, ids and names, and a commitment to the result', async () => {
+      const store = await opened();
+      const [text, authorization] = await payment(1);
+      const args = payloadOf('args', { to: 'DE02' });
+      const decision = await verifierOn(store).verifyAndConsume(
+        text,
+        authorization,
+        () => ({ receipt: 17 }),
+        {
+          ...{ door: 'relay', source: 'host 1.0', sessionId: 's-1', correlationId: 'c-1' },
+          ...{ request: 'tools/call bank/pay', tool: { server: 'bank', name: 'pay' }, args },
+        },
+      );
+      const { exec_hash } = decision.verdict;
+      const { policy_hash: hash } = envelope.policy_binding;
+      const [intent, outcome] = await records(store);
+      for (const capsule of [intent!, outcome!]) {
+        expect([capsule.type, capsule.domain]).toEqual(['tool', 'relay']);
+        expect(capsule.context).toEqual({
+          ...{ agent_id: 'agent-7', session_id: 's-1' },
+          environment: {
+            bulla: {
+              v: 1,
+              tool: { server: 'bank', name: 'pay' },
+              args: args.committed,
+              envelope: { exec_hash, profile: 'envelope-v1', audience: 'ledger.example' },
+              policy: { id: 'payments', version: 3, hash },
+            },
+          },
+        });
+      }
+      const { tool_calls } = outcome!.execution;
+      const { result } = tool_calls[0] as { result: Commitment };
+      expect(tool_calls).toMatchObject([{ tool: 'pay', arguments: args.committed, success: true }]);
+      const { salt } = (await store.opening(result.commitment))!;
+      expect(opens(result, 'result', { receipt: 17 }, salt)).toBe(true);
+    });
+
+    test.each<[string, () => unknown, object]>([
+      ['a function', () => pay, { uncommitted: 'VALUE_FUNCTION' }],
+      ['an instance of a class', () => new Map(), { uncommitted: 'VALUE_CLASS_INSTANCE' }],
+      ['undefined', () => undefined, {}],
+      [
+        'what throws when it is looked at',
+        () => ({
+          get receipt() {
+            throw new TypeError('no');
+          },
+        }),
+        { uncommitted: 'VALUE_UNREADABLE' },
+      ],
+    ])('are complete whatever the action returned: %s', async (_, result, said) => {
+      const store = await opened();
+      const decision = await verifierOn(store).verifyAndConsume(...(await payment(1)), result);
+      expect([decision.status, decision.cause]).toEqual(['success', undefined]);
+      const [, outcome] = await records(store);
+      const [call] = outcome!.execution.tool_calls as [{ result: object | null }];
+      expect([outcome!.outcome.status, call.result ?? {}]).toEqual(['success', said]);
+    });
+
+    test('of a tool call name the tool as the lock pins it', async () => {
+      const store = await opened();
+      const locked = `sha256:${'e5'.repeat(32)}`;
+      const of = toolCallEnvelope({
+        ...{ lock: `sha256:${'cd'.repeat(32)}`, server: 'files', name: 'write', locked },
+        args: commit('args', {}, new Uint8Array(32)),
+        ...{ intent_id: 'i', execution_id: 'e', tenant_id: 'acme', metadata: { created_at: NOW } },
+        ...{ actor: { caller: 'agent-7', role: null }, policy: envelope.policy_binding },
+        ...{ ttl: NOW + 60, nonce: 1, replay_scope: 'caller' },
+      });
+      const decision = await verifierOn(store).verifyAndConsume(...(await signedBy2(of, 'tool')), pay);
+      expect(decision.status).toBe('success');
+      const [intent] = await records(store);
+      expect([intent!.trigger.request, intent!.context.environment.bulla.tool]).toEqual([
+        'tools/call files/write',
+        { server: 'files', name: 'write', locked },
+      ]);
+    });
+
+    test('are made with what others decide, in one transaction or not at all', async () => {
+      const store = await opened();
+      const record = recordOn(store);
+      const verifier = verifierOn(store);
+      const [text, authorization] = await payment(1);
+      const kill = (agentId: string) => setKill({ agentId, reason: 'r', capsuleId: 'k' });
+      const call = { door: 'gateway', agentId: 'bot', source: 'host', request: 'tools/call a/b' } as const;
+      const ruling = await verifier.rule(text, authorization, call);
+      if ('deny' in ruling) return expect.unreachable();
+      expect([ruling.verdict.ok, await records(store)]).toEqual([false, []]);
+      const refusing = {
+        onIntent: () => async () => {
+          throw new BullaError('CONSENT_LAPSED', 'Too late.');
+        },
+      };
+      const marking = { evidence: { consent: { id: 'c' } }, onIntent: () => kill('marked') };
+      await expect(record.intent(call, [marking, ruling.pass, refusing])).rejects.toMatchObject({
+        code: 'CONSENT_LAPSED',
+      });
+      const ledger = createLedger(store);
+      const { exec_hash } = ruling.permit;
+      expect([await ledger.execution(exec_hash), await store.kills()]).toEqual([null, []]);
+      const intent = await record.intent(call, [marking, ruling.pass]);
+      expect((await ledger.execution(exec_hash))!.intent_id).toBe(intent.capsule.id);
+      expect((await store.kills()).map(({ agentId }) => agentId)).toEqual(['marked']);
+      // Stopped behind its intent, it surely did not happen.
+      const failure = { stage: 'kill', code: 'KILLED' } as const;
+      await record.outcome(intent, { status: 'blocked', failure, durationMs: 1 });
+      expect((await ledger.execution(exec_hash))!.state).toBe('released');
+      // Once more: the ledger refuses, and the denial says so.
+      const refusal = await record.intent(call, [ruling.pass]).then(
+        () => expect.unreachable(),
+        (error: unknown) => ruling.refused(error),
+      );
+      expect([refusal.deny, refusal.verdict.ok, refusal.verdict.permit]).toEqual([
+        { stage: 'envelope', code: 'EE_NONCE_REPLAY' },
+        false,
+        null,
+      ]);
+      const blocked = await record.denied(call, refusal.deny, [refusal.part]);
+      expect(blocked.authority).toMatchObject({ type: 'policy', approver: null });
+      expect(await ledger.refusals(exec_hash)).toEqual([
+        { exec_hash, code: 'EE_NONCE_REPLAY', capsule_id: blocked.id },
+      ]);
+    });
+
+    test('an outcome that can settle nothing does not keep others of its batch from settling', async () => {
+      const store = await opened();
+      const ledger = createLedger(store);
+      const pairs = await Promise.all(Array.from({ length: 4 }, (_, i) => payment(i)));
+      const hashes = pairs.map(([text]) => execHash(parseEnvelope(text)));
+      const all = Promise.withResolvers<void>();
+      let begun = 0;
+      const decisions = await Promise.all(
+        pairs.map((pair) =>
+          verifierOn(store).verifyAndConsume(...pair, async () => {
+            if (++begun === pairs.length) {
+              await settleExecution(store, hashes[1]!, 'released', operatorOn(store));
+              all.resolve();
+            }
+            await all.promise;
+          }),
+        ),
+      );
+      expect(decisions.map(({ status, cause }) => [status, cause])).toEqual(
+        pairs.map(() => ['success', undefined]),
+      );
+      const states = await Promise.all(hashes.map(async (hash) => (await ledger.execution(hash))!.state));
+      expect(states).toEqual(['committed', 'released', 'committed', 'committed']);
+      const ended = (await records(store)).filter(({ outcome }) => outcome.status === 'success');
+      expect(ended.length).toBe(4);
     });
   });
 

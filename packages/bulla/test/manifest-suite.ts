@@ -62,8 +62,9 @@ export function manifestSuite(open: (options: Partial<StoreOptions>) => Promise<
         trigger: { source: 'operator', request: 'manifest push desk 1' },
         context: {
           agent_id: AGENT,
-          environment: { bulla: { manifest: { agent_id: AGENT, version: 1, hash, breaking: false } } },
+          environment: { bulla: { manifest: { agent_id: AGENT, version: 1, hash } } },
         },
+        outcome: { status: 'success', result: { breaking: false, changes: null } },
       });
       expect(await verifiedLength(store, CHAIN)).toBe(1);
     });

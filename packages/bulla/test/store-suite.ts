@@ -17,11 +17,13 @@ import {
   verifyInclusion,
 } from '@bulla/core/log';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { proveConsistency, proveInclusion, rootAt } from '../src/log/index.ts';
 import {
   type Effect,
   liftKill,
+  proveConsistency,
+  proveInclusion,
   type Row,
+  rootAt,
   type Store,
   type StoreOptions,
   setKill,

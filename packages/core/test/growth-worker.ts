@@ -30,7 +30,16 @@ import {
   readAuthorization,
   readMapping,
 } from '../src/envelope/index.ts';
-import { type JsonValue, parse, parseWithSpans, stringify, toPlain } from '../src/json/index.ts';
+import {
+  isDouble,
+  type JsonValue,
+  parse,
+  parsePointer,
+  parseStrictly,
+  parseWithSpans,
+  stringify,
+  toPlain,
+} from '../src/json/index.ts';
 import {
   drift,
   driftJson,
@@ -73,6 +82,7 @@ import {
   markdownBlock,
   mixedScript,
   normalized,
+  parseDuration,
   references,
   safeText,
   scripts,
@@ -195,6 +205,24 @@ const READERS: readonly Reader[] = [
     'parse, lenient',
     { ...DOCUMENTS, 'the same member': (n) => `{${list(n, () => '"a":1').join(',')}}` },
     (text) => parse(text, { allow: ['duplicate-keys', 'non-finite', 'lone-surrogates', 'bom'] }),
+  ),
+  ...each('parseStrictly', DOCUMENTS, (text) =>
+    parseStrictly(text, { maxBytes: 1 << 30 }, 'X', 'It is not JSON'),
+  ),
+  ...each(
+    'parsePointer',
+    { steps: (n) => '/a'.repeat(n), escapes: (n) => `/${'~1~0'.repeat(n)}`, tildes: (n) => '~'.repeat(n) },
+    parsePointer,
+  ),
+  ...each(
+    'isDouble',
+    { digits: (n) => '9'.repeat(n), zeros: (n) => `0.${'0'.repeat(n)}1`, points: (n) => `${'1.'.repeat(n)}` },
+    isDouble,
+  ),
+  ...each(
+    'parseDuration',
+    { digits: (n) => '9'.repeat(n), parts: (n) => '1d'.repeat(n), points: (n) => '1.'.repeat(n) },
+    parseDuration,
   ),
   ...each('parseWithSpans', DOCUMENTS, (text) => parseWithSpans(text)),
   ...each('stringify', DOCUMENTS, (text) => stringify(parse(text))),

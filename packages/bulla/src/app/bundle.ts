@@ -1,9 +1,9 @@
 import { sha256Hex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { verifyBundle, writeBundle } from '@bulla/core/lock';
-import { readLimited, readWhole, replaceFile } from '../locks/index.ts';
+import { findInput, readInput, replaceFile } from '../os/index.ts';
+import { VERSION } from '../version.ts';
 import { type KeyChoice, keysFrom, readLockFile } from './locked.ts';
-import { VERSION } from './version.ts';
 
 export interface BundleInput {
   readonly lockfile: string;
@@ -26,14 +26,14 @@ export interface WrittenBundle {
 export function packBundle(input: BundleInput): WrittenBundle {
   const { lockfile, signature } = input;
   const besides = (named: string | undefined, usual: string) =>
-    named !== undefined ? readWhole(named) : input.compat ? readLimited(usual) : null;
+    named !== undefined ? readInput(named, 'document') : input.compat ? findInput(usual, 'document') : null;
   const lock = readLockFile(lockfile);
   const policy = besides(input.policy, 'policy.yaml');
   const publicKey = besides(input.publicKey, 'public.key');
   const bytes = writeBundle(
     {
       lock,
-      signature: signature === undefined ? signatureOf(lockfile) : readWhole(signature),
+      signature: signature === undefined ? signatureOf(lockfile) : readInput(signature, 'signature'),
       ...(policy && { policy }),
       ...(publicKey && { publicKey }),
     },
@@ -44,7 +44,7 @@ export function packBundle(input: BundleInput): WrittenBundle {
 }
 
 function signatureOf(lockfile: string): Uint8Array {
-  const bytes = readLimited(`${lockfile}.sig`);
+  const bytes = findInput(`${lockfile}.sig`, 'signature');
   if (bytes !== null) return bytes;
   throw new BullaError(
     'INPUT_UNREADABLE',
@@ -60,7 +60,7 @@ export function openBundle(file: string, choice: KeyChoice = {}): OpenedBundle {
   const { keys, origin } = keysFrom(choice);
   if (keys.length === 0)
     throw new BullaError('LOCK_SIGNATURE_NO_KEY', 'Name the keys that you trust with --key or --keyring.');
-  return { verified: verifyBundle(readWhole(file), keys), origin };
+  return { verified: verifyBundle(readInput(file, 'document'), keys), origin };
 }
 
 export interface OpenedBundle {

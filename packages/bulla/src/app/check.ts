@@ -1,11 +1,11 @@
 import { type Drift, drift, type Lock, lockDigest, type Severity, verdict } from '@bulla/core/lock';
 import { identityOf } from '../locks/index.ts';
 import type { Target } from '../mcp/index.ts';
+import { refusing } from '../refusal.ts';
 import { type LockTrust, openLock } from './locked.ts';
 import type { Observer } from './observer.ts';
 import { artifactNow, type Fetching, pinnedServer } from './pinned.ts';
 import type { DriftPolicy } from './policy.ts';
-import { refusing } from './refusal.ts';
 import { type MeantServer, type Scanned, type ServerAccess, scanServer, targetFor } from './server.ts';
 
 export interface CheckInput extends MeantServer, LockTrust, ServerAccess, Fetching, Observer {

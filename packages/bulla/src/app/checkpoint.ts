@@ -35,11 +35,14 @@ export async function listCheckpoints(
 ): Promise<JudgedCheckpoint[]> {
   return (await chain.checkpoints(limit)).map((stored) => ({
     ...checkpointFacts(stored),
-    ...judge(stored.note, how),
+    ...judgeNote(stored.note, how),
   }));
 }
 
-function judge(note: string, how: AnchorTrust): Pick<JudgedCheckpoint, 'state' | 'witnesses' | 'code'> {
+export function judgeNote(
+  note: string,
+  how: AnchorTrust,
+): Pick<JudgedCheckpoint, 'state' | 'witnesses' | 'code'> {
   try {
     const { witnesses, witnessed } = readAnchor(note, how);
     return { state: witnessed ? 'anchored' : 'local', witnesses };

@@ -3,14 +3,14 @@ import { dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import type { Drift } from '@bulla/core/lock';
 import { type Judged, scrubbed, shownWords } from '../discover/index.ts';
-import { createDirectory } from '../keys/index.ts';
 import type { Target } from '../mcp/index.ts';
+import { createDirectory } from '../os/index.ts';
+import { Refusal } from '../refusal.ts';
 import { compareScanned } from './check.ts';
 import type { DiscoverInput } from './discover.ts';
 import { writeScanned } from './lock.ts';
 import { pathsOf } from './paths.ts';
 import { artifactNow } from './pinned.ts';
-import { Refusal } from './refusal.ts';
 import { type Scanned, scanServer } from './server.ts';
 
 /** What became of one server that was started. */

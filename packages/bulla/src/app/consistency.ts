@@ -1,7 +1,7 @@
 import { equalBytes } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { verifyConsistency } from '@bulla/core/log';
-import { proveConsistency, rootAt, type TileSource } from '../log/index.ts';
+import { proveConsistency, rootAt, type TileSource } from '../store/index.ts';
 
 /** How long a log was, and its root then. */
 export interface LogState {

@@ -11,9 +11,9 @@ import {
   type OwnProgram,
   type Problem,
 } from '../discover/index.ts';
+import { Refusal } from '../refusal.ts';
 import { checkConfigured, lockConfigured, type Outcome } from './configured.ts';
 import { pathsOf } from './paths.ts';
-import { Refusal } from './refusal.ts';
 
 export interface DiscoverInput {
   /** The data directory. */

@@ -3,8 +3,8 @@ import { type JsonObject, parse, stringify, toPlain } from '@bulla/core/json';
 import type { SourceRecord, VerifyChainOptions } from '@bulla/core/verify';
 import { openSource, verifyChain } from '../chain/index.ts';
 import { snapshot } from '../os/index.ts';
+import { Undecided } from '../refusal.ts';
 import type { Chain, Row } from '../store/index.ts';
-import { Undecided } from './refusal.ts';
 
 /** A chain of a file that was verified and can be stored; what is stored is what was verified. */
 export interface VerifiedImport extends Disposable {

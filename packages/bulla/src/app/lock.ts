@@ -14,15 +14,15 @@ import {
   withoutTools,
   writeLock,
 } from '@bulla/core/lock';
-import { identityOf, MAX_LOCK_BYTES, readLimited, replaceFile } from '../locks/index.ts';
+import { identityOf } from '../locks/index.ts';
 import type { Surface, Target } from '../mcp/index.ts';
-import { naming } from '../os/index.ts';
+import { findInput, LIMITS, naming, replaceFile } from '../os/index.ts';
+import { refusing } from '../refusal.ts';
+import { VERSION } from '../version.ts';
 import { isChoosing, leftOutOf, type ToolChoice } from './choice.ts';
 import type { Observer } from './observer.ts';
 import { artifactFacts, type Fetching, type Pinned, pinProgram } from './pinned.ts';
-import { refusing } from './refusal.ts';
 import { type MeantServer, type Scanned, type ServerAccess, scanServer, targetFor } from './server.ts';
-import { VERSION } from './version.ts';
 
 export type LockFormat = NonNullable<WriteLockOptions['format']>;
 
@@ -90,7 +90,7 @@ export async function lock(input: LockInput): Promise<Locked | NotLocked> {
 
 /** The lock that is there. One that cannot be read is not replaced unawares. */
 function readOld({ output, replaceUnreadable }: LockInput): Lock | null {
-  const bytes = readLimited(output);
+  const bytes = findInput(output, 'document');
   try {
     return bytes === null ? null : naming(output, () => readLock(bytes));
   } catch (error) {
@@ -202,12 +202,12 @@ function written(
 function bounded(write: () => ReturnType<typeof writeLock>): ReturnType<typeof writeLock> {
   try {
     const made = write();
-    if (Buffer.byteLength(made.text) <= MAX_LOCK_BYTES) return made;
+    if (Buffer.byteLength(made.text) <= LIMITS.document) return made;
   } catch (error) {
     // A string that would be longer than the engine allows.
     if (!(error instanceof RangeError)) throw error;
   }
-  throw new BullaError('LOCK_TOO_LARGE', `The lock would be larger than ${MAX_LOCK_BYTES} bytes.`);
+  throw new BullaError('LOCK_TOO_LARGE', `The lock would be larger than ${LIMITS.document} bytes.`);
 }
 
 /** `SOURCE_DATE_EPOCH` is what makes files that hold a time reproducible elsewhere too. */

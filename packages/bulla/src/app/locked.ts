@@ -2,8 +2,8 @@ import { keyId } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Lock, openWith, readLock, type VerifiedLock } from '@bulla/core/lock';
 import { findKeyring, trustIn } from '../keys/index.ts';
-import { type LockKeys, loadKeys, readLimited, readWhole, signatureBeside } from '../locks/index.ts';
-import { naming } from '../os/index.ts';
+import { type LockKeys, loadKeys, signatureBeside } from '../locks/index.ts';
+import { findInput, naming, readInput } from '../os/index.ts';
 import { pathsOf } from './paths.ts';
 
 /** Whose signatures on a lock count. */
@@ -50,7 +50,8 @@ export function openLock(path: string, trust: LockTrust = {}): OpenedLock {
     trust.keyring !== undefined ||
     trust.signature !== undefined;
   if (!isRequired) return { bytes, lock: naming(path, () => readLock(bytes)) };
-  const signature = trust.signature === undefined ? signatureBeside(path)?.bytes : readWhole(trust.signature);
+  const signature =
+    trust.signature === undefined ? signatureBeside(path)?.bytes : readInput(trust.signature, 'signature');
   if (signature === undefined)
     throw new BullaError('LOCK_UNSIGNED', `There is no signature beside ${path}, and one is required.`);
   return { bytes, lock: openWith(bytes, signature, keysFrom(trust)) };
@@ -58,7 +59,7 @@ export function openLock(path: string, trust: LockTrust = {}): OpenedLock {
 
 /** Reads a lockfile, which mostly nobody named: what is no file is refused, and not waited for. */
 export function readLockFile(path: string): Uint8Array {
-  return path === '-' ? readWhole(path) : (readLimited(path) ?? missing(path));
+  return path === '-' ? readInput(path, 'document') : (findInput(path, 'document') ?? missing(path));
 }
 
 /** The first thing that goes wrong for somebody new, so it says what to do. */

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { dataDirectory } from '../keys/index.ts';
+import { dataDirectory } from '../os/index.ts';
 import { POLICY_FILE } from '../witness/index.ts';
 
 /** Where the parts of a data directory lie. */

@@ -3,11 +3,11 @@ import { JsonObject } from '@bulla/core/json';
 import { type Drift, type Lock, lockDigest, type Surface, surfaceOf } from '@bulla/core/lock';
 import { evaluateSurface, policyCheckInput, prepareInput } from '@bulla/core/policy';
 import { describeTarget, targetOf } from '../locks/index.ts';
+import { refusing } from '../refusal.ts';
 import { compareScanned } from './check.ts';
 import { type LockTrust, openLock } from './locked.ts';
 import type { Observer } from './observer.ts';
 import { type LoadedPolicy, loadPolicy, type PolicyChoice, toolInputs } from './policy.ts';
-import { refusing } from './refusal.ts';
 import { type MeantServer, type ServerAccess, scanServer, targetFor } from './server.ts';
 
 export interface PolicyCheckInput extends MeantServer, LockTrust, ServerAccess, PolicyChoice, Observer {

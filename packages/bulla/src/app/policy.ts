@@ -16,8 +16,8 @@ import {
   toolInput,
 } from '@bulla/core/policy';
 import { visible } from '@bulla/core/text';
-import { readWhole } from '../locks/index.ts';
-import { refusing } from './refusal.ts';
+import { readInput } from '../os/index.ts';
+import { refusing } from '../refusal.ts';
 
 /** Which policy is meant: a file or a preset. */
 export interface PolicyChoice {
@@ -61,7 +61,7 @@ export function loadPolicy({ policy, preset }: PolicyChoice, options: ParsePolic
       isDefault: preset === undefined,
     };
   }
-  const text = fromUtf8(readWhole(policy));
+  const text = fromUtf8(readInput(policy, 'policy'));
   try {
     return { policy: parsePolicy(text, options), source: { type: 'file', name: policy }, isDefault: false };
   } catch (error) {

@@ -8,13 +8,13 @@ import {
   leafData,
   leafHash,
   parseCheckpointBody,
-  readAnchor,
   verifyInclusion,
 } from '@bulla/core/log';
 import { findKeyring, trustIn } from '../keys/index.ts';
-import { type PublishedLog, proveInclusion, type TileSource } from '../log/index.ts';
-import type { Query, StoredCheckpoint } from '../store/index.ts';
+import type { PublishedLog } from '../log/index.ts';
+import { proveInclusion, type Query, type StoredCheckpoint, type TileSource } from '../store/index.ts';
 import { loadPolicy } from '../witness/index.ts';
+import { judgeNote } from './checkpoint.ts';
 import { readFound, uriQuery } from './find.ts';
 import type { Opened } from './open.ts';
 import type { Paths } from './paths.ts';
@@ -51,7 +51,10 @@ export async function proveStored(
   }
   const covering = (await chain.checkpoints()).filter(({ size }) => size > sequenceOf(record));
   const how = localTrust(paths);
-  const best = covering.find(({ note }) => isWitnessed(note, how)) ?? covering[0] ?? (await checkpoint());
+  const best =
+    covering.find(({ note }) => judgeNote(note, how).state === 'anchored') ??
+    covering[0] ??
+    (await checkpoint());
   return proofOf(record, chain.tiles, best.note);
 }
 
@@ -88,14 +91,6 @@ function localTrust({ keys, witnesses }: Paths): AnchorTrust {
     policy: loadPolicy(witnesses) ?? undefined,
     revokedAt: (key) => revoked.find((one) => one.key === keyId(key))?.at,
   };
-}
-
-function isWitnessed(note: string, how: AnchorTrust): boolean {
-  try {
-    return readAnchor(note, how).witnessed;
-  } catch {
-    return false;
-  }
 }
 
 async function proofOf(record: JsonObject, tiles: TileSource, checkpoint: string): Promise<RecordProof> {

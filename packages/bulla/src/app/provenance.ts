@@ -1,5 +1,5 @@
 import { BullaError } from '@bulla/core/error';
-import { readWhole } from '../locks/index.ts';
+import { readInput } from '../os/index.ts';
 import { checkProvenance, GITHUB_ISSUER, type NpmArtifact, type ProvenanceFacts } from '../pin/index.ts';
 
 /** A provenance that was handed over, whom to trust, and whose it must be. */
@@ -14,8 +14,6 @@ export interface ProvenanceChoice {
   readonly expectedSource?: string | undefined;
 }
 
-const MAX_FILE = 16 * 1024 * 1024;
-
 /**
  * Verifies the provenance that was named, offline. Rejects with `PROVENANCE_MISSING` when no bundle or no trusted root
  * was, and with what `checkProvenance` rejects with.
@@ -29,5 +27,10 @@ export async function provenanceOf(
     throw new BullaError('PROVENANCE_MISSING', message);
   }
   const asked = { issuer, identity: identity ?? null, source: expectedSource ?? null };
-  return checkProvenance(readWhole(bundle, MAX_FILE), readWhole(trustedRoot, MAX_FILE), integrity, asked);
+  return checkProvenance(
+    readInput(bundle, 'signature'),
+    readInput(trustedRoot, 'signature'),
+    integrity,
+    asked,
+  );
 }

@@ -1,6 +1,6 @@
 import { BullaError } from '@bulla/core/error';
 import { type Authorization, type Lock, NO_AUTHORIZATION } from '@bulla/core/lock';
-import { oauthMemory, targetOf } from '../locks/index.ts';
+import { isSameServer, oauthMemory, targetOf } from '../locks/index.ts';
 import {
   type Authorizer,
   bearer,
@@ -69,11 +69,9 @@ export function targetFor({ server: words = [], env = [] }: MeantServer, lock: L
     throw new BullaError('SERVER_OPTION', 'A server at an address has no environment to pass on.');
   }
   const named = parseTarget(words, env);
-  const identity = lock?.native?.identity;
-  if (named.kind === 'http' || env.length > 0 || identity?.transport !== 'stdio') return named;
-  const same = (command: string, args: readonly string[]) => JSON.stringify([command, ...args]);
-  const isLocked = same(named.command, named.args) === same(identity.command, identity.args);
-  return isLocked ? { ...named, env: identity.env } : named;
+  if (named.kind === 'http' || env.length > 0 || !lock?.native) return named;
+  const locked = targetOf(lock);
+  return isSameServer(locked, named, { env: false }) ? locked : named;
 }
 
 /** What a scan found, and with which rights it was made. */

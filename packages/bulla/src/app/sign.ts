@@ -1,7 +1,8 @@
 import { basename } from 'node:path';
 import { formatVkey, keyId, noteVerifier, publicKey, type Signer, toUtf8 } from '@bulla/core/crypto';
 import { signLock, signLockNote, signLockStatement } from '@bulla/core/lock';
-import { loadSigner, replaceFile, SIGNATURE_KINDS, type SignatureKind } from '../locks/index.ts';
+import { loadSigner, SIGNATURE_KINDS, type SignatureKind } from '../locks/index.ts';
+import { replaceFile } from '../os/index.ts';
 import { readLockFile } from './locked.ts';
 
 export interface SignInput {

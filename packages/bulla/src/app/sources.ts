@@ -9,7 +9,7 @@ import {
 } from '@bulla/core/capability';
 import { BullaError } from '@bulla/core/error';
 import { parse, toPlain } from '@bulla/core/json';
-import { readWhole } from '../locks/index.ts';
+import { readInput } from '../os/index.ts';
 import { isModule, type ModuleLimits, runModule } from './module.ts';
 
 /** Where agents, envelopes and links are read from, and how modules are run. */
@@ -74,7 +74,7 @@ export function readContext(file: string | undefined): unknown {
 }
 
 function plainFile(file: string): unknown {
-  return toPlain(parse(readWhole(file)));
+  return toPlain(parse(readInput(file, 'document')));
 }
 
 async function openModule(
@@ -92,7 +92,7 @@ async function openModule(
 }
 
 function openFile(file: string, { profile }: SourcesInput): CapabilitySource {
-  const bytes = readWhole(file);
+  const bytes = readInput(file, 'document');
   const snapshot = readSnapshot(bytes, profile && { profile });
   const rest = { name: file, input: bytes, findings: [], disabled: [] };
   const made = (snapshot.kind === 'envelope' ? snapshot.envelope.runtime : snapshot).link.profile;

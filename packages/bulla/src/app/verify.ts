@@ -11,10 +11,8 @@ import {
   verifyArtifact,
 } from '@bulla/core/verify';
 import { openSource, runnerFor } from '../chain/index.ts';
-import { readLimited, readWhole, signatureBeside } from '../locks/index.ts';
-
-/** The largest document that is read into memory. */
-const MAX_INPUT = 1024 * 1024 * 1024;
+import { signatureBeside } from '../locks/index.ts';
+import { findInput, readInput } from '../os/index.ts';
 
 /** A lockfile that was named as one, and the signature that was named with it. */
 export interface NamedLock {
@@ -66,7 +64,7 @@ function runner(artifact: Artifact): SegmentRunner | undefined {
 /** The artifact in a file. Throws `INPUT_…`, and what `recognise` and `openSource` throw. */
 function openArtifact(file: string): Artifact {
   if (isSqlite(file)) return { kind: 'capsules', name: file, source: openSource(file), capsule: null };
-  const bytes = readWhole(file, MAX_INPUT);
+  const bytes = readInput(file, 'chain');
   const artifact = attempt(() => recognise(bytes, { name: file }));
   if (artifact instanceof BullaError) throw isKeyring(bytes) ? keyring(artifact) : artifact;
   return artifact.kind === 'lockfile' && file !== '-'
@@ -75,7 +73,7 @@ function openArtifact(file: string): Artifact {
 }
 
 function openLock({ file, signature }: NamedLock): Artifact {
-  const bytes = file === '-' ? readWhole(file) : readLimited(file);
+  const bytes = file === '-' ? readInput(file, 'document') : findInput(file, 'document');
   if (bytes === null)
     throw new BullaError(
       'INPUT_UNREADABLE',
@@ -83,7 +81,9 @@ function openLock({ file, signature }: NamedLock): Artifact {
     );
   return withSignature(
     recognise(bytes, { name: file, as: 'lockfile' }) as Artifact<'lockfile'>,
-    signature === undefined ? signatureBeside(file) : { path: signature, bytes: readWhole(signature) },
+    signature === undefined
+      ? signatureBeside(file)
+      : { path: signature, bytes: readInput(signature, 'signature') },
   );
 }
 

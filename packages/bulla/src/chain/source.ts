@@ -1,12 +1,8 @@
 import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:fs';
 import { BullaError } from '@bulla/core/error';
 import { type ChainSource, openBytes, openText, SQLITE_MAGIC, startOf } from '@bulla/core/verify';
-import { readWhole } from '../locks/index.ts';
-import { isThere } from '../os/index.ts';
+import { isThere, readInput } from '../os/index.ts';
 import { readSqlite } from './sqlite-source.ts';
-
-/** The most that is taken from standard input, or of one document. */
-const MAX_INPUT = 1024 * 1024 * 1024;
 
 export interface SourceOptions {
   /** In a SQLite file with several chains: whose. */
@@ -19,11 +15,11 @@ export interface SourceOptions {
  * `readSqlite` throw, `INPUT_UNREADABLE`, and `INPUT_TOO_LARGE` for standard input, pipes and one document.
  */
 export function openSource(file: string, options: SourceOptions = {}): ChainSource {
-  if (file === '-') return openBytes('Standard input', readWhole('-', MAX_INPUT));
+  if (file === '-') return openBytes('Standard input', readInput('-', 'chain'));
   if (!readable(file, () => isThere(file)))
     throw new BullaError('CHAIN_SOURCE_MISSING', `There is no file ${file}.`);
   // A pipe such as `<(command)` has no size and can be read once.
-  if (!statSync(file).isFile()) return openBytes(file, readWhole(file, MAX_INPUT));
+  if (!statSync(file).isFile()) return openBytes(file, readInput(file, 'chain'));
   const start = readable(file, () => beginning(file));
   if (start.startsWith(SQLITE_MAGIC)) return readSqlite(file, options.tenant);
   return openText({
@@ -31,7 +27,7 @@ export function openSource(file: string, options: SourceOptions = {}): ChainSour
     start,
     size: statSync(file).size,
     chunks: () => streamed(file),
-    whole: () => readWhole(file, MAX_INPUT),
+    whole: () => readInput(file, 'chain'),
   });
 }
 

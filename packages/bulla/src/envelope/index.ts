@@ -8,9 +8,11 @@ export type { About } from './call.ts';
 export {
   type AuthorizeOptions,
   authorize,
+  claimsOf,
   createEnvelope,
   type EnvelopeDraft,
   type Moment,
+  signClaims,
   unixTime,
 } from './create.ts';
 export {

@@ -117,6 +117,9 @@ export function createVerifier(options: VerifierOptions): Verifier {
     );
   const ledger = createLedger(store);
   const policies = createPolicySource(ledger);
+  // What is read before the consumption only tells early what the ledger decides then, on its own reading.
+  const readTime = sharedInTurn(async () => Math.floor((await store.time()) / 1000));
+  const readPolicy = sharedInTurn((policyId, time) => policies.current(policyId, Number(time)));
 
   const read = (given: GivenEnvelope): Envelope | null => {
     if (typeof given !== 'string' && !(given instanceof Uint8Array)) return given;
@@ -132,9 +135,9 @@ export function createVerifier(options: VerifierOptions): Verifier {
   const look = async (envelope: Envelope) => {
     const own = now?.();
     try {
-      const time = own ?? Math.floor((await store.time()) / 1000);
+      const time = own ?? (await readTime());
       const replay = await ledger.nonceState(nonceKey(envelope));
-      const policy = await policies.current(envelope.policy_binding.policy_id, time);
+      const policy = await readPolicy(envelope.policy_binding.policy_id, `${time}`);
       return { now: time, replay, policy };
     } catch (cause) {
       return { ...unseen(own), cause };
@@ -280,6 +283,20 @@ function hashOf(envelope: Envelope | null, profile: ExecProfile): string | null 
     if (!(error instanceof BullaError)) throw error;
     return null;
   }
+}
+
+/** Whoever asks the same in one turn of the event loop shares the answer. */
+function sharedInTurn<T>(read: (...asked: string[]) => Promise<T>): (...asked: string[]) => Promise<T> {
+  const answers = new Map<string, Promise<T>>();
+  return (...asked) => {
+    if (answers.size === 0) setImmediate(() => answers.clear());
+    const key = JSON.stringify(asked);
+    const known = answers.get(key);
+    if (known !== undefined) return known;
+    const answer = read(...asked);
+    answers.set(key, answer);
+    return answer;
+  };
 }
 
 type Attempted<T> =

@@ -5,4 +5,3 @@ export { CLIENT_FEATURES, type ClientFeature } from './gates/methods.ts';
 export { type GuardExit, type GuardOptions, guard, type Mode } from './guard.ts';
 export { type Pins, pinsOf } from './lists/pins.ts';
 export type { HostStreams } from './peer/host.ts';
-export { checkIdentity } from './peer/identity.ts';

@@ -1,9 +1,7 @@
 /** Key files, keys in tokens, and the keyring. */
-export { type Disk, realDisk, writeNewFile } from './disk.ts';
 export { ensureKeyring } from './ensure.ts';
 export { type Epoch, epochNamed, type Keyring, shownId, type TokenKey } from './epoch.ts';
 export { writeKeyFile } from './file.ts';
-export { createDirectory, dataDirectory, type Environment } from './home.ts';
 export { findKeyring, loadKeyring } from './keyring.ts';
 export {
   initKeyring,

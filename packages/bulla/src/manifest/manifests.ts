@@ -197,8 +197,8 @@ function pushCapsule(
     trigger: { type: 'user_request', source: by, request },
     context: {
       agent_id: agent,
-      environment: { bulla: { v: 1, manifest: { agent_id: agent, version, hash, breaking, changes } } },
+      environment: { bulla: { v: 1, manifest: { agent_id: agent, version, hash } } },
     },
-    outcome: { status: 'success', summary: request },
+    outcome: { status: 'success', summary: request, result: { breaking, changes } },
   };
 }

@@ -12,8 +12,8 @@ import {
 import type { Signer } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { withOrigin } from '@bulla/core/evidence';
-import { dataDirectory, type Keyring } from '../keys/index.ts';
-import type { TileSource } from '../log/index.ts';
+import type { Keyring } from '../keys/index.ts';
+import { dataDirectory } from '../os/index.ts';
 import { adoptedOrigin } from './adopted.ts';
 import { Appender, type AppenderContext, type SignHashed } from './appender.ts';
 import { checkpointFolder } from './checkpoint-file.ts';
@@ -36,6 +36,7 @@ import { originOf } from './origin.ts';
 import { isAskedFor } from './query.ts';
 import { nextOrigin, recoveryDraft } from './recover.ts';
 import { parseStoreUrl } from './store-url.ts';
+import type { TileSource } from './tiles.ts';
 import { grow, leafOf } from './tree.ts';
 
 /** The keys that seal, from one consistent look at the keyring. */
@@ -159,8 +160,9 @@ export interface Store {
   opening(commitment: string): Promise<FoundOpening | null>;
   /** Erases what opens the commitments of a capsule, and the same commitments in others; how many there were. */
   eraseOpenings(capsuleId: string): Promise<number>;
-  /** Waits for what is under way, and closes. */
+  /** Waits for what is under way, and closes; `await using` calls it. */
   close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 const CHAIN_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?$/;
@@ -233,6 +235,9 @@ export function createStore(driver: Driver, options: StoreOptions & { tenant: st
     async eraseOpenings(capsuleId) {
       await index();
       return eraseOpenings(driver, capsuleId);
+    },
+    [Symbol.asyncDispose]() {
+      return this.close();
     },
     async close() {
       await Promise.all([...chains.values()].map((one) => one.close()));

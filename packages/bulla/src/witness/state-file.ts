@@ -3,8 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
-import { createDirectory, type Disk } from '../keys/index.ts';
-import { createPrivateFile, refuseOldNode } from '../os/index.ts';
+import { createDirectory, createPrivateFile, type Disk, refuseOldNode } from '../os/index.ts';
 import { createMark, lost, type Mark, markFile, readMark, writeMark } from './mark.ts';
 
 export interface StateOptions {

@@ -1,7 +1,6 @@
 import { BullaError } from '../error.ts';
-import { type FloatPaths, JsonNumber, JsonObject, pointer } from '../json/index.ts';
+import { type FloatPaths, JsonNumber, JsonObject, pointer, sameDecimal } from '../json/index.ts';
 import { canonicalize, hashedPart } from './canonicalize.ts';
-import { sameDecimal } from './decimal.ts';
 import { orderOf } from './order.ts';
 import { type Profile, type ProfileId, profiles } from './profiles.ts';
 

@@ -1,4 +1,4 @@
-import { canonicalize, digestText, type ProfileId, sameDecimal } from '../canon/index.ts';
+import { canonicalize, digestText, type ProfileId } from '../canon/index.ts';
 import { BullaError } from '../error.ts';
 import {
   type AnyObject,
@@ -9,6 +9,7 @@ import {
   keysOf,
   parse,
   pointer,
+  sameDecimal,
   valuesOf,
 } from '../json/index.ts';
 import { CONTENT, type Form, SEAL_FIELDS } from './model.ts';

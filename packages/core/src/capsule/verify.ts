@@ -1,7 +1,7 @@
-import { canonicalize, digestText, type ProfileId, sameDecimal } from '../canon/index.ts';
+import { canonicalize, digestText, type ProfileId } from '../canon/index.ts';
 import { fromHex, type PublicKey } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
-import { type JsonNumber, JsonObject, type JsonValue, parse, sameValue } from '../json/index.ts';
+import { type JsonNumber, JsonObject, type JsonValue, parse, sameDecimal, sameValue } from '../json/index.ts';
 import { type KeySource, namesOf } from './keys.ts';
 import type { Form } from './model.ts';
 import { findPqSigner, findSigner, type ReadSeal, type Warning, warning } from './signatures.ts';

@@ -1,5 +1,5 @@
 import { BullaError } from '../error.ts';
-import type { JsonNumber } from '../json/index.ts';
+import { type JsonNumber, significand } from '../json/index.ts';
 
 const MIN = -(2n ** 63n);
 const MAX = 2n ** 63n - 1n;
@@ -18,15 +18,9 @@ export function celNumber({ lexeme }: JsonNumber, path: string): bigint | number
 
 /** The value of a lexeme that is a whole number of at most 19 digits. */
 function wholeNumber(lexeme: string): bigint | null {
-  const [, sign, integer, fraction = '', exponent = '0'] =
-    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(lexeme) ?? [];
-  const digits = `${integer}${fraction}`;
-  let [start, end] = [0, digits.length];
-  while (start < end && digits[start] === '0') start++;
-  while (end > start && digits[end - 1] === '0') end--;
-  if (start === end) return 0n;
-  const significant = digits.slice(start, end);
-  const zeros = Number(exponent) - fraction.length + (digits.length - end);
-  if (zeros < 0 || significant.length + zeros > 19) return null;
-  return BigInt(`${sign}${significant}${'0'.repeat(zeros)}`);
+  const { negative, digits, shift, exponent } = significand(lexeme)!;
+  if (digits === '0') return 0n;
+  const zeros = Number(exponent) + shift;
+  if (zeros < 0 || digits.length + zeros > 19) return null;
+  return BigInt(`${negative ? '-' : ''}${digits}${'0'.repeat(zeros)}`);
 }

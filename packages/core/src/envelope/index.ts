@@ -88,6 +88,7 @@ export {
 export {
   type CheckInput,
   checkEnvelope,
+  moment,
   type Permit,
   type Replay,
   STEPS,

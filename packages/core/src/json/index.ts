@@ -13,6 +13,7 @@ export {
   text,
   word,
 } from './check.ts';
+export { isDouble, powerOf, sameDecimal, significand } from './decimal.ts';
 export { escapeString, isPlainString } from './escape.ts';
 export { joined, lineBatches, lines } from './lines.ts';
 export {

@@ -5,7 +5,7 @@ import { type JsonObject, parse, stringify } from '@bulla/core/json';
 import { visible } from '@bulla/core/text';
 import { type Command, Option } from 'commander';
 import { type CapabilitySource, opaqueTools, readContext } from '../../app/index.ts';
-import { replaceFile } from '../../locks/index.ts';
+import { replaceFile } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { indented } from '../terminal/indented.ts';
 import { colors, EXIT, type Exit, print, printExact, printJson, report } from '../terminal/io.ts';

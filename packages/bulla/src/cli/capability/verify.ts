@@ -3,8 +3,9 @@ import { visible } from '@bulla/core/text';
 import { checkCapability, type Finding } from '@bulla/core/verify';
 import { type Command, Option } from 'commander';
 import { readContext } from '../../app/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
-import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 import { allowOption } from './source.ts';
 
 interface VerifyCapabilityOptions extends ReportOptions {
@@ -41,7 +42,7 @@ Example:
 }
 
 async function verify(file: string, options: VerifyCapabilityOptions): Promise<Exit> {
-  const snapshot = readSnapshot(readInput(file), options.profile && { profile: options.profile });
+  const snapshot = readSnapshot(readInput(file, 'document'), options.profile && { profile: options.profile });
   const verdict = checkCapability(snapshot, { context: readContext(options.context), allow: options.allow });
   const { result, code, message, details, notProven } = verdict;
   const document = { ok: result === 'good', file, result, code, message, ...details, not_proven: notProven };

@@ -426,9 +426,7 @@ describe('chain', () => {
     ]);
     for (const command of ['verify', 'chain verify'])
       expect(told(...command.split(' '), capsule, '--keyring', capsule)[1]).toMatch(
-        new RegExp(
-          `^bulla: ${capsule} is no keyring that can be read\\. There is no member ".*\\[KEYRING_`,
-        ),
+        new RegExp(`^bulla: ${capsule} is no keyring that can be read\\. There is no member ".*\\[KEYRING_`),
       );
     const broken = file('broken.json', '{x');
     expect(told('check', '-l', broken)).toEqual([

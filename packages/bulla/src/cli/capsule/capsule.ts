@@ -5,9 +5,10 @@ import { JsonObject, parse } from '@bulla/core/json';
 import { missingText, unsealedPaths, verifyRecord } from '@bulla/core/verify';
 import type { Command } from 'commander';
 import { exportRecords, resolveUri, verifyImport } from '../../app/index.ts';
-import { asLine } from '../../os/index.ts';
+import { asLine, readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
+import { nonNegative } from '../terminal/input.ts';
 import {
   colors,
   complain,
@@ -16,7 +17,6 @@ import {
   print,
   printExact,
   type ReportOptions,
-  readInput,
   report,
   reportOptions,
   say,
@@ -41,7 +41,7 @@ export function define(command: Command, run: Run): void {
     .argument('[file]', 'the capsule; - is standard input', '-')
     .action(
       run(async (file: string) => {
-        const value = parse(readInput(file), { allow: ['non-finite'] });
+        const value = parse(readInput(file, 'document'), { allow: ['non-finite'] });
         if (!(value instanceof JsonObject))
           throw new BullaError('CAPSULE_NOT_AN_OBJECT', 'A capsule is an object.');
         await print(`${capsuleText(value)}\n`);
@@ -56,7 +56,7 @@ export function define(command: Command, run: Run): void {
       .command('export')
       .description('Write a chain of the store, one sealed capsule a line, exactly as it is stored.'),
   )
-    .option('--from <n>', 'begin at this sequence', (text) => nonNegative(text), 0)
+    .option('--from <n>', 'begin at this sequence', nonNegative, 0)
     .action(run(exportChain));
 
   trustOptions(
@@ -79,12 +79,6 @@ export function define(command: Command, run: Run): void {
     .action(run(resolve));
 }
 
-export function nonNegative(text: string): number {
-  if (!/^(?:0|[1-9][0-9]{0,14})$/.test(text))
-    throw new BullaError('USAGE_NUMBER', `${JSON.stringify(text)} is not a whole number.`);
-  return Number(text);
-}
-
 /** The capsule in the input; the references export a single one as an array, too. */
 function oneCapsule(input: Uint8Array, allowNonFinite: boolean): JsonObject | Uint8Array {
   try {
@@ -105,7 +99,7 @@ function oneCapsule(input: Uint8Array, allowNonFinite: boolean): JsonObject | Ui
 
 async function verifyOne(file: string, options: TrustOptions & ReportOptions): Promise<Exit> {
   const trust = trusted(options);
-  const input = oneCapsule(readInput(file), options.allowNan ?? false);
+  const input = oneCapsule(readInput(file, 'document'), options.allowNan ?? false);
   const verdict = verifyRecord(input, {
     ...trust,
     requirePq: options.requirePq ?? false,

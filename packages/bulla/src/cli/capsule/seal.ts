@@ -2,10 +2,10 @@ import { exportSealed, lint, type SealedCapsule } from '@bulla/core/capsule';
 import { toUtf8 } from '@bulla/core/crypto';
 import type { Command } from 'commander';
 import { readContent } from '../../app/index.ts';
-import { asLine } from '../../os/index.ts';
+import { asLine, readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { openFor, type PlaceOptions, placeOptions, type StrictOptions, strictOption } from '../place.ts';
-import { EXIT, type Exit, printExact, type ReportOptions, readInput, say } from '../terminal/io.ts';
+import { EXIT, type Exit, printExact, type ReportOptions, say } from '../terminal/io.ts';
 
 export function defineSeal(command: Command, run: Run): void {
   const described = command.description('Seal a capsule and append it to a chain of the store.');
@@ -24,7 +24,7 @@ export function defineSeal(command: Command, run: Run): void {
 }
 
 async function sealOne(file: string, options: PlaceOptions & StrictOptions & ReportOptions): Promise<Exit> {
-  const content = readContent(readInput(file));
+  const content = readContent(readInput(file, 'document'));
   await using at = await openFor(options, 'write');
   const { strictInterop = false } = options;
   const sealed = await at.chain.append(content, { strictInterop });

@@ -7,19 +7,12 @@ import { historyLines } from '@bulla/core/verify';
 import { type Command, Option } from 'commander';
 import { chainStats } from '../../app/index.ts';
 import { openSource, storeSource, verifyChain } from '../../chain/index.ts';
-import { nonNegative } from '../capsule/capsule.ts';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { type AnchorOptions, anchorOptions, findAnchors } from '../log/anchors.ts';
 import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
-import {
-  colors,
-  EXIT,
-  type Exit,
-  type ReportOptions,
-  readInput,
-  report,
-  reportOptions,
-} from '../terminal/io.ts';
+import { nonNegative } from '../terminal/input.ts';
+import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { progressBar } from '../terminal/progress.ts';
 import { counted } from '../terminal/words.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
@@ -200,7 +193,7 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
 /** What an earlier run has seen; nothing if there was none. The file is trusted as much as the program is. */
 function savedState(file: string): ChainState | undefined {
   if (!existsSync(file)) return undefined;
-  const state = parse(readInput(file));
+  const state = parse(readInput(file, 'document'));
   if (state instanceof JsonObject) return toPlain(state) as unknown as ChainState;
   throw new BullaError('CAPSULE_CHAIN_STATE', `${file} holds no saved state.`);
 }

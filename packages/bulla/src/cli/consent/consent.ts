@@ -74,25 +74,21 @@ Examples:
 
 async function pending(options: ConsentOptions & LanguageOptions): Promise<Exit> {
   const [words] = wordsOf(options);
-  const store = await openToRead(options);
-  try {
-    const consent = consentOver(store, options);
-    const { user, agent } = options;
-    const prompts = await consent.pending({
-      ...(user !== undefined && { user }),
-      ...(agent !== undefined && { agent }),
-    });
-    const all: (Shown | { id: string; error: BullaError })[] = [];
-    for (const { id } of prompts) all.push(await shownOrError(consent, id, words));
-    await report(options, { ok: true, pending: all.map(documentOf) }, () =>
-      all.length === 0
-        ? phrasesOf(words).nothingAsked
-        : all.map((shown) => textOf(shown, phrasesOf(words))).join('\n\n'),
-    );
-    return EXIT.good;
-  } finally {
-    await store.close();
-  }
+  await using store = await openToRead(options);
+  const consent = consentOver(store, options);
+  const { user, agent } = options;
+  const prompts = await consent.pending({
+    ...(user !== undefined && { user }),
+    ...(agent !== undefined && { agent }),
+  });
+  const all: (Shown | { id: string; error: BullaError })[] = [];
+  for (const { id } of prompts) all.push(await shownOrError(consent, id, words));
+  await report(options, { ok: true, pending: all.map(documentOf) }, () =>
+    all.length === 0
+      ? phrasesOf(words).nothingAsked
+      : all.map((shown) => textOf(shown, phrasesOf(words))).join('\n\n'),
+  );
+  return EXIT.good;
 }
 
 /** What cannot be shown does not hide what can. */

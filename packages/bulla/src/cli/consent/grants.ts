@@ -81,20 +81,16 @@ Example:
 }
 
 async function list(options: ConsentOptions): Promise<Exit> {
-  const store = await openToRead(options);
-  try {
-    const { user, agent } = options;
-    const grants = await consentOver(store, options).grants({
-      ...(user !== undefined && { user }),
-      ...(agent !== undefined && { agent }),
-    });
-    await report(options, { ok: true, grants }, () =>
-      grants.length === 0 ? 'Nothing was granted.' : grants.map(lineOf).join('\n'),
-    );
-    return EXIT.good;
-  } finally {
-    await store.close();
-  }
+  await using store = await openToRead(options);
+  const { user, agent } = options;
+  const grants = await consentOver(store, options).grants({
+    ...(user !== undefined && { user }),
+    ...(agent !== undefined && { agent }),
+  });
+  await report(options, { ok: true, grants }, () =>
+    grants.length === 0 ? 'Nothing was granted.' : grants.map(lineOf).join('\n'),
+  );
+  return EXIT.good;
 }
 
 function lineOf({ user, agent, scope, status, sensitivity, channel, at, obstacle }: ListedGrant): string {
@@ -106,14 +102,10 @@ function lineOf({ user, agent, scope, status, sensitivity, channel, at, obstacle
 
 async function show(options: ConsentOptions & LanguageOptions & { agent: string }): Promise<Exit> {
   const [words] = wordsOf(options);
-  const store = await openToRead(options);
-  try {
-    const { disclosure, digest } = await disclosureOf(consentOver(store, options), options.agent, words);
-    await report(options, { ok: true, digest, disclosure }, () => disclosureText(disclosure, digest));
-    return EXIT.good;
-  } finally {
-    await store.close();
-  }
+  await using store = await openToRead(options);
+  const { disclosure, digest } = await disclosureOf(consentOver(store, options), options.agent, words);
+  await report(options, { ok: true, digest, disclosure }, () => disclosureText(disclosure, digest));
+  return EXIT.good;
 }
 
 async function disclosureOf(consent: Consent, agent: string, words: Words = ENGLISH) {
@@ -136,49 +128,41 @@ async function seenDisclosure(consent: Consent, options: GrantOptions) {
 }
 
 async function grant(options: GrantOptions): Promise<Exit> {
-  const store = await openToWrite(options, false);
-  try {
-    const consent = consentOver(store, options);
-    const { who, channel } = atTerminal(options);
-    const { disclosure, digest } = await seenDisclosure(consent, options);
-    const scopes = chosen(options) ?? disclosure.scopes.map(({ id }) => id);
-    if (options.disclosure !== undefined && options.disclosure !== digest)
-      return await refused(
-        { code: 'CONSENT_DISCLOSURE', message: 'This is not what the agent can do now: see `grants show`.' },
-        options,
-      );
-    const unknown = scopes.find((scope) => disclosure.scopes.every(({ id }) => id !== scope));
-    if (unknown !== undefined)
-      return await refused(
-        { code: 'CONSENT_SCOPE', message: `The agent declares no scope ${visible(unknown)}.` },
-        options,
-      );
-    if (options.disclosure === undefined) {
-      say(`${disclosureText(disclosure, digest)}`);
-      if (!isAnswered())
-        throw new BullaError('CONSENT_UNSEEN', 'Name what you were shown, with --disclosure.');
-      if (!(await askKey(phrasesOf(disclosure).grantThese(scopes.join(', '))))) {
-        say('Nothing was granted.');
-        return EXIT.bad;
-      }
-    }
-    const shown = await consent.disclose(who, disclosure, { who, channel });
-    if (shown.refusal !== null) return await refused(shown.refusal, options);
-    const pair = { user: who, agent: options.agent };
-    const step = await consent.grant(pair, scopes, { who, channel, disclosure: digest });
-    if (step.refusal !== null) return await refused(step.refusal, options);
-    await report(
+  await using store = await openToWrite(options, false);
+  const consent = consentOver(store, options);
+  const { who, channel } = atTerminal(options);
+  const { disclosure, digest } = await seenDisclosure(consent, options);
+  const scopes = chosen(options) ?? disclosure.scopes.map(({ id }) => id);
+  if (options.disclosure !== undefined && options.disclosure !== digest)
+    return await refused(
+      { code: 'CONSENT_DISCLOSURE', message: 'This is not what the agent can do now: see `grants show`.' },
       options,
-      { ok: true, ...pair, scopes, capsules: step.capsules.map(({ hash }) => hash) },
-      () =>
-        step.capsules.length === 0
-          ? 'All of that was granted already.'
-          : `${colors.green('granted')}  ${scopes.map((scope) => visible(scope)).join(', ')}`,
     );
-    return EXIT.good;
-  } finally {
-    await store.close();
+  const unknown = scopes.find((scope) => disclosure.scopes.every(({ id }) => id !== scope));
+  if (unknown !== undefined)
+    return await refused(
+      { code: 'CONSENT_SCOPE', message: `The agent declares no scope ${visible(unknown)}.` },
+      options,
+    );
+  if (options.disclosure === undefined) {
+    say(`${disclosureText(disclosure, digest)}`);
+    if (!isAnswered()) throw new BullaError('CONSENT_UNSEEN', 'Name what you were shown, with --disclosure.');
+    if (!(await askKey(phrasesOf(disclosure).grantThese(scopes.join(', '))))) {
+      say('Nothing was granted.');
+      return EXIT.bad;
+    }
   }
+  const shown = await consent.disclose(who, disclosure, { who, channel });
+  if (shown.refusal !== null) return await refused(shown.refusal, options);
+  const pair = { user: who, agent: options.agent };
+  const step = await consent.grant(pair, scopes, { who, channel, disclosure: digest });
+  if (step.refusal !== null) return await refused(step.refusal, options);
+  await report(options, { ok: true, ...pair, scopes, capsules: step.capsules.map(({ hash }) => hash) }, () =>
+    step.capsules.length === 0
+      ? 'All of that was granted already.'
+      : `${colors.green('granted')}  ${scopes.map((scope) => visible(scope)).join(', ')}`,
+  );
+  return EXIT.good;
 }
 
 /** The scopes that were named; null for all. */
@@ -190,29 +174,25 @@ function chosen({ scope, all }: GrantOptions): string[] | null {
 
 async function revoke(options: GrantOptions): Promise<Exit> {
   const scopes = chosen(options) ?? 'all';
-  const store = await openToWrite(options, false);
-  try {
-    const { who, channel } = atTerminal(options);
-    const pair = { user: who, agent: options.agent };
-    const consent = consentOver(store, options);
-    const step = await consent.revoke(pair, scopes, { who, channel });
-    const isChanged = step.capsules.length > 0;
-    // What nobody has a manifest of was mistyped. To take back comes first: nothing stands in its way.
-    if (!isChanged) await disclosureOf(consent, options.agent);
-    if (step.refusal !== null) return await refused(step.refusal, options);
-    const ended = step.decisions.map(({ id }) => id);
-    const { running } = step;
-    await report(options, { ok: true, ...pair, scopes, changed: isChanged, ended, running }, () =>
-      [
-        isChanged
-          ? `${colors.green('revoked')}  ${scopes === 'all' ? 'all' : scopes.map((scope) => visible(scope)).join(', ')}`
-          : 'None of that was granted: nothing changed.',
-        ...ended.map((id) => `  ended ${id}`),
-        ...running.map((id) => `  ${colors.yellow('still runs')} ${id}`),
-      ].join('\n'),
-    );
-    return EXIT.good;
-  } finally {
-    await store.close();
-  }
+  await using store = await openToWrite(options, false);
+  const { who, channel } = atTerminal(options);
+  const pair = { user: who, agent: options.agent };
+  const consent = consentOver(store, options);
+  const step = await consent.revoke(pair, scopes, { who, channel });
+  const isChanged = step.capsules.length > 0;
+  // What nobody has a manifest of was mistyped. To take back comes first: nothing stands in its way.
+  if (!isChanged) await disclosureOf(consent, options.agent);
+  if (step.refusal !== null) return await refused(step.refusal, options);
+  const ended = step.decisions.map(({ id }) => id);
+  const { running } = step;
+  await report(options, { ok: true, ...pair, scopes, changed: isChanged, ended, running }, () =>
+    [
+      isChanged
+        ? `${colors.green('revoked')}  ${scopes === 'all' ? 'all' : scopes.map((scope) => visible(scope)).join(', ')}`
+        : 'None of that was granted: nothing changed.',
+      ...ended.map((id) => `  ended ${id}`),
+      ...running.map((id) => `  ${colors.yellow('still runs')} ${id}`),
+    ].join('\n'),
+  );
+  return EXIT.good;
 }

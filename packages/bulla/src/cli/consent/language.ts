@@ -2,7 +2,7 @@ import { CHINESE, ENGLISH, type Words, wordsFor } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
 import { type Command, Option } from 'commander';
-import { readInput } from '../terminal/io.ts';
+import { readInput } from '../../os/index.ts';
 
 /** The options of the commands that show people what they allow. */
 export interface LanguageOptions {
@@ -36,7 +36,7 @@ export function localeOf(env: NodeJS.ProcessEnv): string {
 
 /** Throws `CONSENT_CATALOGUE` for what is no object of texts, and as the parser does. */
 function readCatalogue(file: string): { readonly [key: string]: string } {
-  const value = parse(readInput(file));
+  const value = parse(readInput(file, 'document'));
   const wrong = (path: string) =>
     new BullaError('CONSENT_CATALOGUE', 'A catalogue is a JSON object whose members are texts.', { path });
   if (!(value instanceof JsonObject)) throw wrong('');

@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { keyId, localSigner, readPublicKey } from '@bulla/core/crypto';
-import { authorize, execHash, parseEnvelope } from '@bulla/core/envelope';
+import { authorize, execHash, parseEnvelope, readAuthorization } from '@bulla/core/envelope';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { repo, bulla as run, temporaryFolder } from '../../../test/run.ts';
 
@@ -194,6 +194,20 @@ describe('a command', () => {
       stderr: expect.stringContaining('[ENVELOPE_AUDIENCE]'),
     });
   });
+});
+
+test('an authorization holds as long as its envelope, unless it is said how long', () => {
+  publish();
+  newEnvelope('--ttl', '2h');
+  const { constraints } = parseEnvelope(readFileSync(path('envelope.json')));
+  const claims = (...flags: string[]) => {
+    const common = ['--key', path('alice.key'), '--audience', 'bank', '--yes', '--quiet'];
+    return readAuthorization(good('envelope', 'authorize', path('envelope.json'), ...common, ...flags));
+  };
+  expect(claims().exp).toBe(constraints.ttl + 1);
+  expect(claims().jti).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-/);
+  const { nbf, exp } = claims('--not-before', '1m', '--expires', '10m');
+  expect(exp - nbf).toBe(600);
 });
 
 describe('explain', () => {

@@ -10,11 +10,11 @@ import {
 import { BullaError } from '@bulla/core/error';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { createEnvelope, currentPolicy, unixTime } from '../../envelope/index.ts';
-import { replaceFile } from '../../locks/index.ts';
+import { readInput, replaceFile } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, type PlaceOptions, placeOptions } from '../place.ts';
 import { durationOption } from '../terminal/input.ts';
-import { EXIT, type Exit, print, printExact, type ReportOptions, readInput } from '../terminal/io.ts';
+import { EXIT, type Exit, print, printExact, type ReportOptions } from '../terminal/io.ts';
 import { envelopeText } from './text.ts';
 
 interface NewOptions extends ReportOptions, PlaceOptions {
@@ -123,15 +123,11 @@ async function newEnvelope(options: NewOptions): Promise<Exit> {
 
 async function bindingOf(options: NewOptions): Promise<PolicyBinding> {
   const { policy, policyId } = options;
-  if (policy !== undefined && policyId === undefined) return parsePolicy(readInput(policy));
+  if (policy !== undefined && policyId === undefined) return parsePolicy(readInput(policy, 'policy'));
   if (policy === undefined && policyId !== undefined) {
-    const store = await openToRead(options);
-    try {
-      const current = await currentPolicy(store, policyId);
-      if (current !== null) return current;
-    } finally {
-      await store.close();
-    }
+    await using store = await openToRead(options);
+    const current = await currentPolicy(store, policyId);
+    if (current !== null) return current;
     throw new BullaError('ENVELOPE_POLICY_MISSING', `No policy ${policyId} is in effect in this store.`);
   }
   throw new BullaError('ENVELOPE_POLICY_UNNAMED', 'Name the policy: --policy with a file, or --policy-id.');

@@ -3,8 +3,8 @@ import type { ApproverKey, ExecProfile } from '@bulla/core/envelope';
 import { approverKey } from '@bulla/core/verify';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { findKeyring, parseKeyring, trustIn } from '../../keys/index.ts';
+import { readInput } from '../../os/index.ts';
 import { keysFolder } from '../place.ts';
-import { readInput } from '../terminal/io.ts';
 
 export function execProfileOption(): Option {
   return new Option('--profile <id>', 'the form that is hashed: of the seed, or of the later draft')
@@ -43,7 +43,7 @@ export function approverKeys({ approver, keys }: ApproverOptions & { keys?: stri
   const folder = keysFolder({ ...(keys !== undefined && { keys }) });
   const local = findKeyring(folder)?.epochs ?? [];
   return approver.flatMap(({ person, file }) => {
-    const bytes = /^[0-9a-f]{64}$/.test(file) ? toUtf8(file) : readInput(file);
+    const bytes = /^[0-9a-f]{64}$/.test(file) ? toUtf8(file) : readInput(file, 'document');
     const own = isKeyring(bytes) ? parseKeyring(bytes).epochs : [];
     const { keys: owned, pqKeys } = trustIn(own);
     const named = own.length === 0 ? [readPublicKey(fromUtf8(bytes))] : [...owned, ...pqKeys];

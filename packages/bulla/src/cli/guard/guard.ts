@@ -1,17 +1,11 @@
 import { BullaError } from '@bulla/core/error';
 import { type Lock, narrowed } from '@bulla/core/lock';
 import { type Command, Option } from 'commander';
-import { openLock, pinnedServer, targetFor, tellOpenFolder } from '../../app/index.ts';
-import {
-  CLIENT_FEATURES,
-  type ClientFeature,
-  checkIdentity,
-  guard,
-  type Mode,
-  pinsOf,
-} from '../../gateway/index.ts';
+import { type LockTrust, openLock, pinnedServer, targetFor, tellOpenFolder } from '../../app/index.ts';
+import { CLIENT_FEATURES, type ClientFeature, guard, type Mode, pinsOf } from '../../gateway/index.ts';
+import { checkIdentity } from '../../locks/index.ts';
 import type { Run } from '../commands.ts';
-import { type RequireOptions, requireOptions, trustOf } from '../lock/keys.ts';
+import { requireOptions, trustOf } from '../lock/keys.ts';
 import { tellLines } from '../lock/server-lines.ts';
 import { openFor, type PlaceOptions, placeOptions, type StrictOptions, strictOption } from '../place.ts';
 import { type FetchOptions, fetchOptions, observing } from '../run/pinned.ts';
@@ -22,7 +16,7 @@ import { createRepeats } from '../terminal/repeats.ts';
 import { relockCommand, unseenNames } from './env.ts';
 import { typed } from './host-config.ts';
 
-interface GuardOptions extends PlaceOptions, StrictOptions, RequireOptions, FetchOptions {
+interface GuardOptions extends PlaceOptions, StrictOptions, LockTrust, FetchOptions {
   lock: string;
   pinned?: boolean;
   only?: string[];

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { isAbsolute, resolve } from 'node:path';
 import { fromUtf8, type KeyFormat, readPublicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { exportPublic } from '../../app/index.ts';
 import {
   epochNamed,
@@ -15,17 +15,11 @@ import {
   shownId,
   type TokenKey,
 } from '../../keys/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { keysFolder } from '../place.ts';
-import {
-  colors,
-  EXIT,
-  printExact,
-  type ReportOptions,
-  readInput,
-  report,
-  reportOptions,
-} from '../terminal/io.ts';
+import { nonNegative } from '../terminal/input.ts';
+import { colors, EXIT, printExact, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { describe, epochDocument, remarks, state } from './epoch.ts';
 
 interface KeyringOptions extends ReportOptions {
@@ -66,7 +60,7 @@ export function defineKeyring(command: Command, run: Run): void {
       .option('--not-after <time>', 'when the new key ends, such as 2027-01-31T12:00:00Z')
       .option('--pkcs11 <library>', 'use a key of a token; its PIN is read from BULLA_PKCS11_PIN')
       .option('--token <label>', 'the label of the token')
-      .option('--slot <id>', 'the slot of the token, instead of its label', wholeNumber)
+      .option('--slot <id>', 'the slot of the token, instead of its label', nonNegative)
       .option('--key <label>', 'the label of the key in the token');
 
   making(sub('init', 'Make a keyring with its first key. Nothing is ever overwritten.'))
@@ -84,7 +78,7 @@ export function defineKeyring(command: Command, run: Run): void {
 
   sub('export-public', 'Write a public key of the keyring.')
     .argument('[key]', 'which one, as "keys revoke" takes it (default: the active one)')
-    .option('--epoch <number>', 'the same, by its number', wholeNumber)
+    .option('--epoch <number>', 'the same, by its number', nonNegative)
     .addOption(
       new Option('--format <format>', 'how to write it')
         .choices(['hex', 'pem', 'jwk', 'lock-pem'])
@@ -126,13 +120,6 @@ Example:
   $ bulla keys revoke qp_key_d75a --reason "laptop stolen" --at 2026-03-01T00:00:00Z`,
     )
     .action(run(revoke));
-}
-
-function wholeNumber(text: string): number {
-  const number = Number(text);
-  if (!/^\d+$/.test(text) || !Number.isSafeInteger(number))
-    throw new InvalidArgumentError('Not a whole number.');
-  return number;
 }
 
 function directory(options: KeyringOptions): string {
@@ -221,11 +208,11 @@ async function exportKey(name: string | undefined, options: ExportOptions) {
 
 async function register(key: string, options: RegisterOptions) {
   const dir = directory(options);
-  const text = /^[0-9a-f]{64}$/.test(key) ? key : fromUtf8(readInput(key));
+  const text = /^[0-9a-f]{64}$/.test(key) ? key : fromUtf8(readInput(key, 'key'));
   const epoch = await registerKey(dir, readPublicKey(text, 'Ed25519'), {
     ...surroundings,
     ...(options.pq !== undefined && {
-      pqPublicKey: readPublicKey(fromUtf8(readInput(options.pq)), 'ML-DSA-65'),
+      pqPublicKey: readPublicKey(fromUtf8(readInput(options.pq, 'key')), 'ML-DSA-65'),
     }),
     ...(options.notBefore !== undefined && { notBefore: readTime(options.notBefore) }),
     ...(options.notAfter !== undefined && { notAfter: readTime(options.notAfter) }),

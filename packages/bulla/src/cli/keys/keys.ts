@@ -14,8 +14,9 @@ import { BullaError } from '@bulla/core/error';
 import { type Command, Option } from 'commander';
 import { readKeyFile } from '../../app/index.ts';
 import { writeKeyFile } from '../../keys/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
-import { colors, EXIT, printExact, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { colors, EXIT, printExact, type ReportOptions, report } from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';
 import { defineKeyring } from './keyring.ts';
 
@@ -76,7 +77,7 @@ Example:
 }
 
 async function show(file: string, options: KeyOptions) {
-  const { format, publicKey, private: secret } = readKeyFile(readInput(file), options);
+  const { format, publicKey, private: secret } = readKeyFile(readInput(file, 'key'), options);
   const document = {
     ok: true,
     format,
@@ -107,7 +108,7 @@ async function show(file: string, options: KeyOptions) {
 }
 
 async function convert(file: string, options: ConvertOptions) {
-  const { publicKey, private: secret } = readKeyFile(readInput(file), options);
+  const { publicKey, private: secret } = readKeyFile(readInput(file, 'key'), options);
   const kind = secret === undefined || options.public ? 'public' : 'private';
   const text =
     kind === 'private' ? writePrivateKey(secret!, options.to) : writePublicKey(publicKey, options.to);

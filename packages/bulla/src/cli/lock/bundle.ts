@@ -1,18 +1,10 @@
 import { BUNDLE_NOT_PROVEN, bundleDetails, bundleText } from '@bulla/core/verify';
 import type { Command } from 'commander';
-import { openBundle, packBundle } from '../../app/index.ts';
+import { type BundleInput, type KeyChoice, openBundle, packBundle } from '../../app/index.ts';
 import type { Run } from '../commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
-import { type KeyOptions, keyOptions } from './keys.ts';
-
-interface ExportOptions extends ReportOptions {
-  lockfile: string;
-  signature?: string;
-  output: string;
-  policy?: string;
-  publicKey?: string;
-}
+import { keyOptions } from './keys.ts';
 
 export function define(command: Command, run: Run): void {
   command
@@ -49,7 +41,7 @@ Example:
     .action(run(verify));
 }
 
-async function exportBundle(options: ExportOptions): Promise<Exit> {
+async function exportBundle(options: BundleInput & ReportOptions): Promise<Exit> {
   const { output: bundle } = options;
   const { sha256, bytes } = packBundle({ ...options, compat: COMPAT });
   await report(options, { ok: true, bundle, sha256, bytes }, () =>
@@ -62,7 +54,7 @@ async function exportBundle(options: ExportOptions): Promise<Exit> {
   return EXIT.good;
 }
 
-async function verify(file: string, options: KeyOptions & ReportOptions): Promise<Exit> {
+async function verify(file: string, options: KeyChoice & ReportOptions): Promise<Exit> {
   const { verified, origin } = openBundle(file, options);
   const details = { ...bundleDetails(verified), trusted_from: origin };
   await report(options, { ok: true, file, ...details, not_proven: BUNDLE_NOT_PROVEN }, () =>

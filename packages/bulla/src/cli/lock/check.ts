@@ -1,6 +1,6 @@
 import { driftJson, type Severity } from '@bulla/core/lock';
 import { type Command, Option } from 'commander';
-import { check, type DriftPolicy } from '../../app/index.ts';
+import { check, type DriftPolicy, type LockTrust } from '../../app/index.ts';
 import type { Run } from '../commands.ts';
 import { tellingProblems } from '../policy/problems.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
@@ -8,10 +8,10 @@ import { type FetchOptions, fetchOptions, observing } from '../run/pinned.ts';
 import { EXIT, type Exit, print, printExact, say } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
 import { type FormatOptions, formatOf, formatOptions, printDrift, writeReports } from './drift-formats.ts';
-import { type RequireOptions, requireOptions, trustOf } from './keys.ts';
+import { requireOptions, trustOf } from './keys.ts';
 import { accessOf, SERVER_HELP, type ServerOptions, serverOptions } from './server.ts';
 
-interface CheckOptions extends ServerOptions, FormatOptions, RequireOptions, FetchOptions, RecordOptions {
+interface CheckOptions extends ServerOptions, FormatOptions, LockTrust, FetchOptions, RecordOptions {
   lock: string;
   pinned?: boolean;
   failOn: Severity | 'benign';

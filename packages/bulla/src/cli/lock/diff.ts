@@ -1,14 +1,14 @@
 import { BullaError } from '@bulla/core/error';
 import type { Command } from 'commander';
-import { diffLocks, diffServer } from '../../app/index.ts';
+import { diffLocks, diffServer, type LockTrust } from '../../app/index.ts';
 import type { Run } from '../commands.ts';
 import { EXIT, type Exit, print } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
 import { type FormatOptions, formatOf, formatOptions, printDrift, writeReports } from './drift-formats.ts';
-import { type RequireOptions, requireOptions, trustOf } from './keys.ts';
+import { requireOptions, trustOf } from './keys.ts';
 import { accessOf, SERVER_HELP, type ServerOptions, scanning, serverOptions } from './server.ts';
 
-interface DiffOptions extends ServerOptions, FormatOptions, RequireOptions {
+interface DiffOptions extends ServerOptions, FormatOptions, LockTrust {
   lockfile?: string;
 }
 

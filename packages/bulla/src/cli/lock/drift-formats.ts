@@ -11,7 +11,7 @@ import {
   type TextOptions,
 } from '@bulla/core/lock';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { VERSION } from '../../app/index.ts';
+import { VERSION } from '../../version.ts';
 import { colors, coloured, print, printExact } from '../terminal/io.ts';
 import { type Output, streams } from '../terminal/streams.ts';
 

@@ -108,7 +108,7 @@ function line(kind: ListKind, definition: JsonObject): string {
   return `  ${name} ${RISK[risk](risk.padEnd(6))} ${colors.dim(description)}`;
 }
 
-function textOf(definition: JsonObject, key: string): string {
+export function textOf(definition: JsonObject, key: string): string {
   const value = definition.get(key);
   return typeof value === 'string' ? value : '';
 }

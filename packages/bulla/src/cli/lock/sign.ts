@@ -1,19 +1,9 @@
 import { type Command, Option } from 'commander';
-import { sign } from '../../app/index.ts';
-import { SIGNATURE_KINDS, type SignatureKind } from '../../locks/index.ts';
+import { type SignInput, sign } from '../../app/index.ts';
+import { SIGNATURE_KINDS } from '../../locks/index.ts';
 import type { Run } from '../commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
-
-interface SignOptions extends ReportOptions {
-  lockfile: string;
-  key?: string;
-  keys?: string;
-  output?: string;
-  canonicalization: 'v1' | 'v2';
-  format: SignatureKind;
-  name: string;
-}
 
 export function define(command: Command, run: Run): void {
   command
@@ -45,7 +35,7 @@ Example:
     .action(run(act));
 }
 
-async function act(options: SignOptions): Promise<Exit> {
+async function act(options: SignInput & ReportOptions): Promise<Exit> {
   const { lockfile } = options;
   const { signature, format, keyId: id, vkey } = await sign(options);
   const document = { ok: true, lockfile, signature, format, key_id: id, ...(vkey && { vkey }) };

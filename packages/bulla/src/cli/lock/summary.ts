@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import type { JsonObject } from '@bulla/core/json';
 import { type Artifact, LIST_KINDS, type RiskLevel, riskOf } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
 import { deceptions, isPrivateAllowed, type Locked } from '../../app/index.ts';
@@ -8,7 +7,7 @@ import { type HostConfig, hostConfig, hostConfigText, relativePaths, typed } fro
 import { colors, report } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
 import type { LockOptions } from './lock.ts';
-import { countWords, findingText } from './scan.ts';
+import { countWords, findingText, textOf } from './scan.ts';
 
 const RISKS: readonly RiskLevel[] = ['HIGH', 'MEDIUM', 'LOW'];
 
@@ -75,11 +74,6 @@ function pinText({ type, name, version, image, digest, tree }: Artifact): string
   const packages =
     tree === null ? 'without what it needs' : `${tree.packages.size} packages, tree ${tree.digest}`;
   return visible(`${name} ${version}: ${packages}`);
-}
-
-function textOf(definition: JsonObject, key: string): string {
-  const value = definition.get(key);
-  return typeof value === 'string' ? value : '';
 }
 
 /** An address may be as long as a server likes. */

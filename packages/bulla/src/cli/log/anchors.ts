@@ -19,11 +19,11 @@ import {
 } from '@bulla/core/verify';
 import type { Command } from 'commander';
 import { openPublished } from '../../log/index.ts';
-import { naming } from '../../os/index.ts';
+import { naming, readInput } from '../../os/index.ts';
 import { type Chain, readCheckpointLines } from '../../store/index.ts';
 import { loadPolicy, POLICY_FILE } from '../../witness/index.ts';
 import { home } from '../place.ts';
-import { Refusal, readInput, Undecided } from '../terminal/io.ts';
+import { Refusal, Undecided } from '../terminal/io.ts';
 import { NAME_KEYS } from '../verify/hints.ts';
 import type { Trust } from '../verify/trust.ts';
 
@@ -47,13 +47,13 @@ export function anchorOptions(command: Command): Command {
 
 /** The policy that was named, else the one of the data directory if there is one. */
 export function readPolicy({ policy }: Pick<AnchorOptions, 'policy'>): Policy | undefined {
-  if (policy !== undefined) return naming(policy, () => parsePolicy(readInput(policy)));
+  if (policy !== undefined) return naming(policy, () => parsePolicy(readInput(policy, 'signature')));
   return loadPolicy(join(home(), POLICY_FILE)) ?? undefined;
 }
 
 /** The checkpoints in a file: one signed note, the one of a proof, or the lines that a store keeps. */
 export function readCheckpoints(file: string): string[] {
-  const bytes = readInput(file);
+  const bytes = readInput(file, 'signature');
   try {
     const text = fromUtf8(bytes);
     const lines = readCheckpointLines(text);

@@ -1,9 +1,9 @@
 import { anchorTrust } from '@bulla/core/verify';
 import type { Command } from 'commander';
 import { checkpointFacts, findCheckpoint, listCheckpoints, logVkey } from '../../app/index.ts';
-import { nonNegative } from '../capsule/capsule.ts';
 import type { Run } from '../commands.ts';
 import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
+import { nonNegative } from '../terminal/input.ts';
 import { colors, EXIT, type Exit, print, printExact, type ReportOptions, report } from '../terminal/io.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { readPolicy } from './anchors.ts';

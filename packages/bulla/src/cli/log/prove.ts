@@ -3,9 +3,10 @@ import { BullaError } from '@bulla/core/error';
 import type { Command } from 'commander';
 import { provePublished, proveStored, type RecordProof } from '../../app/index.ts';
 import { openPublished } from '../../log/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
-import { EXIT, type Exit, printExact, type ReportOptions, readInput, say } from '../terminal/io.ts';
+import { EXIT, type Exit, printExact, type ReportOptions, say } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
 
 interface ProveOptions extends PlaceOptions, ReportOptions {
@@ -33,8 +34,8 @@ export function define(command: Command, run: Run): void {
 
 async function prove(capsule: string, options: ProveOptions): Promise<Exit> {
   if (options.tiles !== undefined)
-    return write(await provePublished(openPublished(options.tiles), readInput(capsule)), options);
-  const meant = capsule === '-' || existsSync(capsule) ? readInput(capsule) : capsule;
+    return write(await provePublished(openPublished(options.tiles), readInput(capsule, 'document')), options);
+  const meant = capsule === '-' || existsSync(capsule) ? readInput(capsule, 'document') : capsule;
   await using reading = await openFor(options, 'read');
   const proof = await proveStored(reading, meant, async () => {
     await using writing = await openFor(options, 'extend');

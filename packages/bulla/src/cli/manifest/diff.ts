@@ -9,7 +9,7 @@ import {
   readManifest,
 } from '@bulla/core/manifest';
 import { type Command, Option } from 'commander';
-import { readWhole } from '../../locks/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { colors, coloured, EXIT, type Exit, print, printExact, say } from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';
@@ -79,7 +79,7 @@ async function bothOf(before: string, after: string, options: DiffOptions): Prom
 
 /** Reads one side; what is wrong with it is told in full before it is refused. */
 function read(file: string): Manifest {
-  const bytes = readWhole(file);
+  const bytes = readInput(file, 'document');
   try {
     return readManifest(bytes);
   } catch (error) {

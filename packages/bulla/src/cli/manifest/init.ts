@@ -6,7 +6,7 @@ import { readLock } from '@bulla/core/lock';
 import { draftFromLock, type ManifestDraft } from '@bulla/core/manifest';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
-import { readWhole, replaceFile } from '../../locks/index.ts';
+import { readInput, replaceFile } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { indented } from '../terminal/indented.ts';
 import { EXIT, type Exit, printExact, type ReportOptions, say } from '../terminal/io.ts';
@@ -44,7 +44,7 @@ async function init(options: InitOptions): Promise<Exit> {
   const { output } = options;
   if (output !== undefined && !options.force && existsSync(output))
     throw new BullaError('MANIFEST_EXISTS', `${output} is there already; --force replaces it.`);
-  const draft = draftFromLock(readLock(readWhole(options.fromLock)));
+  const draft = draftFromLock(readLock(readInput(options.fromLock, 'document')));
   const text = `${indented(stringify(draft.document))}\n`;
   if (output !== undefined) replaceFile(output, toUtf8(text));
   if (options.json) await printExact(`${documentOf(draft)}\n`);

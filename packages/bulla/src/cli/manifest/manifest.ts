@@ -1,6 +1,6 @@
 import { readManifest } from '@bulla/core/manifest';
 import type { Command } from 'commander';
-import { readWhole } from '../../locks/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { EXIT, type Exit, print } from '../terminal/io.ts';
 import { defineDiff } from './diff.ts';
@@ -31,6 +31,6 @@ Example:
 }
 
 async function hash(file: string): Promise<Exit> {
-  await print(`${readManifest(readWhole(file)).hash}\n`);
+  await print(`${readManifest(readInput(file, 'document')).hash}\n`);
   return EXIT.good;
 }

@@ -3,8 +3,8 @@ import { type Decision, resultOf } from '@bulla/core/consent';
 import { changeJson, diffText, ManifestError, type ManifestProblem } from '@bulla/core/manifest';
 import type { Command } from 'commander';
 import { createConsent } from '../../consent/index.ts';
-import { readWhole } from '../../locks/index.ts';
 import { createManifests, type Pushed } from '../../manifest/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
 import { colors, EXIT, type Exit, printJson, type ReportOptions, report, say } from '../terminal/io.ts';
@@ -43,7 +43,7 @@ Example:
 }
 
 async function push(file: string, options: PushOptions): Promise<Exit> {
-  const bytes = readWhole(file);
+  const bytes = readInput(file, 'document');
   const { agent, chain, idempotencyKey } = options;
   const store = await openToWrite(options);
   try {

@@ -18,12 +18,8 @@ export async function reading<Result>(
   options: StoredOptions,
   work: (store: Store) => Promise<Result>,
 ): Promise<Result> {
-  const store = await openToRead({ ...options, chain: 'default' });
-  try {
-    return await work(store);
-  } finally {
-    await store.close();
-  }
+  await using store = await openToRead({ ...options, chain: 'default' });
+  return await work(store);
 }
 
 /** A version of an agent's manifest; null stands for the newest. Throws `MANIFEST_NOT_FOUND`. */

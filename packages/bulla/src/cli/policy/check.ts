@@ -2,15 +2,15 @@ import { toUtf8 } from '@bulla/core/crypto';
 import { stringify } from '@bulla/core/json';
 import { verdictText } from '@bulla/core/policy';
 import { visible } from '@bulla/core/text';
-import { checkPolicy, type LoadedPolicy, type PolicyChoice } from '../../app/index.ts';
-import { replaceFile } from '../../locks/index.ts';
-import { type RequireOptions, trustOf } from '../lock/keys.ts';
+import { checkPolicy, type LoadedPolicy, type LockTrust, type PolicyChoice } from '../../app/index.ts';
+import { replaceFile } from '../../os/index.ts';
+import { trustOf } from '../lock/keys.ts';
 import { accessOf, type ServerOptions, scanning } from '../lock/server.ts';
 import { note } from '../receipt.ts';
 import { EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 import { tellingProblems } from './problems.ts';
 
-interface CheckOptions extends ServerOptions, RequireOptions, PolicyChoice, ReportOptions {
+interface CheckOptions extends ServerOptions, LockTrust, PolicyChoice, ReportOptions {
   lockfile?: string;
   saveInput?: string;
 }

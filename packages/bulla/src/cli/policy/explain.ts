@@ -1,7 +1,7 @@
 import { toUtf8 } from '@bulla/core/crypto';
 import { explainDocument, explainMarkdown } from '@bulla/core/policy';
 import { loadPolicy, type PolicyChoice } from '../../app/index.ts';
-import { replaceFile } from '../../locks/index.ts';
+import { replaceFile } from '../../os/index.ts';
 import { EXIT, type Exit, printExact } from '../terminal/io.ts';
 import { tellingProblems } from './problems.ts';
 

@@ -1,11 +1,12 @@
 import { visible } from '@bulla/core/text';
 import { isMet, loadPolicy, type PolicyChoice, type TestedInput, testPolicy } from '../../app/index.ts';
-import { EXIT, type Exit, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { readInput } from '../../os/index.ts';
+import { EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 import { tellingProblems } from './problems.ts';
 
 export async function test(files: string[], options: PolicyChoice & ReportOptions): Promise<Exit> {
   const { policy, source } = tellingProblems(() => loadPolicy(options));
-  const inputs = files.map((file) => testPolicy(policy, readInput(file), file));
+  const inputs = files.map((file) => testPolicy(policy, readInput(file, 'document'), file));
   const failed = inputs.filter(({ passed }) => !passed).length;
   const document = { policy: { ...source, digest: policy.digest }, passed: failed === 0, inputs };
   await report(options, document, () => {

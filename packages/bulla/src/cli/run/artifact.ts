@@ -1,15 +1,22 @@
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
-import { openLock, provenanceOf, type VerifiedArtifact, verifyArtifact } from '../../app/index.ts';
+import {
+  type LockTrust,
+  openLock,
+  type ProvenanceChoice,
+  provenanceOf,
+  type VerifiedArtifact,
+  verifyArtifact,
+} from '../../app/index.ts';
 import { type Checked, npmArtifact, type ProvenanceFacts } from '../../pin/index.ts';
 import type { Run } from '../commands.ts';
-import { type RequireOptions, requireOptions, trustOf } from '../lock/keys.ts';
+import { requireOptions, trustOf } from '../lock/keys.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 import { type FetchOptions, fetchOptions, observing } from './pinned.ts';
-import { type ProvenanceOptions, provenanceOptions } from './provenance.ts';
+import { provenanceOptions } from './provenance.ts';
 
-interface LockedOptions extends RequireOptions, ReportOptions {
+interface LockedOptions extends LockTrust, ReportOptions {
   lock: string;
 }
 
@@ -101,7 +108,7 @@ function checkedText(what: string, { packages, hashed, differences }: Checked): 
 
 async function provenance(
   file: string | undefined,
-  options: LockedOptions & ProvenanceOptions,
+  options: LockedOptions & ProvenanceChoice,
 ): Promise<Exit> {
   const artifact = npmArtifact(openLock(file ?? options.lock, trustOf(options)).lock.artifact);
   const facts = await provenanceOf(artifact, options);

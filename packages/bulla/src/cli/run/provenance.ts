@@ -1,15 +1,6 @@
 import type { Command } from 'commander';
 import { GITHUB_ISSUER } from '../../pin/index.ts';
 
-/** A provenance that was handed over, whom to trust, and whose it must be. */
-export interface ProvenanceOptions {
-  bundle?: string;
-  trustedRoot?: string;
-  issuer: string;
-  identity?: string;
-  expectedSource?: string;
-}
-
 export function provenanceOptions(command: Command): Command {
   return command
     .option('--bundle <file>', 'a Sigstore bundle with the provenance of the package')

@@ -1,17 +1,23 @@
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
-import { type PinnedProgram, pinnedProgram, tellOpenFolder } from '../../app/index.ts';
+import {
+  type LockTrust,
+  type PinnedProgram,
+  type ProvenanceChoice,
+  pinnedProgram,
+  tellOpenFolder,
+} from '../../app/index.ts';
 import { interruptible, runCommand } from '../../pin/index.ts';
 import type { Run } from '../commands.ts';
 import { keepExit } from '../lock/compat.ts';
-import { type RequireOptions, requireOptions, trustOf } from '../lock/keys.ts';
+import { requireOptions, trustOf } from '../lock/keys.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
 import { EXIT, type Exit, print } from '../terminal/io.ts';
 import { type FetchOptions, fetchOptions, observing } from './pinned.ts';
-import { type ProvenanceOptions, provenanceOptions } from './provenance.ts';
+import { provenanceOptions } from './provenance.ts';
 
-interface RunOptions extends FetchOptions, RequireOptions, ProvenanceOptions, RecordOptions {
+interface RunOptions extends FetchOptions, LockTrust, ProvenanceChoice, RecordOptions {
   lock: string;
   dryRun?: boolean;
   bin?: string;

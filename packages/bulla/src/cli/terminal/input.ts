@@ -1,5 +1,5 @@
 import { type CanonOptions, type ProfileId, profile } from '@bulla/core/canon';
-import type { BullaError } from '@bulla/core/error';
+import { BullaError } from '@bulla/core/error';
 import { DEFAULT_MAX_BYTES, DEFAULT_MAX_DEPTH, type Leniency, type ParseOptions } from '@bulla/core/json';
 import { DURATION_FORM, parseDuration } from '@bulla/core/text';
 import { type Command, InvalidArgumentError, Option } from 'commander';
@@ -13,6 +13,13 @@ export interface DocumentOptions {
 }
 
 const LENIENCIES: Leniency[] = ['duplicate-keys', 'non-finite', 'lone-surrogates', 'bom'];
+
+/** Throws `USAGE_NUMBER`. */
+export function nonNegative(text: string): number {
+  if (!/^(?:0|[1-9][0-9]{0,14})$/.test(text))
+    throw new BullaError('USAGE_NUMBER', `${JSON.stringify(text)} is not a whole number.`);
+  return Number(text);
+}
 
 export function positiveInteger(text: string): number {
   if (!/^[1-9][0-9]{0,14}$/.test(text)) throw new InvalidArgumentError('A positive integer is expected.');

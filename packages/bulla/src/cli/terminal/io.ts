@@ -1,13 +1,12 @@
 import { BullaError, withoutSecrets } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
-import { Refusal, Undecided } from '../../app/index.ts';
-import { readWhole } from '../../locks/index.ts';
+import { Refusal, Undecided } from '../../refusal.ts';
 import { escaped } from './indented.ts';
 import { colors, painted } from './paint.ts';
 import { type Output, streams, write } from './streams.ts';
 
-export { Refusal, refusing, Undecided } from '../../app/index.ts';
+export { Refusal, refusing, Undecided } from '../../refusal.ts';
 export { colors } from './paint.ts';
 
 /** The exit codes of every command. */
@@ -125,14 +124,6 @@ export function coloured(stream: Output): boolean {
   if (process.env.NO_COLOR) return false;
   const force = process.env.FORCE_COLOR;
   return force !== undefined ? force !== '0' && force !== 'false' : stream.isTTY === true;
-}
-
-/** The largest document that is read into memory. */
-const MAX_INPUT = 1024 * 1024 * 1024;
-
-/** Reads a file, or standard input for `-`. Throws `INPUT_UNREADABLE` and `INPUT_TOO_LARGE`. */
-export function readInput(file: string): Uint8Array {
-  return readWhole(file, MAX_INPUT);
 }
 
 // The print boundary. Whatever a command shows goes through one of the functions below, and nothing around them: texts

@@ -3,8 +3,8 @@ import type { KeyTrust } from '@bulla/core/verify';
 import type { Command } from 'commander';
 import { findKeyring, refuseSeed, trustIn } from '../../keys/index.ts';
 import { readKeyring } from '../../locks/index.ts';
+import { readInput } from '../../os/index.ts';
 import { keysFolder } from '../place.ts';
-import { readInput } from '../terminal/io.ts';
 
 /** What records are verified with. */
 export interface TrustOptions {
@@ -73,5 +73,5 @@ export function trusted(options: TrustOptions, vkeys: readonly NoteVerifier[] = 
 
 /** The text of a key that is written out or lies in a file. Throws `INPUT_UNREADABLE` and the `KEY_…` codes. */
 function readKey(text: string, algorithm: 'Ed25519' | 'ML-DSA-65'): PublicKey {
-  return readPublicKey(/^[0-9a-f]{64}$/.test(text) ? text : fromUtf8(readInput(text)), algorithm);
+  return readPublicKey(/^[0-9a-f]{64}$/.test(text) ? text : fromUtf8(readInput(text, 'key')), algorithm);
 }

@@ -1,6 +1,6 @@
-import { digest, sameDecimal } from '../../canon/index.ts';
+import { digest } from '../../canon/index.ts';
 import { BullaError } from '../../error.ts';
-import { JsonNumber, JsonObject, type JsonValue, parsePointer } from '../../json/index.ts';
+import { isDouble, JsonNumber, JsonObject, type JsonValue, parsePointer } from '../../json/index.ts';
 import type { ListKind } from './surface.ts';
 import { walk } from './walk.ts';
 
@@ -75,8 +75,7 @@ function without(value: JsonValue, [key, ...rest]: readonly string[]): JsonValue
 function isExact(root: JsonValue): boolean {
   let exact = true;
   walk([root], (value) => {
-    if (!(value instanceof JsonNumber) || /^-?[0-9]{1,15}$/.test(value.lexeme)) return;
-    if (!sameDecimal(value.lexeme, `${value.toNumber()}`)) exact = false;
+    if (value instanceof JsonNumber && !isDouble(value.lexeme)) exact = false;
   });
   return exact;
 }

@@ -12,8 +12,8 @@ import { join } from 'node:path';
 import { toUtf8 } from '@bulla/core/crypto';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
-import { type Disk, realDisk } from '../keys/index.ts';
-import { readLimited, readWhole, replaceFile } from './index.ts';
+import { type Disk, realDisk } from './disk.ts';
+import { findInput, LIMITS, readInput, replaceFile } from './index.ts';
 
 const codeOf = (run: () => unknown): unknown => {
   try {
@@ -98,16 +98,20 @@ describe('reading a file', () => {
   test('ends at the limit, whatever the file says of its size', () => {
     const file = join(temporaryFolder(), 'a');
     writeFileSync(file, 'four');
-    expect(Buffer.from(readWhole(file, 4)).toString()).toBe('four');
-    expect(codeOf(() => readWhole(file, 3))).toBe('INPUT_TOO_LARGE');
-    if (existsSync('/dev/zero'))
-      expect(codeOf(() => readWhole('/dev/zero', 1 << 20))).toBe('INPUT_TOO_LARGE');
+    expect(Buffer.from(readInput(file, 'key')).toString()).toBe('four');
+    writeFileSync(file, new Uint8Array(LIMITS.key));
+    expect(readInput(file, 'key').length).toBe(LIMITS.key);
+    writeFileSync(file, new Uint8Array(LIMITS.key + 1));
+    expect(codeOf(() => readInput(file, 'key'))).toBe('INPUT_TOO_LARGE');
+    expect(codeOf(() => findInput(file, 'key'))).toBe('INPUT_TOO_LARGE');
+    expect(readInput(file, 'document').length).toBe(LIMITS.key + 1);
+    if (existsSync('/dev/zero')) expect(codeOf(() => readInput('/dev/zero', 'key'))).toBe('INPUT_TOO_LARGE');
   });
 
   test('tells what is not there from what cannot be read', () => {
     const folder = temporaryFolder();
-    expect(readLimited(join(folder, 'a'))).toBe(null);
-    expect(codeOf(() => readWhole(join(folder, 'a')))).toBe('INPUT_UNREADABLE');
-    expect(codeOf(() => readLimited(folder))).toBe('INPUT_UNREADABLE');
+    expect(findInput(join(folder, 'a'), 'key')).toBe(null);
+    expect(codeOf(() => readInput(join(folder, 'a'), 'key'))).toBe('INPUT_UNREADABLE');
+    expect(codeOf(() => findInput(folder, 'document'))).toBe('INPUT_UNREADABLE');
   });
 });
