@@ -30,6 +30,7 @@ import {
   readAuthorization,
   readMapping,
 } from '../src/envelope/index.ts';
+import { readEvidence, readFailure } from '../src/evidence/index.ts';
 import {
   isDouble,
   type JsonValue,
@@ -352,6 +353,10 @@ const READERS: readonly Reader[] = [
     const [bytes, chunks] = [toUtf8(text), async function* () {}];
     openText({ name: 'x', start: text, size: bytes.length, chunks, whole: () => bytes });
   }),
+  ...each('readEvidence', DOCUMENTS, (text) =>
+    readEvidence(parse(`{"context":{"environment":{"bulla":${text}}}}`)),
+  ),
+  ...each('readFailure', TEXTS, (text) => readFailure(`policy: ${text}`)),
   ...each('detectKey', KEYS, detectKey),
   ...each('readPublicKey', KEYS, (text) => readPublicKey(text)),
   ...each('readPrivateKey', KEYS, (text) => readPrivateKey(text)),
