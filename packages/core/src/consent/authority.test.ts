@@ -5,7 +5,10 @@ import {
   COMMITMENT,
   channel,
   LOCATE,
+  LOCK,
   NOTIFY,
+  OTHER,
+  PINNED,
   READ,
   type Relation,
   SALT,
@@ -23,11 +26,11 @@ import {
   readMapping,
   toolCallEnvelope,
 } from '../envelope/index.ts';
+import { authorityOf } from '../evidence/index.ts';
 import { type JsonObject, parse } from '../json/index.ts';
-import { authorityOf, type ChannelKind, type Decision, mintAuthorization } from './index.ts';
+import { type ChannelKind, consentAuthority, type Decision, mintAuthorization } from './index.ts';
 
 const AT = '2026-09-21T14:13:20+00:00';
-const LOCK = `sha256:${'cd'.repeat(32)}`;
 
 function allowed(relation: Relation, kind: ChannelKind): Decision {
   return relation.answer(relation.call(READ).prompt!, 'allow-once', channel(kind)).decisions[0]!;
@@ -36,23 +39,25 @@ function allowed(relation: Relation, kind: ChannelKind): Decision {
 describe('the authority in a capsule', () => {
   test.each(['passkey', 'pin', 'os-user'] as const)('is human_approved after an answer over %s', (kind) => {
     const decision = allowed(added(), kind);
-    expect(authorityOf(decision)).toEqual({
+    expect(consentAuthority(decision)).toEqual({
       type: 'human_approved',
       approver: USER,
-      policy_reference: null,
-      chain: [
-        { step: 'consent', decision: 'medium-allowed-once', channel: kind, shown: decision.shown, at: AT },
-      ],
-      escalation_reason: null,
+      step: {
+        step: 'consent',
+        decision: 'medium-allowed-once',
+        channel: kind,
+        shown: decision.shown,
+        at: AT,
+      },
     });
   });
 
   test.each(['device', 'terminal', 'host'] as const)('is only a report after an answer over %s', (kind) => {
-    expect(authorityOf(allowed(added(), kind))).toMatchObject({
+    const { shown } = allowed(added(), kind);
+    expect(consentAuthority(allowed(added(), kind))).toEqual({
       type: 'policy',
-      approver: null,
-      policy_reference: `consent:${kind}-reported`,
-      chain: [{ channel: kind }],
+      reference: `consent:${kind}-reported`,
+      step: { step: 'consent', decision: 'medium-allowed-once', channel: kind, shown, at: AT },
     });
   });
 
@@ -60,20 +65,21 @@ describe('the authority in a capsule', () => {
     const relation = added();
     const low = relation.call(NOTIFY).decisions[0]!;
     const grants = relation.state.rows.grants;
-    expect(authorityOf(low)).toMatchObject({
+    expect(consentAuthority(low)).toMatchObject({
       type: 'policy',
-      approver: null,
-      policy_reference: grants.get('notification:send')!.id,
-      chain: [
-        { decision: 'low-silent', channel: 'grant', shown: grants.get('notification:send')!.disclosure },
-      ],
+      reference: grants.get('notification:send')!.id,
+      step: {
+        decision: 'low-silent',
+        channel: 'grant',
+        shown: grants.get('notification:send')!.disclosure,
+      },
     });
     const opening = relation.call(READ).prompt!;
     relation.answer(opening, 'allow-session');
-    expect(authorityOf(relation.call(READ).decisions[0]!)).toMatchObject({
+    expect(consentAuthority(relation.call(READ).decisions[0]!)).toMatchObject({
       type: 'policy',
-      policy_reference: grants.get('filesystem:read')!.id,
-      chain: [{ decision: 'medium-window', channel: 'window', shown: opening.shown }],
+      reference: grants.get('filesystem:read')!.id,
+      step: { decision: 'medium-window', channel: 'window', shown: opening.shown },
     });
   });
 
@@ -88,31 +94,29 @@ describe('the authority in a capsule', () => {
       why: 'abroad',
     });
     const step = relation.run({ ...relation.answering(prompt!, 'allow-once'), who: 'boss' });
-    expect(authorityOf(step.decisions[0]!)).toMatchObject({
+    expect(consentAuthority(step.decisions[0]!)).toMatchObject({
       type: 'escalated',
       approver: 'boss',
-      policy_reference: null,
-      escalation_reason: 'abroad',
+      reason: 'abroad',
     });
   });
 
   test('has no approver where it was denied, whoever denied it', () => {
     const relation = added();
     const rejected = relation.answer(relation.call(LOCATE).prompt!, 'never').decisions[0]!;
-    expect(authorityOf(rejected)).toMatchObject({
+    expect(consentAuthority(rejected)).toMatchObject({
       type: 'policy',
-      approver: null,
-      policy_reference: 'consent:user_rejected',
-      chain: [{ decision: 'user_rejected', channel: 'passkey', shown: rejected.shown }],
+      reference: 'consent:user_rejected',
+      step: { decision: 'user_rejected', channel: 'passkey', shown: rejected.shown },
     });
-    expect(authorityOf(relation.call(LOCATE).decisions[0]!)).toMatchObject({
-      policy_reference: 'consent:permission_revoked',
-      chain: [{ decision: 'permission_revoked', channel: 'none', shown: null }],
+    expect(consentAuthority(relation.call(LOCATE).decisions[0]!)).toMatchObject({
+      reference: 'consent:permission_revoked',
+      step: { decision: 'permission_revoked', channel: 'none', shown: null },
     });
   });
 
   test('can be sealed as it is', () => {
-    const authority = authorityOf(allowed(added(), 'passkey'));
+    const authority = authorityOf([consentAuthority(allowed(added(), 'passkey'))]);
     const id = '0190c3a0-0000-4000-8000-000000000001';
     const capsule = createCapsule({ type: 'tool', authority }, { id, now: new Date(START) });
     expect(lint(capsule)).toEqual([]);
@@ -124,9 +128,9 @@ describe('an authorization that a decision mints', () => {
   const toolCall = (nonce = 1): Envelope =>
     toolCallEnvelope({
       lockDigest: LOCK,
-      toolDigest: READ.digest,
+      toolDigest: PINNED,
       toolName: READ.name,
-      argsCommitment: COMMITMENT,
+      argsCommitment: COMMITMENT.commitment,
       ttl: now + 600,
       nonce,
       replay_scope: 'caller',
@@ -144,17 +148,18 @@ describe('an authorization that a decision mints', () => {
     binding: { lockDigest: LOCK },
   };
 
-  function started(envelope: Envelope, kind: ChannelKind = 'passkey', commitment = COMMITMENT): Decision {
+  function started(envelope: Envelope, kind: ChannelKind = 'passkey', args = COMMITMENT): Decision {
     const relation = added();
-    const { prompt } = relation.call(READ, { commitment });
+    const { prompt } = relation.call(READ, { args, locked: PINNED, lock: LOCK });
     const { id } = relation.answer(prompt!, 'allow-once', channel(kind)).decisions[0]!;
     const exec_hash = execHash(envelope);
     const start = {
       type: 'start' as const,
       at: relation.at,
       id,
-      tool_digest: READ.digest,
-      commitment,
+      declared: READ.digest,
+      locked: PINNED,
+      args,
       exec_hash,
     };
     return relation.run(start).decisions[0]!;
@@ -174,7 +179,7 @@ describe('an authorization that a decision mints', () => {
       exp: now + 300,
       jti: 'ao-1',
     });
-    const link = { ...authorityOf(decision).chain[0], approver: USER, policy_reference: null };
+    const link = { ...consentAuthority(decision).step, approver: USER, policy_reference: null };
     expect(approval).toEqual({ when: now, how: 'human', chain: [link] });
     const verdict = checkEnvelope({
       envelope,
@@ -212,9 +217,11 @@ describe('an authorization that a decision mints', () => {
     };
     expect(mint(decision, toolCall(2))).toThrow(refused('CONSENT_MINT'));
     expect(mint(decision, envelope, { binding: { lockDigest: `sha256:${'00'.repeat(32)}` } })).toThrow(
-      refused('EE_TOOL_CALL'),
+      refused('CONSENT_MINT'),
     );
-    expect(mint(started(envelope, 'passkey', 'ef'.repeat(32)))).toThrow(refused('EE_TOOL_CALL'));
+    expect(mint({ ...decision, locked: `sha256:${'00'.repeat(32)}` })).toThrow(refused('EE_TOOL_CALL'));
+    expect(mint({ ...decision, locked: null, lock: null })).toThrow(refused('CONSENT_MINT'));
+    expect(mint(started(envelope, 'passkey', OTHER))).toThrow(refused('EE_TOOL_CALL'));
     expect(mint(allowed(added(), 'passkey'))).toThrow(refused('CONSENT_MINT'));
     expect(mint({ ...decision, agent: 'other' })).toThrow(refused('CONSENT_MINT'));
     expect(mint({ ...decision, stage: 'ok' })).toThrow(refused('CONSENT_MINT'));

@@ -1,7 +1,7 @@
 import { canonicalize } from '../canon/index.ts';
 import { sha256Hex } from '../crypto/index.ts';
 import { visible } from '../text/index.ts';
-import type { Declared, DeclaredScope, Tool } from './rows.ts';
+import type { Bound, Declared, DeclaredScope, Tool } from './rows.ts';
 import { highest, SENSITIVITIES, type Sensitivity } from './sensitivity.ts';
 
 // What a person is told before anything is granted: what the agent can do, by how much it is asked.
@@ -11,6 +11,8 @@ export interface Disclosable {
   readonly agent: string;
   readonly version: number;
   readonly hash: string;
+  /** The digest of the bindings of its tools. */
+  readonly bindings: string;
   readonly scopes: readonly DeclaredScope[];
   readonly tools: readonly Tool[];
   readonly flags: { readonly [flag: string]: boolean };
@@ -61,6 +63,8 @@ export interface DisclosedTool {
   readonly name: string;
   readonly label: string;
   readonly sensitivity: Sensitivity;
+  /** The tool of a server that it is; null for one that is called without a server. */
+  readonly bound: Bound | null;
 }
 
 export interface DisclosedScope {
@@ -78,6 +82,7 @@ export interface Disclosure {
   readonly agent: string;
   readonly version: number;
   readonly manifest: string;
+  readonly bindings: string;
   readonly locale: string;
   readonly scopes: readonly DisclosedScope[];
   readonly flags: readonly { readonly flag: string; readonly on: boolean; readonly label: string }[];
@@ -85,7 +90,7 @@ export interface Disclosure {
 
 /** Tells what an agent can do. Scopes of one level keep the manifest's order; a tool stands under its scope. */
 export function disclose(manifest: Disclosable, words: Words): Disclosure {
-  const { agent, version, hash, scopes, tools, flags } = manifest;
+  const { agent, version, hash, bindings, scopes, tools, flags } = manifest;
   const label = (table: { readonly [name: string]: string } | undefined, name: string) =>
     visible(table !== undefined && Object.hasOwn(table, name) ? table[name]! : name);
   const told = scopes.map(({ id, sensitivity }) => ({
@@ -99,6 +104,7 @@ export function disclose(manifest: Disclosable, words: Words): Disclosure {
         name: tool.name,
         label: label(words.tools, tool.name),
         sensitivity: levelOf(tool, sensitivity),
+        bound: tool.bound,
       })),
   }));
   return {
@@ -106,6 +112,7 @@ export function disclose(manifest: Disclosable, words: Words): Disclosure {
     agent,
     version,
     manifest: hash,
+    bindings,
     locale: words.locale,
     scopes: SENSITIVITIES.toReversed().flatMap((level) =>
       told.filter((scope) => scope.sensitivity === level),
@@ -123,24 +130,24 @@ export function disclosureDigest(disclosure: Disclosure): string {
   return sha256Hex(`bulla:disclosure:v1\u0000${canonicalize(disclosure, 'jcs')}`);
 }
 
-/** Whether a disclosure is of this manifest and leaves out no scope, no tool and no level. */
+/** Whether a disclosure is of this manifest and its bindings, and leaves out no scope, no tool and no level. */
 export function namesEverything(disclosure: Disclosure, manifest: Declared): boolean {
-  if (disclosure.v !== 1 || disclosure.agent !== manifest.agent || disclosure.manifest !== manifest.hash)
-    return false;
+  const { agent, hash, bindings } = manifest;
+  if (disclosure.v !== 1 || disclosure.agent !== agent || disclosure.manifest !== hash) return false;
+  if (disclosure.bindings !== bindings) return false;
   const told = new Set<string>();
+  const line = (scope: string, { name, bound }: Pick<Tool, 'name' | 'bound'>, level: Sensitivity) =>
+    JSON.stringify([scope, name, level, bound?.server, bound?.tool]);
   for (const scope of disclosure.scopes) {
     told.add(JSON.stringify([scope.id, scope.sensitivity]));
-    for (const tool of scope.tools) told.add(JSON.stringify([scope.id, tool.name, tool.sensitivity]));
+    for (const tool of scope.tools) told.add(line(scope.id, tool, tool.sensitivity));
   }
   const levels = new Map(manifest.scopes.map(({ id, sensitivity }) => [id, sensitivity]));
   return (
     manifest.scopes.every(({ id, sensitivity }) => told.has(JSON.stringify([id, sensitivity]))) &&
     manifest.tools.every((tool) => {
       const declared = levels.get(tool.permission_scope);
-      return (
-        declared === undefined ||
-        told.has(JSON.stringify([tool.permission_scope, tool.name, levelOf(tool, declared)]))
-      );
+      return declared === undefined || told.has(line(tool.permission_scope, tool, levelOf(tool, declared)));
     })
   );
 }
@@ -152,9 +159,10 @@ export function disclosureLines({ scopes, flags }: Disclosure): string[] {
     if (scopes[i - 1]?.sensitivity !== scope.sensitivity) lines.push(`${scope.sensitivity}: ${scope.means}`);
     const id = visible(scope.id);
     lines.push(scope.label === id ? `  ${id}` : `  ${scope.label} (${id})`);
-    for (const { name, label, sensitivity } of scope.tools) {
-      const asked = sensitivity === scope.sensitivity ? '' : ` [${sensitivity}]`;
-      lines.push(`    ${visible(name)}${label === visible(name) ? '' : `: ${label}`}${asked}`);
+    for (const { name, label, sensitivity, bound } of scope.tools) {
+      const level = sensitivity === scope.sensitivity ? '' : ` [${sensitivity}]`;
+      const is = bound === null ? '' : ` = ${visible(bound.server)}/${visible(bound.tool)}`;
+      lines.push(`    ${visible(name)}${is}${label === visible(name) ? '' : `: ${label}`}${level}`);
     }
   }
   for (const { label, on, flag } of flags) if (on) lines.push(`${label} (${visible(flag)})`);
