@@ -362,7 +362,7 @@ const READERS: readonly Reader[] = [
   ...each(
     'draftFromLock, the name of a tool',
     TEXTS,
-    (name) => draftFromLock(lockOf({ tools: [tool(name)] })),
+    (name) => draftFromLock(lockOf({ tools: [tool(name)] }), 'files'),
     2000,
   ),
   reader(

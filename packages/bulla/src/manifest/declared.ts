@@ -1,7 +1,7 @@
 import { digest } from '@bulla/core/canon';
 import type { DeclaredScope, Tool } from '@bulla/core/consent';
 import type { JsonObject } from '@bulla/core/json';
-import type { Manifest, Sensitivity } from '@bulla/core/manifest';
+import type { Bindings, Manifest, Sensitivity } from '@bulla/core/manifest';
 
 /**
  * The digest of a tool's definition: `sha256:` and SHA-256 of its RFC 8785 form, of the whole object as the manifest
@@ -11,8 +11,12 @@ export function toolDigest(definition: JsonObject): string {
   return `sha256:${digest(definition, 'jcs')}`;
 }
 
-/** What a manifest declares, as consent needs it. */
-export function declaredOf({ document, tools, permission_scopes }: Manifest): {
+/** What a manifest declares under its bindings, as consent needs it. */
+export function declaredOf(
+  { document, tools, permission_scopes }: Manifest,
+  bindings: Bindings,
+): {
+  readonly bindings: string;
   readonly scopes: readonly DeclaredScope[];
   readonly tools: readonly Tool[];
 } {
@@ -21,6 +25,7 @@ export function declaredOf({ document, tools, permission_scopes }: Manifest): {
     permission_scopes.map(({ id, sensitivity }) => [id, sensitivity]),
   );
   return {
+    bindings: bindings.digest,
     scopes: permission_scopes.map(({ id, sensitivity }) => ({ id, sensitivity })),
     tools: tools.map(({ name, permission_scope, timeout_ms }, i) => ({
       name,
@@ -28,6 +33,7 @@ export function declaredOf({ document, tools, permission_scopes }: Manifest): {
       sensitivity: levels.get(permission_scope)!,
       digest: toolDigest(definitions[i]!),
       timeout_ms,
+      bound: bindings.tools.get(name) ?? null,
     })),
   };
 }

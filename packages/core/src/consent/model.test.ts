@@ -309,7 +309,7 @@ describe('random histories', { timeout: 120_000 * inject('soak') }, () => {
         const each = new both();
         for (const op of [...granting, ...history]) each.run(op);
       }),
-      { numRuns: 60, seed: 7 },
+      { numRuns: 150, seed: 7 },
     );
     expect([...seen].toSorted()).toEqual([
       'allowed high-allowed-once',
