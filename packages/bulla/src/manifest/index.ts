@@ -14,4 +14,4 @@ export {
   type PushOptions,
   type Rebound,
 } from './manifests.ts';
-export { declaredRow, type StoredBindings, type StoredVersion } from './rows.ts';
+export { declaredRow, readContent, type StoredBindings, type StoredVersion } from './rows.ts';

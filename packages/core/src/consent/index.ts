@@ -45,6 +45,7 @@ export type {
   SweepEvent,
   WithdrawEvent,
 } from './event.ts';
+export { refusedFor } from './event.ts';
 export {
   type ConsoleFacts,
   type Facts,
