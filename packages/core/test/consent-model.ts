@@ -104,27 +104,35 @@ export class Model {
     return this.facts.filter(({ what }) => what === 'locked').length;
   }
 
-  call(tool: Name, where: string, server = ''): string {
+  /** What would come of a call now. */
+  would(tool: Name, where: string, server = ''): string {
     if (where === 'group') return 'denied tool_not_supported_in_group';
     const scope = TOOLS[tool].permission_scope;
     const [level, grant] = [this.level(scope), this.grant(scope)];
     if (typeof grant !== 'number') return 'denied permission_revoked';
-    if (level === 'low') return this.release(tool, scope, 'low-silent');
-    if (level === 'medium' && where !== 'nowhere' && this.isSilent(scope, tool, where, server)) {
+    if (level === 'low') return 'allowed low-silent';
+    const silent = level === 'medium' && where !== 'nowhere' && this.isSilent(scope, tool, where, server);
+    return silent ? 'allowed medium-window' : 'asked';
+  }
+
+  call(tool: Name, where: string, server = ''): string {
+    const said = this.would(tool, where, server);
+    const scope = TOOLS[tool].permission_scope;
+    if (said === 'allowed medium-window')
       this.facts.push({ what: 'used', scope, where, server, lock: this.locks(), at: this.now });
-      return this.release(tool, scope, 'medium-window');
-    }
-    this.questions.push({
-      about: tool,
-      scope,
-      where,
-      server,
-      lock: this.locks(),
-      since: this.facts.length,
-      at: this.now,
-      closed: false,
-    });
-    return 'asked';
+    if (said === 'asked')
+      this.questions.push({
+        about: tool,
+        scope,
+        where,
+        server,
+        lock: this.locks(),
+        since: this.facts.length,
+        at: this.now,
+        closed: false,
+      });
+    if (said.startsWith('allowed')) this.release(tool, scope, '');
+    return said;
   }
 
   release(about: Name, scope: string, by: string): string {
