@@ -3,7 +3,8 @@ import { BullaError } from '@bulla/core/error';
 import { PRESET_SCOPES } from '@bulla/core/manifest';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
-import type { Consent, Shown } from '../../consent/index.ts';
+import { answerQuestion, isUnanswerable, pendingQuestions, type Question } from '../../app/index.ts';
+import type { Consent } from '../../consent/index.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, openToWrite } from '../place.ts';
 import { askKey, isAnswered } from '../terminal/ask.ts';
@@ -66,14 +67,11 @@ Examples:
 async function pending(options: ConsentOptions): Promise<Exit> {
   const store = await openToRead(options);
   try {
-    const consent = consentOver(store, options);
     const { user, agent } = options;
-    const prompts = await consent.pending({
+    const all = await pendingQuestions(consentOver(store, options), {
       ...(user !== undefined && { user }),
       ...(agent !== undefined && { agent }),
     });
-    const all: (Shown | { id: string; error: BullaError })[] = [];
-    for (const { id } of prompts) all.push(await shownOrError(consent, id));
     await report(options, { ok: true, pending: all.map(documentOf) }, () =>
       all.length === 0 ? 'Nothing is asked.' : all.map(textOf).join('\n\n'),
     );
@@ -83,20 +81,7 @@ async function pending(options: ConsentOptions): Promise<Exit> {
   }
 }
 
-/** What cannot be shown does not hide what can. */
-async function shownOrError(
-  consent: Consent,
-  id: string,
-): Promise<Shown | { id: string; error: BullaError }> {
-  try {
-    return await consent.show(id);
-  } catch (error) {
-    if (!(error instanceof BullaError)) throw error;
-    return { id, error };
-  }
-}
-
-function documentOf(shown: Shown | { id: string; error: BullaError }) {
+function documentOf(shown: Question) {
   if ('error' in shown) return { id: shown.id, ...errorDocument(shown.error) };
   const { prompt, showing, disclosure } = shown;
   const { id, kind, agent, scope, sensitivity, asked, choices, opened_at, expires_at } = prompt;
@@ -107,7 +92,7 @@ function documentOf(shown: Shown | { id: string; error: BullaError }) {
   };
 }
 
-function textOf(shown: Shown | { id: string; error: BullaError }): string {
+function textOf(shown: Question): string {
   if ('error' in shown) return `${shown.id}  ${shown.error.message} [${shown.error.code}]`;
   const { prompt, showing, disclosure } = shown;
   const time = (at: number) => new Date(at).toISOString();
@@ -145,19 +130,27 @@ function scopeText(id: string): string {
 }
 
 function callLines(showing: Showing): string[] {
-  const { tool, tool_digest, scope, sensitivity, raised, hidden, changed, previous, redefined } = showing;
+  const { tool, server, server_tool, declared, locked, scope, sensitivity, raised } = showing;
+  const { hidden, changed, previous, redefined } = showing;
   const why = raised.length === 0 ? '' : `, raised by ${raised.join(', ')}`;
   return [
-    `to call ${colors.bold(tool)} ${colors.dim(tool_digest)}`,
+    `to call ${colors.bold(tool)}${server === null ? '' : `, which is ${colors.bold(`${server}/${server_tool}`)}`}`,
+    colors.dim(`declared ${declared}${locked === null ? '' : `, locked ${locked}`}`),
     `scope ${scopeText(scope)}, ${sensitivity}${why}`,
     `arguments ${showing.arguments}`,
     ...(hidden.length === 0 ? [] : [colors.yellow(`${hidden.length} of their characters would not be seen`)]),
     ...(previous === null ? [] : [`last allowed at ${new Date(previous.at).toISOString()}`]),
-    ...(redefined ? [colors.yellow('the tool is defined differently since then')] : []),
+    ...redefined.map((what) => colors.yellow(`since then ${REDEFINED[what]}`)),
     ...(changed === null ? [] : [`changed since then: ${changed.map(partText).join('')}`]),
     ...(showing.session_covers.length === 0 ? [] : [`--session covers ${showing.session_covers.join(', ')}`]),
   ];
 }
+
+const REDEFINED: Readonly<Record<Showing['redefined'][number], string>> = {
+  server: 'the tool is one of another server',
+  declared: 'the manifest declares the tool differently',
+  locked: 'the lock pins another tool',
+};
 
 function partText({ kind, text }: NonNullable<Showing['changed']>[number]): string {
   if (kind === 'same') return text;
@@ -197,13 +190,6 @@ const denying: Choosing = async (consent, id, { shown, never }) => ({
   disclosure: null,
 });
 
-const REFUSALS: ReadonlySet<string> = new Set([
-  'CONSENT_PROMPT_UNKNOWN',
-  'CONSENT_ANSWERED',
-  'CONSENT_NOT_KEPT',
-  'CONSENT_SHOWING',
-]);
-
 async function answer(given: string, options: AnswerOptions, choosing: Choosing): Promise<Exit> {
   const store = await openToWrite(options, false);
   try {
@@ -219,10 +205,8 @@ async function answer(given: string, options: AnswerOptions, choosing: Choosing)
     }
     const { choice, seen, disclosure } = chosen;
     const { who, channel } = atTerminal(options);
-    if (disclosure !== null) await consent.disclose(who, disclosure, { who, channel });
-    const digest = disclosure && disclosureDigest(disclosure);
-    const step = await consent.answer({ prompt: id, shown: seen, choice, who, channel, disclosure: digest });
-    if (step.refusal !== null) return await refused(step.refusal, options);
+    const step = await answerQuestion(consent, { id, choice, seen, disclosure, who, channel });
+    if (!('decisions' in step) || step.refusal !== null) return await refused(step.refusal!, options);
     const { by, reason } = step.decisions[0]!;
     const capsule = step.capsules[0]!.hash;
     await report(
@@ -232,7 +216,7 @@ async function answer(given: string, options: AnswerOptions, choosing: Choosing)
     );
     return EXIT.good;
   } catch (error) {
-    if (!(error instanceof BullaError && REFUSALS.has(error.code))) throw error;
+    if (!isUnanswerable(error)) throw error;
     return await refused(error, options);
   } finally {
     await store.close();

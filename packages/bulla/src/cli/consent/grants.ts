@@ -1,8 +1,8 @@
-import { disclosureDigest } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
-import type { Consent, ListedGrant } from '../../consent/index.ts';
+import { disclosureOf, grantRefusal, grantScopes, revokeScopes } from '../../app/index.ts';
+import type { ListedGrant } from '../../consent/index.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, openToWrite } from '../place.ts';
 import { askKey, isAnswered } from '../terminal/ask.ts';
@@ -111,31 +111,16 @@ async function show(options: ConsentOptions & { agent: string }): Promise<Exit> 
   }
 }
 
-async function disclosureOf(consent: Consent, agent: string) {
-  const disclosure = await consent.disclosure(agent);
-  if (disclosure === null)
-    throw new BullaError('CONSENT_AGENT_UNKNOWN', `The agent ${visible(agent)} has no manifest here.`);
-  return { disclosure, digest: disclosureDigest(disclosure) };
-}
-
 async function grant(options: GrantOptions): Promise<Exit> {
   const store = await openToWrite(options, false);
   try {
     const consent = consentOver(store, options);
     const { who, channel } = atTerminal(options);
-    const { disclosure, digest } = await disclosureOf(consent, options.agent);
+    const told = await disclosureOf(consent, options.agent);
+    const { disclosure, digest } = told;
     const scopes = chosen(options) ?? disclosure.scopes.map(({ id }) => id);
-    if (options.disclosure !== undefined && options.disclosure !== digest)
-      return await refused(
-        { code: 'CONSENT_DISCLOSURE', message: 'This is not what the agent can do now: see `grants show`.' },
-        options,
-      );
-    const unknown = scopes.find((scope) => disclosure.scopes.every(({ id }) => id !== scope));
-    if (unknown !== undefined)
-      return await refused(
-        { code: 'CONSENT_SCOPE', message: `The agent declares no scope ${visible(unknown)}.` },
-        options,
-      );
+    const refusal = grantRefusal(told, scopes, options.disclosure);
+    if (refusal !== null) return await refused(refusal, options);
     if (options.disclosure === undefined) {
       say(`${disclosureText(disclosure, digest)}`);
       if (!isAnswered())
@@ -145,10 +130,8 @@ async function grant(options: GrantOptions): Promise<Exit> {
         return EXIT.bad;
       }
     }
-    const shown = await consent.disclose(who, disclosure, { who, channel });
-    if (shown.refusal !== null) return await refused(shown.refusal, options);
     const pair = { user: who, agent: options.agent };
-    const step = await consent.grant(pair, scopes, { who, channel, disclosure: digest });
+    const step = await grantScopes(consent, pair, scopes, told, { who, channel });
     if (step.refusal !== null) return await refused(step.refusal, options);
     await report(
       options,
@@ -177,11 +160,8 @@ async function revoke(options: GrantOptions): Promise<Exit> {
   try {
     const { who, channel } = atTerminal(options);
     const pair = { user: who, agent: options.agent };
-    const consent = consentOver(store, options);
-    const step = await consent.revoke(pair, scopes, { who, channel });
+    const step = await revokeScopes(consentOver(store, options), pair, scopes, { who, channel });
     const isChanged = step.capsules.length > 0;
-    // What nobody has a manifest of was mistyped. To take back comes first: nothing stands in its way.
-    if (!isChanged) await disclosureOf(consent, options.agent);
     if (step.refusal !== null) return await refused(step.refusal, options);
     const ended = step.decisions.map(({ id }) => id);
     const { running } = step;

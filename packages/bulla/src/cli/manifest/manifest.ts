@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { readWhole } from '../../locks/index.ts';
 import type { Run } from '../commands.ts';
 import { EXIT, type Exit, print } from '../terminal/io.ts';
+import { defineBind } from './bind.ts';
 import { defineDiff } from './diff.ts';
 import { defineInit } from './init.ts';
 import { definePush } from './push.ts';
@@ -26,6 +27,7 @@ Example:
   defineDiff(command, run);
   defineInit(command, run);
   definePush(command, run);
+  defineBind(command, run);
 }
 
 async function hash(file: string): Promise<Exit> {

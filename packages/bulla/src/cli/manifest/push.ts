@@ -2,9 +2,9 @@ import { userInfo } from 'node:os';
 import { type Decision, resultOf } from '@bulla/core/consent';
 import { diffText, ManifestError, type ManifestProblem } from '@bulla/core/manifest';
 import type { Command } from 'commander';
-import { createConsent } from '../../consent/index.ts';
+import { pushManifest } from '../../app/index.ts';
 import { readWhole } from '../../locks/index.ts';
-import { createManifests, type Pushed } from '../../manifest/index.ts';
+import type { Pushed } from '../../manifest/index.ts';
 import type { Run } from '../commands.ts';
 import { openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
 import { colors, EXIT, type Exit, printJson, type ReportOptions, report, say } from '../terminal/io.ts';
@@ -13,6 +13,7 @@ import { problemLines } from './validate.ts';
 
 interface PushOptions extends PlaceOptions, ReportOptions {
   agent: string;
+  bindings?: string;
   idempotencyKey?: string;
 }
 
@@ -24,6 +25,7 @@ export function definePush(command: Command, run: Run): void {
       .argument('<file>', 'the manifest; - is standard input')
       .requiredOption('--agent <id>', 'whose manifest it is'),
   )
+    .option('--bindings <file>', 'which tools of servers its tools are (default: what they were)')
     .option('--idempotency-key <key>', 'the same key is one version, however often it is sent')
     .option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)')
     .option('--json', 'print one JSON document')
@@ -33,22 +35,24 @@ export function definePush(command: Command, run: Run): void {
       `
 Every version is kept. When it breaks with the one before it, what people granted rests until they have reviewed it.
 Exits with 0 if it was accepted, 1 if it is not valid, 2 for what cannot be read or is not JSON. The stored version is
-untouched then.
+untouched then. A tool that was bound before and is bound to another one, or to none, breaks with the version before it.
 
-Example:
-  $ bulla manifest push manifest.json --agent desk`,
+Examples:
+  $ bulla manifest push manifest.json --agent desk
+  $ bulla manifest push manifest.json --agent desk --bindings bindings.json`,
     )
     .action(run(push));
 }
 
 async function push(file: string, options: PushOptions): Promise<Exit> {
   const bytes = readWhole(file);
+  const bindings = options.bindings === undefined ? undefined : readWhole(options.bindings);
   const { agent, chain, idempotencyKey } = options;
   const store = await openToWrite(options);
   try {
     const by = userInfo().username;
-    const pushed = await createManifests(store).push(agent, bytes, { by, chain, idempotencyKey });
-    const ended = pushed.repeated ? [] : await createConsent(store, { chain }).sweep();
+    const request = { agent, manifest: bytes, bindings, idempotencyKey, by, chain };
+    const { pushed, ended } = await pushManifest(store, request);
     await report(options, documentOf(pushed, ended), () => textOf(pushed, ended));
     return EXIT.good;
   } catch (error) {
@@ -60,11 +64,12 @@ async function push(file: string, options: PushOptions): Promise<Exit> {
 }
 
 function documentOf(pushed: Pushed, ended: readonly Decision[]) {
-  const { agent, version, hash, bytes, breaking, repeated, diff, warnings, capsule } = pushed;
+  const { agent, version, hash, bytes, breaking, rebound, repeated, diff, warnings, capsule } = pushed;
   const changes = diff && { breaking: diff.breaking.length, non_breaking: diff.non_breaking.length };
   return {
     ok: true,
-    ...{ agent, version, hash, bytes, breaking, repeated, changes, warnings },
+    ...{ agent, version, hash, bytes, bindings: pushed.bindings.digest, breaking, rebound, repeated },
+    ...{ changes, warnings },
     ended: ended.map(({ id }) => id),
     capsule: capsule?.hash ?? null,
   };
@@ -79,12 +84,21 @@ function textOf(pushed: Pushed, ended: readonly Decision[]): string {
     ...warnings.flatMap((warning) => problemLines(warning, null, colors.yellow('warning'))),
   ];
   if (diff !== null) lines.push('', diffText(diff).trimEnd());
-  for (const decision of ended) {
+  return [...lines, ...reboundLines(pushed.rebound), ...endedLines(ended)].join('\n');
+}
+
+export function reboundLines(rebound: readonly string[]): string[] {
+  return rebound.map(
+    (tool) => `${colors.yellow('rebound')} ${tool}: what people granted rests until they review it`,
+  );
+}
+
+export function endedLines(ended: readonly Decision[]): string[] {
+  return ended.map((decision) => {
     const result = resultOf(decision);
     const reason = result === null || result.status === 'ok' ? '' : `: ${result.reason}`;
-    lines.push(`ended ${decision.id}${reason}`);
-  }
-  return lines.join('\n');
+    return `ended ${decision.id}${reason}`;
+  });
 }
 
 async function refuse(
