@@ -96,11 +96,12 @@ function processes(urlOf: (name: string, folder: string) => string): void {
     while (workers.some((worker) => worker.output().length < 3 && worker.exitCode === null))
       await new Promise((resolve) => setTimeout(resolve, 10));
     const consent = consentOn(store);
-    await consent.revoke(PAIR, ['notification:send'], { who: USER, channel: passkey });
-    const sealedAt = (await store.chain(CHAIN).head()).length;
+    const said = { who: USER, channel: passkey };
+    const { capsules } = await consent.revoke(PAIR, ['notification:send'], said);
     expect(await Promise.all(workers.map((worker) => worker.done))).toEqual([0, 0]);
     const later: { outcome: { status: string; error: string | null } }[] = [];
-    for await (const { data } of store.chain(CHAIN).records(sealedAt)) later.push(JSON.parse(data));
+    for await (const { data } of store.chain(CHAIN).records(capsules[0]!.sequence + 1))
+      later.push(JSON.parse(data));
     const statuses = later.map(({ outcome }) => outcome.status);
     // What ran has its outcome; nothing begins any more, and each process was told once.
     expect(statuses.filter((status) => status === 'pending')).toEqual([]);
