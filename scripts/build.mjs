@@ -55,10 +55,12 @@ await build({
   ...common,
   entryPoints: [
     { in: join(bulla, 'src/index.ts'), out: 'index' },
-    ...['audit', 'capability', 'consent', 'envelope', 'keys', 'manifest', 'store', 'chain'].map((name) => ({
-      in: join(bulla, `src/${name}/index.ts`),
-      out: name,
-    })),
+    ...['audit', 'capability', 'consent', 'envelope', 'keys', 'manifest', 'record', 'store', 'chain'].map(
+      (name) => ({
+        in: join(bulla, `src/${name}/index.ts`),
+        out: name,
+      }),
+    ),
     ...['ai-sdk', 'otel', 'mcp'].map((name) => ({
       in: join(bulla, `src/adapters/${name}.ts`),
       out: `adapters/${name}`,
