@@ -17,7 +17,6 @@ import {
 } from '../../test/consent.ts';
 import { alice, envelopeWith, keys, policy, policyText } from '../../test/envelope.ts';
 import { commit } from '../canon/index.ts';
-import { createCapsule, lint } from '../capsule/index.ts';
 import {
   authorize,
   checkEnvelope,
@@ -26,7 +25,6 @@ import {
   readMapping,
   toolCallEnvelope,
 } from '../envelope/index.ts';
-import { authorityOf } from '../evidence/index.ts';
 import { type JsonObject, parse } from '../json/index.ts';
 import { type ChannelKind, consentAuthority, type Decision, mintAuthorization } from './index.ts';
 
@@ -113,13 +111,6 @@ describe('the authority in a capsule', () => {
       reference: 'consent:permission_revoked',
       step: { decision: 'permission_revoked', channel: 'none', shown: null },
     });
-  });
-
-  test('can be sealed as it is', () => {
-    const authority = authorityOf([consentAuthority(allowed(added(), 'passkey'))]);
-    const id = '0190c3a0-0000-4000-8000-000000000001';
-    const capsule = createCapsule({ type: 'tool', authority }, { id, now: new Date(START) });
-    expect(lint(capsule)).toEqual([]);
   });
 });
 
