@@ -12,6 +12,7 @@ import {
   unixTime,
   type Verifier,
 } from '../packages/bulla/src/envelope/index.ts';
+import { createRecorder } from '../packages/bulla/src/record/index.ts';
 import { openStore, type Store } from '../packages/bulla/src/store/index.ts';
 import { appendRate } from './capsule.ts';
 import { compare, fdatasyncRate, median, type Row, round3 } from './measure.ts';
@@ -82,10 +83,11 @@ async function approved(count: number): Promise<[envelope: string, authorization
 
 async function openLedger(file: string): Promise<{ store: Store; verifier: Verifier }> {
   const store = await openStore({ url: file, create: true, sealer: () => ({ signer }) });
-  await publishPolicy(store, document, { chain: 'bench', by: 'bench' });
+  const record = createRecorder(store.chain('bench'));
+  await publishPolicy(store, document, { record, by: 'bench' });
   return {
     store,
-    verifier: createVerifier({ store, chain: 'bench', audience: AUDIENCE, tenantId: 'acme', keys }),
+    verifier: createVerifier({ store, record, audience: AUDIENCE, tenantId: 'acme', keys }),
   };
 }
 

@@ -1,9 +1,11 @@
 // Scans the server that its arguments name and writes its lock to the file of the first, as `bulla lock` does, and
 // prints how long each took, in milliseconds.
+
 import { toUtf8 } from '@bulla/core/crypto';
 import { writeLock } from '@bulla/core/lock';
-import { identityOf, replaceFile } from '../packages/bulla/src/locks/index.ts';
+import { identityOf } from '../packages/bulla/src/locks/index.ts';
 import { parseTarget, scan } from '../packages/bulla/src/mcp/index.ts';
+import { replaceFile } from '../packages/bulla/src/os/index.ts';
 
 const [file, ...words] = process.argv.slice(2);
 const target = parseTarget(words);

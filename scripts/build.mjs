@@ -36,7 +36,7 @@ await build({
   entryPoints: [
     { in: join(bulla, 'src/cli/cli.ts'), out: 'cli' },
     { in: join(bulla, 'src/chain/worker.ts'), out: 'chain-worker' },
-    { in: join(bulla, 'src/cli/capability/runner.ts'), out: 'capability-runner' },
+    { in: join(bulla, 'src/app/runner.ts'), out: 'capability-runner' },
   ],
   bundle: true,
   splitting: true,
@@ -55,12 +55,10 @@ await build({
   ...common,
   entryPoints: [
     { in: join(bulla, 'src/index.ts'), out: 'index' },
-    ...['audit', 'capability', 'consent', 'envelope', 'keys', 'manifest', 'record', 'store', 'chain'].map(
-      (name) => ({
-        in: join(bulla, `src/${name}/index.ts`),
-        out: name,
-      }),
-    ),
+    ...['capability', 'consent', 'envelope', 'keys', 'manifest', 'record', 'store', 'chain'].map((name) => ({
+      in: join(bulla, `src/${name}/index.ts`),
+      out: name,
+    })),
     ...['ai-sdk', 'otel', 'mcp'].map((name) => ({
       in: join(bulla, `src/adapters/${name}.ts`),
       out: `adapters/${name}`,

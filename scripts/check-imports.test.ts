@@ -44,6 +44,31 @@ test.each([
     "import {\n  a,\n  b,\n} from '../lock/index.ts';",
     'core/canon must not import core/lock',
   ],
+  [
+    'packages/bulla/src/os/x.ts',
+    "import { loadKeyring } from '../keys/index.ts';",
+    'bulla/os must not import bulla/keys',
+  ],
+  [
+    'packages/bulla/src/store/x.ts',
+    "import { exportTiles } from '../log/index.ts';",
+    'bulla/store must not import bulla/log',
+  ],
+  [
+    'packages/bulla/src/gateway/x.ts',
+    "import { print } from '../cli/index.ts';",
+    'bulla/gateway must not import bulla/cli',
+  ],
+  [
+    'packages/core/src/envelope/x.ts',
+    "import { parsePolicy } from '../policy/index.ts';",
+    'core/envelope must not import core/policy',
+  ],
+  [
+    'packages/core/src/consent/x.ts',
+    "import { evidence } from '../evidence/index.ts';",
+    'core/consent must not import core/evidence',
+  ],
 ])('%s: %s', (file, text, complaint) => {
   expect(complaints(file, text).join('\n')).toContain(complaint);
 });

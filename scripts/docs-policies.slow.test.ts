@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { MAX_COST, MAX_POLICY_BYTES, MAX_RULES, MAX_TOTAL_COST } from '../packages/core/src/policy/index.ts';
+import { MAX_COST, MAX_TOTAL_COST } from '../packages/core/src/cel/index.ts';
+import { MAX_POLICY_BYTES, MAX_RULES } from '../packages/core/src/policy/index.ts';
 import { FIELDS, RECORDS, type RecordName } from '../packages/core/src/policy/shape.ts';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');

@@ -36,7 +36,7 @@ function calls(file: string): { name: string; call: Node }[] {
 const SHORT: Readonly<Record<string, string>> = {
   'bulla/src/pin/asked.ts': 'verifyProvenance',
   'bulla/src/pin/provenance.ts': 'textAt',
-  'bulla/src/chain/history.ts': 'at',
+  'core/src/verify/history.ts': 'at',
   'bulla/src/chain/sqlite-source.ts': 'get iterate',
   'bulla/src/cli/cli.ts': 'action',
   'bulla/src/cli/receipt.ts': 'action',
@@ -56,8 +56,10 @@ const SHORT: Readonly<Record<string, string>> = {
   'core/src/canon/order.ts': 'fromCharCode',
   'core/src/capability/snapshot-diff.ts': 'diffToolRefs',
   'core/src/capsule/verify.ts': 'push',
+  'core/src/cel/pattern-syntax.ts': 'push',
   'core/src/consent/answer.ts': 'refused',
   'core/src/consent/call.ts': 'refused',
+  'core/src/consent/check-row.ts': 'word',
   'core/src/consent/grants.ts': 'refused',
   'core/src/consent/run.ts': 'refused',
   'core/src/consent/sweep.ts': 'refused',
@@ -66,7 +68,6 @@ const SHORT: Readonly<Record<string, string>> = {
   'core/src/log/merkle.ts': 'concat',
   'core/src/log/tiles.ts': 'concat',
   'core/src/manifest/report.ts': 'wordDiff',
-  'core/src/policy/pattern-syntax.ts': 'push',
   'core/src/schema/changes-objects.ts': 'direction',
   'core/src/schema/changes.ts': 'direction',
   'core/src/schema/walk.ts': 'direction',
@@ -90,4 +91,15 @@ test('texts are normalized in one place, which takes linear time', () => {
   const found = ALL.filter(({ calls }) => calls.some(({ name }) => name === 'normalize'));
   // The other one is of paths, and Node's.
   expect(found.map(({ file }) => file)).toEqual(['bulla/src/pin/program.ts', 'core/src/text/normalize.ts']);
+});
+
+test('use cases read no command line, print nothing, and never end the process', () => {
+  // The program of the process in which modules run.
+  const files = SOURCES.filter(
+    (file) => file.startsWith('packages/bulla/src/app/') && !file.endsWith('/runner.ts'),
+  );
+  const FORBIDDEN =
+    /process\.(?:argv|exit|stdin|stdout|stderr)\b|\bconsole\.|from '(?:commander|\.\.\/cli\/)/;
+  expect(files.length).toBeGreaterThan(20);
+  expect(files.filter((file) => FORBIDDEN.test(readFileSync(join(root, file), 'utf8')))).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { commit } from '@bulla/core/canon';
 import { isoTimestamp } from '@bulla/core/capsule';
-import { type Choice, disclosureDigest, identityOf, type Prompt } from '@bulla/core/consent';
+import { CHINESE, type Choice, disclosureDigest, identityOf, type Prompt } from '@bulla/core/consent';
 import type { Evidence } from '@bulla/core/evidence';
 import { parse } from '@bulla/core/json';
 import * as fc from 'fast-check';
@@ -113,7 +113,7 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
         return { sent: true };
       });
       expect(outcome).toMatchObject({ status: 'ok', result: { sent: true } });
-      const decision = (await consent.decision(outcome.call_id))!;
+      const decision = (await consent.decision(outcome.id))!;
       expect([decision.stage, decision.by, decision.holder, decision.started_at, decision.ended_at]).toEqual([
         'ok',
         'low-silent',
@@ -187,7 +187,7 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       const { store, consent } = await added();
       const silent = await consent.run(calling('notify'), () => null);
       const prompt = await asked(consent, store);
-      const { args } = (await consent.decision(silent.call_id))!;
+      const { args } = (await consent.decision(silent.id))!;
       const [first, second] = [
         (await store.opening(args!.commitment))!,
         (await store.opening(prompt.args!.commitment))!,
@@ -203,6 +203,8 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       expect(pending).toEqual('ask' in hidden.ruling && hidden.ruling.prompt);
       const { showing } = await elsewhere.show(pending!.id);
       expect(showing).toMatchObject({
+        description: 'tools.read_file.1',
+        scope_label: 'Read local files',
         arguments: '{"path":"/tmp/⟨U+202E⟩a"}',
         changed: null,
         session_covers: ['read_file', 'list_files'],
@@ -244,7 +246,7 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       expect(commitments).toEqual(new Array(4).fill(pending!.args));
       clock.at += DAY - 1;
       const later = await consent.run(calling('list_files'), () => null);
-      expect((await consent.decision(later.call_id))!.by).toBe('medium-window');
+      expect((await consent.decision(later.id))!.by).toBe('medium-window');
       clock.at += DAY;
       const next = await asked(consent, store);
       expect((await consent.show(next.id)).showing!.changed).toEqual([
@@ -288,6 +290,38 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       });
     });
 
+    test('is shown in the language that is asked for, under one digest', async () => {
+      const { consent, store } = await added();
+      const { id, shown } = await asked(consent, store);
+      const words = { ...CHINESE, catalogue: { 'tools.read_file.1': '读取一个文件' } };
+      expect((await consent.show(id, words)).showing).toMatchObject({
+        description: '读取一个文件',
+        scope_label: '读取本地文件',
+        digest: shown,
+      });
+      const told = (await consent.disclosure(AGENT, CHINESE))!;
+      expect(told.scopes.map(({ label }) => label)).toEqual(['读取位置', '读取本地文件', '发送通知']);
+      expect(told.scopes[0]!.tools[0]).toMatchObject({ name: 'locate', description: 'tools.locate.1' });
+    });
+
+    test('keeps the name that the agent gave it, over processes and to the result', async () => {
+      const { consent, elsewhere } = await added();
+      const running = consent.run({ ...calling('read_file'), call_id: 'c-1' }, () => expect.unreachable());
+      let [pending] = await elsewhere.pending();
+      while (pending === undefined) {
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        [pending] = await elsewhere.pending();
+      }
+      expect(pending.call_id).toBe('c-1');
+      await elsewhere.answer(answering(pending, 'deny-once'));
+      expect(await running).toMatchObject({
+        id: pending.id,
+        call_id: 'c-1',
+        status: 'denied',
+        reason: 'user_rejected',
+      });
+    });
+
     test('of a high scope waits 30 seconds, by the clock', async () => {
       const { store, consent, clock } = await added();
       const running = consent.run(calling('locate'), () => expect.unreachable());
@@ -304,7 +338,7 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       const outcome = await running;
       expect(['CONSENT_LATE', 'CONSENT_ANSWERED']).toContain(late.refusal!.code);
       expect(outcome).toMatchObject({
-        call_id: prompt.id,
+        id: prompt.id,
         status: 'denied',
         reason: 'user_timeout',
         decision: { detail: 'deadline' },
@@ -492,7 +526,7 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       const consent = consentOn(late, { now: () => clock.at });
       const outcome = await consent.run(calling('notify'), () => expect.unreachable());
       expect(outcome).toMatchObject({ status: 'error', reason: 'killed' });
-      expect(await consent.decision(outcome.call_id)).toMatchObject({ stage: 'error', reason: 'killed' });
+      expect(await consent.decision(outcome.id)).toMatchObject({ stage: 'error', reason: 'killed' });
       expect(told(await records(store))).toEqual([
         ['tool', 'agents', 'tools/call notify', 'pending', null],
         ['tool', 'agents', 'tools/call notify', 'blocked', 'kill: KILLED'],
@@ -503,7 +537,7 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       const { store, consent } = await added();
       const ids = ['same', 'same', 'same', 'fresh'];
       const repeating = consentOn(store, { now: () => START, newId: () => ids.shift()!, holder: 'h' });
-      expect((await repeating.run(calling('notify'), () => null)).call_id).toBe('same');
+      expect((await repeating.run(calling('notify'), () => null)).id).toBe('same');
       const { ruling } = await ruleOn(repeating, store, calling('notify'));
       expect('deny' in ruling && ruling.deny).toEqual({ stage: 'consent', code: 'CONSENT_REPEATED' });
       const other = { ...caller, user: 'somebody else' };
@@ -631,7 +665,7 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       );
       const by = calls.map((call) => (call.status === 'ok' ? call.decision.by : call.reason));
       expect(by).toEqual(new Array(24).fill('medium-window'));
-      expect(new Set(calls.map(({ call_id }) => call_id)).size).toBe(24);
+      expect(new Set(calls.map(({ id }) => id)).size).toBe(24);
       expect((await records(store)).length).toBe(2 + 2 * 24);
     });
   });

@@ -43,7 +43,7 @@ if (mode === 'push') {
   for (;;) {
     const call = await consent.run(calling('notify'), () => null);
     if (call.status !== 'ok') break;
-    say(call.call_id);
+    say(call.id);
   }
 }
 await store.close();

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { type Commitment, commit, opens } from '@bulla/core/canon';
 import { keyId, publicKey, type Signer } from '@bulla/core/crypto';
 import {
   type ApprovalHow,
@@ -7,8 +9,10 @@ import {
   parseEnvelope,
   parsePolicy,
   type Signatory,
+  toolCallEnvelope,
 } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
+import { type JsonObject, parse } from '@bulla/core/json';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   createVerifier,
@@ -16,6 +20,7 @@ import {
   publishPolicy,
   settleExecution,
 } from '../src/envelope/index.ts';
+import { payloadOf } from '../src/record/index.ts';
 import { createLedger, type Store, type StoreOptions, setKill } from '../src/store/index.ts';
 import {
   alice,
@@ -28,10 +33,12 @@ import {
   envelopeWith,
   mallory,
   NOW,
+  operatorOn,
   payment,
   policyDocument,
   policyWith,
   publishSample,
+  recordOn,
   rejection,
   signedBy2,
   verifierOn,
@@ -44,7 +51,9 @@ interface Sealed {
   readonly parent_id: string | null;
   readonly type: string;
   readonly domain: string;
+  readonly trigger: { request: string };
   readonly context: { environment: { bulla: Record<string, unknown> } };
+  readonly execution: { tool_calls: readonly unknown[] };
   readonly authority: { type: string; approver: string | null; chain: unknown[] };
   readonly outcome: { status: string; error: string | null };
 }
@@ -58,13 +67,16 @@ async function records(store: Store): Promise<Sealed[]> {
 
 const pay = () => 'paid';
 const never = () => expect.unreachable();
-const ID = '0f3a9a7e-6f0e-4f8a-9a53-2d1c6d1f7b11';
+
+function digestOf(authorization: string): string {
+  return `sha256:${createHash('sha256').update(authorization).digest('hex')}`;
+}
 
 /** What every database must do; `open` gives a handle on one store, each tenant of which is new. */
 export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<Store>): void {
   let tenants = 0;
-  const opened = async (tenant = `tenant-${++tenants}`, policy?: string) => {
-    const store = await open({ sealer, tenant });
+  const opened = async (tenant = `tenant-${++tenants}`, policy?: string, strictInterop = false) => {
+    const store = await open({ sealer, tenant, strictInterop });
     onTestFinished(() => store.close());
     await publishSample(store, policy);
     return store;
@@ -114,8 +126,8 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       expect((await records(store)).map(({ outcome }) => outcome.error)).toEqual([
         null,
         null,
-        'replay: EE_NONCE_REPLAY',
-        'replay: EE_NONCE_REPLAY',
+        'envelope: EE_NONCE_REPLAY',
+        'envelope: EE_NONCE_REPLAY',
       ]);
     });
 
@@ -192,14 +204,10 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       const nobodys = await open({ sealer, tenant: null });
       onTestFinished(() => nobodys.close());
       const others = [await opened(), nobodys];
-      const opening = {
-        commitment: 'c',
-        capsuleId: 'o',
-        kind: 'args',
-        salt: new Uint8Array(32),
-        payload: '1',
-      };
-      await mine.chain(CHAIN).append(input('with an opening'), { id: ID, openings: [opening] });
+      const args = payloadOf('args', { a: 1 }, true);
+      const subject = { agentId: 'a', source: 'a', request: 'tools/call s/t' };
+      const { capsule } = await recordOn(mine).intent({ ...subject, door: 'agents', args });
+      const { commitment } = args.committed as Commitment;
       const all = await Promise.all(Array.from({ length: 5 }, (_, i) => payment(i)));
       for (const each of all)
         expect((await verifierOn(mine).verifyAndConsume(...each, pay)).status).toBe('success');
@@ -213,8 +221,8 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
           await ledger.execution(hash),
           await ledger.refusals(refused.verdict.exec_hash!),
           await store.kills(),
-          await store.opening('c'),
-          await store.eraseOpenings(ID),
+          await store.opening(commitment),
+          await store.eraseOpenings(capsule.id),
         ]).toEqual([null, [], [], null, 0]);
         if (store === nobodys) {
           expect(await ledger.policies()).toEqual([]);
@@ -224,7 +232,7 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
         for (const each of all)
           expect((await verifierOn(store).verifyAndConsume(...each, pay)).status).toBe('success');
       }
-      expect((await mine.opening('c'))?.payload).toBe('1');
+      expect((await mine.opening(commitment))?.payload).toBe('{"a":1}');
       const { verdict } = await verifierOn(mine).verifyAndConsume(...(await payment(10)), never);
       expect([verdict.code, verdict.steps.at(-1)!.status]).toEqual(['EE_CONSTRAINT_VIOLATION', 'failed']);
     });
@@ -259,7 +267,7 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       const [intent, outcome] = await records(store);
       expect([outcome!.parent_id, outcome!.outcome]).toMatchObject([
         intent!.id,
-        { status: 'failure', error: 'execution: Error' },
+        { status: 'failure', error: 'action: Error' },
       ]);
       expect((await verifier.verifyAndConsume(text, authorization, never)).verdict.code).toBe(
         'EE_NONCE_REPLAY',
@@ -275,7 +283,7 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       });
       expect(decision).toMatchObject({ status: 'failure', released: true });
       expect(await dayOf(store)).toEqual(['0', '0']);
-      expect((await records(store))[1]!.outcome.error).toBe('execution: EE_NOT_STARTED');
+      expect((await records(store))[1]!.outcome.error).toBe('action: EE_NOT_STARTED');
       expect((await verifier.verifyAndConsume(text, authorization, never)).verdict.code).toBe(
         'EE_NONCE_REPLAY',
       );
@@ -293,7 +301,7 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       const store = await opened();
       const ledger = createLedger(store);
       const hash = execHash(envelope);
-      const operator = { chain: CHAIN, by: 'operator' };
+      const operator = operatorOn(store);
       expect(await rejection(settleExecution(store, hash, 'released', operator))).toEqual([
         'EE_NOT_RESERVED',
         undefined,
@@ -477,24 +485,33 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       const decision = await verifier.verifyAndConsume(text, authorization, never, {
         agentId: 'release-bot',
         sessionId: 's-1',
-        bulla: { lock: 'sha256:1' },
+        parts: [{ evidence: { lock: 'sha256:1' } }],
       });
       const hash = decision.verdict.exec_hash!;
       const [blocked] = await records(store);
       expect(blocked).toMatchObject({
         type: 'tool',
-        domain: 'envelope',
-        trigger: { source: 'agent-7', request: 'execute TRANSFER', correlation_id: 'intent-1' },
+        domain: 'agents',
+        trigger: {
+          ...{ type: 'agent', source: 'agent-7', request: 'execute TRANSFER' },
+          ...{ correlation_id: 'intent-1', user_id: null },
+        },
         context: { agent_id: 'release-bot', session_id: 's-1' },
-        authority: { type: 'policy', policy_reference: 'envelope:ledger.example' },
-        outcome: { status: 'blocked', error: 'constraints: EE_CONSTRAINT_VIOLATION', result: null },
+        authority: {
+          ...{ type: 'policy', approver: null, policy_reference: 'envelope:ledger.example' },
+          escalation_reason: null,
+          chain: [{ step: 'envelope', exec_hash: hash, authorization: digestOf(authorization) }],
+        },
+        outcome: { status: 'blocked', error: 'envelope: EE_CONSTRAINT_VIOLATION', result: null },
       });
-      expect(blocked!.context.environment.bulla).toEqual({
-        v: 1,
-        lock: 'sha256:1',
-        envelope: {
-          ...{ profile: 'envelope-v1', audience: 'ledger.example', tenant_id: 'acme' },
-          ...{ intent_id: 'intent-1', execution_id: 'exec-1', policy_id: 'payments', policy_version: 3 },
+      const { policy_hash } = envelope.policy_binding;
+      expect(blocked!.context.environment).toEqual({
+        bulla: {
+          v: 1,
+          lock: 'sha256:1',
+          tool: { name: 'TRANSFER' },
+          envelope: { exec_hash: hash, profile: 'envelope-v1', audience: 'ledger.example' },
+          policy: { id: 'payments', version: 3, hash: policy_hash },
         },
       });
       const said = JSON.stringify(blocked);
@@ -510,8 +527,12 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       const decision = await verifierOn(store).verifyAndConsume('{"secret":1}', null, never);
       expect(decision.verdict).toMatchObject({ code: 'EE_UNKNOWN_FIELD', exec_hash: null });
       const [blocked] = await records(store);
-      expect(blocked!.outcome.error).toBe('schema: EE_UNKNOWN_FIELD');
+      expect(blocked!.outcome.error).toBe('envelope: EE_UNKNOWN_FIELD');
       expect(blocked!.authority.chain).toEqual([]);
+      expect(blocked!.context.environment.bulla).toEqual({
+        v: 1,
+        envelope: { profile: 'envelope-v1', audience: 'ledger.example' },
+      });
       expect(JSON.stringify(blocked).includes('secret')).toBe(false);
     });
 
@@ -528,8 +549,8 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
         await store.transaction(async ({ run }) => void (await run('DELETE FROM standing_kill')));
       }
       expect((await records(store)).map(({ outcome }) => outcome.error)).toEqual([
-        'permit: KILLED',
-        'permit: KILLED',
+        'kill: KILLED',
+        'kill: KILLED',
       ]);
       expect((await verifier.verifyAndConsume(text, authorization, pay)).status).toBe('success');
     });
@@ -543,7 +564,7 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       expect(decision).toMatchObject({ status: 'failure', released: true, error: { code: 'KILLED' } });
       expect((await records(store)).map(({ outcome }) => [outcome.status, outcome.error])).toEqual([
         ['pending', null],
-        ['failure', 'execution: KILLED'],
+        ['blocked', 'kill: KILLED'],
       ]);
       expect((await createLedger(store).execution(decision.verdict.exec_hash!))!.state).toBe('released');
     });
@@ -612,11 +633,18 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       );
     });
 
-    test('because the chain of an approval cannot be sealed burns no nonce', async () => {
-      const store = await opened();
+    test.each([
+      ['cannot be sealed', '{"step":"consent","share":1e400}', false],
+      [
+        'is not what everybody hashes alike, where that is asked for,',
+        '{"step":"consent","share":1e-7}',
+        true,
+      ],
+    ])('because the chain of an approval %s burns no nonce', async (_, step, strictInterop) => {
+      const store = await opened(undefined, undefined, strictInterop);
       const verifier = verifierOn(store);
       const people = by(alice, bob);
-      people[0] = { ...people[0]!, chain: [{ step: 'consent', share: 1e-7 }] };
+      people[0] = { ...people[0]!, chain: [parse(step) as JsonObject] };
       const authorization = await authorize(claimsFor(envelope), people);
       const decision = await verifier.verifyAndConsume(envelope, authorization, never);
       expect([decision.verdict.code, decision.verdict.path, decision.verdict.message]).toEqual([
@@ -642,12 +670,10 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       }
       const [intent, outcome] = await records(store);
       expect(outcome!.authority).toEqual(intent!.authority);
-      const { createHash } = await import('node:crypto');
-      const digest = createHash('sha256').update(authorization).digest('hex');
       expect(intent!.authority.chain.at(-1)).toEqual({
         step: 'envelope',
         exec_hash: execHash(envelope),
-        authorization: `sha256:${digest}`,
+        authorization: digestOf(authorization),
       });
       return { ...intent!.authority, chain: intent!.authority.chain.slice(0, -1) };
     };
@@ -659,16 +685,18 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
     });
 
     test('names who approved by the verified keys alone, each with their own statement', async () => {
-      const policy_reference = `policy:${envelope.policy_binding.policy_hash}`;
+      const reference = `policy:${envelope.policy_binding.policy_hash}`;
+      const none = { approver: null, policy_reference: null, escalation_reason: null };
       const both = [step('alice', alice), step('bob', bob)];
-      expect(await authorityOf(stating(alice), stating(bob))).toMatchObject({
-        ...{ type: 'human_approved', approver: 'alice, bob', policy_reference, chain: both },
+      expect(await authorityOf(stating(alice), stating(bob))).toEqual({
+        ...{ ...none, type: 'human_approved', approver: 'alice, bob', chain: both },
       });
-      expect(await authorityOf(stating(alice, 'policy'), stating(bob, 'policy'))).toMatchObject({
-        ...{ type: 'policy', approver: null, policy_reference },
+      expect(await authorityOf(stating(alice, 'policy'), stating(bob, 'policy'))).toEqual({
+        ...{ ...none, type: 'policy', policy_reference: reference },
+        chain: [step('alice', alice, 'policy'), step('bob', bob, 'policy')],
       });
-      expect(await authorityOf(stating(alice), stating(bob, 'escalated'))).toMatchObject({
-        ...{ type: 'escalated', approver: 'bob' },
+      expect(await authorityOf(stating(alice), stating(bob, 'escalated'))).toEqual({
+        ...{ ...none, type: 'escalated', approver: 'bob' },
         escalation_reason: 'The authorization was escalated to bob.',
         chain: [step('alice', alice), step('bob', bob, 'escalated')],
       });
@@ -683,21 +711,174 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
     });
   });
 
+  describe('the records of an execution', () => {
+    test('hold digests, ids and names, and a commitment to the result', async () => {
+      const store = await opened();
+      const [text, authorization] = await payment(1);
+      const args = payloadOf('args', { to: 'DE02' });
+      const decision = await verifierOn(store).verifyAndConsume(
+        text,
+        authorization,
+        () => ({ receipt: 17 }),
+        {
+          ...{ door: 'relay', source: 'host 1.0', sessionId: 's-1', correlationId: 'c-1' },
+          ...{ request: 'tools/call bank/pay', tool: { server: 'bank', name: 'pay' }, args },
+        },
+      );
+      const { exec_hash } = decision.verdict;
+      const { policy_hash: hash } = envelope.policy_binding;
+      const [intent, outcome] = await records(store);
+      for (const capsule of [intent!, outcome!]) {
+        expect([capsule.type, capsule.domain]).toEqual(['tool', 'relay']);
+        expect(capsule.context).toEqual({
+          ...{ agent_id: 'agent-7', session_id: 's-1' },
+          environment: {
+            bulla: {
+              v: 1,
+              tool: { server: 'bank', name: 'pay' },
+              args: args.committed,
+              envelope: { exec_hash, profile: 'envelope-v1', audience: 'ledger.example' },
+              policy: { id: 'payments', version: 3, hash },
+            },
+          },
+        });
+      }
+      const { tool_calls } = outcome!.execution;
+      const { result } = tool_calls[0] as { result: Commitment };
+      expect(tool_calls).toMatchObject([{ tool: 'pay', arguments: args.committed, success: true }]);
+      const { salt } = (await store.opening(result.commitment))!;
+      expect(opens(result, 'result', { receipt: 17 }, salt)).toBe(true);
+    });
+
+    test.each<[string, () => unknown, object]>([
+      ['a function', () => pay, { uncommitted: 'VALUE_FUNCTION' }],
+      ['an instance of a class', () => new Map(), { uncommitted: 'VALUE_CLASS_INSTANCE' }],
+      ['undefined', () => undefined, {}],
+      [
+        'what throws when it is looked at',
+        () => ({
+          get receipt() {
+            throw new TypeError('no');
+          },
+        }),
+        { uncommitted: 'VALUE_UNREADABLE' },
+      ],
+    ])('are complete whatever the action returned: %s', async (_, result, said) => {
+      const store = await opened();
+      const decision = await verifierOn(store).verifyAndConsume(...(await payment(1)), result);
+      expect([decision.status, decision.cause]).toEqual(['success', undefined]);
+      const [, outcome] = await records(store);
+      const [call] = outcome!.execution.tool_calls as [{ result: object | null }];
+      expect([outcome!.outcome.status, call.result ?? {}]).toEqual(['success', said]);
+    });
+
+    test('of a tool call name the tool as the lock pins it', async () => {
+      const store = await opened();
+      const locked = `sha256:${'e5'.repeat(32)}`;
+      const of = toolCallEnvelope({
+        ...{ lock: `sha256:${'cd'.repeat(32)}`, server: 'files', name: 'write', locked },
+        args: commit('args', {}, new Uint8Array(32)),
+        ...{ intent_id: 'i', execution_id: 'e', tenant_id: 'acme', metadata: { created_at: NOW } },
+        ...{ actor: { caller: 'agent-7', role: null }, policy: envelope.policy_binding },
+        ...{ ttl: NOW + 60, nonce: 1, replay_scope: 'caller' },
+      });
+      const decision = await verifierOn(store).verifyAndConsume(...(await signedBy2(of, 'tool')), pay);
+      expect(decision.status).toBe('success');
+      const [intent] = await records(store);
+      expect([intent!.trigger.request, intent!.context.environment.bulla.tool]).toEqual([
+        'tools/call files/write',
+        { server: 'files', name: 'write', locked },
+      ]);
+    });
+
+    test('are made with what others decide, in one transaction or not at all', async () => {
+      const store = await opened();
+      const record = recordOn(store);
+      const verifier = verifierOn(store);
+      const [text, authorization] = await payment(1);
+      const kill = (agentId: string) => setKill({ agentId, reason: 'r', capsuleId: 'k' });
+      const call = { door: 'gateway', agentId: 'bot', source: 'host', request: 'tools/call a/b' } as const;
+      const ruling = await verifier.rule(text, authorization, call);
+      if ('deny' in ruling) return expect.unreachable();
+      expect([ruling.verdict.ok, await records(store)]).toEqual([false, []]);
+      const refusing = {
+        onIntent: () => async () => {
+          throw new BullaError('CONSENT_LAPSED', 'Too late.');
+        },
+      };
+      const marking = { evidence: { consent: { id: 'c' } }, onIntent: () => kill('marked') };
+      await expect(record.intent(call, [marking, ruling.pass, refusing])).rejects.toMatchObject({
+        code: 'CONSENT_LAPSED',
+      });
+      const ledger = createLedger(store);
+      const { exec_hash } = ruling.permit;
+      expect([await ledger.execution(exec_hash), await store.kills()]).toEqual([null, []]);
+      const intent = await record.intent(call, [marking, ruling.pass]);
+      expect((await ledger.execution(exec_hash))!.intent_id).toBe(intent.capsule.id);
+      expect((await store.kills()).map(({ agentId }) => agentId)).toEqual(['marked']);
+      // Stopped behind its intent, it surely did not happen.
+      const failure = { stage: 'kill', code: 'KILLED' } as const;
+      await record.outcome(intent, { status: 'blocked', failure, durationMs: 1 });
+      expect((await ledger.execution(exec_hash))!.state).toBe('released');
+      // Once more: the ledger refuses, and the denial says so.
+      const refusal = await record.intent(call, [ruling.pass]).then(
+        () => expect.unreachable(),
+        (error: unknown) => ruling.refused(error),
+      );
+      expect([refusal.deny, refusal.verdict.ok, refusal.verdict.permit]).toEqual([
+        { stage: 'envelope', code: 'EE_NONCE_REPLAY' },
+        false,
+        null,
+      ]);
+      const blocked = await record.denied(call, refusal.deny, [refusal.part]);
+      expect(blocked.authority).toMatchObject({ type: 'policy', approver: null });
+      expect(await ledger.refusals(exec_hash)).toEqual([
+        { exec_hash, code: 'EE_NONCE_REPLAY', capsule_id: blocked.id },
+      ]);
+    });
+
+    test('an outcome that can settle nothing does not keep others of its batch from settling', async () => {
+      const store = await opened();
+      const ledger = createLedger(store);
+      const pairs = await Promise.all(Array.from({ length: 4 }, (_, i) => payment(i)));
+      const hashes = pairs.map(([text]) => execHash(parseEnvelope(text)));
+      const all = Promise.withResolvers<void>();
+      let begun = 0;
+      const decisions = await Promise.all(
+        pairs.map((pair) =>
+          verifierOn(store).verifyAndConsume(...pair, async () => {
+            if (++begun === pairs.length) {
+              await settleExecution(store, hashes[1]!, 'released', operatorOn(store));
+              all.resolve();
+            }
+            await all.promise;
+          }),
+        ),
+      );
+      expect(decisions.map(({ status, cause }) => [status, cause])).toEqual(
+        pairs.map(() => ['success', undefined]),
+      );
+      const states = await Promise.all(hashes.map(async (hash) => (await ledger.execution(hash))!.state));
+      expect(states).toEqual(['committed', 'released', 'committed', 'committed']);
+      const ended = (await records(store)).filter(({ outcome }) => outcome.status === 'success');
+      expect(ended.length).toBe(4);
+    });
+  });
+
   describe('policies', () => {
     const version = (policy_version: number, policy_effective_at = policyDocument.policy_effective_at) =>
       JSON.stringify({ ...policyDocument, policy_version, policy_effective_at });
-    const operator = { chain: CHAIN, by: 'operator' };
 
     test('are published in versions that only go up, and never change', async () => {
       const store = await opened();
       for (const low of [3, 2]) {
-        expect(await rejection(publishPolicy(store, version(low), operator))).toEqual([
+        expect(await rejection(publishPolicy(store, version(low), operatorOn(store)))).toEqual([
           'EE_POLICY_VERSION',
           '/policy_version',
           'The policy payments has the version 3 already; a new one has a higher version.',
         ]);
       }
-      const { policy, capsule } = await publishPolicy(store, version(5), operator);
+      const { policy, capsule } = await publishPolicy(store, version(5), operatorOn(store));
       expect(policy.policy_version).toBe(5);
       const { policy_id, policy_hash, policy_effective_at } = policy;
       const [newest, oldest] = await createLedger(store).policies();
@@ -712,14 +893,16 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
 
     test('two of one version at once are one', async () => {
       const store = await opened();
-      const results = await Promise.allSettled([1, 2].map(() => publishPolicy(store, version(4), operator)));
+      const results = await Promise.allSettled(
+        [1, 2].map(() => publishPolicy(store, version(4), operatorOn(store))),
+      );
       expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
     });
 
     test('a new version refuses what was approved under the old one, from when it is in effect', async () => {
       const store = await opened();
       const verifier = verifierOn(store);
-      await publishPolicy(store, version(4, NOW + 1), operator);
+      await publishPolicy(store, version(4, NOW + 1), operatorOn(store));
       expect((await verifier.verifyAndConsume(...(await payment(1)), pay)).status).toBe('success');
       const later = verifierOn(store, { now: () => NOW + 1 });
       const drift = await later.verifyAndConsume(...(await payment(2)), never);

@@ -12,7 +12,14 @@ import {
   policyDocument,
   policyText,
 } from '../../core/test/envelope.ts';
-import { createVerifier, publishPolicy, type Verifier, type VerifierOptions } from '../src/envelope/index.ts';
+import {
+  createVerifier,
+  type Operator,
+  publishPolicy,
+  type Verifier,
+  type VerifierOptions,
+} from '../src/envelope/index.ts';
+import { createRecorder, type Recorder } from '../src/record/index.ts';
 import type { Store } from '../src/store/index.ts';
 
 export * from '../../core/test/envelope.ts';
@@ -27,11 +34,20 @@ export function verifierOn(store: Store, changes: Partial<VerifierOptions> = {})
 /** The tenants of the stores keep tests apart; to a verifier the store is nobody's, so that it serves whom it names. */
 export function verifierOptions(opened: Store): VerifierOptions {
   const store = { ...opened, tenant: null };
-  return { store, chain: CHAIN, audience: AUDIENCE, tenantId: 'acme', keys, now: () => NOW };
+  return { store, record: recordOn(opened), audience: AUDIENCE, tenantId: 'acme', keys, now: () => NOW };
+}
+
+/** Records into the chain of the sample. */
+export function recordOn(store: Store, chain: string = CHAIN): Recorder {
+  return createRecorder(store.chain(chain));
+}
+
+export function operatorOn(store: Store): Operator {
+  return { record: recordOn(store), by: 'operator' };
 }
 
 export async function publishSample(store: Store, text: string = policyText): Promise<void> {
-  await publishPolicy(store, text, { chain: CHAIN, by: 'operator' });
+  await publishPolicy(store, text, operatorOn(store));
 }
 
 /** The sample policy with other limits, under its own version. */

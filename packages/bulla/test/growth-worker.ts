@@ -1,10 +1,11 @@
 // Every reader of the shell with inputs that double in size, as that of core does it.
+
+import { elements } from '../../core/src/verify/elements.ts';
 import { printGrowth, type Reader, reader } from '../../core/test/steps.ts';
-import { elements } from '../src/chain/elements.ts';
 import { serverLines } from '../src/cli/lock/server-lines.ts';
 import { readDocument, type Syntax } from '../src/discover/document.ts';
 import { scrubbed, shownUrl, shownWords } from '../src/discover/secrets.ts';
-import { matchesTemplate } from '../src/gateway/stages/uri.ts';
+import { matchesTemplate } from '../src/gateway/lists/uri.ts';
 import { parseKeyring } from '../src/keys/keyring-file.ts';
 import { readEvents } from '../src/mcp/events.ts';
 import { parseFrame } from '../src/mcp/frame.ts';

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { toUtf8 } from '@bulla/core/crypto';
+import { readFailure } from '@bulla/core/evidence';
 import { type Lock, readLock, type WriteLockOptions, writeLock } from '@bulla/core/lock';
 import { expect, onTestFinished } from 'vitest';
 import { type GuardExit, type GuardOptions, guard } from '../src/gateway/index.ts';
@@ -199,12 +200,12 @@ export async function records(store: Store, chain = 'default'): Promise<Sealed[]
   return rows.map(({ data }) => JSON.parse(data) as Sealed);
 }
 
-/** What the chain tells of calls: method and name, status, and the code of the error. */
+/** What the chain tells of messages: method and name, status, and the code of the error. */
 export async function told(store: Store): Promise<string[]> {
   return (await records(store))
-    .filter(({ type }) => type === 'tool')
+    .filter(({ type, trigger }) => type !== 'kill' && !trigger.request.startsWith('guard '))
     .map(({ trigger, outcome }) => {
-      const [, code] = /: ([A-Z_]+):/.exec(outcome.error ?? '') ?? [];
+      const code = readFailure(outcome.error ?? '')?.code;
       return [trigger.request, outcome.status, ...(code === undefined ? [] : [code])].join(' ');
     });
 }

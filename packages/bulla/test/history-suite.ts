@@ -1,12 +1,13 @@
 import { verifyEnvelope } from '@bulla/core/capability';
+import { readEvidence } from '@bulla/core/evidence';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import {
   createRegistry,
   createSessionHost,
-  type Loss,
   type Registry,
   type SessionHostOptions,
 } from '../src/capability/index.ts';
+import type { Loss } from '../src/record/index.ts';
 import type { StoreOptions } from '../src/store/index.ts';
 import { capsulesOf, type Database, type TestEnv, testAgent } from './capability-agents.ts';
 import { sealer, verifiedLength } from './store-suite.ts';
@@ -118,8 +119,12 @@ export function historySuite(database: Database): void {
       expect(envelope.runtime.link).toEqual(turn!.link);
       expect(JSON.stringify(envelope)).not.toMatch(/secret|ada/);
       const [begun] = await capsulesOf(registry.store);
-      expect(begun!.context.environment).toMatchObject({
-        bulla: { capability: { envelope: turn!.envelopeHash } },
+      expect(readEvidence(begun)?.capability).toEqual({
+        static: turn!.link.staticHash,
+        runtime: turn!.link.runtimeHash,
+        invocation: turn!.link.invocationHash,
+        link: turn!.linkHash,
+        envelope: turn!.envelopeHash,
       });
     });
   });
@@ -174,7 +179,7 @@ export function historySuite(database: Database): void {
       });
       const context = { gate: { open: true } };
       const session = await hostOf(registry, { context, onLoss: (loss) => losses.push(loss) }).open();
-      const lost = { code: 'SESSION_OUTCOME_LOST' };
+      const lost = { code: 'RECORD_OUTCOME_LOST' };
       await session.turn(async (turn) => {
         const call = turn.call('count', { text: 'x' }) as Promise<AsyncGenerator>;
         const stream = await call;
@@ -266,6 +271,21 @@ export function historySuite(database: Database): void {
         await database.tamper(`UPDATE capability_session SET turns = 2 WHERE id = '${id}'`);
       }
       await expect(registry.transitions(id)).rejects.toMatchObject(corrupt);
+    });
+
+    test('a record of a session that is none of its turns, or whose evidence cannot be read', async () => {
+      for (const bulla of [{ v: 2 }, { v: 1, agent: 'x', capability: { static: 'y' } }]) {
+        const own = await registryOf();
+        const { id } = await threeTurns(own);
+        expect((await own.turns(id)).length).toBe(3);
+        await own.store.chain('default').append({
+          type: 'agent',
+          domain: 'session',
+          context: { agent_id: 'bot', session_id: id, environment: { bulla } },
+          outcome: { status: 'pending' },
+        });
+        await expect(own.turns(id)).rejects.toMatchObject(corrupt);
+      }
     });
 
     test('a link that a turn rests on: no further turn begins on it', async () => {

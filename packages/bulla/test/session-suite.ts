@@ -1,6 +1,7 @@
-import { opens } from '@bulla/core/canon';
+import { type Commitment, opens } from '@bulla/core/canon';
 import type { SealedCapsule } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
+import { readEvidence } from '@bulla/core/evidence';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   createRegistry,
@@ -13,8 +14,7 @@ import { setKill } from '../src/store/index.ts';
 import { capsulesOf, type Database, type TestEnv, testAgent } from './capability-agents.ts';
 import { afterAppend, verifiedLength } from './store-suite.ts';
 
-type Bulla = { [key: string]: unknown; tool?: { name: string; digest: string | null }; args?: string };
-const bullaOf = ({ context }: SealedCapsule) => (context.environment as { bulla: Bulla }).bulla;
+const bullaOf = (capsule: SealedCapsule) => readEvidence(capsule)!;
 
 /** What each capsule is, in short. */
 const told = ({ type, outcome, trigger }: SealedCapsule) => `${type} ${trigger.request} ${outcome.status}`;
@@ -62,19 +62,22 @@ export function sessionSuite(database: Database): void {
       const capability = {
         static: link.link.staticHash,
         runtime: link.link.runtimeHash,
-        invocation: null,
         link: link.linkHash,
       };
       for (const capsule of all) {
-        expect(bullaOf(capsule)).toMatchObject({ v: 1, agent: session.agent.id, capability });
+        const { origin: _, tool, args, ...evidence } = bullaOf(capsule);
+        expect(evidence).toEqual({ agent: session.agent.id, capability });
+        expect([tool !== undefined, args !== undefined]).toEqual(
+          capsule.type === 'tool' ? [true, true] : [false, false],
+        );
         expect(capsule).toMatchObject({
           domain: 'session',
           context: { agent_id: 'bot', session_id: session.id },
-          authority: { type: 'policy', policy_reference: `capability:${link.linkHash}` },
+          authority: { type: 'policy', policy_reference: `capability:${link.linkHash}`, chain: [] },
         });
       }
       const echo = link.link.toolRefs.find(({ toolKey }) => toolKey === 'echo')!;
-      expect(bullaOf(intent).tool).toEqual({ name: 'echo', digest: echo.toolHash });
+      expect(bullaOf(intent).tool).toEqual({ name: 'echo', fingerprint: echo.toolHash });
       expect(ended.outcome.metrics).toEqual({ calls: 1, blocked: 0, failed: 0, open: 0 });
       expect(await registry.link(link.linkHash)).toEqual(link.link);
       expect(await verifiedLength(store, 'default')).toBe(4);
@@ -88,23 +91,20 @@ export function sessionSuite(database: Database): void {
       });
       const [, intent, outcome] = await capsulesOf(store);
       expect(JSON.stringify(await capsulesOf(store))).not.toContain('dawn');
-      const { args } = bullaOf(intent!) as { args: string };
+      const args = bullaOf(intent!).args as Commitment;
       const call = outcome!.execution.tool_calls[0]!;
       expect(call).toMatchObject({
         tool: 'echo',
         success: true,
         error: null,
-        arguments: { commitment: args },
+        arguments: args,
       });
-      const { commitment } = call.result as { commitment: string };
-      const [argsOpening, resultOpening] = [await store.opening(args), await store.opening(commitment)];
-      expect(opens(args, 'args', { text: 'attack at dawn' }, argsOpening!.salt)).toBe(true);
-      expect(opens(commitment, 'result', { said: 'attack at dawn' }, resultOpening!.salt)).toBe(true);
-      expect([argsOpening!.payload, argsOpening!.capsuleId, resultOpening!.capsuleId]).toEqual([
-        null,
-        intent!.id,
-        outcome!.id,
-      ]);
+      const result = call.result as unknown as Commitment;
+      const argsOpening = (await store.opening(args.commitment))!;
+      const resultOpening = (await store.opening(result.commitment))!;
+      expect(opens(args, 'args', { text: 'attack at dawn' }, argsOpening.salt)).toBe(true);
+      expect(opens(result, 'result', { said: 'attack at dawn' }, resultOpening.salt)).toBe(true);
+      expect([argsOpening.payload, argsOpening.sequence, resultOpening.sequence]).toEqual([null, 1, 2]);
       expect(intent!.trigger).toMatchObject({ type: 'agent', source: 'bot', correlation_id: 'trace-1' });
     });
 
@@ -118,7 +118,9 @@ export function sessionSuite(database: Database): void {
       });
       expect(said).toEqual({ said: 'before' });
       const [, intent] = await capsulesOf(store);
-      expect((await store.opening(bullaOf(intent!).args!))!.payload).toBe('{"text":"before"}');
+      expect((await store.opening((bullaOf(intent!).args as Commitment).commitment))!.payload).toBe(
+        '{"text":"before"}',
+      );
       expect(JSON.stringify(await capsulesOf(store))).not.toContain('before');
     });
 
@@ -218,7 +220,7 @@ export function sessionSuite(database: Database): void {
       const all = await capsulesOf(store);
       expect(JSON.stringify(all)).not.toContain('secret');
       expect(all.map(({ outcome }) => outcome.error)).toEqual([
-        ...[null, null, 'RangeError', null, 'CAPABILITY_INPUT_INVALID', 'TypeError'],
+        ...[null, null, 'action: RangeError', null, 'action: CAPABILITY_INPUT_INVALID', 'action: TypeError'],
       ]);
       expect(all.at(-1)!.outcome.metrics).toEqual({ calls: 2, blocked: 0, failed: 2, open: 0 });
     });
@@ -269,13 +271,17 @@ export function sessionSuite(database: Database): void {
         ...Array.from({ length: 3 }, () => 'tool tools/call echo blocked'),
       ]);
       expect(all.flatMap(({ outcome }) => outcome.error ?? [])).toEqual([
-        'tool: SESSION_TOOL_DISABLED: Policies keep the tool out of this turn: may-write.',
-        'tool: SESSION_TOOL_UNKNOWN: There is no such tool in this turn.',
-        'args: VALUE_UNDEFINED',
+        'policy: SESSION_TOOL_DISABLED: Policies keep the tool out of this turn: may-write.',
+        'pinned: SESSION_TOOL_UNKNOWN: There is no such tool in this turn.',
+        'arguments: VALUE_UNDEFINED',
         'policy: CAPABILITY_POLICY_DENIED: Policy denied: may-read',
-        'turn: SESSION_TURN_OVER: The turn is over.',
+        'session: SESSION_TURN_OVER: The turn is over.',
       ]);
       expect(all[1]!.parent_id).toBe(all[0]!.id);
+      expect(bullaOf(all[1]!)).toMatchObject({ tool: { name: 'write' } });
+      expect(bullaOf(all[1]!).tool).not.toHaveProperty('fingerprint');
+      expect(bullaOf(all[2]!).tool).toBe(undefined);
+      expect(bullaOf(all[3]!).args).toEqual({ uncommitted: 'VALUE_UNDEFINED' });
       expect(await verifiedLength(store, 'default')).toBe(7);
     });
 
@@ -318,8 +324,10 @@ export function sessionSuite(database: Database): void {
       const [, intent, outcome] = await capsulesOf(store);
       expect([intent, outcome].map((one) => [told(one!), one!.outcome.error])).toEqual([
         ['tool tools/call echo pending', null],
-        ['tool tools/call echo failure', 'KILLED'],
+        ['tool tools/call echo blocked', 'kill: KILLED: A kill switch stands for agent bot: stop'],
       ]);
+      const ended = (await capsulesOf(store)).at(-1)!;
+      expect(ended.outcome.metrics).toEqual({ calls: 1, blocked: 1, failed: 0, open: 0 });
     });
 
     test('holds no words of what a context throws, and nothing of the arguments', async () => {
@@ -329,7 +337,9 @@ export function sessionSuite(database: Database): void {
           code: 'VALUE_INEXACT_NUMBER',
         }),
       );
-      expect((await capsulesOf(store))[1]!.outcome.error).toBe('args: VALUE_INEXACT_NUMBER');
+      const denied = (await capsulesOf(store))[1]!;
+      expect(denied.outcome.error).toBe('arguments: VALUE_INEXACT_NUMBER');
+      expect(bullaOf(denied).args).toMatchObject({ of: 'exact' });
       expect(JSON.stringify(await capsulesOf(store))).not.toContain('41111');
       const context = () => {
         throw new BullaError('MCP_ERROR_ANSWER', '401 for token sk-123');
@@ -337,7 +347,7 @@ export function sessionSuite(database: Database): void {
       await expect(session.turn(() => 0, { context: context as never })).rejects.toMatchObject({
         code: 'MCP_ERROR_ANSWER',
       });
-      expect((await capsulesOf(store)).at(-1)!.outcome.error).toBe('turn: MCP_ERROR_ANSWER');
+      expect((await capsulesOf(store)).at(-1)!.outcome.error).toBe('session: MCP_ERROR_ANSWER');
     });
 
     test('includes a turn whose agent cannot be evaluated or whose context is none', async () => {
@@ -349,8 +359,8 @@ export function sessionSuite(database: Database): void {
         code: 'SESSION_CONTEXT',
       });
       expect((await capsulesOf(store)).map(({ outcome }) => outcome.error)).toEqual([
-        'evaluate: CAPABILITY_NOT_PLAIN',
-        'turn: SESSION_CONTEXT: The context of a session is an object.',
+        'session: CAPABILITY_NOT_PLAIN',
+        'session: SESSION_CONTEXT: The context of a session is an object.',
       ]);
       expect(await registry.turns(session.id)).toEqual([]);
     });
@@ -371,7 +381,9 @@ export function sessionSuite(database: Database): void {
         ...['agent session/turn failure', 'agent session/turn pending'],
         ...['tool tools/call wait failure', 'tool tools/call wait pending'],
       ]);
-      expect(new Set(all.map(({ outcome }) => outcome.error))).toEqual(new Set([null, 'CAPABILITY_ABORTED']));
+      expect(new Set(all.map(({ outcome }) => outcome.error))).toEqual(
+        new Set([null, 'action: CAPABILITY_ABORTED']),
+      );
     });
 
     test('that was given before keeps a turn from beginning, and hooks that hang do not hold it', async () => {

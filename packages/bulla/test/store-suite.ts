@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { CapsuleInput } from '@bulla/core/capsule';
+import type { CapsuleInput, OutcomeStatus } from '@bulla/core/capsule';
 import { createCapsule, createChainVerifier, sealSync, verifyCapsule } from '@bulla/core/capsule';
 import { localSigner, parseNote, publicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type JsonObject, parse } from '@bulla/core/json';
+import { environmentOf } from '@bulla/core/evidence';
+import { float, type JsonObject, parse, stringify } from '@bulla/core/json';
 import {
   addSignatures,
   Frontier,
@@ -16,11 +17,13 @@ import {
   verifyInclusion,
 } from '@bulla/core/log';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { proveConsistency, proveInclusion, rootAt } from '../src/log/index.ts';
 import {
   type Effect,
   liftKill,
+  proveConsistency,
+  proveInclusion,
   type Row,
+  rootAt,
   type Store,
   type StoreOptions,
   setKill,
@@ -37,6 +40,23 @@ export const input = (summary: string, more: CapsuleInput = {}): CapsuleInput =>
   ...more,
   outcome: { status: 'success', summary, ...more.outcome },
 });
+
+/** A record with commitments. */
+export function committing(
+  summary: string,
+  commitments: Partial<Record<'args' | 'rest' | 'result', string>>,
+  more: CapsuleInput = {},
+): CapsuleInput {
+  const { args, rest, result } = commitments;
+  const of = (commitment: string) => ({ commitment, of: 'jcs' as const });
+  return input(summary, {
+    ...more,
+    context: {
+      environment: environmentOf({ ...(args && { args: of(args) }), ...(rest && { rest: of(rest) }) }),
+    },
+    ...(result && { execution: { tool_calls: [{ tool: 't', result: of(result), success: true }] } }),
+  });
+}
 
 /** The same store, but something else happens before anybody is told that a record is durable. */
 export function afterAppend(store: Store, happens: () => Promise<unknown>): Store {
@@ -124,6 +144,54 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
       expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
       expect((results[1] as PromiseRejectedResult).reason).toMatchObject({ code: 'CAPSULE_LINT' });
       expect(await verifiedLength(store, 'refused')).toBe(2);
+    });
+
+    test('what the protocol allows is sealed as it is written, from values and from parsed JSON', async () => {
+      const operator = 'op.example';
+      const store = await opened({ tenant: 'odd', operator });
+      const chain = store.chain('odd');
+      const texts = ['0.00002', '1.0', '1e16', '9007199254740993', '-0.0', '1e-7', '"\\u0000"'];
+      const metrics = (x: unknown) => ({ outcome: { metrics: { x } } }) as CapsuleInput;
+      const values = [0.00002, float(1), 1e16, 2n ** 53n + 1n, -0, { '\u{1f600}': 1, '\ufffd': '\0' }];
+      for (const text of texts) await chain.append(metrics(parse(text)));
+      for (const value of values) await chain.append(metrics(value));
+      const environment = parse('{"a\ufffd":1.0,"a\u{1f600}":2e-5}') as JsonObject;
+      await chain.append({ context: { agent_id: 'a', environment } });
+      const count = texts.length + values.length + 1;
+      expect(await verifiedLength(store, 'odd')).toBe(count);
+      expect((await store.find({ chain: 'odd' })).map(({ intact }) => intact)).toEqual(
+        Array(count).fill(true),
+      );
+      const rows = await Array.fromAsync(chain.records());
+      const written = rows.map(({ data }) => {
+        const outcome = (parse(data) as JsonObject).get('outcome') as JsonObject;
+        return stringify((outcome.get('metrics') as JsonObject).get('x') ?? null);
+      });
+      expect(written).toEqual(
+        ['2e-05', '1.0', '1e+16', '9007199254740993', '-0.0', '1e-07', '"\\u0000"'].concat(
+          ['2e-05', '1.0', '10000000000000000', '9007199254740993', '0'],
+          ['{"\ufffd":"\\u0000","\u{1f600}":1}', 'null'],
+        ),
+      );
+      expect(rows.at(-1)!.data).toContain('"environment":{"a\ufffd":1.0,"a\u{1f600}":2e-05}');
+    });
+
+    test('strictInterop refuses what others hash differently, before anything is done', async () => {
+      const store = await opened({ tenant: 'strict' });
+      const chain = store.chain('strict');
+      const odd = (status: OutcomeStatus): CapsuleInput => ({ outcome: { status, metrics: { x: 0.00002 } } });
+      const effect = setKill({ agentId: null, capsuleId: randomUUID(), reason: 'never' });
+      await expect(chain.append(odd('success'), { effect, strictInterop: true })).rejects.toMatchObject({
+        code: 'CAPSULE_LINT',
+        findings: [{ path: '/outcome/metrics/x', code: 'interop' }],
+      });
+      expect([await chain.head(), await store.kills()]).toEqual([{ length: 0, hash: null }, []]);
+      await chain.append(odd('success'));
+      // A store that is strict refuses intents alone: what ran is recorded.
+      const strict = (await opened({ tenant: 'strict', strictInterop: true })).chain('strict');
+      await expect(strict.append(odd('pending'))).rejects.toMatchObject({ code: 'CAPSULE_LINT' });
+      await strict.append(odd('failure'));
+      expect(await verifiedLength(store, 'strict')).toBe(2);
     });
 
     test('two handles append to one chain in turn, and it never forks', async () => {
@@ -370,6 +438,39 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
       await expect(store.find({ text: ' ' })).rejects.toMatchObject({ code: 'STORE_QUERY' });
     });
 
+    test('by the record that they follow, and by the tool of a call that was only intended or denied', async () => {
+      const store = await opened({ tenant: 'follow' });
+      const chain = store.chain('s');
+      const about = (name: string) => ({
+        context: { environment: environmentOf({ tool: { server: 'files', name } }) },
+      });
+      const intent = await chain.append(
+        input('intent', { ...about('write'), outcome: { status: 'pending' } }),
+      );
+      const outcome = await chain.append(input('outcome', { ...about('write'), parent_id: intent.id }));
+      const denied = await chain.append(
+        input('denied', { ...about('delete'), outcome: { status: 'blocked' } }),
+      );
+      const found = async (query: Parameters<Store['find']>[0]) =>
+        (await store.find(query)).map(({ hash, intact }) => [hash, intact]);
+      expect(await found({ parentId: intent.id })).toEqual([[outcome.hash, true]]);
+      expect(await found({ parentId: outcome.id })).toEqual([]);
+      expect(await found({ tool: 'write' })).toEqual([
+        [outcome.hash, true],
+        [intent.hash, true],
+      ]);
+      expect(await found({ tool: 'write', status: 'pending' })).toEqual([[intent.hash, true]]);
+      expect(await found({ tool: 'delete' })).toEqual([[denied.hash, true]]);
+      // Somebody who can write to the search tables puts the denial behind the intent.
+      await store.transaction(async ({ run }) => {
+        await run('UPDATE found SET parent_id = ? WHERE id = ?', intent.id, denied.id);
+      });
+      expect(await found({ parentId: intent.id })).toEqual([
+        [denied.hash, false],
+        [outcome.hash, true],
+      ]);
+    });
+
     test('by text that others chose: NUL, half characters, very long; and nothing else is found by it', async () => {
       const store = await opened({ tenant: 'hostile' });
       const chain = store.chain('s');
@@ -444,8 +545,8 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
         const kill = setKill({ agentId: text, reason: 'x', capsuleId: 'x' });
         const refused = { code: 'STORE_TEXT' };
         await expect(store.chain('t').append(input('kill'), { effect: kill })).rejects.toMatchObject(refused);
-        await expect(store.opening(text)).rejects.toMatchObject(refused);
-        await expect(store.eraseOpenings(text)).rejects.toMatchObject(refused);
+        // Found by the same form of a key as the search tables have.
+        expect([await store.opening(text), await store.eraseOpenings(text)]).toEqual([null, 0]);
         await expect(open({ tenant: text })).rejects.toMatchObject({ code: 'STORE_TENANT' });
         await store.assertMayAct(text);
       }
@@ -550,21 +651,87 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
   });
 
   describe('openings', () => {
-    test('are kept beside the chain and can be erased without touching it', async () => {
+    const salt = new Uint8Array(32).fill(255);
+    const opening = (kind: 'args' | 'rest' | 'result', payload: string | null) => ({ kind, salt, payload });
+
+    test('are found by their commitment right after the append, each with its record', async () => {
       const store = await opened({ tenant: 'open' });
-      const opening = {
-        commitment: 'c1',
-        capsuleId: 'cap',
-        kind: 'args',
-        salt: new Uint8Array([1, 2, 255]),
-        payload: '{"a":1}',
+      const chain = store.chain('o');
+      await chain.append(input('first'));
+      const openings = [opening('args', '{"a":1}'), opening('rest', null)];
+      await chain.append(committing('intent', { args: 'c1', rest: 'c2' }), { openings });
+      await chain.append(committing('outcome', { args: 'c1', result: 'c3' }), {
+        openings: [opening('result', '7')],
+        effect: liftKill(null),
+      });
+      const at = (sequence: number) => ({ chain: 'o', sequence });
+      expect(await store.opening('c1')).toEqual({ ...openings[0], ...at(1) });
+      expect(await store.opening('c2')).toEqual({ ...openings[1], ...at(1) });
+      expect(await store.opening('c3')).toEqual({ ...opening('result', '7'), ...at(2) });
+      expect(await store.opening('c4')).toBe(null);
+      const other = await opened({ tenant: 'open-other' });
+      expect(await other.opening('c1')).toBe(null);
+      expect(await store.reindex()).toBe(3);
+      expect(await store.opening('c1')).toEqual({ ...openings[0], ...at(1) });
+    });
+
+    test('many appends at once each have theirs', async () => {
+      const store = await opened({ tenant: 'open-many' });
+      const chain = store.chain('o');
+      await Promise.all(
+        Array.from({ length: 60 }, (_, i) =>
+          chain.append(committing(`n${i}`, { args: `a${i}` }), { openings: [opening('args', `${i}`)] }),
+        ),
+      );
+      for (const i of [0, 31, 59])
+        expect(await store.opening(`a${i}`)).toEqual({
+          ...opening('args', `${i}`),
+          chain: 'o',
+          sequence: i,
+        });
+    });
+
+    test('are erased without touching the chain, also where a question and a call share them', async () => {
+      const store = await opened({ tenant: 'open-erase' });
+      const chain = store.chain('o');
+      const questionOpenings = [opening('args', '{"a":1}'), opening('rest', null)];
+      const question = await chain.append(committing('question', { args: 'shared', rest: 'own' }), {
+        openings: questionOpenings,
+      });
+      const intent = await store.chain('p').append(committing('intent', { args: 'shared', rest: 'later' }), {
+        openings: [opening('args', null), opening('rest', null)],
+      });
+      const result = { openings: [opening('result', '7')] };
+      await store.chain('p').append(committing('outcome', { args: 'shared', result: 'given' }), result);
+      // The payload is what people look for, wherever it was recorded.
+      expect(await store.opening('shared')).toMatchObject({ chain: 'o', payload: '{"a":1}' });
+      expect(await store.eraseOpenings(question.id)).toBe(3);
+      expect(await store.opening('shared')).toBe(null);
+      expect(await store.opening('own')).toBe(null);
+      // What only stands beside it in the other records is not erased.
+      expect(await store.opening('later')).toMatchObject({ chain: 'p', sequence: 0 });
+      expect(await store.opening('given')).toMatchObject({ chain: 'p', sequence: 1, payload: '7' });
+      expect(await store.eraseOpenings(intent.id)).toBe(1);
+      expect(await store.eraseOpenings(intent.id)).toBe(0);
+      expect(await verifiedLength(store, 'o')).toBe(1);
+      expect(await verifiedLength(store, 'p')).toBe(2);
+    });
+
+    test('of a record that is refused are not stored', async () => {
+      const store = await opened({ tenant: 'open-refused' });
+      const refuse: Effect = async () => {
+        throw new BullaError('TEST_REFUSED', 'No.');
       };
-      const openings = [opening, { ...opening, commitment: 'c2', payload: null }];
-      await store.chain('o').append(input('opened'), { openings });
-      expect(await store.opening('c1')).toEqual(opening);
-      expect(await store.opening('c2')).toEqual({ ...opening, commitment: 'c2', payload: null });
-      expect(await store.eraseOpenings('cap')).toBe(2);
-      expect(await store.opening('c1')).toBe(null);
+      const openings = [opening('args', '1')];
+      const refused = store
+        .chain('o')
+        .append(committing('refused', { args: 'a' }), { openings, effect: refuse });
+      await expect(refused).rejects.toMatchObject({ code: 'TEST_REFUSED' });
+      const { length } = await store.reading.all<object>(
+        "SELECT 1 FROM opening JOIN chain ON chain.chain_key = opening.chain_key WHERE coalesce(chain.tenant, '') = ?",
+        'open-refused',
+      );
+      expect(length).toBe(0);
     });
   });
 }

@@ -36,15 +36,6 @@ export function failureOf(error: unknown): string {
   }
 }
 
-/** Writes a path of keys and indices as a JSON Pointer (RFC 6901); the root is the empty string. */
-export function pointer(segments: readonly (string | number)[]): string {
-  let out = '';
-  for (const segment of segments) {
-    out += `/${typeof segment === 'number' ? segment : segment.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-  }
-  return out;
-}
-
 /**
  * A text without what may be a password in the addresses that it quotes: a user before the host, also where a slash is
  * missing, and the values of such parameters. Addresses are mistyped, and what does not parse is quoted most.

@@ -150,6 +150,7 @@ export class Relation {
       args?: Commitment;
       locked?: string;
       lock?: string;
+      call_id?: string;
     } = {},
   ): Step {
     const { name, digest, bound } = called;

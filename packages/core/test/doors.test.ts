@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import * as canon from '../src/canon/index.ts';
 import * as capability from '../src/capability/index.ts';
 import * as capsule from '../src/capsule/index.ts';
+import * as cel from '../src/cel/index.ts';
 import * as consent from '../src/consent/index.ts';
 import * as crypto from '../src/crypto/index.ts';
 import * as envelope from '../src/envelope/index.ts';
@@ -13,9 +14,10 @@ import * as manifest from '../src/manifest/index.ts';
 import * as policy from '../src/policy/index.ts';
 import * as schema from '../src/schema/index.ts';
 import * as text from '../src/text/index.ts';
+import * as verify from '../src/verify/index.ts';
 
-const doors = { canon, capability, capsule, consent, crypto, envelope, error, json };
-const more = { lock, log, manifest, policy, schema, text };
+const doors = { canon, capability, cel, capsule, consent, crypto, envelope, error, json };
+const more = { lock, log, manifest, policy, schema, text, verify };
 
 test('all of core can be loaded, on any runtime', () => {
   for (const [name, door] of Object.entries({ ...doors, ...more }))

@@ -30,7 +30,16 @@ import {
   readAuthorization,
   readMapping,
 } from '../src/envelope/index.ts';
-import { type JsonValue, parse, parseWithSpans, stringify, toPlain } from '../src/json/index.ts';
+import {
+  isDouble,
+  type JsonValue,
+  parse,
+  parsePointer,
+  parseStrictly,
+  parseWithSpans,
+  stringify,
+  toPlain,
+} from '../src/json/index.ts';
 import {
   drift,
   driftJson,
@@ -42,6 +51,7 @@ import {
   openDsse,
   openNoted,
   openSigned,
+  openWith,
   readBundle,
   readLock,
   readSignature,
@@ -72,6 +82,7 @@ import {
   markdownBlock,
   mixedScript,
   normalized,
+  parseDuration,
   references,
   safeText,
   scripts,
@@ -79,6 +90,7 @@ import {
   visible,
   wordDiff,
 } from '../src/text/index.ts';
+import { openBytes, openText, recognise } from '../src/verify/index.ts';
 import { manifestText, toolOf } from './manifest.ts';
 import { printGrowth, type Reader, reader } from './steps.ts';
 import { options, type SurfaceText, surface } from './surface.ts';
@@ -157,6 +169,15 @@ const each = <Input>(
 
 const tool = (name: string, more: object = {}) =>
   JSON.stringify({ name, description: `The tool ${name}.`, inputSchema: { type: 'object' }, ...more });
+/** What is recognised as a chain, or nearly. */
+const CHAINS: Readonly<Record<string, (n: number) => string>> = {
+  'empty lines': (n) => `{}${'\n'.repeat(n)}{}`,
+  'records in lines': (n) => '{"signature":""}\n'.repeat(n),
+  'a list of capsules': (n) => `{"capsules":[${list(n, () => '{"canonical":"","a":1}').join(',')}]}`,
+  'a list that is broken': (n) => `{"capsules":[${'{},'.repeat(n)}`,
+  'spaces in an array': (n) => `[${' '.repeat(n)}x`,
+  'hex digits': (n) => `{"canon_version":"v1"}\n${'0'.repeat(n)}`,
+};
 const lockOf = (text: SurfaceText) => readLock(toUtf8(writeLock(surface(text), options).text));
 
 /** The second half before the first: the same length, with differences everywhere. */
@@ -184,6 +205,24 @@ const READERS: readonly Reader[] = [
     'parse, lenient',
     { ...DOCUMENTS, 'the same member': (n) => `{${list(n, () => '"a":1').join(',')}}` },
     (text) => parse(text, { allow: ['duplicate-keys', 'non-finite', 'lone-surrogates', 'bom'] }),
+  ),
+  ...each('parseStrictly', DOCUMENTS, (text) =>
+    parseStrictly(text, { maxBytes: 1 << 30 }, 'X', 'It is not JSON'),
+  ),
+  ...each(
+    'parsePointer',
+    { steps: (n) => '/a'.repeat(n), escapes: (n) => `/${'~1~0'.repeat(n)}`, tildes: (n) => '~'.repeat(n) },
+    parsePointer,
+  ),
+  ...each(
+    'isDouble',
+    { digits: (n) => '9'.repeat(n), zeros: (n) => `0.${'0'.repeat(n)}1`, points: (n) => `${'1.'.repeat(n)}` },
+    isDouble,
+  ),
+  ...each(
+    'parseDuration',
+    { digits: (n) => '9'.repeat(n), parts: (n) => '1d'.repeat(n), points: (n) => '1.'.repeat(n) },
+    parseDuration,
   ),
   ...each('parseWithSpans', DOCUMENTS, (text) => parseWithSpans(text)),
   ...each('stringify', DOCUMENTS, (text) => stringify(parse(text))),
@@ -304,6 +343,15 @@ const READERS: readonly Reader[] = [
     (n) => toUtf8(list(n, (i) => `witness w${i} x+00+AA`).join('\n')),
     parseWitnessPolicy,
   ),
+  ...each('openWith', { ...DOCUMENTS, ...NOTES }, (text) =>
+    openWith(toUtf8('{}'), toUtf8(text), { keys: [], vkeys: [{ keyId: 0, name: '' } as never] }),
+  ),
+  ...each('recognise', { ...DOCUMENTS, ...NOTES, ...TEXTS, ...CHAINS }, (text) => recognise(toUtf8(text))),
+  ...each('openBytes', { ...DOCUMENTS, ...CHAINS }, (text) => openBytes('x', toUtf8(text))),
+  ...each('openText', CHAINS, (text) => {
+    const [bytes, chunks] = [toUtf8(text), async function* () {}];
+    openText({ name: 'x', start: text, size: bytes.length, chunks, whole: () => bytes });
+  }),
   ...each('detectKey', KEYS, detectKey),
   ...each('readPublicKey', KEYS, (text) => readPublicKey(text)),
   ...each('readPrivateKey', KEYS, (text) => readPrivateKey(text)),

@@ -1,6 +1,7 @@
 import type { Evaluation, StandardSchema, ToolRuntimeContext, ToolSpec } from '@bulla/core/capability';
 import { executeTool } from '@bulla/core/capability';
-import { BullaError, pointer } from '@bulla/core/error';
+import { BullaError } from '@bulla/core/error';
+import { pointer } from '@bulla/core/json';
 
 /** Tools that may be called, and what the policies said of them: an evaluation, or an earlier run that was hydrated. */
 export type Enabled<Env> = Pick<Evaluation<Env>, 'tools'> &

@@ -1,6 +1,6 @@
 import { type SharedPolicy, type StandardSchema, type Toolkit, tool, toolkit } from '@bulla/core/capability';
-import { BullaError, pointer } from '@bulla/core/error';
-import { type JsonObject, toPlain } from '@bulla/core/json';
+import { BullaError } from '@bulla/core/error';
+import { type JsonObject, pointer, toPlain } from '@bulla/core/json';
 import { type Entry, entryOf, type Lock, type Native } from '@bulla/core/lock';
 import { CfWorkerJsonSchemaValidator } from '@modelcontextprotocol/client/validators/cf-worker';
 import { targetOf } from '../locks/index.ts';

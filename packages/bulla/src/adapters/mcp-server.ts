@@ -5,7 +5,8 @@ import {
   type RegisteredAgent,
   type ToolRuntimeContext,
 } from '@bulla/core/capability';
-import { BullaError, pointer } from '@bulla/core/error';
+import { BullaError } from '@bulla/core/error';
+import { pointer } from '@bulla/core/json';
 import type { Server } from '@modelcontextprotocol/server';
 import { call, inputJsonSchema, lastOf } from './enabled.ts';
 import { callResult } from './mcp-result.ts';

@@ -3,7 +3,7 @@ import {
   type Choice,
   type Disclosure,
   disclosureDigest,
-  type Refusal,
+  type Words,
 } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import type { Consent, Decided, Pair, Shown } from '../consent/index.ts';
@@ -12,11 +12,15 @@ import type { Consent, Decided, Pair, Shown } from '../consent/index.ts';
 export type Question = Shown | { readonly id: string; readonly error: BullaError };
 
 /** The questions that can still be answered; what cannot be shown does not hide what can. */
-export async function pendingQuestions(consent: Consent, of: Partial<Pair> = {}): Promise<Question[]> {
+export async function pendingQuestions(
+  consent: Consent,
+  of: Partial<Pair> = {},
+  words?: Words,
+): Promise<Question[]> {
   const questions: Question[] = [];
   for (const { id } of await consent.pending(of)) {
     try {
-      questions.push(await consent.show(id));
+      questions.push(await consent.show(id, words));
     } catch (error) {
       if (!(error instanceof BullaError)) throw error;
       questions.push({ id, error });
@@ -52,7 +56,7 @@ export function isUnanswerable(error: unknown): error is BullaError {
 export async function answerQuestion(
   consent: Consent,
   { id, choice, seen, disclosure, who, channel }: Answer,
-): Promise<Decided | { readonly refusal: Refusal }> {
+): Promise<Decided> {
   if (disclosure !== null) await consent.disclose(who, disclosure, { who, channel });
   const digest = disclosure && disclosureDigest(disclosure);
   return consent.answer({ prompt: id, shown: seen, choice, who, channel, disclosure: digest });

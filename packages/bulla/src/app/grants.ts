@@ -1,4 +1,4 @@
-import { type Disclosure, disclosureDigest, type Refusal } from '@bulla/core/consent';
+import { type Disclosure, disclosureDigest, type Refusal, type Words } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import type { Consent, Decided, Pair, Said } from '../consent/index.ts';
@@ -10,8 +10,8 @@ export interface Told {
 }
 
 /** Rejects with `CONSENT_AGENT_UNKNOWN` for an agent without a manifest. */
-export async function disclosureOf(consent: Consent, agent: string): Promise<Told> {
-  const disclosure = await consent.disclosure(agent);
+export async function disclosureOf(consent: Consent, agent: string, words?: Words): Promise<Told> {
+  const disclosure = await consent.disclosure(agent, words);
   if (disclosure === null)
     throw new BullaError('CONSENT_AGENT_UNKNOWN', `The agent ${visible(agent)} has no manifest here.`);
   return { disclosure, digest: disclosureDigest(disclosure) };

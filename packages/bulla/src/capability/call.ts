@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import {
   type Affordances,
   type CapabilityLink,
@@ -7,12 +6,22 @@ import {
   type ToolRuntimeContext,
   type ToolSpec,
 } from '@bulla/core/capability';
-import type { DataObject, SealedCapsule } from '@bulla/core/capsule';
-import { BullaError, failureOf } from '@bulla/core/error';
+import type { DataObject } from '@bulla/core/capsule';
+import { BullaError } from '@bulla/core/error';
+import { failureAt, type Stage, type ToolReference } from '@bulla/core/evidence';
 import { parse, stringify, toPlain } from '@bulla/core/json';
+import {
+  type Call,
+  type Intent,
+  type OnLoss,
+  type Outcome,
+  OutcomeLostError,
+  type Part,
+  type Recorder,
+} from '../record/index.ts';
 import type { Store } from '../store/index.ts';
 import { isAbort, throwIfAborted } from './abort.ts';
-import type { Commitment, NamedTool, Stage, TurnRecorder } from './record.ts';
+import { failureIn } from './evidence.ts';
 
 /** A tool that is enabled in a turn; it is called through the turn alone. */
 export interface TurnTool {
@@ -26,38 +35,27 @@ export interface TurnTool {
   readonly hash: string;
 }
 
-/** The error of something that was done, and whose outcome could not be recorded. */
-export class SessionOutcomeLostError extends BullaError {
-  readonly result: unknown;
-  constructor(result: unknown, cause: unknown) {
-    super('SESSION_OUTCOME_LOST', 'It was done, but its outcome could not be recorded.', { cause });
-    this.result = result;
-  }
-}
-
 /** What calls are made in. */
 export interface CallSetting<Env> {
   readonly store: Store;
-  readonly recorder: TurnRecorder;
+  readonly recorder: Recorder;
+  /** What every call of the turn says of who acts. */
+  readonly inTurn: Omit<Call, 'request'>;
+  /** What every call of the turn rests on. */
+  readonly part: Part;
   readonly found: Pick<Affordances<Env>, 'tools' | 'disabled'>;
   readonly link: CapabilityLink;
   readonly runtime: ToolRuntimeContext<Env>;
+  readonly onLoss: OnLoss;
 }
 
 /** A call whose intent is durable. */
 interface Made {
-  readonly tool: NamedTool;
-  readonly args: Commitment | undefined;
-  readonly intent: SealedCapsule;
+  readonly intent: Intent;
   readonly started: number;
 }
 
-interface Ending {
-  readonly status: 'success' | 'failure' | 'partial';
-  readonly error: string | null;
-  readonly metrics?: DataObject;
-  readonly result?: unknown;
-}
+type Ending = Omit<Outcome, 'durationMs'>;
 
 /** The calls of one turn. Each leaves an intent and an outcome, or one capsule that says why it was denied. */
 export class Calls<Env> {
@@ -91,42 +89,45 @@ export class Calls<Env> {
    * outcome does. One that streams gives its stream, whose outcome is recorded at its end.
    */
   async call(name: string, input: unknown, options: unknown): Promise<unknown> {
-    const { store, recorder, runtime } = this.#setting;
-    const id = randomUUID();
-    const tool = this.#named(name);
-    let stage: Stage = 'args';
+    const { store, recorder, runtime, part } = this.#setting;
+    let call = this.#callOf(name);
+    let stage: Stage = 'arguments';
     let value: unknown;
-    let args: Commitment | undefined;
     let spec: ToolSpec<Env>;
     try {
       if (input !== undefined) {
         value = exactCopy(input);
-        args = recorder.commit('args', value, id);
+        call = { ...call, args: recorder.payload('args', value) };
       }
-      stage = 'tool';
-      spec = this.#enabled(name);
+      stage = 'pinned';
+      this.#assertKnown(name);
       stage = 'policy';
+      spec = this.#enabled(name);
       await gateToolPoliciesAtExecute(spec, runtime);
       stage = 'kill';
       await store.assertMayAct(runtime.agentId!);
       throwIfAborted(runtime.abortSignal);
-      stage = 'turn';
+      stage = 'session';
       if (this.#over) throw new BullaError('SESSION_TURN_OVER', 'The turn is over.');
     } catch (error) {
       if (isAbort(error, runtime.abortSignal)) throw error;
       this.#counts.blocked++;
-      await recorder.deny(id, tool, args, stage, error);
+      if (stage === 'arguments') call = { ...call, args: recorder.payload('args', input) };
+      await recorder
+        .denied(call, failureIn(stage, error), [part])
+        .catch((lost) => this.#setting.onLoss({ error: lost, intent: null }));
       throw error;
     }
-    const intent = await recorder.intent(id, tool!, args);
-    const made: Made = { tool: tool!, args, intent, started: performance.now() };
+    const intent = await recorder.intent(call, [part]);
+    const made: Made = { intent, started: performance.now() };
     this.#counts.calls++;
     this.#counts.open++;
     try {
-      // A kill switch that came while the intent was written stands before the call, and stops it.
+      // A kill switch that was set while the intent was written stops the call.
       await store.assertMayAct(runtime.agentId!);
     } catch (error) {
-      await this.#fail(made, error);
+      this.#counts.blocked++;
+      await this.#end(made, { status: 'blocked', failure: failureIn('kill', error) }).catch(() => undefined);
       throw error;
     }
     let output: unknown;
@@ -137,7 +138,7 @@ export class Calls<Env> {
       throw error;
     }
     if (isStream(output)) return this.#streamed(made, output);
-    await this.#succeed(made, { status: 'success', error: null, result: output }, output);
+    await this.#end(made, { status: 'success', result: output });
     return output;
   }
 
@@ -149,7 +150,7 @@ export class Calls<Env> {
         const step = await source.next();
         if (step.done === true) {
           over = true;
-          await this.#succeed(made, { status: 'success', error: null, metrics: { values } }, step.value);
+          await this.#endStream(made, { status: 'success', metrics: { values } }, step.value);
           return step.value;
         }
         values++;
@@ -163,55 +164,62 @@ export class Calls<Env> {
     } finally {
       if (!over) {
         await source.return(undefined);
-        await this.#succeed(made, { status: 'partial', error: null, metrics: { values } }, undefined);
+        await this.#endStream(made, { status: 'partial', metrics: { values } }, undefined);
       }
     }
   }
 
-  /** Rejects with `SESSION_OUTCOME_LOST`: whoever called must not believe that it is recorded. */
-  async #succeed(made: Made, ending: Ending, result: unknown): Promise<void> {
+  /** What a stream returned is not committed to: a stream is known by how many values it gave. The caller gets it all the same. */
+  async #endStream(made: Made, ending: Ending, returned: unknown): Promise<void> {
     try {
       await this.#end(made, ending);
     } catch (error) {
-      this.#setting.recorder.lost(error, made.intent);
-      throw new SessionOutcomeLostError(result, error);
+      throw new OutcomeLostError(made.intent.capsule.id, returned, (error as Error).cause);
     }
   }
 
   /** Never rejects: the error of the call itself is what its caller must see. */
   async #fail(made: Made, error: unknown, metrics: DataObject = {}): Promise<void> {
     this.#counts.failed++;
+    await this.#end(made, { status: 'failure', failure: failureAt('action', error), metrics }).catch(
+      () => undefined,
+    );
+  }
+
+  /** Rejects with `RECORD_OUTCOME_LOST`: whoever called must not believe that it is recorded. */
+  async #end({ intent, started }: Made, ending: Ending): Promise<void> {
+    this.#counts.open--;
     try {
-      await this.#end(made, { status: 'failure', error: failureOf(error), metrics });
-    } catch (lost) {
-      this.#setting.recorder.lost(lost, made.intent);
+      await this.#setting.recorder.outcome(intent, { ...ending, durationMs: performance.now() - started });
+    } catch (error) {
+      this.#setting.onLoss({ error, intent: intent.capsule });
+      throw error;
     }
   }
 
-  async #end({ intent, tool, args, started }: Made, ending: Ending): Promise<void> {
-    this.#counts.open--;
-    const durationMs = Math.round(performance.now() - started);
-    await this.#setting.recorder.outcome(intent, tool, args, { ...ending, durationMs });
+  /** The tool is named where this turn knows it; another name is the caller's text, and is not recorded. */
+  #callOf(name: string): Call {
+    const { inTurn, link } = this.#setting;
+    const ref = link.toolRefs.find(({ toolKey }) => toolKey === name);
+    if (ref === undefined && this.#disabled(name) === undefined) return { ...inTurn, request: 'tools/call' };
+    const tool: ToolReference = { name, ...(ref && { fingerprint: ref.toolHash }) };
+    return { ...inTurn, request: `tools/call ${name}`, tool };
   }
 
-  /** A tool that this turn knows; another name is the caller's text, and is not recorded. */
-  #named(name: string): NamedTool | null {
-    const { found, link } = this.#setting;
-    const ref = link.toolRefs.find(({ toolKey }) => toolKey === name);
-    if (ref !== undefined) return { name, digest: ref.toolHash };
-    return found.disabled.some((one) => one.kind === 'tool' && one.name === name)
-      ? { name, digest: null }
-      : null;
+  #disabled(name: string) {
+    return this.#setting.found.disabled.find((one) => one.kind === 'tool' && one.name === name);
+  }
+
+  #assertKnown(name: string): void {
+    if (!this.#setting.found.tools.has(name) && this.#disabled(name) === undefined)
+      throw new BullaError('SESSION_TOOL_UNKNOWN', 'There is no such tool in this turn.');
   }
 
   #enabled(name: string): ToolSpec<Env> {
-    const { tools, disabled } = this.#setting.found;
-    const spec = tools.get(name);
+    const spec = this.#setting.found.tools.get(name);
     if (spec !== undefined) return spec;
-    const kept = disabled.find((one) => one.kind === 'tool' && one.name === name);
-    if (kept === undefined)
-      throw new BullaError('SESSION_TOOL_UNKNOWN', 'There is no such tool in this turn.');
-    const why = `Policies keep the tool out of this turn: ${kept.deniedBy.join(', ')}.`;
+    const deniedBy = this.#disabled(name)?.deniedBy ?? [];
+    const why = `Policies keep the tool out of this turn: ${deniedBy.join(', ')}.`;
     throw new BullaError('SESSION_TOOL_DISABLED', why);
   }
 }

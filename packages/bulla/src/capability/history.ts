@@ -5,9 +5,11 @@ import {
   explainCapabilityLinkRelationship,
 } from '@bulla/core/capability';
 import type { SealedCapsule } from '@bulla/core/capsule';
+import { BullaError } from '@bulla/core/error';
+import { type Evidence, readEvidence } from '@bulla/core/evidence';
 import type { FoundRecord, Store } from '../store/index.ts';
-import { corrupt } from './kept.ts';
-import { DOMAIN, type TurnEvidence, turnEvidence } from './record.ts';
+import { DOOR, turnEvidence } from './evidence.ts';
+import { corrupt } from './hashed.ts';
 import { findLink } from './rows.ts';
 import {
   changedFields,
@@ -113,7 +115,7 @@ const PAGE = 1000;
 /** The capsules with which turns of the session began, by id. */
 async function turnCapsules(store: Store, session: SessionRecord): Promise<Map<string, SealedCapsule>> {
   const found = new Map<string, SealedCapsule>();
-  const query = { chain: session.chain, sessionId: session.id, domain: DOMAIN, type: 'agent' } as const;
+  const query = { chain: session.chain, sessionId: session.id, domain: DOOR, type: 'agent' } as const;
   for (let offset = 0; ; offset += PAGE) {
     const page = await store.find({ ...query, status: 'pending', limit: PAGE, offset });
     for (const one of page) {
@@ -143,16 +145,27 @@ function read({ data, intact }: FoundRecord): SealedCapsule {
   }
 }
 
+function evidenceIn(capsule: SealedCapsule): Evidence | null {
+  try {
+    return readEvidence(capsule);
+  } catch (error) {
+    // Whoever can append to the chain can write what no session writes.
+    if (error instanceof BullaError) return null;
+    throw error;
+  }
+}
+
 function tellsTheSame(
-  { context, outcome, domain }: SealedCapsule,
+  capsule: SealedCapsule,
   session: SessionRecord,
   row: TurnRow,
   link: CapabilityLink,
 ): boolean {
+  const { context, outcome, domain } = capsule;
   const expected = turnEvidence({ ...row, link });
-  const told = (context.environment as { readonly bulla?: Partial<TurnEvidence> }).bulla;
+  const told = evidenceIn(capsule);
   return (
-    domain === DOMAIN &&
+    domain === DOOR &&
     outcome.status === 'pending' &&
     context.session_id === session.id &&
     context.agent_id === session.agentId &&

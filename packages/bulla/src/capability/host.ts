@@ -1,8 +1,8 @@
 import type { RegisteredAgent, ToolPipelineHooks } from '@bulla/core/capability';
 import { BullaError } from '@bulla/core/error';
+import { lossListener, type OnLoss } from '../record/index.ts';
 import type { ContextSource } from './context.ts';
 import type { OnHookError, SessionHooks } from './hooks.ts';
-import type { Loss } from './record.ts';
 import { newId, type Registry } from './registry.ts';
 import type { AgentRecord } from './rows.ts';
 import { addSession, type SessionRecord } from './sessions.ts';
@@ -28,7 +28,7 @@ export interface SessionHostOptions<Env> {
   /** Told of every hook that throws. Default: a process warning. */
   readonly onHookError?: OnHookError;
   /** Told of everything that happened and could not be recorded. Default: a process warning. */
-  readonly onLoss?: (loss: Loss) => void;
+  readonly onLoss?: OnLoss;
   /** Default: the clock. */
   readonly now?: () => Date;
 }
@@ -55,7 +55,7 @@ export interface Session<Env> {
    *
    * A turn that does not begin leaves one `blocked` capsule, unless it was called off. Rejects with `KILLED`, with
    * `CAPABILITY_…` for an agent that cannot be evaluated, `CAPABILITY_ABORTED`, `REGISTRY_CORRUPT`, `STORE_…`,
-   * `SESSION_CONTEXT`; with what `run` throws, unchanged; and with `SESSION_OUTCOME_LOST`.
+   * `SESSION_CONTEXT`; with what `run` throws, unchanged; and with `RECORD_OUTCOME_LOST`.
    */
   turn<T>(run: (turn: Turn<Env>) => T | Promise<T>, options?: TurnOptions): Promise<T>;
 }
@@ -77,6 +77,7 @@ export function createSessionHost<Env>(options: SessionHostOptions<Env>): Sessio
   const { agentId, staticContext } = agent;
   store.chain(chain);
   const onHookError = safely(options.onHookError ?? warnOfHook);
+  const onLoss = lossListener(options.onLoss);
 
   const sessionOf = (record: AgentRecord, session: SessionRecord, own: SessionOptions): Session<Env> => ({
     id: session.id,
@@ -84,7 +85,7 @@ export function createSessionHost<Env>(options: SessionHostOptions<Env>): Sessio
     turn: (run, turnOptions = {}) =>
       runTurn(
         {
-          ...{ store, agent, record, session, onHookError },
+          ...{ store, agent, record, session, onHookError, onLoss },
           contexts: [staticContext, options.context, own.context],
           layers: [options.hooks, own.hooks],
           pipelineHooks: options.pipelineHooks,
@@ -92,7 +93,6 @@ export function createSessionHost<Env>(options: SessionHostOptions<Env>): Sessio
           keepEnvelopes: options.keepEnvelopes ?? false,
           recordPayloads: options.recordPayloads ?? false,
           signal: own.signal,
-          onLoss: options.onLoss ?? warnOfLoss,
         },
         turnOptions,
         run,
@@ -130,8 +130,3 @@ const warnOfHook: OnHookError = ({ hook, error }) => {
   const name = error instanceof Error ? error.name : typeof error;
   process.emitWarning(`The hook ${hook} threw (${name}).`, { code: 'SESSION_HOOK_FAILED' });
 };
-
-function warnOfLoss({ intent }: Loss): void {
-  const what = intent === null ? 'Something that was denied' : `The outcome of ${intent.id}`;
-  process.emitWarning(`${what} was not recorded.`, { code: 'SESSION_OUTCOME_LOST' });
-}

@@ -1,9 +1,9 @@
 /**
- * What agents could do, kept: registered agents, capability links, envelopes, and sessions whose every turn is bound
+ * What agents could do: registered agents, capability links, envelopes, and sessions whose every turn is bound
  * to the link of what the agent could do in it. Errors are `BullaError` with a code that starts with `REGISTRY_` or
  * `SESSION_`; what core and the store throw keeps its own.
  */
-export { SessionOutcomeLostError, type TurnTool } from './call.ts';
+export type { TurnTool } from './call.ts';
 export type { ContextSource } from './context.ts';
 export type { Transition, TurnRecord } from './history.ts';
 export type {
@@ -23,7 +23,6 @@ export {
   type SessionHostOptions,
   type SessionOptions,
 } from './host.ts';
-export type { Loss } from './record.ts';
 export {
   createRegistry,
   type Registry,

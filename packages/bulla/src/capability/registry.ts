@@ -7,8 +7,8 @@ import type {
 } from '@bulla/core/capability';
 import { BullaError } from '@bulla/core/error';
 import type { Store } from '../store/index.ts';
+import { corrupt, hashedDefinition, hashedEnvelope, hashedLink } from './hashed.ts';
 import { readTransitions, readTurns, type Transition, type TurnRecord } from './history.ts';
-import { corrupt, keepDefinition, keepEnvelope, keepLink } from './kept.ts';
 import {
   type AgentRecord,
   addAgent,
@@ -91,7 +91,7 @@ export function createRegistry(store: Store, { now = () => new Date() }: Registr
   return {
     store,
     async register(agent, { id } = {}) {
-      const definition = keepDefinition(agent);
+      const definition = hashedDefinition(agent);
       const found = await findAgent(reading, { content: definition.hash });
       if (id !== undefined && found?.id !== id) await refuse(id);
       if (found !== null) return found;
@@ -105,15 +105,15 @@ export function createRegistry(store: Store, { now = () => new Date() }: Registr
     agent: (id) => findAgent(reading, { id }),
     agents: () => allAgents(reading),
     async putEnvelope(input, options) {
-      const kept = keepEnvelope(input, options);
-      await store.transaction((transaction) => addEnvelope(transaction, kept));
-      return (await envelope(kept.hash)) ?? corrupt('The envelope is not there.');
+      const hashed = hashedEnvelope(input, options);
+      await store.transaction((transaction) => addEnvelope(transaction, hashed));
+      return (await envelope(hashed.hash)) ?? corrupt('The envelope is not there.');
     },
     envelope,
     async putLink(input) {
-      const kept = keepLink(input);
-      await store.transaction((transaction) => addLink(transaction, kept));
-      return { hash: kept.hash, link: kept.value };
+      const hashed = hashedLink(input);
+      await store.transaction((transaction) => addLink(transaction, hashed));
+      return { hash: hashed.hash, link: hashed.value };
     },
     link: async (hash) => (await findLink(reading, hash))?.value ?? null,
     session: (id) => findSession(reading, id),

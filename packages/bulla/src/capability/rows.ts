@@ -8,7 +8,7 @@ import type {
   SchemaSource,
 } from '@bulla/core/capability';
 import type { Statements, Transaction } from '../store/index.ts';
-import { corrupt, type Kept, readKeptEnvelope, readKeptLink } from './kept.ts';
+import { corrupt, type Hashed, readStoredEnvelope, readStoredLink } from './hashed.ts';
 
 export type Reading = Pick<Statements, 'tenant' | 'all'>;
 
@@ -47,7 +47,7 @@ const AGENT = `SELECT id, content, agent_id AS "agentId", name, static_hash AS "
 export async function addAgent(
   { tenant, run }: Transaction,
   id: string,
-  definition: Kept<AgentSnapshotEnvelope>,
+  definition: Hashed<AgentSnapshotEnvelope>,
   registeredAt: string,
 ): Promise<void> {
   const { agentId, agentName, staticHash, profile } = definition.value.runtime.link;
@@ -85,7 +85,7 @@ export async function allAgents({ tenant, all }: Reading): Promise<AgentRecord[]
 
 function readAgent(row: AgentRow): AgentRecord {
   const { id, content, agentId, name, staticHash, profile, registeredAt } = row;
-  const { envelope } = readKeptEnvelope(content, row.definition).value;
+  const { envelope } = readStoredEnvelope(content, row.definition).value;
   const { link } = envelope.runtime;
   const same =
     row.digest === agentDigest(row) &&
@@ -113,24 +113,31 @@ function agentDigest({
 type Table = 'capability_link' | 'capability_envelope';
 
 /** Adds what is not there yet. Throws `REGISTRY_CORRUPT` when something else lies under its hash. */
-async function addKept({ tenant, all, run }: Transaction, table: Table, kept: Kept<unknown>): Promise<void> {
+async function addHashed(
+  { tenant, all, run }: Transaction,
+  table: Table,
+  hashed: Hashed<unknown>,
+): Promise<void> {
   const sql = `SELECT data FROM ${table} WHERE tenant IS NOT DISTINCT FROM ? AND hash = ?`;
-  const find = async () => (await all<{ data: string }>(sql, tenant, kept.hash))[0];
+  const find = async () => (await all<{ data: string }>(sql, tenant, hashed.hash))[0];
   let found = await find();
   if (found === undefined) {
     const insert = `INSERT INTO ${table} (tenant, hash, data) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`;
-    if ((await run(insert, tenant, kept.hash, kept.text)) === 1) return;
+    if ((await run(insert, tenant, hashed.hash, hashed.text)) === 1) return;
     found = await find();
   }
-  if (found?.data !== kept.text) corrupt(`What lies under ${kept.hash} is not what was stored.`);
+  if (found?.data !== hashed.text) corrupt(`What lies under ${hashed.hash} is not what was stored.`);
 }
 
-export function addLink(transaction: Transaction, link: Kept<CapabilityLink>): Promise<void> {
-  return addKept(transaction, 'capability_link', link);
+export function addLink(transaction: Transaction, link: Hashed<CapabilityLink>): Promise<void> {
+  return addHashed(transaction, 'capability_link', link);
 }
 
-export function addEnvelope(transaction: Transaction, envelope: Kept<AgentSnapshotEnvelope>): Promise<void> {
-  return addKept(transaction, 'capability_envelope', envelope);
+export function addEnvelope(
+  transaction: Transaction,
+  envelope: Hashed<AgentSnapshotEnvelope>,
+): Promise<void> {
+  return addHashed(transaction, 'capability_envelope', envelope);
 }
 
 async function findText({ tenant, all }: Reading, table: Table, hash: string): Promise<string | null> {
@@ -139,12 +146,12 @@ async function findText({ tenant, all }: Reading, table: Table, hash: string): P
   return row?.data ?? null;
 }
 
-export async function findLink(reading: Reading, hash: string): Promise<Kept<CapabilityLink> | null> {
+export async function findLink(reading: Reading, hash: string): Promise<Hashed<CapabilityLink> | null> {
   const text = await findText(reading, 'capability_link', hash);
-  return text === null ? null : readKeptLink(hash, text);
+  return text === null ? null : readStoredLink(hash, text);
 }
 
-export async function findEnvelope(reading: Reading, hash: string): Promise<Kept<EnvelopeVerdict> | null> {
+export async function findEnvelope(reading: Reading, hash: string): Promise<Hashed<EnvelopeVerdict> | null> {
   const text = await findText(reading, 'capability_envelope', hash);
-  return text === null ? null : readKeptEnvelope(hash, text);
+  return text === null ? null : readStoredEnvelope(hash, text);
 }

@@ -2,7 +2,7 @@ import { digest } from '@bulla/core/canon';
 import { type AgentSnapshotEnvelope, type CapabilityLink, diffCapabilityLinks } from '@bulla/core/capability';
 import { BullaError } from '@bulla/core/error';
 import type { Effect, Transaction } from '../store/index.ts';
-import { corrupt, type Kept } from './kept.ts';
+import { corrupt, type Hashed } from './hashed.ts';
 import { addEnvelope, addLink, findLink, type Reading } from './rows.ts';
 
 /** A session of an agent. */
@@ -81,8 +81,8 @@ export interface NewTurn {
   readonly session: Pick<SessionRecord, 'id' | 'agentId' | 'chain'>;
   /** The id under which the agent is registered. */
   readonly agent: string;
-  readonly link: Kept<CapabilityLink>;
-  readonly envelope: Kept<AgentSnapshotEnvelope> | null;
+  readonly link: Hashed<CapabilityLink>;
+  readonly envelope: Hashed<AgentSnapshotEnvelope> | null;
   readonly capsuleId: string;
 }
 
@@ -90,7 +90,7 @@ export interface NewTurn {
 export interface Begun {
   readonly number: number;
   /** The link of the turn before, if there was one. */
-  readonly before: Kept<CapabilityLink> | null;
+  readonly before: Hashed<CapabilityLink> | null;
 }
 
 /**

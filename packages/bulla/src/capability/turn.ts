@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import {
   type Affordances,
   AGENT_SNAPSHOT_ENVELOPE_VERSION,
@@ -14,14 +13,16 @@ import {
   type ToolPipelineHooks,
 } from '@bulla/core/capability';
 import type { SealedCapsule } from '@bulla/core/capsule';
-import { BullaError, failureOf } from '@bulla/core/error';
+import { BullaError } from '@bulla/core/error';
+import { type Failure, failureAt, type Stage } from '@bulla/core/evidence';
+import { type Call, createRecorder, type Intent, type OnLoss, type Recorder } from '../record/index.ts';
 import type { Store } from '../store/index.ts';
 import { isAbort, throwIfAborted, untilAborted } from './abort.ts';
-import { Calls, isStream, SessionOutcomeLostError, type TurnTool } from './call.ts';
+import { Calls, isStream, type TurnTool } from './call.ts';
 import { type ContextSource, mergeContexts } from './context.ts';
+import { DOOR, failureIn, turnEvidence, turnPart } from './evidence.ts';
+import { type Hashed, hashedEnvelope, hashedLink } from './hashed.ts';
 import { type OnHookError, type RunEvent, runSessionHooks, type SessionHooks } from './hooks.ts';
-import { type Kept, keepEnvelope, keepLink } from './kept.ts';
-import { type Loss, type Stage, TurnRecorder, turnEvidence } from './record.ts';
 import type { AgentRecord } from './rows.ts';
 import { type Begun, beginTurn, type SessionRecord } from './sessions.ts';
 
@@ -60,7 +61,7 @@ export interface Turn<Env> {
    *
    * Rejects, before anything was done, with `SESSION_TOOL_UNKNOWN`, `SESSION_TOOL_DISABLED`, `SESSION_TURN_OVER`,
    * `CAPABILITY_POLICY_DENIED`, `KILLED`, with `VALUE_…` for arguments that are not JSON, and with whatever keeps the
-   * intent from being stored; with what the tool throws, unchanged; and with `SESSION_OUTCOME_LOST`, whose `result` is
+   * intent from being stored; with what the tool throws, unchanged; and with `RECORD_OUTCOME_LOST`, whose `result` is
    * what the tool gave.
    */
   call(name: string, input?: unknown, options?: unknown): Promise<unknown>;
@@ -83,12 +84,13 @@ export interface TurnSetting<Env> {
   readonly recordPayloads: boolean;
   readonly signal: AbortSignal | undefined;
   readonly onHookError: OnHookError;
-  readonly onLoss: (loss: Loss) => void;
+  readonly onLoss: OnLoss;
 }
 
 /** A turn that has begun. */
 interface Started<Env> {
   readonly turn: Turn<Env>;
+  readonly intent: Intent;
   readonly calls: Calls<Env>;
   readonly event: RunEvent;
 }
@@ -108,20 +110,14 @@ export async function runTurn<Env, T>(
     event: Parameters<NonNullable<SessionHooks[Name]>>[0],
     until?: AbortSignal,
   ) => runSessionHooks(layers, hook, event, setting.onHookError, until);
-  const recorder = new TurnRecorder(
-    {
-      chain: store.chain(session.chain),
-      ...about,
-      correlationId: options.correlationId ?? null,
-      recordPayloads: setting.recordPayloads,
-      onLoss: setting.onLoss,
-    },
-    record.id,
-    agent.staticHash,
-  );
+  const recorder = createRecorder(store.chain(session.chain), { recordPayloads: setting.recordPayloads });
+  const call: Call = {
+    ...{ door: DOOR, type: 'agent', ...about, source: session.agentId, request: 'session/turn' },
+    correlationId: options.correlationId ?? null,
+  };
 
   const begin = async (): Promise<Started<Env>> => {
-    let stage: Stage = 'turn';
+    let stage: Stage = 'session';
     try {
       throwIfAborted(signal);
       await tell('onStart', about, signal);
@@ -130,26 +126,36 @@ export async function runTurn<Env, T>(
       await tell('onAfterContext', { ...about, context }, signal);
       stage = 'kill';
       await store.assertMayAct(session.agentId);
-      stage = 'evaluate';
+      stage = 'session';
       const ctx = contextOf(setting, context as Env, signal);
       const evaluated = await evaluate(setting, ctx, options);
-      stage = 'turn';
-      return await start(setting, recorder, ctx, evaluated);
+      return await start(setting, recorder, call, ctx, evaluated);
     } catch (error) {
       // A store that failed may have written the intent all the same: nothing more is said of it.
       const silent = isAbort(error, signal) || (error instanceof BullaError && /^STORE_/.test(error.code));
-      if (!silent) await recorder.refuse(stage, error);
+      if (!silent) {
+        const part = turnPart({ agent: record.id, capability: { static: agent.staticHash } });
+        await recorder
+          .denied(call, failureIn(stage, error), [part])
+          .catch((lost) => setting.onLoss({ error: lost, intent: null }));
+      }
       throw error;
     }
   };
 
   try {
-    const { turn, calls, event } = await begin();
+    const { turn, intent, calls, event } = await begin();
     const started = performance.now();
-    const end = (status: 'success' | 'failure', error: string | null) => {
+    const end = async (failure: Failure | null, result?: T) => {
       calls.close();
-      const durationMs = Math.round(performance.now() - started);
-      return recorder.end({ status, error, durationMs, metrics: calls.counts });
+      const status = failure === null ? 'success' : 'failure';
+      const durationMs = performance.now() - started;
+      try {
+        await recorder.outcome(intent, { status, failure, durationMs, metrics: calls.counts, result });
+      } catch (error) {
+        setting.onLoss({ error, intent: intent.capsule });
+        throw error;
+      }
     };
     let result: T;
     try {
@@ -157,15 +163,10 @@ export async function runTurn<Env, T>(
       throwIfAborted(signal);
       result = await untilAborted(signal, (async () => run(turn))());
     } catch (error) {
-      await end('failure', failureOf(error)).catch((lost: unknown) => recorder.lost(lost, turn.capsule));
+      await end(failureAt('action', error)).catch(() => undefined);
       throw error;
     }
-    try {
-      await end('success', null);
-    } catch (error) {
-      recorder.lost(error, turn.capsule);
-      throw new SessionOutcomeLostError(result, error);
-    }
+    await end(null, result);
     await tell('onAfterRun', { ...event, result });
     return result;
   } catch (error) {
@@ -177,8 +178,8 @@ export async function runTurn<Env, T>(
 /** What the agent can do in this turn, and the link that says so. */
 interface Evaluated<Env> {
   readonly found: Affordances<Env>;
-  readonly link: Kept<CapabilityLink>;
-  readonly envelope: Kept<AgentSnapshotEnvelope> | null;
+  readonly link: Hashed<CapabilityLink>;
+  readonly envelope: Hashed<AgentSnapshotEnvelope> | null;
 }
 
 async function evaluate<Env>(
@@ -196,7 +197,7 @@ async function evaluate<Env>(
   };
   if (!setting.keepEnvelopes) {
     const found = await computeFullCapabilityLink(options);
-    return { found, link: keepLink(found.link), envelope: null };
+    return { found, link: hashedLink(found.link), envelope: null };
   }
   // The context of an invocation is a payload: its hash is kept, and it is shown only so that it can be checked.
   const found = await captureAgentRuntimeSnapshot({ ...options, omitInvocationContext: true });
@@ -207,8 +208,8 @@ async function evaluate<Env>(
   };
   return {
     found,
-    link: keepLink(found.link),
-    envelope: keepEnvelope(envelope, { invocationContext, allowlist }),
+    link: hashedLink(found.link),
+    envelope: hashedEnvelope(envelope, { invocationContext, allowlist }),
   };
 }
 
@@ -221,26 +222,34 @@ function contextOf<Env>(
   return { env, agentId, agentName: name, abortSignal: signal, pipelineHooks, onHookError };
 }
 
-/** The turn gets its number and its capsule. Rejects as `Chain.append` and `beginTurn` do. */
+/** The turn gets its number and its intent. Rejects as `Recorder.intent` and `beginTurn` do. */
 async function start<Env>(
-  { store, record, session }: TurnSetting<Env>,
-  recorder: TurnRecorder,
+  { store, record, session, onLoss }: TurnSetting<Env>,
+  recorder: Recorder,
+  call: Call,
   ctx: ToolkitContext<Env>,
   { found, link, envelope }: Evaluated<Env>,
 ): Promise<Started<Env>> {
-  const capsuleId = randomUUID();
   const envelopeHash = envelope?.hash ?? null;
   const evidence = turnEvidence({ agent: record.id, linkHash: link.hash, link: link.value, envelopeHash });
-  let place: Begun | undefined;
-  const effect = beginTurn({ session, agent: record.id, link, envelope, capsuleId }, (begun) => {
-    place = begun;
-  });
-  const capsule = await recorder.begin(capsuleId, evidence, effect);
-  const { number, before } = place!;
+  const part = turnPart(evidence);
+  let begun: Begun | undefined;
+  const intent = await recorder.intent(call, [
+    {
+      ...part,
+      onIntent: (capsuleId) =>
+        beginTurn({ session, agent: record.id, link, envelope, capsuleId }, (place) => {
+          begun = place;
+        }),
+    },
+  ]);
+  const { capsule } = intent;
+  const { number, before } = begun!;
   const relation = before === null ? null : explainCapabilityLinkRelationship(before.value, link.value);
   const { instructions, disabled, resolvedPolicies } = found;
   const runtime = { ...ctx, resolvedPolicies, now: () => performance.now() };
-  const calls = new Calls({ store, recorder, found, link: link.value, runtime });
+  const inTurn = { ...call, type: 'tool', parentId: capsule.id } as const;
+  const calls = new Calls({ store, recorder, inTurn, part, found, link: link.value, runtime, onLoss });
   const turn: Turn<Env> = {
     ...{ sessionId: session.id, number, capsule, link: link.value, linkHash: link.hash, relation },
     ...{ instructions, disabled, tools: calls.tools, context: ctx.env, signal: ctx.abortSignal },
@@ -251,11 +260,11 @@ async function start<Env>(
     },
   };
   const event: RunEvent = {
-    ...{ sessionId: session.id, agentId: session.agentId, turn: number, capsuleId },
+    ...{ sessionId: session.id, agentId: session.agentId, turn: number, capsuleId: capsule.id },
     ...{ linkHash: link.hash, link: link.value, relation },
     context: ctx.env as RunEvent['context'],
   };
-  return { turn, calls, event };
+  return { turn, intent, calls, event };
 }
 
 function anyOf(...signals: readonly (AbortSignal | undefined)[]): AbortSignal | undefined {

@@ -1,6 +1,5 @@
-export { type AnchorSources, originIn } from './anchoring.ts';
-export { createHistory, type History, storyOf } from './history.ts';
-export { judged, type Revocation } from './judged.ts';
-export { type ChainSource, openBytes, openSource, type SourceOptions, type SourceRecord } from './source.ts';
+/** Sources of records (files, SQLite, the store), and the verification of chains on all cores. */
+export type { ChainSource, VerifiedChain } from '@bulla/core/verify';
+export { openSource, type SourceOptions } from './source.ts';
 export { storeSource } from './store-source.ts';
-export { type VerifiedChain, type VerifyChainOptions, verifyChain } from './verify-chain.ts';
+export { runnerFor, type VerifyChainOptions, verifyChain } from './verify-chain.ts';

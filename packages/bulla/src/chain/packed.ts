@@ -1,6 +1,5 @@
 import { HASH_BYTES } from '@bulla/core/log';
-import type { RecordResult } from './records.ts';
-import type { SourceRecord } from './source.ts';
+import type { RecordResult, SourceRecord } from '@bulla/core/verify';
 
 /** A batch on its way to a thread: records that are text lie behind each other in one piece of memory, which moves. */
 export interface Packed {
@@ -45,12 +44,42 @@ export function unpack({ bytes, lengths, others }: Packed): SourceRecord[] {
   });
 }
 
-/** Results on their way back: the links as columns, and a verdict once for all records that share it. */
+type Story = NonNullable<RecordResult['story']>;
+
+/** Texts behind each other in one; -1 stands for null, -2 for what follows from the record before. */
+interface Column {
+  readonly text: string;
+  readonly lengths: Int32Array<ArrayBuffer>;
+}
+
+function column(texts: readonly (string | null | undefined)[]): Column {
+  return {
+    text: texts.join(''),
+    lengths: Int32Array.from(texts, (text) => (text === undefined ? -2 : text === null ? -1 : text.length)),
+  };
+}
+
+/** Gives the texts of a column one after the other. */
+function texts({ text, lengths }: Column): (i: number) => string | null | undefined {
+  let at = 0;
+  return (i) => {
+    const length = lengths[i]!;
+    if (length < 0) return length === -1 ? null : undefined;
+    at += length;
+    return text.slice(at - length, at);
+  };
+}
+
+/**
+ * Results on their way back. While they wait for their turn they are few values, however many records they are of: the
+ * thread that puts them together would otherwise fill its heap with what lives for a moment.
+ */
 export interface PackedResults {
-  readonly ids: readonly (string | null)[];
-  readonly sequences: readonly (number | null)[];
-  readonly previous: readonly (string | null)[];
-  readonly hashes: readonly string[];
+  readonly ids: Column;
+  /** NaN stands for null. */
+  readonly sequences: Float64Array<ArrayBuffer>;
+  readonly hashes: Column;
+  readonly previous: Column;
   readonly verdicts: readonly RecordResult['verdict'][];
   /** For each record the place of its verdict in `verdicts`. */
   readonly verdictOf: Int32Array<ArrayBuffer>;
@@ -58,7 +87,9 @@ export interface PackedResults {
   readonly leaves: Uint8Array<ArrayBuffer>;
   /** For each record whether it has one. */
   readonly hasLeaf: Uint8Array<ArrayBuffer>;
-  readonly stories: readonly RecordResult['story'][];
+  /** For each record its time; all else of a story stands in `stories`, where there is anything else. */
+  readonly times: Float64Array<ArrayBuffer>;
+  readonly stories: ReadonlyMap<number, RecordResult['story']>;
 }
 
 export function packResults(results: readonly RecordResult[]): PackedResults {
@@ -78,30 +109,56 @@ export function packResults(results: readonly RecordResult[]): PackedResults {
   const leaves = results.flatMap(({ leaf }) => leaf ?? []);
   const packedLeaves = new Uint8Array(leaves.length * HASH_BYTES);
   for (const [i, leaf] of leaves.entries()) packedLeaves.set(leaf, i * HASH_BYTES);
+  const told = results.flatMap(({ story }, i): [number, RecordResult['story']][] =>
+    story !== null && isPlain(story) ? [] : [[i, story]],
+  );
+  const follows = (i: number) => i > 0 && results[i]!.link.previous_hash === results[i - 1]!.link.hash;
   return {
     leaves: packedLeaves,
     hasLeaf: Uint8Array.from(results, ({ leaf }) => (leaf === null ? 0 : 1)),
-    ids: results.map(({ link }) => link.id),
-    sequences: results.map(({ link }) => link.sequence),
-    previous: results.map(({ link }) => link.previous_hash),
-    hashes: results.map(({ link }) => link.hash),
+    ids: column(results.map(({ link }) => link.id)),
+    sequences: Float64Array.from(results, ({ link }) => link.sequence ?? Number.NaN),
+    hashes: column(results.map(({ link }) => link.hash)),
+    previous: column(results.map(({ link }, i) => (follows(i) ? undefined : link.previous_hash))),
     verdicts,
     verdictOf,
-    stories: results.map(({ story }) => story),
+    times: Float64Array.from(results, ({ story }) => story?.time ?? Number.NaN),
+    stories: new Map(told),
   };
 }
 
-export function unpackResults(packed: PackedResults): RecordResult[] {
-  const { ids, sequences, previous, hashes, verdicts, verdictOf, leaves, hasLeaf, stories } = packed;
+function isPlain({ intent, parent, recovery }: Story): boolean {
+  return intent === null && parent === null && recovery === null;
+}
+
+const plain = (time: number): Story => ({ intent: null, parent: null, time, recovery: null });
+
+/** The results again, each when it is asked for. */
+export function* unpackResults(packed: PackedResults): Generator<RecordResult> {
+  const { sequences, verdicts, verdictOf, leaves, hasLeaf, times, stories } = packed;
+  const [ids, hashes, previous] = [packed.ids, packed.hashes, packed.previous].map(texts) as [
+    ReturnType<typeof texts>,
+    ReturnType<typeof texts>,
+    ReturnType<typeof texts>,
+  ];
   let at = 0;
-  const nextLeaf = () => {
-    at += HASH_BYTES;
-    return leaves.subarray(at - HASH_BYTES, at);
-  };
-  return hashes.map((hash, i) => ({
-    link: { id: ids[i]!, sequence: sequences[i]!, previous_hash: previous[i]!, hash },
-    verdict: verdicts[verdictOf[i]!],
-    leaf: hasLeaf[i] === 1 ? nextLeaf() : null,
-    story: stories[i]!,
-  }));
+  let last: string | null = null;
+  for (let i = 0; i < verdictOf.length; i++) {
+    const before = previous(i);
+    const hash = hashes(i)!;
+    const sequence = sequences[i]!;
+    if (hasLeaf[i] === 1) at += HASH_BYTES;
+    yield {
+      link: {
+        id: ids(i) ?? null,
+        sequence: Number.isNaN(sequence) ? null : sequence,
+        previous_hash: before === undefined ? last : before,
+        hash,
+      },
+      verdict: verdicts[verdictOf[i]!],
+      leaf: hasLeaf[i] === 1 ? leaves.subarray(at - HASH_BYTES, at) : null,
+      story: stories.has(i) ? stories.get(i)! : plain(times[i]!),
+    };
+    last = hash;
+  }
 }

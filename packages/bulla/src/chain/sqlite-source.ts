@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, stringify } from '@bulla/core/json';
+import { type ChainSource, canonicalOf, MAX_RECORD, type SourceRecord } from '@bulla/core/verify';
 import Database from 'better-sqlite3';
 import { openReadable } from '../store/index.ts';
-import { type ChainSource, canonicalOf, MAX_RECORD, type SourceRecord } from './source.ts';
 
 const SEAL_COLUMNS = ['hash', 'signature', 'signature_pq', 'signed_at', 'signed_by'] as const;
 const CONTENT_COLUMNS = ['data', 'canonical'] as const;
@@ -63,7 +63,7 @@ function sourceOf(
     `SELECT ${content} AS content, ${SEAL_COLUMNS.join(', ')} FROM ${walked} ${where} ORDER BY sequence`,
   );
 
-  async function* records(progress?: (done: number) => void): AsyncGenerator<SourceRecord> {
+  async function* walk(progress?: (done: number) => void): AsyncGenerator<SourceRecord> {
     const found = told(file, () => statement.iterate(...values) as IterableIterator<Row>);
     let done = 0;
     try {
@@ -78,6 +78,13 @@ function sourceOf(
       close();
     }
   }
+  // The records of an opened file are read once; whoever wants them again opens it again.
+  let isRead = false;
+  const records: ChainSource['records'] = (progress) => {
+    if (isRead) return readSqlite(file, tenant).records(progress);
+    isRead = true;
+    return walk(progress);
+  };
   const read: readonly string[] = [content, ...SEAL_COLUMNS, 'sequence', 'tenant_id'];
   return {
     format: content === 'data' ? 'sqlite (data)' : 'sqlite (canonical)',

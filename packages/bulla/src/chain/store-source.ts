@@ -1,5 +1,5 @@
+import type { ChainSource } from '@bulla/core/verify';
 import type { Chain } from '../store/index.ts';
-import type { ChainSource } from './source.ts';
 
 /** A chain of the local store as a source, up to the head that it has now. */
 export async function storeSource(chain: Chain): Promise<ChainSource> {

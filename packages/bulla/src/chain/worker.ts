@@ -1,9 +1,9 @@
 // Verifies records on a thread of its own; what belongs together is put together by the thread that sent them.
 import { parentPort, workerData } from 'node:worker_threads';
+import { type RecordOptions, verifyRecords } from '@bulla/core/verify';
 import { type Packed, packResults, unpack } from './packed.ts';
-import { verifyRecords, type WorkerOptions } from './records.ts';
 
-const options = workerData as WorkerOptions;
+const options = workerData as RecordOptions;
 interface Work {
   readonly batch: number;
   /** The place of the first record. */

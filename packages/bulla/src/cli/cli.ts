@@ -1,6 +1,7 @@
 import { BullaError, withoutSecrets } from '@bulla/core/error';
 import { Command, CommanderError } from 'commander';
 import { describeTarget } from '../locks/index.ts';
+import { VERSION } from '../version.ts';
 import { COMMANDS, type Run } from './commands.ts';
 import { COMPAT, checkCompat, compatExit } from './lock/compat.ts';
 import {
@@ -16,7 +17,6 @@ import {
   say,
 } from './terminal/io.ts';
 import { streams } from './terminal/streams.ts';
-import { VERSION } from './version.ts';
 
 // For a program that runs commands inside itself.
 export { takeStandardInput } from '../os/index.ts';
@@ -30,7 +30,8 @@ export async function main(given: readonly string[]): Promise<Exit> {
     async (...args) => {
       try {
         exit = compatExit(await action(...args));
-      } catch (error) {
+      } catch (thrown) {
+        const error = firstFailure(thrown);
         complain(error);
         exit = compatExit(exitOf(error));
         const asked = args.some(
@@ -61,6 +62,11 @@ export async function main(given: readonly string[]): Promise<Exit> {
     exit = compatExit(isGood ? EXIT.good : EXIT.usage);
   }
   return exit;
+}
+
+/** What failed first, where closing a store at the end of its scope failed as well. */
+function firstFailure(thrown: unknown): unknown {
+  return thrown instanceof SuppressedError ? firstFailure(thrown.suppressed) : thrown;
 }
 
 /** `help chain verify` is `chain verify --help`: Commander's own looks at the first word alone. */

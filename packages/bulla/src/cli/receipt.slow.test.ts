@@ -13,6 +13,7 @@ function receipts(): {
   request: string;
   status: string;
   error: string | null;
+  kind: string;
   bulla: Record<string, unknown>;
 }[] {
   const { status, stdout } = bulla('capsule', 'export');
@@ -21,10 +22,11 @@ function receipts(): {
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line))
-    .map(({ trigger, outcome, context }) => ({
+    .map(({ type, domain, trigger, outcome, context }) => ({
       request: trigger.request,
       status: outcome.status,
       error: outcome.error,
+      kind: `${type} ${domain} ${context.agent_id}`,
       bulla: context.environment.bulla,
     }));
 }
@@ -57,8 +59,13 @@ test('a lock and a check are sealed, before and after, the failing one with its 
     'bulla check failure',
   ]);
   expect(all[1]!.bulla.lock).toMatch(/^sha256:[0-9a-f]{64}$/);
-  expect(all[3]!.bulla).toMatchObject({ lock: all[1]!.bulla.lock, drift: { total: 0 } });
-  expect(all[5]!.error).toMatch(/^LOCK_[A-Z_]+$/);
+  expect(all[3]!.bulla).toEqual({
+    v: 1,
+    lock: all[1]!.bulla.lock,
+    facts: { drift: expect.objectContaining({ total: 0 }) },
+  });
+  expect(all[5]!.error).toMatch(/^action: LOCK_[A-Z_]+$/);
+  expect(new Set(all.map(({ kind }) => kind))).toEqual(new Set(['auth admin bulla']));
 });
 
 test('a policy that fails says which rules, and by which policy', () => {
@@ -71,8 +78,11 @@ test('a policy that fails says which rules, and by which policy', () => {
   expect(receipts()[1]).toMatchObject({
     request: 'bulla policy check',
     status: 'failure',
-    error: 'exit 1',
-    bulla: { policy: { digest: expect.any(String), outcome: 'fail', errors: 1 }, failed: ['no tools'] },
+    error: 'action: BAD',
+    bulla: {
+      policy: { id: path('policy.yaml'), hash: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) },
+      facts: { policy: { outcome: 'fail', errors: 1, warnings: 0 }, failed: ['no tools'] },
+    },
   });
 });
 
@@ -89,8 +99,8 @@ test('a server that cannot be started is sealed, and a lock that pins no program
     'bulla run failure',
   ]);
   // By the code alone: a sentence may quote what the server said.
-  expect(all[1]!.error).toMatch(/^MCP_[A-Z_]+$/);
-  expect(all[3]!.error).toBe('PIN_NONE');
+  expect(all[1]!.error).toMatch(/^action: MCP_[A-Z_]+$/);
+  expect(all[3]!.error).toBe('action: PIN_NONE');
 });
 
 test('what cannot be recorded is not done', () => {

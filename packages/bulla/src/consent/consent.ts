@@ -23,8 +23,7 @@ import {
 } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { parse } from '@bulla/core/json';
-import { PRESET_SCOPES } from '@bulla/core/manifest';
-import { createManifests, declaredOf, readContent } from '../manifest/index.ts';
+import { createManifests, namedOf, readContent } from '../manifest/index.ts';
 import { createRecorder, type Door, type Recorder } from '../record/index.ts';
 import type { Store } from '../store/index.ts';
 import type { About } from './acts.ts';
@@ -142,7 +141,7 @@ export interface Consent {
    * Rejects with `CONSENT_PROMPT_UNKNOWN`, `CONSENT_ANSWERED`, `CONSENT_NOT_KEPT` when the arguments were erased, and
    * `CONSENT_SHOWING` when they are not the committed ones.
    */
-  show(prompt: string): Promise<Shown>;
+  show(prompt: string, words?: Words): Promise<Shown>;
   /** Ends what is overdue or can no longer be answered; the decisions. */
   sweep(): Promise<readonly Decision[]>;
   /** Ends what a process held that is gone; everything that is open, for null. */
@@ -201,15 +200,13 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
     return { args: parse(opening.payload), salt: opening.salt };
   };
 
-  const disclosure = async (agent: string, words?: Words): Promise<Disclosure | null> => {
+  const disclosure = async (agent: string, words: Words = ENGLISH): Promise<Disclosure | null> => {
     const current = await manifests.current(agent);
     if (current === null) return null;
     const { version, hash, manifest, bindings } = current;
-    // The keys of labels are for who has their translations; without these a scope is called by its id.
-    const scopes = Object.fromEntries([...PRESET_SCOPES].map(([id, { label }]) => [id, label.en]));
     return disclose(
-      { agent, version, hash, ...declaredOf(manifest, bindings), flags: { ...manifest.capability_flags } },
-      words ?? { ...ENGLISH, scopes },
+      { agent, version, hash, ...namedOf(manifest, bindings), flags: { ...manifest.capability_flags } },
+      words,
     );
   };
 
@@ -268,16 +265,25 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
       return listed;
     },
     decision: async (id) => (await findSubject(reading, id))?.decision ?? null,
-    async show(id) {
+    async show(id, words) {
       const { prompt, user, agent } = open(await findSubject(reading, id));
-      if (prompt.kind === 'grant') return { prompt, showing: null, disclosure: await disclosure(agent) };
+      if (prompt.kind === 'grant')
+        return { prompt, showing: null, disclosure: await disclosure(agent, words) };
       const call = await opened(prompt.args!);
       if (call === null)
         throw new BullaError('CONSENT_NOT_KEPT', 'The arguments are not kept, so nobody can be shown them.');
       const previous = prompt.previous === null ? null : await opened(prompt.previous.args);
       const { state } = await runner.read({ user, agent }, null);
-      const covers = covered(state, prompt.scope, prompt.server);
-      const shown = showing(prompt, call, { covers, ...(previous !== null && { previous }) });
+      const current = await manifests.current(agent);
+      // Of another manifest than the question's nothing is said.
+      const named = current?.hash === prompt.manifest ? namedOf(current.manifest, current.bindings) : null;
+      const shown = showing(prompt, call, {
+        covers: covered(state, prompt.scope, prompt.server),
+        ...(words !== undefined && { words }),
+        tool: named?.tools.find(({ name }) => name === prompt.tool),
+        scope: named?.scopes.find(({ id: scope }) => scope === prompt.scope),
+        ...(previous !== null && { previous }),
+      });
       return { prompt, showing: shown, disclosure: null };
     },
     sweep: async () => each(await overdue(reading, await now()), sweepPair),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { People, Rules } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, toPlain } from '@bulla/core/json';
-import { createDirectory } from '../keys/index.ts';
+import { createDirectory } from '../os/index.ts';
 
 // What lies in the data directory: the name of this installation, and what the operator decides about consent.
 

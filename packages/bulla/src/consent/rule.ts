@@ -33,6 +33,8 @@ export interface Call {
   /** As it is recorded. Without a server its tool has the name that the manifest gives it. */
   readonly call: RecordedCall & { readonly tool: ToolReference; readonly args: Payload };
   readonly identity: Identity;
+  /** What the agent calls the call; it comes back in the result, beside our own id. */
+  readonly call_id?: string | null | undefined;
   /** The arguments that `call.args` commits to. */
   readonly args: unknown;
   /** The digest of the lock that pins the tool; null or not given without a lock. */
@@ -186,7 +188,7 @@ export function createRuler(context: RulerContext) {
       deny,
       part: {},
       decision: null,
-      result: { call_id: id, status: 'error', reason },
+      result: { id, call_id: asked.call_id ?? id, status: 'error', reason },
     });
     try {
       if (agent !== null) await store.assertMayAct(agent);
@@ -209,6 +211,7 @@ export function createRuler(context: RulerContext) {
       lock,
       args: committed,
       holder,
+      call_id: asked.call_id ?? null,
       ...(raises && { raises }),
       ...(devices !== undefined && { devices }),
     });

@@ -15,6 +15,8 @@ export interface LibraryCall {
   readonly tool: string;
   readonly server?: string | undefined;
   readonly args: unknown;
+  /** What the agent calls the call; it comes back in the result, beside our own id. */
+  readonly call_id?: string | null | undefined;
   /** The digest of the definition that would run, as `toolDigest` gives it; it must be the declared one. */
   readonly declared?: string | undefined;
   /** The digests of the tool as the lock pins it, and of that lock. */
@@ -36,6 +38,7 @@ export type Action<T> = (note: (notes: Notes) => void) => Promise<T> | T;
 /** What came of a call. */
 export type Outcome<T> =
   | {
+      readonly id: string;
       readonly call_id: string;
       readonly status: 'ok';
       readonly result: T;
@@ -103,6 +106,7 @@ function askedOf(given: LibraryCall, record: Recorder): Call {
       reasoning: given.reasoning,
     },
     identity,
+    call_id: given.call_id,
     args,
     lock: lock ?? null,
     raises,
@@ -118,14 +122,15 @@ async function made<T>(
   { decision }: Pass,
   action: Action<T>,
 ): Promise<Outcome<T>> {
-  const call_id = decision.id;
+  const { id } = decision;
+  const named = { id, call_id: decision.call_id ?? id };
   try {
     // A kill switch that came while the intent was written stands before the call, and stops it.
     await store.assertMayAct(intent.call.agentId);
   } catch (error) {
     const failure = failureAt('kill', error);
     const { capsule } = await record.outcome(intent, { status: 'blocked', failure, durationMs: 0 });
-    return { call_id, status: 'error', reason: 'killed', decision, capsule };
+    return { ...named, status: 'error', reason: 'killed', decision, capsule };
   }
   let notes: Notes = {};
   const started = performance.now();
@@ -146,7 +151,7 @@ async function made<T>(
     result,
     durationMs: durationMs(),
   });
-  return { call_id, status: 'ok', result, decision, intent: intent.capsule, outcome };
+  return { ...named, status: 'ok', result, decision, intent: intent.capsule, outcome };
 }
 
 async function denied<T>(record: Recorder, call: RecordedCall, ruling: Deny): Promise<Outcome<T>> {
@@ -169,5 +174,7 @@ function refusalOf(error: unknown): Failure | null {
 function refused({ pass, decision }: Pass, deny: Failure): Deny {
   const part: Part = { ...(pass.evidence && { evidence: pass.evidence }) };
   const reason = deny.code.toLowerCase();
-  return { deny, part, decision, result: { call_id: decision.id, status: 'error', reason } };
+  const { id } = decision;
+  const named = { id, call_id: decision.call_id ?? id };
+  return { deny, part, decision, result: { ...named, status: 'error', reason } };
 }

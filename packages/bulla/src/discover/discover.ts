@@ -1,7 +1,7 @@
 import { readdirSync, realpathSync } from 'node:fs';
 import { posix, win32 } from 'node:path';
 import { BullaError } from '@bulla/core/error';
-import { readLimited } from '../locks/index.ts';
+import { findInput } from '../os/index.ts';
 import { CLIENTS, type Client, type ConfigFile } from './clients.ts';
 import { readDocument } from './document.ts';
 import { type Entry, readEntry } from './entry.ts';
@@ -42,9 +42,6 @@ export interface Discovery {
   readonly problems: readonly Problem[];
 }
 
-/** A configuration that is larger is none. */
-const MAX_CONFIG_BYTES = 64 * 1024 * 1024;
-
 /**
  * Finds the servers that the clients on this machine are configured to use. Nothing is started. `own` is the program
  * that guards are known by. What cannot be read is told among the problems, and the rest goes on.
@@ -66,7 +63,7 @@ export function discover(place: Place, own: OwnProgram, clients: readonly Client
         if (seen.has(key)) continue;
         seen.add(key);
         attempt(client, path, problems, () => {
-          const bytes = readLimited(path, MAX_CONFIG_BYTES);
+          const bytes = findInput(path, 'document');
           if (bytes === null) return;
           files.push({ client, path, scope: file.scope });
           const reading = file.reader(readDocument(bytes, file.syntax));

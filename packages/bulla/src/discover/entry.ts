@@ -1,4 +1,5 @@
-import { BullaError, pointer } from '@bulla/core/error';
+import { BullaError } from '@bulla/core/error';
+import { pointer } from '@bulla/core/json';
 import type { Value, ValueMap } from './document.ts';
 
 /** Under which keys a client writes what of a server. */

@@ -39,7 +39,13 @@ export const guardOptions = {
     ).split(' '),
   ),
   listed: new Set(['--only', '--pass']),
-  plain: new Set(['--pinned', '--require-signature', '--allow-private-registry', '--quiet']),
+  plain: new Set([
+    '--pinned',
+    '--require-signature',
+    '--allow-private-registry',
+    '--strict-interop',
+    '--quiet',
+  ]),
   weaker: new Set(['--audit-only', '--filter-only', '--allow-other-command', '--print-effective-allowlist']),
 } as const;
 

@@ -3,8 +3,9 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { sha256Hex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Lock, readLock } from '@bulla/core/lock';
-import { readLimited, targetOf } from '../locks/index.ts';
+import { isSameServer, serverKey, targetOf } from '../locks/index.ts';
 import type { Target } from '../mcp/index.ts';
+import { findInput } from '../os/index.ts';
 import type { Configured, Problem } from './discover.ts';
 
 /** A lock that is known, and the server that it names. */
@@ -56,7 +57,7 @@ export function judge(
     const guarded = server.guard && guardLock(server);
     const other = known.find(({ path }) => path === guarded) ?? own;
     if (other !== undefined) return { ...server, state: 'changed', lockFile: other.path, lock: other.lock };
-    const id = server.target === null ? '' : identity(server.target, true);
+    const id = server.target === null ? '' : serverKey(server.target);
     const isFree = (path: string) => !slots.has(slot(path)) && (given.get(slot(path))?.id ?? id) === id;
     const free = files.find(isFree) ?? files.at(-1)!;
     const lockFile = guarded ?? given.get(slot(free))?.path ?? free;
@@ -86,14 +87,9 @@ function isOf({ path, lock, target }: KnownLock, server: Configured): boolean {
   if (server.guard !== null && path !== guardLock(server)) return false;
   if (server.guard?.namesServer === false) return true;
   if (server.target === null) return false;
-  if (takesEnv(server)) return identity(target, false) === identity(server.target, false);
+  if (takesEnv(server)) return isSameServer(target, server.target, { env: false });
   // Locks of the released program name no variables.
-  return identity(target, lock.native !== null) === identity(server.target, lock.native !== null);
-}
-
-function identity(target: Target, withEnv: boolean): string {
-  if (target.kind === 'http') return JSON.stringify([target.url]);
-  return JSON.stringify([target.command, target.args, withEnv ? [...target.env].sort() : []]);
+  return isSameServer(target, server.target, { env: lock.native !== null });
 }
 
 /** The lock that a guard names, from where the client starts it. */
@@ -112,7 +108,7 @@ function readLocks(servers: readonly Configured[], place: LockPlace, problems: P
   }
   return [...files].flatMap((path) => {
     try {
-      const bytes = readLimited(path);
+      const bytes = findInput(path, 'document');
       if (bytes === null) return [];
       const lock = readLock(bytes);
       return [{ path, lock, target: namedBy(lock) }];

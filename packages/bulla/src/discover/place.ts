@@ -1,5 +1,5 @@
 import { posix, win32 } from 'node:path';
-import type { Environment } from '../keys/index.ts';
+import type { Environment } from '../os/index.ts';
 
 /** Whose configurations are looked for, and where. */
 export interface Place {

@@ -98,17 +98,12 @@ export interface AuthorizeOptions
 }
 
 /**
- * Signs an authorization of exactly this envelope, for its caller and its tenant, from now until its time is over, under
- * a fresh id. Each of the people approves as a human, now and without further steps, unless they say otherwise.
- * Rejects as `authorize` of `@bulla/core/envelope` does.
+ * The claims of an authorization of exactly this envelope, for its caller and its tenant, from now until its time is
+ * over, under a fresh id.
  */
-export function authorize(
-  envelope: Envelope,
-  options: AuthorizeOptions,
-  people: readonly Optional<Signatory, 'when' | 'how' | 'chain'>[],
-): Promise<string> {
+export function claimsOf(envelope: Envelope, options: AuthorizeOptions): Authorization {
   const { iss, aud, profile, now = unixTime() } = options;
-  const claims: Authorization = {
+  return {
     iss,
     sub: envelope.actor.caller,
     aud,
@@ -118,8 +113,30 @@ export function authorize(
     exp: options.exp ?? envelope.constraints.ttl + 1,
     jti: options.jti ?? timeOrderedUuid(),
   };
+}
+
+type Person = Optional<Signatory, 'when' | 'how' | 'chain'>;
+
+/**
+ * Signs claims. Each of the people approves as a human, now and without further steps, unless they say otherwise.
+ * Rejects as `authorize` of `@bulla/core/envelope` does.
+ */
+export function signClaims(
+  claims: Authorization,
+  people: readonly Person[],
+  { now = unixTime() }: Moment = {},
+): Promise<string> {
   return coreAuthorize(
     claims,
     people.map((each) => ({ when: now, how: 'human', chain: [], ...each })),
   );
+}
+
+/** Signs an authorization of exactly this envelope: `signClaims` of `claimsOf`. */
+export function authorize(
+  envelope: Envelope,
+  options: AuthorizeOptions,
+  people: readonly Person[],
+): Promise<string> {
+  return signClaims(claimsOf(envelope, options), people, options);
 }

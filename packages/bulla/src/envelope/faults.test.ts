@@ -39,7 +39,7 @@ test('a store that cannot be read permits nothing, and the refusal is recorded i
     status: 'blocked',
     verdict: { ok: false, ...failed },
     cause: { code: 'STORE_UNREADABLE' },
-    capsule: { outcome: { error: 'replay: EE_NONCE_STORE_FAILURE' } },
+    capsule: { outcome: { error: 'envelope: EE_NONCE_STORE_FAILURE' } },
   });
   expect(await verifiedLength(whole, CHAIN)).toBe(2);
   expect((await verifierOn(whole).verifyAndConsume(...(await payment(1)), () => 'paid')).status).toBe(
@@ -109,7 +109,7 @@ test('an outcome that cannot be recorded is told to the caller, and counts as co
     status: 'success',
     result: 'paid',
     outcome: null,
-    cause: { code: 'STORE_UNREADABLE' },
+    cause: { code: 'RECORD_OUTCOME_LOST', cause: { code: 'STORE_UNREADABLE' } },
   });
   const [unsettled] = await createLedger(whole).unsettled();
   expect(unsettled).toMatchObject({ state: 'reserved', outcome_id: null });

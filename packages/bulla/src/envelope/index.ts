@@ -4,13 +4,15 @@
  * `publishPolicy` and `settleExecution` are what an operator does. The pure parts are in `@bulla/core/envelope`.
  */
 
-export type { About } from './capsules.ts';
+export type { About } from './call.ts';
 export {
   type AuthorizeOptions,
   authorize,
+  claimsOf,
   createEnvelope,
   type EnvelopeDraft,
   type Moment,
+  signClaims,
   unixTime,
 } from './create.ts';
 export {
@@ -27,4 +29,12 @@ export {
   publishPolicy,
   settleExecution,
 } from './operate.ts';
-export { createVerifier, type Verifier, type VerifierOptions } from './verifier.ts';
+export {
+  createVerifier,
+  type EnvelopeDenied,
+  type EnvelopePassed,
+  type EnvelopeRuling,
+  type GivenEnvelope,
+  type Verifier,
+  type VerifierOptions,
+} from './verifier.ts';

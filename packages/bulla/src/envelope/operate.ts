@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import type { CapsuleInput, DataObject, SealedCapsule } from '@bulla/core/capsule';
+import type { SealedCapsule } from '@bulla/core/capsule';
 import type { Policy } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
+import type { Act, Recorder } from '../record/index.ts';
 import { createLedger, type HoldState, type Store } from '../store/index.ts';
 import { unixTime } from './create.ts';
 import { createPolicySource } from './policies.ts';
 
-/** Who does it, and into which chain that is sealed. */
+/** Who does it, and what records that. */
 export interface Operator {
-  readonly chain: string;
+  readonly record: Recorder;
   readonly by: string;
 }
 
@@ -19,14 +20,16 @@ export interface Operator {
 export async function publishPolicy(
   store: Store,
   document: string,
-  { chain, by }: Operator,
+  { record, by }: Operator,
 ): Promise<{ policy: Policy; capsule: SealedCapsule }> {
   const id = randomUUID();
   const { policy, effect } = createLedger(store).publish(document, id);
-  const { policy_id, policy_version, policy_hash } = policy;
-  const request = `envelope policy publish ${policy_id} ${policy_version}`;
-  const content = actOf(by, request, { policy: { policy_id, policy_version, policy_hash } });
-  const capsule = await store.chain(chain).append(content, { id, effect });
+  const { policy_id, policy_version: version, policy_hash: hash } = policy;
+  const capsule = await record.act({
+    ...actOf(by, `envelope policy publish ${policy_id} ${version}`),
+    evidence: { policy: { id: policy_id, version, hash } },
+    ...{ id, effect },
+  });
   return { policy, capsule };
 }
 
@@ -51,24 +54,22 @@ export async function settleExecution(
   store: Store,
   execHash: string,
   state: Exclude<HoldState, 'reserved'>,
-  { chain, by }: Operator,
+  { record, by }: Operator,
 ): Promise<SealedCapsule> {
   const ledger = createLedger(store);
   const execution = await ledger.execution(execHash);
   const id = randomUUID();
-  const content = {
-    ...actOf(by, `envelope settle ${state}`, { envelope: { exec_hash: execHash, state } }),
-    parent_id: execution?.intent_id ?? null,
-  };
-  return store.chain(chain).append(content, { id, effect: ledger.settle(execHash, state, id) });
+  return record.act({
+    ...actOf(by, `envelope settle ${state}`),
+    parentId: execution?.intent_id ?? null,
+    evidence: { facts: { exec_hash: execHash, state } },
+    ...{ id, effect: ledger.settle(execHash, state, id) },
+  });
 }
 
-function actOf(by: string, request: string, bulla: DataObject): CapsuleInput {
+function actOf(by: string, request: string): Act {
   return {
-    type: 'auth',
-    domain: 'envelope',
-    trigger: { type: 'user_request', source: by, request },
-    context: { environment: { bulla: { v: 1, ...bulla } } },
-    outcome: { status: 'success', summary: request },
+    ...{ type: 'auth', door: 'admin', trigger: 'user_request' },
+    ...{ agentId: '', source: by, request, status: 'success' },
   };
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execHash, parseEnvelope, parsePolicy } from '@bulla/core/envelope';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { CHAIN, payment, policyWith, publishSample, verifierOn } from '../../test/envelope.ts';
+import { CHAIN, payment, policyWith, publishSample, recordOn, verifierOn } from '../../test/envelope.ts';
 import { envelopeSuite } from '../../test/envelope-suite.ts';
 import { hasPostgres, type Postgres } from '../../test/postgres.ts';
 import { type Started, startWorker } from '../../test/processes.ts';
@@ -193,7 +193,9 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
   const CONNECTIONS = 16;
   /** Each of them appends to a chain of its own, so that each has a connection and only the indexes stand between. */
   const verifiers = (store: Store) =>
-    Array.from({ length: CONNECTIONS }, (_, i) => verifierOn(store, { chain: `chain-${i}` }));
+    Array.from({ length: CONNECTIONS }, (_, i) =>
+      verifierOn(store, { record: recordOn(store, `chain-${i}`) }),
+    );
   const opened = async (name: string, policy?: string) => {
     const store = await openStore({ url: server.database(name), create: true, sealer });
     await publishSample(store, policy);

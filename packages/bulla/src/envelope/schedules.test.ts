@@ -221,7 +221,7 @@ test('a change of any field that binds is refused by the first step that it fail
     '/target/to': [`0x${'3'.repeat(40)}`, 'authorization', 'EE_HASH_MISMATCH'],
     '/target/asset': ['EUR', 'authorization', 'EE_HASH_MISMATCH'],
     '/target/asset_class': [2, 'authorization', 'EE_HASH_MISMATCH'],
-    '/target/amount': ['01000000', 'authorization', 'EE_HASH_MISMATCH'],
+    '/target/amount': ['1000001', 'authorization', 'EE_HASH_MISMATCH'],
     '/target/decimals': [0, 'authorization', 'EE_HASH_MISMATCH'],
     '/constraints/ttl': [NOW - 1, 'time', 'EE_TTL_EXPIRED'],
     '/constraints/nonce': [6, 'replay', 'EE_NONCE_REPLAY'],

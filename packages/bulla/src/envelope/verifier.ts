@@ -1,31 +1,35 @@
-import { randomUUID } from 'node:crypto';
-import { type CapsuleInput, CapsuleLintError, type SealedCapsule } from '@bulla/core/capsule';
+import { CapsuleLintError } from '@bulla/core/capsule';
 import {
   type ApproverKey,
+  assessEnvelope,
   type CheckInput,
-  checkAndConsume,
   checkEnvelope,
+  consumed,
   type Envelope,
   type ExecProfile,
   execHash,
   type Limits,
   nonceKey,
+  notConsumed,
   type Permit,
   parseEnvelope,
   reservationsOf,
   type Verdict,
 } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
+import { type Failure, failureAt } from '@bulla/core/evidence';
+import type { Ended as Outcome, Part, Recorder } from '../record/index.ts';
 import { createLedger, type Store } from '../store/index.ts';
-import { type About, type Attempt, blockedCapsule, intentCapsule, outcomeCapsule } from './capsules.ts';
+import { type About, agentIdsOf, callOf } from './call.ts';
 import { unixTime } from './create.ts';
-import { type Blocked, type Decision, type Ended, ExecutionNotStarted } from './decision.ts';
+import { type Blocked, type Decision, ExecutionNotStarted } from './decision.ts';
+import { failureOfVerdict, type Presented, permittedPart, refusedPart } from './parts.ts';
 import { createPolicySource } from './policies.ts';
 
 export interface VerifierOptions {
   readonly store: Store;
-  /** The name of the chain of the store into which every decision is sealed. */
-  readonly chain: string;
+  /** Records every decision, in a chain of the store. */
+  readonly record: Recorder;
   /** The name of this ledger; an authorization for another one is refused. */
   readonly audience: string;
   /** The tenant whose envelopes are executed; no other's are. Default: that of the store. Needed where it has none. */
@@ -46,21 +50,51 @@ export interface VerifierOptions {
   readonly limits?: Limits;
 }
 
+/** The envelope passed the steps 0 to 6. The intent that is recorded with this part consumes it. */
+export interface EnvelopePassed {
+  readonly pass: Part;
+  readonly permit: Permit;
+  /** Not yet `ok`: the permit is not consumed. */
+  readonly verdict: Verdict;
+  /** What it becomes when the intent could not be recorded because of this error: step 7 failed. */
+  refused(error: unknown): EnvelopeDenied;
+}
+
+/** The envelope was refused. The record of the denial tells why. */
+export interface EnvelopeDenied {
+  readonly deny: Failure;
+  readonly part: Part;
+  readonly verdict: Verdict;
+  /** What the store failed with, if that is why. */
+  readonly cause: unknown;
+}
+
+export type EnvelopeRuling = EnvelopePassed | EnvelopeDenied;
+
+/** An envelope, or its text. */
+export type GivenEnvelope = string | Uint8Array | Envelope;
+
 export interface Verifier {
   /** The steps 0 to 6 without the risk engine; consumes and records nothing. */
-  check(
-    envelope: string | Uint8Array | Envelope,
+  check(envelope: GivenEnvelope, authorization: string | Uint8Array | null, about?: About): Promise<Verdict>;
+  /**
+   * The steps 0 to 6 with the risk engine; consumes and records nothing. Step 7 is `record.intent` with the part of a
+   * pass, together with the parts of others. Rejects only for what is no property of the envelope, such as keys that
+   * cannot be read.
+   */
+  rule(
+    envelope: GivenEnvelope,
     authorization: string | Uint8Array | null,
     about?: About,
-  ): Promise<Verdict>;
+  ): Promise<EnvelopeRuling>;
   /**
    * The whole checklist. When it passes, the nonce, the authorization and the reservations are consumed in one
-   * transaction with an intent capsule; when that is durable, `execute` is called, once and never again for this
+   * transaction with the intent capsule; when that is durable, `execute` is called, once and never again for this
    * envelope, whatever happens then; an outcome capsule follows. What does not pass is sealed as `blocked`. Rejects
    * only for what is no property of the envelope, such as keys that cannot be read; nothing was executed then.
    */
   verifyAndConsume<T>(
-    envelope: string | Uint8Array | Envelope,
+    envelope: GivenEnvelope,
     authorization: string | Uint8Array | null,
     execute: (permit: Permit) => T | Promise<T>,
     about?: About,
@@ -72,7 +106,7 @@ export interface Verifier {
  * different things.
  */
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { store, audience, keys, now, profile = 'envelope-v1', risk, skew, limits } = options;
+  const { store, record, audience, keys, now, profile = 'envelope-v1', risk, skew, limits } = options;
   const tenantId = options.tenantId ?? store.tenant;
   if (tenantId === null)
     throw new BullaError('ENVELOPE_TENANT', 'Name the tenant whose envelopes are executed here.');
@@ -81,11 +115,13 @@ export function createVerifier(options: VerifierOptions): Verifier {
       'ENVELOPE_TENANT',
       `The store is of the tenant ${store.tenant}; envelopes of another are not executed in it.`,
     );
-  const chain = store.chain(options.chain);
   const ledger = createLedger(store);
   const policies = createPolicySource(ledger);
+  // What is read before the consumption only tells early what the ledger decides then, on its own reading.
+  const readTime = sharedInTurn(async () => Math.floor((await store.time()) / 1000));
+  const readPolicy = sharedInTurn((policyId, time) => policies.current(policyId, Number(time)));
 
-  const read = (given: string | Uint8Array | Envelope): Envelope | null => {
+  const read = (given: GivenEnvelope): Envelope | null => {
     if (typeof given !== 'string' && !(given instanceof Uint8Array)) return given;
     try {
       return parseEnvelope(given, limits);
@@ -99,9 +135,9 @@ export function createVerifier(options: VerifierOptions): Verifier {
   const look = async (envelope: Envelope) => {
     const own = now?.();
     try {
-      const time = own ?? Math.floor((await store.time()) / 1000);
+      const time = own ?? (await readTime());
       const replay = await ledger.nonceState(nonceKey(envelope));
-      const policy = await policies.current(envelope.policy_binding.policy_id, time);
+      const policy = await readPolicy(envelope.policy_binding.policy_id, `${time}`);
       return { now: time, replay, policy };
     } catch (cause) {
       return { ...unseen(own), cause };
@@ -110,10 +146,10 @@ export function createVerifier(options: VerifierOptions): Verifier {
   const unseen = (time = unixTime()) => ({ now: time, replay: 'failed' as const, policy: null });
 
   const prepare = async (
-    given: string | Uint8Array | Envelope,
+    given: GivenEnvelope,
     authorization: string | Uint8Array | null,
-    about: About,
-  ): Promise<{ input: CheckInput; attempt: Attempt; cause: unknown }> => {
+    { expected }: About,
+  ): Promise<{ input: CheckInput; envelope: Envelope | null; cause: unknown }> => {
     const envelope = read(given);
     const { cause, ...seen } = {
       cause: undefined,
@@ -128,74 +164,53 @@ export function createVerifier(options: VerifierOptions): Verifier {
       profile,
       ...(skew !== undefined && { skew }),
       ...(limits !== undefined && { limits }),
-      ...(about.expected !== undefined && { expected: about.expected }),
+      ...(expected !== undefined && { expected }),
       ...seen,
     };
-    return { input, attempt: { envelope, authorization, about, audience, profile }, cause };
+    return { input, envelope, cause };
   };
 
   /** The end of step 6. What is left of limits is not asked here: the ledger decides that when it consumes. */
-  const assess = async (about: About, permit: Permit) => {
-    about.bind?.(permit.envelope);
+  const assess = async ({ bind }: About, permit: Permit) => {
+    bind?.(permit.envelope);
     const denied = (await risk?.(permit)) ?? null;
     if (denied !== null) throw new BullaError('EE_RISK_DENIED', denied, { path: '' });
   };
 
-  /** Step 7: everything that must be durable before the execution, in one transaction. */
-  const consume = async (about: About, permit: Permit, content: CapsuleInput): Promise<SealedCapsule> => {
-    const intentId = randomUUID();
-    const agentIds = agentIdsOf(about, permit);
-    try {
-      return await chain.append(content, {
-        id: intentId,
-        openings: about.openings?.(intentId) ?? [],
-        effect: ledger.consume({ permit, intentId, now, agentIds }),
-      });
-    } catch (error) {
-      throw isChainOfApproval(error)
-        ? new BullaError('EE_AO_INVALID', 'The chain of an approval cannot stand in a capsule.', {
-            path: '/signatures',
-            cause: error,
-          })
-        : error;
-    }
+  const denied = (
+    presented: Presented,
+    envelope: Envelope | null,
+    verdict: Verdict,
+    cause: unknown,
+  ): EnvelopeDenied => {
+    const exec_hash = verdict.exec_hash ?? hashOf(envelope, profile);
+    const part = refusedPart(presented, envelope, verdict, exec_hash);
+    return { deny: failureOfVerdict(verdict), part, verdict, cause };
   };
 
-  const block = async (attempt: Attempt, verdict: Verdict, cause: unknown): Promise<Blocked> => {
-    const exec_hash = verdict.exec_hash ?? hashOf(attempt.envelope, profile);
-    const id = randomUUID();
-    try {
-      const capsule = await chain.append(blockedCapsule(attempt, verdict, exec_hash), {
-        id,
-        ...(exec_hash !== null && {
-          effect: ledger.refuse({ exec_hash, code: verdict.code!, capsule_id: id }),
-        }),
-      });
-      return { status: 'blocked', verdict, capsule, cause };
-    } catch (error) {
-      return { status: 'blocked', verdict, capsule: null, cause: cause ?? error };
-    }
-  };
-
-  /** Records how an execution ended, and settles what it held. */
-  const end = async (
-    content: CapsuleInput,
-    { exec_hash }: Permit,
-    released: boolean,
-  ): Promise<Pick<Ended, 'outcome' | 'cause'>> => {
-    const id = randomUUID();
-    const effect = ledger.settle(exec_hash, released ? 'released' : 'committed', id);
-    try {
-      return { outcome: await chain.append(content, { id, effect }), cause: undefined };
-    } catch (cause) {
-      if (!isSettled(cause)) return { outcome: null, cause };
-    }
-    // Somebody settled it by hand meanwhile; what happened is still told.
-    try {
-      return { outcome: await chain.append(content, { id }), cause: undefined };
-    } catch (cause) {
-      return { outcome: null, cause };
-    }
+  const rule = async (
+    given: GivenEnvelope,
+    authorization: string | Uint8Array | null,
+    about: About = {},
+  ): Promise<EnvelopeRuling & { envelope: Envelope | null }> => {
+    const { input, envelope, cause } = await prepare(given, authorization, about);
+    const presented: Presented = { ledger, audience, profile, authorization };
+    let failure = cause;
+    const verdict = await assessEnvelope(input, async (permit) => {
+      try {
+        await assess(about, permit);
+      } catch (error) {
+        failure = error;
+        throw error;
+      }
+    });
+    const { permit } = verdict;
+    if (permit === null) return { ...denied(presented, envelope, verdict, failure), envelope };
+    const agentIds = agentIdsOf(permit.envelope, callOf(permit.envelope, about));
+    const pass = permittedPart(presented, permit, { now, agentIds });
+    const refused = (error: unknown) =>
+      denied(presented, envelope, notConsumed(verdict, asOurs(error)), error);
+    return { pass, permit, verdict, refused, envelope };
   };
 
   return {
@@ -207,51 +222,57 @@ export function createVerifier(options: VerifierOptions): Verifier {
       const usage = await ledger.usage(reservationsOf(policy, read, input.now)).catch(() => null);
       return checkEnvelope(usage === null ? { ...input, replay: 'failed' } : { ...input, usage });
     },
-    async verifyAndConsume(envelope, authorization, execute, about = {}) {
-      const { input, attempt, cause } = await prepare(envelope, authorization, about);
-      let failure = cause;
-      const noted = async <T>(work: Promise<T>): Promise<T> => {
+    rule,
+    async verifyAndConsume(given, authorization, execute, about = {}) {
+      const { parts = [] } = about;
+      const ruling = await rule(given, authorization, about);
+      const call = callOf(ruling.envelope, about);
+      const block = async ({ deny, part, verdict, cause }: EnvelopeDenied): Promise<Blocked> => {
         try {
-          return await work;
+          const capsule = await record.denied(call, deny, [...parts, part]);
+          return { status: 'blocked', verdict, capsule, cause };
         } catch (error) {
-          failure = error;
-          throw error;
+          return { status: 'blocked', verdict, capsule: null, cause: cause ?? error };
         }
       };
-      let begun: { content: CapsuleInput; intent: SealedCapsule } | undefined;
-      const verdict = await checkAndConsume(
-        input,
-        async (permit) => {
-          const content = intentCapsule(attempt, permit);
-          begun = { content, intent: await noted(consume(about, permit, content)) };
-        },
-        (permit) => noted(assess(about, permit)),
-      );
-      const { permit } = verdict;
-      if (!verdict.ok || permit === null || begun === undefined) return block(attempt, verdict, failure);
-      const { content, intent } = begun;
+      if ('deny' in ruling) return block(ruling);
+      const { permit } = ruling;
+      const begun = await attempted(() => record.intent(call, [...parts, ruling.pass]));
+      if (!begun.success) return block(ruling.refused(begun.error));
+      const intent = begun.result;
+      const verdict = consumed(ruling.verdict);
       const started = performance.now();
       let isStarted = false;
-      const attempted = await attemptOnce(async () => {
+      const tried = await attempted(async () => {
         // A kill switch that came while the intent was written stands before the execution, and stops it.
-        for (const agentId of agentIdsOf(about, permit)) await store.assertMayAct(agentId);
+        for (const agentId of agentIdsOf(permit.envelope, call)) await store.assertMayAct(agentId);
         isStarted = true;
         return execute(permit);
       });
-      const durationMs = performance.now() - started;
-      const released = !attempted.success && (!isStarted || attempted.error instanceof ExecutionNotStarted);
-      const outcome = outcomeCapsule(content, permit, intent.id, { ...attempted, durationMs });
-      const common = { verdict, permit, intent, ...(await end(outcome, permit, released)) };
-      if (attempted.success) return { status: 'success', result: attempted.result, ...common };
-      return { status: 'failure', error: attempted.error, released, ...common };
+      const outcome = {
+        ...endOf(tried, isStarted, performance.now() - started),
+        ...(tried.success && tried.result !== undefined && { result: tried.result }),
+      };
+      const ended = await attempted(() => record.outcome(intent, outcome));
+      const common = {
+        verdict,
+        permit,
+        intent: intent.capsule,
+        outcome: ended.success ? ended.result.capsule : null,
+        cause: ended.success ? undefined : ended.error,
+      };
+      if (tried.success) return { status: 'success', result: tried.result, ...common };
+      const released = !isStarted || tried.error instanceof ExecutionNotStarted;
+      return { status: 'failure', error: tried.error, released, ...common };
     },
   };
 }
 
-/** For whom a kill switch is heeded. */
-function agentIdsOf({ agentId }: About, { envelope }: Permit): string[] {
-  const { caller } = envelope.actor;
-  return [...new Set([caller, agentId ?? caller])];
+/** What stops an execution before it starts is the kill switch, or a store that cannot say whether one stands. */
+function endOf(tried: Attempted<unknown>, isStarted: boolean, durationMs: number): Outcome {
+  if (tried.success) return { status: 'success', durationMs };
+  if (!isStarted) return { status: 'blocked', failure: failureAt('kill', tried.error), durationMs };
+  return { status: 'failure', failure: failureAt('action', tried.error), durationMs };
 }
 
 /** The hash of an envelope that was refused before it was hashed. */
@@ -264,25 +285,38 @@ function hashOf(envelope: Envelope | null, profile: ExecProfile): string | null 
   }
 }
 
+/** Whoever asks the same in one turn of the event loop shares the answer. */
+function sharedInTurn<T>(read: (...asked: string[]) => Promise<T>): (...asked: string[]) => Promise<T> {
+  const answers = new Map<string, Promise<T>>();
+  return (...asked) => {
+    if (answers.size === 0) setImmediate(() => answers.clear());
+    const key = JSON.stringify(asked);
+    const known = answers.get(key);
+    if (known !== undefined) return known;
+    const answer = read(...asked);
+    answers.set(key, answer);
+    return answer;
+  };
+}
+
 type Attempted<T> =
   | { readonly success: true; readonly result: T }
   | { readonly success: false; readonly error: unknown };
 
-async function attemptOnce<T>(execute: () => T | Promise<T>): Promise<Attempted<T>> {
+async function attempted<T>(work: () => T | Promise<T>): Promise<Attempted<T>> {
   try {
-    return { success: true, result: await execute() };
+    return { success: true, result: await work() };
   } catch (error) {
     return { success: false, error };
   }
 }
 
-function isChainOfApproval(error: unknown): boolean {
-  return (
-    error instanceof CapsuleLintError &&
-    error.findings.some(({ path }) => path.startsWith('/authority/chain'))
-  );
-}
-
-function isSettled(error: unknown): boolean {
-  return error instanceof BullaError && error.code === 'EE_NOT_RESERVED';
+/** The steps of an approval are a signer's own words, and the one thing of an intent that may not be sealable. */
+function asOurs(error: unknown): unknown {
+  if (!(error instanceof CapsuleLintError)) return error;
+  if (!error.findings.some(({ path }) => path.startsWith('/authority/chain'))) return error;
+  return new BullaError('EE_AO_INVALID', 'The chain of an approval cannot stand in a capsule.', {
+    path: '/signatures',
+    cause: error,
+  });
 }

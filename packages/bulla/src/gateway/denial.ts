@@ -1,20 +1,7 @@
 import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
+import type { Failure, Stage } from '@bulla/core/evidence';
 import { stringify } from '@bulla/core/json';
-
-/** Where in the pipeline something was decided. */
-export type Stage =
-  | 'frame'
-  | 'session'
-  | 'methods'
-  | 'ids'
-  | 'lists'
-  | 'calls'
-  | 'kill'
-  | 'record'
-  | 'server'
-  /** A failure of ours, whoever sent the message. */
-  | 'gateway';
 
 /**
  * The JSON-RPC codes of refusals. Those of the protocol are its own; ours lie outside the range that JSON-RPC and MCP
@@ -54,16 +41,16 @@ export class Denial extends BullaError {
     this.data = options.data ?? {};
   }
 
-  /** As it stands in a record. */
-  override toString(): string {
-    return `${this.stage}: ${this.code}: ${this.message}`;
+  /** As it stands in a record. Its sentence names tools, members and methods, never a value of an argument. */
+  get failure(): Failure {
+    return { stage: this.stage, code: this.code, sentence: this.message };
   }
 }
 
 /** What is no denial is a defect of ours, and denies all the same. */
 export function asDenial(error: unknown): Denial {
   if (error instanceof Denial) return error;
-  return new Denial('gateway', 'GATEWAY_FAILED', 'The gateway failed.', { rpc: RPC.internal, cause: error });
+  return new Denial('bulla', 'GATEWAY_FAILED', 'The gateway failed.', { rpc: RPC.internal, cause: error });
 }
 
 /** What a denial was about, and the capsule that tells of it, if one could be sealed. */

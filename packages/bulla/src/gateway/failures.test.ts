@@ -48,7 +48,7 @@ describe('a failure of ours', () => {
   const FAILED = {
     code: -32603,
     message: 'Bulla: The gateway failed.',
-    data: { stage: 'gateway', code: 'GATEWAY_FAILED' },
+    data: { stage: 'bulla', code: 'GATEWAY_FAILED' },
   };
   const errorOf = ({ error }: Message) => error;
 

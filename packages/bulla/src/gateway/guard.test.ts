@@ -131,7 +131,7 @@ describe('nothing is started', () => {
     expect(await refusal(guarded.over)).toMatchObject({ code: 'MCP_SPAWN_FAILED' });
     expect((await records(store)).map(({ outcome }) => [outcome.status, outcome.error])).toEqual([
       ['pending', null],
-      ['failure', 'MCP_SPAWN_FAILED'],
+      ['failure', 'session: MCP_SPAWN_FAILED'],
     ]);
     await store.close();
   });

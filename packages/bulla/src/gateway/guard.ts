@@ -2,19 +2,21 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BullaError } from '@bulla/core/error';
 import type { Lock } from '@bulla/core/lock';
+import { checkIdentity, serverDigest, serverName } from '../locks/index.ts';
 import { connectStdio, environmentOf, type StdioTarget, type Transport } from '../mcp/index.ts';
+import { createRecorder } from '../record/index.ts';
 import type { Store } from '../store/index.ts';
+import type { Context, Enforcement } from './context.ts';
 import { asDenial, Denial, RPC } from './denial.ts';
-import type { Enforcement, Gate } from './gate.ts';
-import { type HostStreams, HostWriter, readHost } from './host.ts';
-import { checkIdentity, serverDigest, serverName } from './identity.ts';
-import { pinsOf } from './pins.ts';
+import { type Gate, gatesOf } from './gates/index.ts';
+import type { ClientFeature } from './gates/methods.ts';
+import { Session } from './gates/session.ts';
+import { Offers } from './lists/offers.ts';
+import { pinsOf } from './lists/pins.ts';
+import { type HostStreams, HostWriter, readHost } from './peer/host.ts';
 import { Pipeline } from './pipeline.ts';
-import type { ClientFeature } from './stages/methods.ts';
-import { Offers } from './stages/offers.ts';
-import { Recorder } from './stages/record.ts';
-import { Session } from './stages/session.ts';
-import { serverEnded, Wire } from './wire.ts';
+import { SessionRecord } from './record.ts';
+import { serverEnded, Wire } from './wire/wire.ts';
 
 /** `enforce` removes and blocks; `filter` only removes from lists; `audit` does neither. All of them record. */
 export type Mode = 'enforce' | 'filter' | 'audit';
@@ -43,6 +45,8 @@ export interface GuardOptions {
   readonly mode?: Mode | undefined;
   /** What the server may ask of the host. Default: nothing. */
   readonly features?: readonly ClientFeature[] | undefined;
+  /** Decisions about calls beside those of the lock and the kill switch, in their order. Default: none. */
+  readonly gates?: readonly Gate[] | undefined;
   /** Start a server that is not the one that the lock names. Default false. */
   readonly allowOtherServer?: boolean | undefined;
   /** How long to wait for an answer, since the last progress. Default 600,000 ms. */
@@ -90,17 +94,15 @@ export async function guard(options: GuardOptions): Promise<GuardExit> {
   if (!options.allowOtherServer) checkIdentity(lock, server);
   const env = environmentOf(server, options.environment ?? process.env);
   const pins = pinsOf(lock);
-  const recorder = new Recorder({
+  const record = new SessionRecord({
     store,
-    chain: store.chain(options.chain ?? 'default'),
+    recorder: createRecorder(store.chain(options.chain ?? 'default'), { instance: randomUUID() }),
     agentId: options.agentId,
     sessionId: randomUUID(),
-    instance: randomUUID(),
-    serverName: options.name ?? serverName(lock, server),
-    server: serverDigest(server),
+    server: { name: options.name ?? serverName(lock, server), digest: serverDigest(server) },
     lock: pins.lock,
   });
-  await recorder.opened();
+  await record.opened();
 
   const over = Promise.withResolvers<Pick<GuardExit, 'ended' | 'error'>>();
   // It stands before anything of the server can be read.
@@ -131,22 +133,23 @@ export async function guard(options: GuardOptions): Promise<GuardExit> {
       },
     );
   } catch (error) {
-    await recorder.closed((error as BullaError).code);
+    await record.closed((error as BullaError).code);
     throw error;
   }
   const host = new HostWriter(options.host.output);
-  const gate: Gate = {
+  const base: Omit<Context, 'gates'> = {
     pins,
     enforce: ENFORCED[options.mode ?? 'enforce'],
     features: new Set(options.features),
     session: new Session(),
     offers: new Offers(pins, options.recheckMs ?? DEFAULT_RECHECK_MS, () => performance.now()),
-    recorder,
+    record,
     host,
     wire: new Wire(transport, options.timeoutMs ?? DEFAULT_TIMEOUT_MS),
     log: options.log ?? (() => {}),
   };
-  pipeline = new Pipeline(gate, transport);
+  const context: Context = { ...base, gates: gatesOf(base, options.gates ?? []) };
+  pipeline = new Pipeline(context, transport);
 
   void readHost(
     options.host.input,
@@ -167,7 +170,7 @@ export async function guard(options: GuardOptions): Promise<GuardExit> {
   options.host.input.destroy();
   if (exit.ended !== 'server') {
     const hurry = exit.ended === 'host' ? options.signal : undefined;
-    await drained(gate.wire, options.drainMs ?? DEFAULT_DRAIN_MS, hurry);
+    await drained(context.wire, options.drainMs ?? DEFAULT_DRAIN_MS, hurry);
   }
   pipeline.end(
     new Denial('server', 'GATEWAY_CLOSED', 'The session ended before the server answered.', {
@@ -179,10 +182,10 @@ export async function guard(options: GuardOptions): Promise<GuardExit> {
   await pipeline.idle();
   options.signal?.removeEventListener('abort', onAbort);
   await host.flushed();
-  await recorder.closed(exit.error?.code ?? null);
-  const { calls, blocked, unrecorded } = recorder.counts;
+  await record.closed(exit.error?.code ?? null);
+  const { calls, blocked, unrecorded } = record.counts;
   for (const [code, count] of Object.entries(unrecorded)) {
-    gate.log(`${count} more of ${code} were counted in the last record of the session only`);
+    context.log(`${count} more of ${code} were counted in the last record of the session only`);
   }
   return { ...exit, calls, blocked };
 }

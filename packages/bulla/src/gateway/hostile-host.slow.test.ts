@@ -137,7 +137,7 @@ describe('requests', () => {
     for (const method of methods) {
       expect((await guarded.ask(method)).error).toMatchObject({
         code: -32601,
-        data: { stage: 'methods', code: 'GATEWAY_METHOD', tool: null },
+        data: { stage: 'method', code: 'GATEWAY_METHOD', tool: null },
       });
     }
     expect(guarded.received().map(({ method }) => method)).toEqual([

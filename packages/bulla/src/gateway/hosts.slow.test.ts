@@ -139,7 +139,7 @@ test('of server-filesystem, what is not locked or has changed vanishes and is re
   await expect(through.callTool(write)).rejects.toMatchObject({
     code: 403,
     message: expect.stringContaining('The tool "write_file" is not in the lock.'),
-    data: { stage: 'calls', code: 'GATEWAY_NOT_LOCKED', tool: 'write_file', capsule: expect.any(String) },
+    data: { stage: 'pinned', code: 'GATEWAY_NOT_LOCKED', tool: 'write_file', capsule: expect.any(String) },
   });
   const move = {
     name: 'move_file',

@@ -1,8 +1,11 @@
-import { quote } from '../mcp/index.ts';
+import { digest } from '@bulla/core/canon';
+import { JsonNumber, JsonObject } from '@bulla/core/json';
+import { quote, type RequestFrame } from '../mcp/index.ts';
+import type { Context } from './context.ts';
 import { asDenial, Denial } from './denial.ts';
-import type { Gate } from './gate.ts';
-import type { Offer } from './stages/lists.ts';
-import type { SelfCheck } from './stages/self.ts';
+import type { Offer } from './lists/page.ts';
+import type { SelfCheck } from './lists/self.ts';
+import type { About } from './record.ts';
 
 // What the host does not see is told to the operator, and recorded once.
 
@@ -20,50 +23,97 @@ export function causeOf({ cause }: Denial): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
+const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/** What a record says of a request of the host: its trace id (W3C Trace Context), else the host's own id. */
+export function aboutOf({ id, method, params }: RequestFrame, host: string): About {
+  const meta = params?.get('_meta');
+  const trace = meta instanceof JsonObject ? meta.get('traceparent') : undefined;
+  const traceId = typeof trace === 'string' ? TRACEPARENT.exec(trace)?.[1] : undefined;
+  const correlationId = traceId ?? shown(id instanceof JsonNumber ? id.lexeme : id);
+  return { method: shown(method), host, correlationId };
+}
+
 /** We failed at a message, and it was refused. Never throws. */
-export function tellFailure({ recorder, log }: Gate, method: string, error: unknown): void {
+export function tellFailure({ record, log }: Context, method: string, error: unknown): void {
   const denial = asDenial(error);
   try {
-    const isNew = recorder.incident(denial, { method: shown(method), tool: null }, method);
+    const isNew = record.incident({ denial, method: shown(method), key: method });
     if (isNew) log(`${shown(method)}: ${denial.message} (${quote(causeOf(denial))}) [${denial.code}]`);
   } catch {} // the operator cannot be told
 }
 
-/** A definition in a list is not as it was locked. */
-export function tellOffer({ pins, recorder, enforce, log }: Gate, method: string, offer: Offer): void {
-  const { kind, key, status, digest } = offer;
-  const name = shown(key ?? '');
-  const isLeftOut = status === 'unlocked' && key !== null && pins.isLeftOut(kind, key);
-  const unlocked = isLeftOut ? 'is in the lock, but left out here' : 'is not in the lock';
-  const what = status === 'changed' ? 'is not what was locked' : unlocked;
-  const code = status === 'changed' ? 'GATEWAY_CHANGED' : 'GATEWAY_NOT_LOCKED';
-  const denial = new Denial('lists', code, `${quote(name)} in ${method} ${what}.`);
-  const about = { method, tool: { name, digest }, waived: enforce.lists ? null : denial };
-  // What is locked and was changed matters most: each such item has a budget of its own.
-  const budget = status === 'changed' ? `${code} ${kind} ${key}` : code;
-  if (!recorder.incident(denial, about, `${kind} ${key} ${digest}`, budget)) return;
-  log(`${enforce.lists ? 'removed' : 'would remove'} ${quote(name)} from ${method}: it ${what} [${code}]`);
+/** Limit on the names in the record of a list; what was locked and changed comes first. */
+const MAX_NAMES = 64;
+
+/**
+ * Some definitions of a page are not as they were locked. One record says how many, which names, and the digest of all
+ * that was cut.
+ */
+export function tellPage(
+  { pins, record, enforce, log }: Context,
+  method: string,
+  offers: readonly Offer[],
+): void {
+  const cut = offers.filter(({ status }) => status !== 'same');
+  if (cut.length === 0) return;
+  const changed = cut.filter(({ status }) => status === 'changed');
+  const unlocked = cut.filter(({ status }) => status !== 'changed');
+  const [code, what] =
+    changed.length > 0
+      ? (['GATEWAY_CHANGED', 'not as they were locked'] as const)
+      : (['GATEWAY_NOT_LOCKED', 'not in the lock'] as const);
+  const names = [...changed, ...unlocked].map(({ key }) => shown(key ?? ''));
+  const cutDigest = `sha256:${digest(
+    cut.map(({ key, digest }) => [shown(key ?? '').toWellFormed(), digest]),
+    'jcs',
+  )}`;
+  const count = cut.length === 1 ? 'One definition' : `${cut.length} definitions`;
+  const denial = new Denial('lists', code, `${count} of ${method} removed, because they are ${what}.`);
+  const isNew = record.incident({
+    denial,
+    method,
+    waived: !enforce.lists,
+    facts: {
+      removed: cut.length,
+      changed: changed.slice(0, MAX_NAMES).map(({ key }) => shown(key!).toWellFormed()),
+      not_locked: unlocked
+        .slice(0, Math.max(0, MAX_NAMES - changed.length))
+        .map(({ key }) => shown(key ?? '').toWellFormed()),
+      digest: cutDigest,
+    },
+    key: cutDigest,
+    // What is locked and was changed matters most: it has a budget of its own.
+    budget: changed.length > 0 ? `${code} ${changed[0]!.kind} ${changed[0]!.key}` : `${code} ${cut[0]!.kind}`,
+  });
+  if (!isNew) return;
+  const told = names.slice(0, 8).map((name) => quote(name));
+  const more = names.length > told.length ? ` and ${names.length - told.length} more` : '';
+  const leftOut = unlocked.filter(({ kind, key }) => key !== null && pins.isLeftOut(kind, key)).length;
+  const why = leftOut === cut.length ? 'left out here' : what;
+  log(
+    `${enforce.lists ? 'removed' : 'would remove'} from ${method}: ${told.join(', ')}${more} (${why}) [${code}]`,
+  );
 }
 
 /** Some of what the server says of itself is not as it was locked. */
-export function tellSelf(gate: Gate, method: string, { changed, passed }: SelfCheck): void {
+export function tellSelf(context: Context, method: string, { changed, passed }: SelfCheck): void {
   const isPassed = new Set(passed);
-  for (const path of changed) tellPath(gate, method, path, isPassed.has(path));
+  for (const path of changed) tellPath(context, method, path, isPassed.has(path));
 }
 
 function tellPath(
-  { pins, recorder, enforce, log }: Gate,
+  { pins, record, enforce, log }: Context,
   method: string,
   path: string,
   isPassed: boolean,
 ): void {
   const message = `The server's answer to ${method} is not what was locked at ${quote(path)}.`;
   const denial = new Denial('session', 'GATEWAY_SELF_CHANGED', message);
-  const waived = enforce.lists && !isPassed ? null : denial;
   // What the lock holds has a budget of its own, whatever else the server adds to it.
   const [, part, name = ''] = path.split('/', 3);
   const locked = part === 'serverInfo' ? pins.serverInfo : part === 'capabilities' ? pins.capabilities : null;
   const budget = `${denial.code} ${part} ${locked?.has(name) ? name : ''}`;
-  if (recorder.incident(denial, { method, tool: null, waived }, path, budget))
-    log(`${message} [${denial.code}]`);
+  const waived = !enforce.lists || isPassed;
+  if (record.incident({ denial, method, waived, key: path, budget })) log(`${message} [${denial.code}]`);
 }

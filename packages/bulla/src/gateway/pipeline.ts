@@ -9,18 +9,18 @@ import {
   type RequestFrame,
   type Transport,
 } from '../mcp/index.ts';
+import { checkAll } from './answers/contents.ts';
+import type { Context } from './context.ts';
 import { asDenial, Denial, denialBytes, RPC } from './denial.ts';
 import { Flows } from './flows.ts';
-import type { Gate } from './gate.ts';
-import { idIn } from './host.ts';
+import { notification, serverRequest } from './gates/methods.ts';
+import { checkParams, checkTwins } from './gates/params.ts';
+import { resourceItems } from './gates/pinned.ts';
 import { tellFailure } from './notices.ts';
-import { bytesOf, placeOf, replace, splice } from './splice.ts';
-import { resourceItems } from './stages/calls.ts';
-import { checkAll } from './stages/contents.ts';
-import { Exchange, type Waiting } from './stages/ids.ts';
-import { notification, serverRequest } from './stages/methods.ts';
-import { checkParams, checkTwins } from './stages/params.ts';
-import { idOf, SUBSCRIPTION_ID, tokenOf } from './stages/tokens.ts';
+import { idIn } from './peer/host.ts';
+import { Exchange, type Waiting } from './wire/ids.ts';
+import { bytesOf, placeOf, replace, splice } from './wire/splice.ts';
+import { idOf, SUBSCRIPTION_ID, tokenOf } from './wire/tokens.ts';
 
 /** A request of the server that the host was asked. */
 interface ServerRequest extends Waiting {
@@ -36,15 +36,15 @@ const MAX_ASKED = 256;
  * that may change or stop it. While a promise is pending, the side that sent the message is not read.
  */
 export class Pipeline {
-  readonly #gate: Gate;
+  readonly #context: Context;
   readonly #server: Pick<Transport, 'send'>;
   readonly #flows: Flows;
   readonly #asked = new Exchange<ServerRequest>();
 
-  constructor(gate: Gate, server: Pick<Transport, 'send'>) {
-    this.#gate = gate;
+  constructor(context: Context, server: Pick<Transport, 'send'>) {
+    this.#context = context;
     this.#server = server;
-    this.#flows = new Flows(gate);
+    this.#flows = new Flows(context);
   }
 
   fromHost(frame: Frame): void | Promise<void> {
@@ -70,10 +70,10 @@ export class Pipeline {
 
   /** A request of the host that was taken in has its answer elsewhere; of another, the id may be that of an open one. */
   #broke(from: 'host' | 'server', frame: Frame | null, error: unknown): void | Promise<void> {
-    tellFailure(this.#gate, `from ${from}`, error);
+    tellFailure(this.#context, `from ${from}`, error);
     if (from === 'host') {
       const isAsking = frame === null || frame.kind === 'request';
-      return isAsking ? this.#gate.host.write(denialBytes(null, asDenial(error))) : undefined;
+      return isAsking ? this.#context.host.write(denialBytes(null, asDenial(error))) : undefined;
     }
     if (frame?.kind !== 'request') return;
     const bytes = denialBytes(toUtf8(idKey(frame.id)), asDenial(error));
@@ -95,7 +95,7 @@ export class Pipeline {
   #fromServer(frame: Frame): void | Promise<void> {
     if (frame.kind === 'request') return this.#serverAsks(frame);
     if (frame.kind === 'notification') return this.#told('server', frame);
-    const found = this.#gate.wire.settle(frame);
+    const found = this.#context.wire.settle(frame);
     if (typeof found === 'string') this.#unasked('server', found);
     else return found;
   }
@@ -113,8 +113,8 @@ export class Pipeline {
     this.#drop(noted, 'host', error.code);
     const id = rpc === RPC.invalid ? idIn(bytes) : null;
     // Under the id of an open request, the host would take it for the answer to that one.
-    const isClear = id !== null && !this.#gate.wire.isTaken(id);
-    return this.#gate.host.write(denialBytes(isClear ? toUtf8(idKey(id)) : null, denial));
+    const isClear = id !== null && !this.#context.wire.isTaken(id);
+    return this.#context.host.write(denialBytes(isClear ? toUtf8(idKey(id)) : null, denial));
   }
 
   /** The same from the server: it is dropped, and whoever waits for it is told. */
@@ -127,7 +127,7 @@ export class Pipeline {
     const message = `The server sent something that is no message (${error.code}).`;
     const denial = new Denial('frame', 'GATEWAY_BAD_ANSWER', message, { rpc: RPC.bad, cause: error });
     this.#drop(denial, 'server', error.message);
-    return this.#gate.wire.settleUnread(bytes === null ? null : idIn(bytes), denial);
+    return this.#context.wire.settleUnread(bytes === null ? null : idIn(bytes), denial);
   }
 
   /** A line came from the server that does not even begin as a message does. */
@@ -138,17 +138,17 @@ export class Pipeline {
 
   /** Nothing more comes from the server, or is waited for. */
   end(denial: Denial): void {
-    this.#gate.wire.end(denial);
+    this.#context.wire.end(denial);
   }
 
   /** Resolves when everything that was begun is recorded and told. */
   async idle(): Promise<void> {
     await this.#flows.idle();
-    await this.#gate.recorder.settled();
+    await this.#context.record.settled();
   }
 
   #serverAsks(frame: RequestFrame): void | Promise<void> {
-    const { features, session, host, pins } = this.#gate;
+    const { features, session, host, pins } = this.#context;
     const request: ServerRequest = {
       id: frame.id,
       idBytes: Uint8Array.from(bytesOf(frame, placeOf(frame, 'id')!)),
@@ -185,7 +185,7 @@ export class Pipeline {
   }
 
   #told(from: 'host' | 'server', frame: NotificationFrame): void | Promise<void> {
-    const { features, offers, pins, session, wire } = this.#gate;
+    const { features, offers, pins, session, wire } = this.#context;
     if (from === 'server') offers.changed(frame.method);
     try {
       const { carries, params } = notification(from, frame.method, features);
@@ -213,7 +213,7 @@ export class Pipeline {
   #updated({ params }: NotificationFrame): void {
     const uri = params?.get('uri');
     if (typeof uri !== 'string') throw unrelated('It names no resource.');
-    if (this.#gate.enforce.calls) resourceItems(uri, this.#gate.pins);
+    if (this.#context.enforce.calls) resourceItems(uri, this.#context.pins);
   }
 
   #isAsked(token: string): boolean {
@@ -226,7 +226,7 @@ export class Pipeline {
     const id = idOf(frame.params ?? undefined, 'requestId');
     if (place === null || id === null) throw unrelated('It names no request.');
     if (from === 'host') {
-      const ours = this.#gate.wire.cancel(id);
+      const ours = this.#context.wire.cancel(id);
       if (ours === null) return;
       return this.#send(frame, splice(frame.bytes, [replace(place, toUtf8(idKey(ours)))]));
     }
@@ -236,14 +236,14 @@ export class Pipeline {
       this.#asked.abandon(asked);
       this.#asked.free(asked);
     }
-    const theirs = ours ? toUtf8(ours.lexeme) : this.#gate.wire.subscription(id, true);
+    const theirs = ours ? toUtf8(ours.lexeme) : this.#context.wire.subscription(id, true);
     if (theirs === null) throw unrelated('The request is not open.');
-    return this.#gate.host.write(splice(frame.bytes, [replace(place, theirs)]));
+    return this.#context.host.write(splice(frame.bytes, [replace(place, theirs)]));
   }
 
   /** In the stateless era the notification says to which request of the host it belongs. */
   #subscribed(frame: NotificationFrame): void | Promise<void> {
-    const { session, wire, host } = this.#gate;
+    const { session, wire, host } = this.#context;
     const place = placeOf(frame, 'params', '_meta', SUBSCRIPTION_ID);
     if (place === null) {
       if (!session.isEstablished) throw unrelated('The host has not subscribed to it.');
@@ -256,7 +256,7 @@ export class Pipeline {
   }
 
   #deliver(from: 'host' | 'server', frame: Frame, bytes: Uint8Array): void | Promise<void> {
-    return from === 'host' ? this.#send(frame, bytes) : this.#gate.host.write(bytes);
+    return from === 'host' ? this.#send(frame, bytes) : this.#context.host.write(bytes);
   }
 
   /** Sends to the server. That it is gone shows elsewhere. */
@@ -276,11 +276,11 @@ export class Pipeline {
   #drop(denial: Denial, from: 'host' | 'server', key: string): void {
     const method = `from ${from}`;
     // Its words are ours, and few: a flood of one kind hides no other, and the one side not the other.
-    const budget = `${from} ${denial}`;
-    const isNew = this.#gate.recorder.incident(denial, { method, tool: null }, `${from} ${key}`, budget);
+    const budget = `${from} ${denial.stage} ${denial.code} ${denial.message}`;
+    const isNew = this.#context.record.incident({ denial, method, key: `${from} ${key}`, budget });
     const what = key === '' || key === denial.code ? '' : ` (${quote(key)})`;
     if (isNew)
-      this.#gate.log(`dropped something from the ${from}${what}: ${denial.message} [${denial.code}]`);
+      this.#context.log(`dropped something from the ${from}${what}: ${denial.message} [${denial.code}]`);
   }
 }
 

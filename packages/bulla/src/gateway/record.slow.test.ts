@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { canonicalize, opens } from '@bulla/core/canon';
+import { type Commitment, opens } from '@bulla/core/canon';
 import { parse } from '@bulla/core/json';
 import { lockDigest } from '@bulla/core/lock';
 import { describe, expect, test } from 'vitest';
@@ -43,7 +43,7 @@ describe('the evidence map', () => {
     const digest = lock.native!.tools.get('echo')!.digest;
     const bulla = {
       v: 1,
-      server: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+      server: { name: 'rogue', digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) },
       lock: lockDigest(lock),
       instance,
     };
@@ -66,7 +66,11 @@ describe('the evidence map', () => {
       agent_id: 'bot',
       session_id,
       environment: {
-        bulla: { ...bulla, tool: { name: 'echo', digest }, args: expect.stringMatching(/^[0-9a-f]{64}$/) },
+        bulla: {
+          ...bulla,
+          tool: { server: 'rogue', name: 'echo', locked: digest },
+          args: { commitment: expect.stringMatching(/^[0-9a-f]{64}$/), of: 'jcs' },
+        },
       },
     });
     expect(outcome).toMatchObject({
@@ -80,8 +84,8 @@ describe('the evidence map', () => {
     const [call] = outcome.execution.tool_calls;
     expect(call).toEqual({
       tool: 'echo',
-      arguments: { commitment: args },
-      result: { commitment: expect.stringMatching(/^[0-9a-f]{64}$/) },
+      arguments: args,
+      result: { commitment: expect.stringMatching(/^[0-9a-f]{64}$/), of: 'jcs' },
       success: true,
       duration_ms: expect.any(Number),
       error: null,
@@ -91,12 +95,17 @@ describe('the evidence map', () => {
     expect(closed.context.environment.bulla).toEqual({ ...bulla, server });
 
     expect(JSON.stringify(await records(guarded.store))).not.toContain('secret');
-    const opening = (await guarded.store.opening(args))!;
-    expect(opening).toMatchObject({ capsuleId: intent.id, kind: 'args', payload: null });
+    const opening = (await guarded.store.opening(args.commitment))!;
+    expect(opening).toMatchObject({
+      chain: 'default',
+      sequence: intent.sequence,
+      kind: 'args',
+      payload: null,
+    });
     expect(opens(args, 'args', params.arguments, opening.salt)).toBe(true);
     const result = (await guarded.store.opening(call.result.commitment))!;
     const answer = { content: [{ type: 'text', text: 'echo {"text":"secret"}' }] };
-    expect(opens(call.result.commitment, 'result', answer, result.salt)).toBe(true);
+    expect(opens(call.result, 'result', answer, result.salt)).toBe(true);
   });
 
   test('covers what else is forwarded, apart from the arguments', async () => {
@@ -117,21 +126,20 @@ describe('the evidence map', () => {
       [resource!, { uri: 'file:///a' }],
     ] as const) {
       const { bulla } = intent.context.environment;
-      const salt = async (commitment: string, kind: string) => {
+      const salt = async ({ commitment }: Commitment, kind: string) => {
         const opening = (await guarded.store.opening(commitment))!;
-        expect(opening).toMatchObject({ capsuleId: intent.id, kind, payload: null });
+        expect(opening).toMatchObject({ sequence: intent.sequence, kind, payload: null });
         return opening.salt;
       };
       expect(opens(bulla.args, 'args', args, await salt(bulla.args, 'args'))).toBe(true);
       expect(opens(bulla.rest, 'rest', again, await salt(bulla.rest, 'rest'))).toBe(true);
-      expect(bulla.rest_of).toBeUndefined();
+      expect(bulla.rest.of).toBe('jcs');
     }
     expect(toolOutcome!.context).toEqual(tool!.context);
-    const { rest, rest_of } = prompt!.context.environment.bulla;
-    expect(rest_of).toBe('mcptrust-v1');
-    const { salt } = (await guarded.store.opening(rest))!;
-    const text = canonicalize(parse('{"inputResponses":{"n":9007199254740993}}'), rest_of);
-    expect(opens(rest, 'rest', text, salt)).toBe(true);
+    const { rest } = prompt!.context.environment.bulla;
+    expect(rest.of).toBe('exact');
+    const { salt } = (await guarded.store.opening(rest.commitment))!;
+    expect(opens(rest, 'rest', parse('{"inputResponses":{"n":9007199254740993}}'), salt)).toBe(true);
   });
 
   test('names the trace of the host, and commits to every digit', async () => {
@@ -146,10 +154,11 @@ describe('the evidence map', () => {
     await guarded.end();
     const [intent, outcome] = calls(await records(guarded.store)) as [Sealed, Sealed];
     expect(intent.trigger.correlation_id).toBe('0af7651916cd43dd8448eb211c80319c');
-    const { commitment, of } = outcome.execution.tool_calls[0].arguments;
-    expect(of).toBe('mcptrust-v1');
-    const { salt } = (await guarded.store.opening(commitment))!;
-    expect(opens(commitment, 'args', canonicalize(parse(text), of), salt)).toBe(true);
+    const args = outcome.execution.tool_calls[0].arguments;
+    expect(args).toEqual(intent.context.environment.bulla.args);
+    expect(args.of).toBe('exact');
+    const { salt } = (await guarded.store.opening(args.commitment))!;
+    expect(opens(args, 'args', parse(text), salt)).toBe(true);
   });
 
   test('of what was denied', async () => {
@@ -163,12 +172,19 @@ describe('the evidence map', () => {
     expect(denied.id).toBe(error?.data?.capsule);
     expect(denied).toMatchObject({
       trigger: { request: 'tools/call rogue/evil' },
-      context: { environment: { bulla: { tool: { name: 'evil', digest: null }, args: expect.any(String) } } },
+      context: {
+        environment: {
+          bulla: {
+            tool: { server: 'rogue', name: 'evil' },
+            args: { commitment: expect.any(String), of: 'jcs' },
+          },
+        },
+      },
       authority: { type: 'policy' },
       execution: { tool_calls: [] },
       outcome: {
         status: 'blocked',
-        error: expect.stringMatching(/^calls: GATEWAY_NOT_LOCKED: The tool "evil" is not in the lock\./),
+        error: expect.stringMatching(/^pinned: GATEWAY_NOT_LOCKED: The tool "evil" is not in the lock\./),
       },
     });
     expect(cut.trigger.request.length).toBeLessThan(300);
@@ -185,7 +201,7 @@ describe('no record, no call', () => {
     expect((await guarded.call('echo', { n: 2 })).error).toMatchObject({
       code: 503,
       message: 'Bulla: Nothing can be recorded now, so nothing is called.',
-      data: { stage: 'record', code: 'GATEWAY_NO_RECORD', tool: 'echo', capsule: null },
+      data: { stage: 'record', code: 'RECORD_FAILED', tool: 'echo', capsule: null },
     });
     expect(codeOf(await guarded.call('evil'))).toBe('GATEWAY_NOT_LOCKED');
     expect((await guarded.ask('tools/list')).result.tools).toHaveLength(2);
@@ -207,7 +223,7 @@ describe('no record, no call', () => {
     const guarded = await startRogue('ordinary', { store });
     await initialize(guarded);
     fails = true;
-    expect(codeOf(await guarded.call('echo'))).toBe('GATEWAY_NO_RECORD');
+    expect(codeOf(await guarded.call('echo'))).toBe('RECORD_FAILED');
     fails = false;
     expect((await guarded.call('echo')).result).toBeDefined();
     await guarded.end();
@@ -217,14 +233,14 @@ describe('no record, no call', () => {
 
   test('an outcome that cannot be recorded is withheld, and nobody is told that the call failed', async () => {
     const store = await openTestStore(temporaryFolder());
-    const guarded = await startRogue('slow', { store, count: 150 });
+    const guarded = await startRogue('slow', { store, count: 800 });
     await initialize(guarded);
     const call = guarded.call('echo');
     while (!guarded.received().some(({ method }) => method === 'tools/call')) await guarded.ask('ping');
     await store.close();
     expect((await call).error).toMatchObject({
       code: 503,
-      data: { code: 'GATEWAY_OUTCOME_LOST', tool: 'echo' },
+      data: { code: 'RECORD_OUTCOME_LOST', tool: 'echo' },
     });
     expect((await call).error?.message).toContain('The call was made');
     expect(guarded.log.at(-2)).toMatch(/^the outcome of [0-9a-f-]{36} is not recorded: /);
@@ -357,15 +373,15 @@ describe('modes that only watch', () => {
     expect(await told(guarded.store)).toEqual([
       'tools/call rogue/echo pending',
       'tools/call rogue/echo success',
-      'tools/list rogue/evil success',
+      'tools/list rogue success',
       'tools/call rogue/evil pending',
       'tools/call rogue/evil success',
       'resources/read rogue pending',
       'resources/read rogue success',
       'host/unknown rogue blocked GATEWAY_METHOD',
     ]);
-    const steps = calls(await records(guarded.store)).map(({ authority }) => authority.chain);
-    const step = { step: 'audit', decision: 'would-block', stage: 'calls', code: 'GATEWAY_NOT_LOCKED' };
+    const steps = (await records(guarded.store)).slice(1, -1).map(({ authority }) => authority.chain);
+    const step = { step: 'audit', decision: 'would-block', stage: 'pinned', code: 'GATEWAY_NOT_LOCKED' };
     expect(steps).toEqual([[], [], [{ ...step, stage: 'lists' }], [step], [step], [step], [step], []]);
   });
 

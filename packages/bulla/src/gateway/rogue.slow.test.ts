@@ -17,7 +17,7 @@ describe('a tool', () => {
       message:
         'Bulla: The tool "evil" is not in the lock. It stays blocked until its operator has reviewed and locked it.',
       data: {
-        stage: 'calls',
+        stage: 'pinned',
         code: 'GATEWAY_NOT_LOCKED',
         tool: 'evil',
         capsule: expect.stringMatching(/^[0-9a-f-]{36}$/),
@@ -26,7 +26,7 @@ describe('a tool', () => {
     expect(said(await guarded.call('echo', hello))).toBe(ECHO);
     await guarded.end();
     expect((await told(guarded.store)).filter((line) => line.includes('blocked'))).toEqual([
-      'tools/list rogue/evil blocked GATEWAY_NOT_LOCKED',
+      'tools/list rogue blocked GATEWAY_NOT_LOCKED',
       'tools/call rogue/evil blocked GATEWAY_NOT_LOCKED',
     ]);
     expect(guarded.received().filter(({ params }) => params?.name === 'evil')).toEqual([]);
@@ -64,7 +64,12 @@ describe('a tool', () => {
       trigger.request.startsWith('tools/list'),
     );
     expect(lists).toHaveLength(1);
-    expect(lists[0]!.context.environment.bulla.tool.digest).toMatch(/^sha256:[0-9a-f]{64}$/);
+    expect(lists[0]!.context.environment.bulla.facts).toEqual({
+      removed: 1,
+      changed: ['echo'],
+      not_locked: [],
+      digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+    });
   });
 
   test('that stands in the list twice is refused unless both are as locked', async () => {
@@ -100,7 +105,7 @@ test('a changed definition is recorded and told, however much junk came before i
   await guarded.end();
   const lines = await told(guarded.store);
   expect(lines.filter((line) => line === 'from server rogue blocked GATEWAY_METHOD')).toHaveLength(64);
-  expect(lines.at(-1)).toBe('tools/list rogue/echo blocked GATEWAY_CHANGED');
+  expect(lines.at(-1)).toBe('tools/list rogue blocked GATEWAY_CHANGED');
   expect((await records(guarded.store)).at(-1)!.outcome.metrics).toEqual({
     calls: 1,
     blocked: 0,
@@ -108,7 +113,7 @@ test('a changed definition is recorded and told, however much junk came before i
     unrecorded: { GATEWAY_METHOD: 236 },
   });
   expect(guarded.log).toContain(
-    'removed "echo" from tools/list: it is not what was locked [GATEWAY_CHANGED]',
+    'removed from tools/list: "echo" (not as they were locked) [GATEWAY_CHANGED]',
   );
   expect(guarded.log.at(-1)).toBe(
     '236 more of GATEWAY_METHOD were counted in the last record of the session only',
@@ -202,7 +207,9 @@ test('what a server says of itself is cut down to what was locked', async () => 
     serverInfo: { name: 'rogue', version: '1' },
   });
   await guarded.end();
-  const changes = (await records(guarded.store)).filter(({ type }) => type === 'tool');
+  const changes = (await records(guarded.store)).filter(
+    ({ trigger }) => trigger.request === 'initialize rogue',
+  );
   expect(
     changes.flatMap(({ outcome }) => /at "([^"]+)"/.exec(outcome.error ?? '')?.[1] ?? []).toSorted(),
   ).toEqual([
@@ -318,7 +325,7 @@ describe('what a server asks of the host', () => {
     for (const method of ['roots/list', 'sampling/createMessage', 'elicitation/create', 'host/format-disk']) {
       expect(answers[method]).toMatchObject({
         code: -32601,
-        data: { stage: 'methods', code: 'GATEWAY_METHOD' },
+        data: { stage: 'method', code: 'GATEWAY_METHOD' },
       });
     }
     expect(guarded.received()[0]!.params).toMatchObject({ capabilities: {} });
@@ -394,7 +401,7 @@ describe('a server that dies', () => {
     expect(lines.filter((line) => line.endsWith('pending'))).toHaveLength(3);
     expect((await records(guarded.store)).at(-1)).toMatchObject({
       type: 'system',
-      outcome: { status: 'failure', error: 'MCP_SERVER_ENDED' },
+      outcome: { status: 'failure', error: 'session: MCP_SERVER_ENDED' },
     });
   });
 });

@@ -1,5 +1,6 @@
 import { keyId, type PublicKey, qpLabel, shortLabel } from '@bulla/core/crypto';
-import { BullaError, pointer } from '@bulla/core/error';
+import { BullaError } from '@bulla/core/error';
+import { pointer } from '@bulla/core/json';
 
 /** A key in a PKCS#11 token, and how to find it. The PIN is never written down. */
 export type TokenKey = { readonly module: string; readonly keyLabel: string } & (

@@ -1,9 +1,7 @@
 /** Key files, keys in tokens, and the keyring. */
-export { type Disk, realDisk, writeNewFile } from './disk.ts';
 export { ensureKeyring } from './ensure.ts';
 export { type Epoch, epochNamed, type Keyring, shownId, type TokenKey } from './epoch.ts';
 export { writeKeyFile } from './file.ts';
-export { createDirectory, dataDirectory, type Environment } from './home.ts';
 export { findKeyring, loadKeyring } from './keyring.ts';
 export {
   initKeyring,
@@ -19,5 +17,4 @@ export { formatKeyring, parseKeyring } from './keyring-file.ts';
 export { type Pkcs11Options, type Pkcs11Signer, pkcs11Signer } from './pkcs11.ts';
 export { type OpenKeyring, type OpenOptions, openKeyring, type Sealer } from './sealer.ts';
 export { readTime, timestamp } from './timestamp.ts';
-export { type KeyTrust, refuseSeed, trustIn } from './trust.ts';
-export { approverKey } from './validity.ts';
+export { refuseSeed, trustIn } from './trust.ts';

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { derivePublicKey } from '@bulla/core/crypto';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
-import { realDisk } from './disk.ts';
+import { realDisk } from '../os/index.ts';
 import { initKeyring, loadKeyring, openKeyring, registerKey, rotateKeys } from './index.ts';
 
 const real = { now: () => new Date(), randomBytes };
@@ -118,9 +118,9 @@ test('no error repeats a private key', async () => {
 
 test('every code of the keyring is expected by a test', () => {
   const keys = dirname(fileURLToPath(import.meta.url));
-  const files = [keys, join(keys, '../cli/keys')].flatMap((folder) =>
+  const files = [keys, join(keys, '../os'), join(keys, '../cli/keys')].flatMap((folder) =>
     readdirSync(folder)
-      .filter((name) => folder === keys || name.startsWith('keys'))
+      .filter((name) => !folder.endsWith('cli/keys') || name.startsWith('keys'))
       .map((name) => join(folder, name)),
   );
   const codes = (tests: boolean, form: RegExp) =>

@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type Disk, realDisk, writeNewFile } from './disk.ts';
+import { type Disk, type LockOptions, realDisk, withLock, writeNewFile } from '../os/index.ts';
 import type { Epoch, Keyring } from './epoch.ts';
 import { KEYRING_FILE, loadKeyring } from './keyring.ts';
 import { formatKeyring, parseKeyring } from './keyring-file.ts';
-import { type LockOptions, withLock } from './lock-file.ts';
 import { type Seeds, stageSeeds, tidy } from './private-keys.ts';
 
 export interface ChangeOptions {

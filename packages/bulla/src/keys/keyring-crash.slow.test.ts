@@ -6,9 +6,8 @@ import { toUtf8, verify } from '@bulla/core/crypto';
 import type { BullaError } from '@bulla/core/error';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
-import { type Disk, realDisk } from './disk.ts';
+import { type Disk, realDisk, thisProcess } from '../os/index.ts';
 import { initKeyring, loadKeyring, openKeyring, revokeKey, rotateKeys } from './index.ts';
-import { thisProcess } from './lock-file.ts';
 
 const message = toUtf8('f'.repeat(64));
 const real = { now: () => new Date(), randomBytes };

@@ -129,7 +129,7 @@ test.each<[string, string, string?]>([
   ['KEYRING_MEMBER_UNKNOWN', swap('"version": 1', '"version": 1, "Version": 1'), '/Version'],
   ['KEYRING_MEMBER_UNKNOWN', swap('"status"', '"comment": "x", "status"'), '/epochs/0/comment'],
   ['KEYRING_MEMBER_UNKNOWN', swap('"key_label"', '"pin": "1234", "key_label"'), '/epochs/2/signer/pin'],
-  ['KEYRING_MEMBER_MISSING', swap(/"created_at": "2026-01-02[^,]*,/, ''), '/epochs/1'],
+  ['KEYRING_MEMBER_MISSING', swap(/"created_at": "2026-01-02[^,]*,/, ''), '/epochs/1/created_at'],
   ['KEYRING_EPOCH_ORDER', swap('"epoch": 1', '"epoch": 0'), '/epochs/1'],
   ['KEYRING_EPOCH_ORDER', swap('"epoch": 1', '"epoch": 5'), '/epochs/2'],
   ['KEYRING_ALGORITHM', swap('"ed25519"', '"Ed25519"'), '/epochs/0/algorithm'],

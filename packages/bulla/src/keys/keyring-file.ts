@@ -1,35 +1,35 @@
 import { fromHex, type PublicKey, publicKey, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import type { JsonObject, JsonValue } from '@bulla/core/json';
+import { DEFAULT_MAX_BYTES, Member, type Path, parseStrictly, pointer } from '@bulla/core/json';
 import { type Epoch, type EpochFacts, epochOf, type Keyring, keyringOf, type TokenKey } from './epoch.ts';
-import {
-  at,
-  integer,
-  members,
-  optionalTime,
-  type Path,
-  parseJson,
-  readFlag,
-  text,
-  time,
-  wrongType,
-} from './members.ts';
+import { isTimestamp } from './timestamp.ts';
 
 /**
  * Reads `keyring.json`, version 1 of the Python reference with our members. Whatever is not exactly expected is
  * refused with a code that starts with `KEYRING_` and, where it helps, the path; nothing is repaired.
  */
 export function parseKeyring(bytes: Uint8Array): Keyring {
-  const file = members(parseJson(bytes), [], ['version', 'active_epoch', 'epochs']);
-  const version = integer(file, 'version', []);
+  const limits = { maxBytes: DEFAULT_MAX_BYTES, maxDepth: 8 };
+  const document = parseStrictly(bytes, limits, codeOf, 'The keyring is not strict JSON');
+  const file = new Member(document, READING).record({ required: ['version', 'active_epoch', 'epochs'] });
+  const version = file.get('version').natural();
   if (version !== 1)
     throw new BullaError('KEYRING_VERSION', `Bulla reads keyrings of version 1, not ${version}.`);
-  const activeEpoch = integer(file, 'active_epoch', []);
-  const list = file.get('epochs')!;
-  if (!Array.isArray(list)) throw wrongType(['epochs'], 'an array');
-  const epochs = list.map((value, i) => readEpoch(value, ['epochs', i]));
-  return keyringOf(epochs, activeEpoch);
+  const epochs = file.get('epochs').list().map(readEpoch);
+  return keyringOf(epochs, file.get('active_epoch').natural());
 }
+
+function codeOf(refusal: string): string {
+  return refusal === 'JSON_DUPLICATE_KEY' ? 'KEYRING_DUPLICATE_MEMBER' : 'KEYRING_NOT_JSON';
+}
+
+const READING = {
+  codes: {
+    type: 'KEYRING_WRONG_TYPE',
+    unknown: 'KEYRING_MEMBER_UNKNOWN',
+    missing: 'KEYRING_MEMBER_MISSING',
+  },
+};
 
 const REFERENCE_MEMBERS = [
   'epoch',
@@ -51,95 +51,103 @@ const OUR_MEMBERS = [
   'signer',
 ];
 
-function readEpoch(value: JsonValue, path: Path): Epoch {
-  const object = members(value, path, REFERENCE_MEMBERS, OUR_MEMBERS);
-  const status = text(object, 'status', path);
+function readEpoch(value: Member): Epoch {
+  const object = value.record({ required: REFERENCE_MEMBERS, optional: OUR_MEMBERS });
+  const status = object.get('status').text();
   if (status !== 'active' && status !== 'retired')
-    throw at('KEYRING_STATUS', 'The status of an epoch is active or retired.', [...path, 'status']);
+    throw object.get('status').error('KEYRING_STATUS', 'The status of an epoch is active or retired.');
   const epoch = epochOf({
-    epoch: integer(object, 'epoch', path),
-    publicKey: readKey(object, 'Ed25519', path),
-    createdAt: time(object, 'created_at', path),
-    rotatedAt: object.get('rotated_at') === null ? null : time(object, 'rotated_at', path),
+    epoch: object.get('epoch').natural(),
+    publicKey: readKey(object, 'Ed25519'),
+    createdAt: readTime(object.get('created_at')),
+    rotatedAt: object.get('rotated_at').orNull(readTime),
     status,
-    verifyOnly: readFlag(object, 'verify_only', path),
-    pqPublicKey: object.has('pq')
-      ? readKey(members(object.get('pq')!, [...path, 'pq'], ['algorithm', 'public_key_hex']), 'ML-DSA-65', [
-          ...path,
-          'pq',
-        ])
-      : null,
-    notBefore: optionalTime(object, 'not_before', path),
-    notAfter: optionalTime(object, 'not_after', path),
-    revocation: readRevocation(object, path),
-    token: object.has('signer') ? readToken(object.get('signer')!, [...path, 'signer']) : null,
+    verifyOnly: object.optional('verify_only', (flag) => flag.flag()) ?? false,
+    pqPublicKey: object.optional('pq', (pq) =>
+      readKey(pq.record({ required: ['algorithm', 'public_key_hex'] }), 'ML-DSA-65'),
+    ),
+    notBefore: object.optional('not_before', readTime),
+    notAfter: object.optional('not_after', readTime),
+    revocation: readRevocation(object),
+    token: object.optional('signer', readToken),
   });
-  if (text(object, 'fingerprint', path) !== epoch.fingerprint)
-    throw at('KEYRING_FINGERPRINT', `The fingerprint of this public key is ${epoch.fingerprint}.`, [
-      ...path,
-      'fingerprint',
-    ]);
+  const fingerprint = object.get('fingerprint');
+  if (fingerprint.text() !== epoch.fingerprint)
+    throw fingerprint.error(
+      'KEYRING_FINGERPRINT',
+      `The fingerprint of this public key is ${epoch.fingerprint}.`,
+    );
   if ((epoch.rotatedAt === null) !== (status === 'active'))
-    throw at('KEYRING_ROTATED_AT', 'A retired epoch has the time of its rotation, an active one null.', path);
+    throw value.error(
+      'KEYRING_ROTATED_AT',
+      'A retired epoch has the time of its rotation, an active one null.',
+    );
   if (epoch.notBefore !== null && epoch.notAfter !== null && epoch.notAfter < epoch.notBefore)
-    throw at('KEYRING_WINDOW', 'The epoch ends (not_after) before it begins (not_before).', path);
+    throw value.error('KEYRING_WINDOW', 'The epoch ends (not_after) before it begins (not_before).');
   return epoch;
+}
+
+function readTime(value: Member): string {
+  const time = value.text();
+  if (isTimestamp(time)) return time;
+  const message = 'Times are written like 2026-01-31T12:00:00+00:00, with no fraction or six digits.';
+  throw value.error('KEYRING_TIME', message);
 }
 
 const WRITTEN_ALGORITHM = { Ed25519: 'ed25519', 'ML-DSA-65': 'ml-dsa-65' } as const;
 
-function readKey(object: JsonObject, name: keyof typeof WRITTEN_ALGORITHM, path: Path): PublicKey {
-  if (text(object, 'algorithm', path) !== WRITTEN_ALGORITHM[name])
-    throw at('KEYRING_ALGORITHM', `The algorithm here is ${WRITTEN_ALGORITHM[name]}.`, [
-      ...path,
-      'algorithm',
-    ]);
-  const hex = text(object, 'public_key_hex', path);
-  const place: Path = [...path, 'public_key_hex'];
+function readKey(object: Member, name: keyof typeof WRITTEN_ALGORITHM): PublicKey {
+  const algorithm = object.get('algorithm');
+  if (algorithm.text() !== WRITTEN_ALGORITHM[name])
+    throw algorithm.error('KEYRING_ALGORITHM', `The algorithm here is ${WRITTEN_ALGORITHM[name]}.`);
+  const hex = object.get('public_key_hex');
+  const written = hex.text();
   let bytes: Uint8Array;
   try {
-    bytes = fromHex(hex);
+    bytes = fromHex(written);
   } catch {
-    throw at('KEYRING_KEY_HEX', 'A public key is written in lower-case hex.', place);
+    throw hex.error('KEYRING_KEY_HEX', 'A public key is written in lower-case hex.');
   }
   try {
     return publicKey(name, bytes);
   } catch (error) {
     const { code, message } = error as BullaError;
-    throw at(code === 'KEY_PUBLIC_SIZE' ? 'KEYRING_KEY_HEX' : 'KEYRING_KEY_WEAK', message, place);
+    throw hex.error(code === 'KEY_PUBLIC_SIZE' ? 'KEYRING_KEY_HEX' : 'KEYRING_KEY_WEAK', message);
   }
 }
 
-function readRevocation(object: JsonObject, path: Path): EpochFacts['revocation'] {
-  const revokedAt = optionalTime(object, 'revoked_at', path);
-  if (object.has('revoked_reason') !== (revokedAt !== null))
-    throw at('KEYRING_REVOCATION', 'A revocation has both a time and a reason.', path);
-  if (revokedAt === null) return null;
-  return {
-    at: revokedAt,
-    reason: checkReason(text(object, 'revoked_reason', path), [...path, 'revoked_reason']),
-  };
+function readRevocation(object: Member): EpochFacts['revocation'] {
+  const at = object.optional('revoked_at', readTime);
+  const reason = object.optional('revoked_reason', (reason) => checkReason(reason.text(), reason.at));
+  if ((reason === null) !== (at === null))
+    throw object.error('KEYRING_REVOCATION', 'A revocation has both a time and a reason.');
+  return at === null || reason === null ? null : { at, reason };
 }
 
 /** Gives back a reason that can be shown as it is; throws `KEYRING_REASON`. */
 export function checkReason(reason: string, path: Path = []): string {
   if (/^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]{1,500}$/u.test(reason) && reason.trim() !== '') return reason;
-  throw at('KEYRING_REASON', 'A reason has 1 to 500 characters that can be seen, on one line.', path);
+  const message = 'A reason has 1 to 500 characters that can be seen, on one line.';
+  throw new BullaError('KEYRING_REASON', message, { path: pointer(path) });
 }
 
-function readToken(value: JsonValue, path: Path): TokenKey {
-  const object = members(value, path, ['type', 'module', 'key_label'], ['token_label', 'slot']);
-  if (text(object, 'type', path) !== 'pkcs11')
-    throw at('KEYRING_SIGNER', 'A signer other than a key file is of type pkcs11.', [...path, 'type']);
-  const common = { module: text(object, 'module', path), keyLabel: text(object, 'key_label', path) };
+function readToken(value: Member): TokenKey {
+  const object = value.record({
+    required: ['type', 'module', 'key_label'],
+    optional: ['token_label', 'slot'],
+  });
+  const [type, module] = [object.get('type'), object.get('module')];
+  if (type.text() !== 'pkcs11')
+    throw type.error('KEYRING_SIGNER', 'A signer other than a key file is of type pkcs11.');
+  const common = { module: module.text(), keyLabel: object.get('key_label').text() };
   // The library is loaded into this process, so its name must not depend on the folder where it was started.
   if (!/^(?:\/|[A-Za-z]:[\\/])/.test(common.module))
-    throw at('KEYRING_SIGNER', 'The path of a PKCS#11 library is absolute.', [...path, 'module']);
+    throw module.error('KEYRING_SIGNER', 'The path of a PKCS#11 library is absolute.');
   if (object.has('token_label') === object.has('slot'))
-    throw at('KEYRING_SIGNER', 'A token is named by its label or by its slot, not both.', path);
+    throw object.error('KEYRING_SIGNER', 'A token is named by its label or by its slot, not both.');
   return object.has('slot')
-    ? { ...common, slot: integer(object, 'slot', path) }
-    : { ...common, tokenLabel: text(object, 'token_label', path) };
+    ? { ...common, slot: object.get('slot').natural() }
+    : { ...common, tokenLabel: object.get('token_label').text() };
 }
 
 /** Writes `keyring.json` as the Python reference lays it out; what we add stands last in an epoch, where it is set. */

@@ -2,7 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AlgorithmName, derivePublicKey, equalBytes, type PublicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type Disk, eraseFile, readIfThere, writeNewFile } from './disk.ts';
+import { type Disk, eraseFile, readIfThere, writeNewFile } from '../os/index.ts';
 import type { Epoch, Keyring } from './epoch.ts';
 
 /*

@@ -1,11 +1,9 @@
 import { join } from 'node:path';
 import { localSigner, type PublicKey, type Signer } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type Disk, realDisk } from './disk.ts';
+import { type Disk, type Environment, type LockOptions, realDisk, tryLock } from '../os/index.ts';
 import type { Epoch, Keyring } from './epoch.ts';
-import type { Environment } from './home.ts';
 import { type FileIdentity, keyringIdentity, loadKeyring, readKeyring } from './keyring.ts';
-import { type LockOptions, tryLock } from './lock-file.ts';
 import { isUntidy, readSeeds, tidy } from './private-keys.ts';
 import { timestamp } from './timestamp.ts';
 import { type TokenSigner, tokenSigner } from './token.ts';

@@ -1,7 +1,7 @@
 import { equalBytes, type PublicKey, publicKey, type Signer } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
+import type { Environment } from '../os/index.ts';
 import type { TokenKey } from './epoch.ts';
-import type { Environment } from './home.ts';
 import { type Pkcs11Signer, pkcs11Signer } from './pkcs11.ts';
 
 /** A signer that opens its token when it is first used. */

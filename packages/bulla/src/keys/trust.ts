@@ -1,17 +1,7 @@
-import type { KeyFacts } from '@bulla/core/capsule';
 import { derivePublicKey, equalBytes, keyId, type PublicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
+import type { KeyTrust } from '@bulla/core/verify';
 import type { Epoch } from './epoch.ts';
-
-/** What records are verified with. */
-export interface KeyTrust {
-  readonly keys: readonly PublicKey[];
-  readonly pqKeys: readonly PublicKey[];
-  /** What else is known of the keys. */
-  readonly facts: readonly KeyFacts[];
-  /** Which keys are revoked, by their full id, and since when, in seconds since 1970. */
-  readonly revoked: readonly { readonly key: string; readonly at: number }[];
-}
 
 /** All that a keyring says about who may have signed a record. */
 export function trustIn(epochs: readonly Epoch[]): KeyTrust {

@@ -12,7 +12,7 @@ import {
 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { loadKeyring, openKeyring, parseKeyring } from '../keys/index.ts';
-import { readWhole } from './file.ts';
+import { readInput } from '../os/index.ts';
 
 /** Whose signatures on a lock count. */
 export interface LockKeys {
@@ -21,8 +21,6 @@ export interface LockKeys {
   /** Where they come from, for the report. */
   readonly origin: string;
 }
-
-const MAX_KEY_BYTES = 64 * 1024;
 
 /**
  * The keys that were named (files in any format, or 64 hex digits), and those of a keyring. A revoked key is not among
@@ -43,7 +41,7 @@ export function loadKeys(files: readonly string[], keyring: string | null): Lock
 export function readKeyring(path: string): ReturnType<typeof loadKeyring> {
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
   if (isFolder) return loadKeyring(path);
-  const bytes = readWhole(path);
+  const bytes = readInput(path, 'document');
   try {
     return parseKeyring(bytes);
   } catch (cause) {
@@ -57,7 +55,7 @@ export function readKeyring(path: string): ReturnType<typeof loadKeyring> {
 }
 
 function readText(file: string, missing?: string): string {
-  return fromUtf8(readWhole(file, MAX_KEY_BYTES, missing));
+  return fromUtf8(readInput(file, 'key', missing));
 }
 
 /** A key that can sign now. */

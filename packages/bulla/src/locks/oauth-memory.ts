@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { fromUtf8, sha256Hex, toUtf8 } from '@bulla/core/crypto';
-import { createDirectory, realDisk } from '../keys/index.ts';
 import type { OAuthMemory } from '../mcp/index.ts';
-import { readLimited } from './file.ts';
+import { createDirectory, findInput, realDisk } from '../os/index.ts';
 
 /**
  * What a sign-in gave, kept for the next time in a file of this server, which its owner alone can read. One that cannot
@@ -16,7 +15,7 @@ export function oauthMemory(
   return {
     load() {
       try {
-        const bytes = readLimited(path);
+        const bytes = findInput(path, 'document');
         const memory: unknown = bytes === null ? {} : JSON.parse(fromUtf8(bytes));
         return typeof memory === 'object' && memory !== null ? (memory as OAuthMemory) : {};
       } catch {

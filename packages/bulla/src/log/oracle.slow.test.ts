@@ -7,8 +7,8 @@ import { formatProof, leafData } from '@bulla/core/log';
 import { expect, test } from 'vitest';
 import { repo, temporaryFolder } from '../../test/run.ts';
 import { input, key, sealer } from '../../test/store-suite.ts';
-import { openStore } from '../store/index.ts';
-import { exportTiles, proveInclusion } from './index.ts';
+import { openStore, proveInclusion } from '../store/index.ts';
+import { exportTiles } from './index.ts';
 
 /** Where Debian puts Go's packages. */
 const GOPATH = '/usr/share/gocode';

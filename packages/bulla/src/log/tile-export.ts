@@ -11,8 +11,8 @@ import {
   tilePath,
   tilesSince,
 } from '@bulla/core/log';
+import { rootAt, type TileSource } from '../store/index.ts';
 import { openPublished } from './tile-folder.ts';
-import { rootAt, type TileSource } from './tiles.ts';
 
 /** What is published: the tree of a chain and its leaves, up to a checkpoint. */
 export interface Publication {

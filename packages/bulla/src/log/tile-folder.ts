@@ -3,7 +3,7 @@ import { fromUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { entriesPath, HASH_BYTES, TILE_WIDTH, tilePath } from '@bulla/core/log';
 import { createFetcher, readBody, readFound } from '../os/index.ts';
-import type { TileSource } from './tiles.ts';
+import type { TileSource } from '../store/index.ts';
 
 /** A log as it was published: the tree, the leaves themselves, and the newest checkpoint. */
 export interface PublishedLog extends TileSource {

@@ -1,5 +1,5 @@
 import { digest } from '@bulla/core/canon';
-import type { DeclaredScope, Tool } from '@bulla/core/consent';
+import type { DeclaredScope, NamedScope, NamedTool, Tool } from '@bulla/core/consent';
 import type { JsonObject } from '@bulla/core/json';
 import type { Bindings, Manifest, Sensitivity } from '@bulla/core/manifest';
 
@@ -9,6 +9,29 @@ import type { Bindings, Manifest, Sensitivity } from '@bulla/core/manifest';
  */
 export function toolDigest(definition: JsonObject): string {
   return `sha256:${digest(definition, 'jcs')}`;
+}
+
+/** The same with the keys by which people are told of it. */
+export function namedOf(
+  manifest: Manifest,
+  bindings: Bindings,
+): {
+  readonly bindings: string;
+  readonly scopes: readonly (DeclaredScope & NamedScope)[];
+  readonly tools: readonly (Tool & NamedTool)[];
+} {
+  const { scopes, tools, ...declared } = declaredOf(manifest, bindings);
+  return {
+    ...declared,
+    scopes: scopes.map((scope, i) => ({
+      ...scope,
+      label_i18n_key: manifest.permission_scopes[i]!.label_i18n_key,
+    })),
+    tools: tools.map((tool, i) => ({
+      ...tool,
+      description_i18n_key: manifest.tools[i]!.description_i18n_key,
+    })),
+  };
 }
 
 /** What a manifest declares under its bindings, as consent needs it. */

@@ -72,7 +72,7 @@ export interface Pushed extends InForce {
   /** What changed since the version before it; null for the first one. */
   readonly diff: ManifestDiff | null;
   readonly warnings: readonly ManifestProblem[];
-  /** Whether the key was used before: then nothing was stored, and this is what came of it the first time. */
+  /** Whether the key was used before: then nothing is stored or sealed, and this is what came of it the first time. */
   readonly repeated: boolean;
   readonly capsule: SealedCapsule | null;
 }
@@ -128,15 +128,22 @@ export function createManifests(store: Store, { now = Date.now }: ManifestsOptio
   const withContent = async (version: StoredVersion | null): Promise<CurrentManifest | null> =>
     version === null ? null : { ...version, manifest: await readContent(reading, version.hash) };
 
-  const repeated = async (agent: string, key: string, manifest: Manifest): Promise<Pushed | null> => {
+  const repeated = async (
+    agent: string,
+    key: string,
+    manifest: Manifest,
+    warnings: readonly ManifestProblem[],
+  ): Promise<Pushed | null> => {
     const found = await keyed(reading, agent, key);
     if (found === null) return null;
     if (found.hash !== manifest.hash)
       throw new BullaError('MANIFEST_KEY_REUSED', 'The idempotency key came with another manifest before.');
     const version = (await oneVersion(reading, agent, found.version))!;
+    const before = await oneVersion(reading, agent, version.version - 1);
+    const diff = before === null ? null : diffManifests(await readContent(reading, before.hash), manifest);
     const bindings = await readStoredBindings(reading, (await declaredRow(reading, agent))!);
-    const first = { diff: null, warnings: [], rebound: [], capsule: null };
-    return { ...version, manifest, bindings, ...first, repeated: true };
+    const first = { rebound: [], capsule: null };
+    return { ...version, manifest, bindings, diff, warnings, ...first, repeated: true };
   };
 
   const push = async (
@@ -146,7 +153,7 @@ export function createManifests(store: Store, { now = Date.now }: ManifestsOptio
     { by, record, bindings: given, idempotencyKey = undefined }: PushOptions,
   ): Promise<Pushed> => {
     if (idempotencyKey !== undefined) {
-      const known = await repeated(agent, idempotencyKey, manifest);
+      const known = await repeated(agent, idempotencyKey, manifest, warnings);
       if (known !== null) return known;
     }
     const names = manifest.tools.map(({ name }) => name);

@@ -1,6 +1,6 @@
 import { fromBase64, sha256Hex, toUtf8 } from '@bulla/core/crypto';
-import { BullaError, pointer } from '@bulla/core/error';
-import { JsonObject, type JsonValue } from '@bulla/core/json';
+import { BullaError } from '@bulla/core/error';
+import { JsonObject, type JsonValue, pointer } from '@bulla/core/json';
 import { LIST_KINDS, type ListKind, type Pointed, pointedContent } from '@bulla/core/lock';
 import { createFetcher, type Fetcher, type Network, readBody } from '../os/index.ts';
 import { mediaTypeOf } from './call.ts';

@@ -5,8 +5,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { BullaError } from '@bulla/core/error';
 import type { TreePackage } from '@bulla/core/lock';
-import { createDirectory } from '../keys/index.ts';
-import { readFound } from '../os/index.ts';
+import { createDirectory, readFound } from '../os/index.ts';
 import type { Registry } from './registry.ts';
 
 /** The largest tarball that is fetched. */

@@ -3,7 +3,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import type { Artifact, Tree, TreePackage } from '@bulla/core/lock';
-import { createDirectory } from '../keys/index.ts';
+import { createDirectory } from '../os/index.ts';
 import { type Cache, MAX_TARBALL } from './cache.ts';
 import { fenceIn } from './fence.ts';
 import { type Layout, layOut, type Manifest, overLimit } from './layout.ts';

@@ -13,7 +13,7 @@ export interface Part {
   /** Runs in the transaction of the outcome. What it throws is told, and the outcome is recorded all the same. */
   onOutcome?(outcome: Ended, outcomeId: string): Effect | null;
   /** Runs in the transaction of the record of a denial. */
-  onDenied?(capsuleId: string): Effect | null;
+  onDenied?(capsuleId: string, failure: Failure): Effect | null;
 }
 
 /** How a call ended. */

@@ -19,8 +19,10 @@ import {
   type ToolReference,
 } from '@bulla/core/evidence';
 import type { Chain, Effect } from '../store/index.ts';
+import { OutcomeLostError } from './loss.ts';
+import { isTool, type OutcomeContent, outcomeOf } from './outcome.ts';
 import { type Ended, evidenceOf, inOrder, type Part } from './part.ts';
-import { type Payload, payloadOf, sealable } from './payload.ts';
+import { type Payload, payloadOf } from './payload.ts';
 
 /** The way on which a call came, or where an act was done. */
 export type Door = 'gateway' | 'agents' | 'session' | 'relay' | 'hook' | 'admin';
@@ -70,7 +72,7 @@ export interface Notes {
 
 /** What came of a call. */
 export interface Outcome extends Ended, Notes {
-  /** What the action returned; not given where there is none. */
+  /** What the action returned; not given where there is none. Only results of tools are committed to. */
   readonly result?: unknown;
 }
 
@@ -112,8 +114,8 @@ export interface Recorder {
    */
   intent(call: Call, parts?: readonly Part[]): Promise<Intent>;
   /**
-   * Records what came of a call, whatever it returned or noted. Rejects with `RECORD_OUTCOME_LOST` only where the store
-   * takes no record at all.
+   * Records what came of a call, whatever it returned or noted. Rejects with `OutcomeLostError` (`RECORD_OUTCOME_LOST`)
+   * only where the store takes no record at all.
    */
   outcome(intent: Intent, outcome: Outcome): Promise<Recorded>;
   /** Records that a call was not made. Rejects as `Chain.append` does; it stays denied. */
@@ -165,38 +167,35 @@ export function createRecorder(chain: Chain, options: RecorderOptions = {}): Rec
       return { capsule, call, parts };
     },
     async outcome({ capsule: { id: parentId }, call, parts }, outcome) {
-      const id = randomUUID();
       const refused: unknown[] = [];
-      const result =
-        outcome.result === undefined ? undefined : payloadOf('result', outcome.result, recordPayloads);
-      const content = outcomeOf(call, outcome, result);
-      const effect = tolerant(
-        parts.map((part) => part.onOutcome?.(outcome, id)),
-        refused,
-      );
-      const append = ({ uncommitted, ...sections }: typeof content) =>
-        chain.append(
-          { ...input(call, parts, uncommitted), parent_id: parentId, ...sections },
-          { id, openings: openingsOf(result), ...(effect && { effect }) },
-        );
       try {
-        const capsule = await append(content).catch((error) => {
-          // Notes of a form that no capsule takes must not lose what happened.
+        const id = randomUUID();
+        const result =
+          outcome.result === undefined || !isTool(call)
+            ? undefined
+            : payloadOf('result', outcome.result, recordPayloads);
+        const effect = tolerant(
+          parts.map((part) => part.onOutcome?.(outcome, id)),
+          refused,
+        );
+        const append = ({ uncommitted, ...sections }: OutcomeContent) =>
+          chain.append(
+            { ...input(call, parts, uncommitted), parent_id: parentId, ...sections },
+            { id, openings: openingsOf(result), ...(effect && { effect }) },
+          );
+        const capsule = await append(outcomeOf(call, outcome, result)).catch((error) => {
+          // Notes that fit no capsule, such as too deep ones, must not lose what happened.
           if (!isUnsealable(error)) throw error;
-          return append(outcomeOf(call, withoutNotes(outcome), result));
+          return append(outcomeOf(call, outcome, result, false));
         });
         return { capsule, refused };
       } catch (cause) {
-        throw new BullaError(
-          'RECORD_OUTCOME_LOST',
-          `The action of the intent ${parentId} was done, but its outcome could not be recorded.`,
-          { cause },
-        );
+        throw new OutcomeLostError(parentId, outcome.result, cause);
       }
     },
     denied(call, failure, parts = []) {
       const id = randomUUID();
-      const effect = inOrder(parts.map((part) => part.onDenied?.(id)));
+      const effect = inOrder(parts.map((part) => part.onDenied?.(id, failure)));
       return chain.append(
         {
           ...input(call, parts),
@@ -231,11 +230,6 @@ function isUnsealable(error: unknown): boolean {
   return error instanceof BullaError && error.code === 'CAPSULE_LINT';
 }
 
-/** The same outcome with nothing that an application said of it. */
-function withoutNotes({ summary: _, sideEffects: __, metrics: ___, ...outcome }: Outcome): Outcome {
-  return outcome;
-}
-
 function frameOf(subject: Subject, trigger: TriggerType): CapsuleInput {
   const { door, source, request, correlationId = null, userId = null, parentId = null } = subject;
   return {
@@ -255,44 +249,6 @@ function contextOf({ agentId, sessionId = null }: Subject, evidence: Evidence, m
 
 function openingsOf(...payloads: readonly (Payload | undefined)[]) {
   return payloads.flatMap((payload) => payload?.opening ?? []);
-}
-
-/** The sections of an outcome, and what of the notes no capsule can hold. */
-function outcomeOf(
-  call: Call,
-  outcome: Outcome,
-  result: Payload | undefined,
-): Pick<CapsuleInput, 'execution' | 'outcome'> & { readonly uncommitted: Evidence } {
-  const { status, failure = null, summary, sideEffects, metrics } = outcome;
-  const duration_ms = Math.round(outcome.durationMs);
-  const error = failure === null ? null : failureText(failure);
-  const uncommitted: Record<string, string> = {};
-  const noted = <T>(path: string, value: T | undefined, otherwise: T): T => {
-    if (value === undefined) return otherwise;
-    const why = sealable(value);
-    if (why === null) return value;
-    uncommitted[path] = why;
-    return otherwise;
-  };
-  const toolCall = {
-    tool: call.tool?.name ?? call.request,
-    arguments: call.args === undefined ? {} : { ...call.args.committed },
-    result: result === undefined ? null : { ...result.committed },
-    success: status === 'success',
-    duration_ms,
-    error,
-  };
-  const sections = {
-    execution: { duration_ms, tool_calls: (call.type ?? 'tool') === 'tool' ? [toolCall] : [] },
-    outcome: {
-      status,
-      error,
-      summary: noted('/outcome/summary', summary, call.request),
-      side_effects: noted('/outcome/side_effects', sideEffects, []),
-      metrics: noted('/outcome/metrics', metrics, {}),
-    },
-  };
-  return { ...sections, uncommitted: Object.keys(uncommitted).length === 0 ? {} : { uncommitted } };
 }
 
 /** Each effect by itself: what one of them refuses is undone and told, and keeps neither the others nor the record. */

@@ -20,6 +20,8 @@ export interface Draft {
   readonly openings?: readonly Opening[];
   /** What becomes true together with it. */
   readonly effect?: Effect | undefined;
+  /** Refuse content that another implementation would hash differently. */
+  readonly strictInterop?: boolean | undefined;
   /** The name under which the chain goes on from this record. */
   readonly origin?: string;
 }
@@ -189,27 +191,42 @@ export class Appender {
     transaction?: Transaction,
   ): Promise<Written[]> {
     const sign = await this.#context.beginSigning();
-    const hashed: { pending: Pending; content: HashedCapsule; sequence: number }[] = [];
+    let hashed: { pending: Pending; content: HashedCapsule; sequence: number }[] = [];
     let head: Head = { length, hash };
-    for (const pending of batch) {
-      const { effect } = pending.draft;
-      const place = () => {
-        const content = hashCapsule(pending.draft.at(head, origin));
-        hashed.push({ pending, content, sequence: head.length });
-        head = { length: head.length + 1, hash: content.hash };
-      };
-      try {
-        if (effect === undefined || transaction === undefined) place();
-        else
-          await transaction.attempt(async () => {
-            await effect(transaction);
-            // Within the same part: what cannot be sealed must leave no effect.
-            place();
-          });
-      } catch (error) {
-        if (!(error instanceof BullaError)) throw error;
-        refuse(pending, error);
+    const place = (pending: Pending) => {
+      const { draft } = pending;
+      const content = hashCapsule(draft.at(head, origin), { strictInterop: draft.strictInterop });
+      hashed.push({ pending, content, sequence: head.length });
+      head = { length: head.length + 1, hash: content.hash };
+    };
+    const all = async (open: Transaction) => {
+      for (const pending of batch) {
+        await pending.draft.effect?.(open);
+        place(pending);
       }
+    };
+    const oneByOne = async () => {
+      for (const pending of batch) {
+        const { effect } = pending.draft;
+        try {
+          if (effect === undefined || transaction === undefined) place(pending);
+          else
+            await transaction.attempt(async () => {
+              await effect(transaction);
+              // Within the same part: what cannot be sealed must leave no effect.
+              place(pending);
+            });
+        } catch (error) {
+          if (!(error instanceof BullaError)) throw error;
+          refuse(pending, error);
+        }
+      }
+    };
+    // Hardly ever is one refused, so all of them share one savepoint first. A single one has its own anyway.
+    if (transaction === undefined || batch.length === 1 || !(await together(transaction, all))) {
+      hashed = [];
+      head = { length, hash };
+      await oneByOne();
     }
     const signed = await Promise.all(hashed.map(({ content }) => sign(content)));
     return hashed.map(({ pending, sequence }, i) => {
@@ -241,6 +258,36 @@ export class Appender {
       if (expected.every((row, i) => stored[i]?.hash === row.hash)) return true;
       throw isUncertain(error) ? notStored(error) : error;
     }
+  }
+}
+
+/** A part of a batch was refused, so that each needs a savepoint of its own. */
+class Refused extends Error {}
+
+/** Runs work under one savepoint. False when a part of it was refused: then nothing of it has happened. */
+async function together(
+  transaction: Transaction,
+  work: (open: Transaction) => Promise<void>,
+): Promise<boolean> {
+  let isRefused = false;
+  const attempt = async (part: () => Promise<void>) => {
+    try {
+      await part();
+    } catch (error) {
+      isRefused = true;
+      throw error instanceof BullaError ? new Refused('', { cause: error }) : error;
+    }
+  };
+  try {
+    await transaction.attempt(async () => {
+      await work({ ...transaction, attempt });
+      // Also where whoever made the attempt went on without it: what it changed is still there.
+      if (isRefused) throw new Refused();
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof Refused || error instanceof BullaError) return false;
+    throw error;
   }
 }
 

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Checkpoint, parseCheckpointBody } from '@bulla/core/log';
-import { createDirectory, realDisk, writeNewFile } from '../keys/index.ts';
-import { isThere } from '../os/index.ts';
+import { createDirectory, isThere, realDisk, writeNewFile } from '../os/index.ts';
 
 /**
  * The checkpoints of one origin in a file outside the database, a line of JSON each, so that a database that was

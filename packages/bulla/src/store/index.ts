@@ -31,3 +31,4 @@ export {
   type Store,
   type StoreOptions,
 } from './store.ts';
+export { frontierAt, proveConsistency, proveInclusion, rootAt, type TileSource } from './tiles.ts';

@@ -3,18 +3,47 @@ import type { Statements, Transaction } from './driver.ts';
 
 // What is taken up of limits: for each limit a sum for each stretch of time. Sums are digits of any length, which no
 // database adds up alike, so they are added here, under a lock on the limit. Sums of times long ago stay: a clock that
-// is set back must find them.
+// is set back must find them. The statements for a limit that is new may wait for each other in a circle; the database
+// ends that, and the transaction is tried again.
 
 /** A part of a limit that an execution holds. */
 export type Holding = Pick<Reservation, 'key' | 'bucket' | 'amount'>;
 
-const FIND = "SELECT spending_key FROM spending WHERE coalesce(tenant, '') = ? AND limit_id = ?";
-const SUMS = 'SELECT bucket, amount FROM spent WHERE spending_key = ? AND bucket >= ?';
-const SUM = 'SELECT bucket, amount FROM spent WHERE spending_key = ? AND bucket = ?';
-const SET = `INSERT INTO spent (spending_key, bucket, amount) VALUES (?, ?, ?)
-  ON CONFLICT (spending_key, bucket) DO UPDATE SET amount = excluded.amount`;
+const SUM = 'SELECT spending_key, bucket, amount FROM spent WHERE spending_key = ? AND bucket = ?';
+
+/** Of several limits in one statement: their rows, … */
+const find = texts(
+  (marks) => `SELECT limit_id, spending_key FROM spending WHERE coalesce(tenant, '') = ?
+    AND limit_id IN (${marks.join(', ')}) ORDER BY limit_id`,
+);
+/** … their sums from a bucket on, … */
+const sumsOf = texts(
+  (marks) => `SELECT spending_key, bucket, amount FROM spent
+    WHERE ${marks.map(() => '(spending_key = ? AND bucket >= ?)').join(' OR ')}`,
+);
+/** … and setting them. */
+const set = texts(
+  (
+    marks,
+  ) => `INSERT INTO spent (spending_key, bucket, amount) VALUES ${marks.map(() => '(?, ?, ?)').join(', ')}
+    ON CONFLICT (spending_key, bucket) DO UPDATE SET amount = excluded.amount`,
+);
+
+/** Statements for so many limits, each written once, so that a database prepares it once. */
+function texts(write: (marks: readonly string[]) => string): (count: number) => string {
+  const written = new Map<number, string>();
+  return (count) => {
+    let text = written.get(count);
+    if (text === undefined) {
+      text = write(new Array<string>(count).fill('?'));
+      written.set(count, text);
+    }
+    return text;
+  };
+}
 
 interface Sum {
+  readonly spending_key: number;
   readonly bucket: number;
   readonly amount: string;
 }
@@ -27,9 +56,21 @@ export async function lockAll(
   transaction: Transaction,
   limits: readonly Pick<Reservation, 'key'>[],
 ): Promise<Locked> {
-  const locked = new Map<string, number>();
-  for (const { key } of inOrder(limits)) locked.set(key, await lock(transaction, key));
-  return locked;
+  const { tenant, all, run, forUpdate } = transaction;
+  const keys = inOrder(limits).map(({ key }) => key);
+  if (keys.length === 0) return new Map();
+  const lock = async () => {
+    const text = find(keys.length) + forUpdate;
+    const rows = await all<{ limit_id: string; spending_key: number }>(text, tenant ?? '', ...keys);
+    return new Map(rows.map(({ limit_id, spending_key }) => [limit_id, spending_key]));
+  };
+  const locked = await lock();
+  if (locked.size === keys.length) return locked;
+  for (const key of keys) {
+    if (!locked.has(key))
+      await run('INSERT INTO spending (tenant, limit_id) VALUES (?, ?) ON CONFLICT DO NOTHING', tenant, key);
+  }
+  return lock();
 }
 
 /** Takes all of the reservations, of locked limits. Throws `EE_CONSTRAINT_VIOLATION` when a limit has less left. */
@@ -38,23 +79,29 @@ export async function takeAll(
   locked: Locked,
   reservations: readonly Reservation[],
 ): Promise<void> {
-  for (const reservation of inOrder(reservations)) {
-    const { key, bucket, from, amount, ceiling } = reservation;
+  if (reservations.length === 0) return;
+  const ordered = inOrder(reservations);
+  const asked = ordered.flatMap(({ key, from }) => [locked.get(key)!, from]);
+  const sums = await transaction.all<Sum>(sumsOf(ordered.length), ...asked);
+  const values = ordered.flatMap((reservation) => {
+    const { key, bucket, amount, ceiling } = reservation;
     const spendingKey = locked.get(key)!;
-    const sums = await transaction.all<Sum>(SUMS, spendingKey, from);
-    const used = total(sums);
+    const ours = sums.filter((sum) => sum.spending_key === spendingKey);
+    const used = total(ours);
     if (used + amount > ceiling) throw limitExceeded(reservation, used);
-    const own = total(sums.filter((sum) => sum.bucket === bucket));
-    await transaction.run(SET, spendingKey, bucket, `${own + amount}`);
-  }
+    const own = total(ours.filter((sum) => sum.bucket === bucket));
+    return [spendingKey, bucket, `${own + amount}`];
+  });
+  await transaction.run(set(ordered.length), ...values);
 }
 
 /** Gives back what an execution held that surely did not happen. */
 export async function giveBack(transaction: Transaction, holdings: readonly Holding[]): Promise<void> {
-  for (const { key, bucket, amount } of inOrder(holdings)) {
-    const spendingKey = await lock(transaction, key);
+  const locked = await lockAll(transaction, holdings);
+  for (const { key, bucket, amount } of holdings) {
+    const spendingKey = locked.get(key)!;
     const own = total(await transaction.all<Sum>(SUM, spendingKey, bucket));
-    await transaction.run(SET, spendingKey, bucket, `${own - amount}`);
+    await transaction.run(set(1), spendingKey, bucket, `${own - amount}`);
   }
 }
 
@@ -76,17 +123,6 @@ export async function used(
     from,
   );
   return total(rows);
-}
-
-/** The key of the limit's row, which nobody else can lock before the transaction ends. */
-async function lock({ tenant, all, run, forUpdate }: Transaction, key: string): Promise<number> {
-  const find = () => all<{ spending_key: number }>(FIND + forUpdate, tenant ?? '', key);
-  let [row] = await find();
-  if (row === undefined) {
-    await run('INSERT INTO spending (tenant, limit_id) VALUES (?, ?) ON CONFLICT DO NOTHING', tenant, key);
-    [row] = await find();
-  }
-  return row!.spending_key;
 }
 
 function total(rows: readonly Pick<Sum, 'amount'>[]): bigint {

@@ -16,10 +16,10 @@ export interface FoundOpening extends Opening {
   readonly sequence: number;
 }
 
-// Openings are rows of the append, keyed by the place of their record and what they open, so that they are written in
+// Openings are rows of the append, keyed by where their record stands in its chain and what they open, so that they are written in
 // order. Which record has a commitment is known to the search tables.
 
-const OF_COMMITMENT = `SELECT found.chain_key, found.sequence FROM found_commitment
+const OF_COMMITMENT = `SELECT found.chain_key, found.sequence, found_commitment.kind FROM found_commitment
   JOIN found ON found.record_key = found_commitment.record_key
   JOIN chain ON chain.chain_key = found.chain_key
   WHERE found_commitment.commitment = ? AND coalesce(chain.tenant, '') = ?`;
@@ -61,7 +61,7 @@ export async function eraseOpenings(driver: Driver, capsuleId: string): Promise<
   for (const { commitment } of shared) {
     const values: Value[] = [commitment, tenant ?? ''];
     erased += await driver.erase(
-      `DELETE FROM opening WHERE (chain_key, sequence) IN (${OF_COMMITMENT})`,
+      `DELETE FROM opening WHERE (chain_key, sequence, kind) IN (${OF_COMMITMENT})`,
       ...values,
     );
   }

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { SealedCapsule } from '@bulla/core/capsule';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Recorder } from '../../test/guard-recorder.ts';
 import { hasPostgres } from '../../test/postgres.ts';
 import {
   type Address,
@@ -11,9 +10,9 @@ import {
   startStandby,
   until,
 } from '../../test/standby.ts';
-import { input, sealer, verifiedLength } from '../../test/store-suite.ts';
-import { openAudit } from '../audit/index.ts';
-import { openStore, type Store } from './index.ts';
+import { committing, input, sealer, verifiedLength } from '../../test/store-suite.ts';
+import { createAudit, createRecorder } from '../record/index.ts';
+import { liftKill, openStore, type Store } from './index.ts';
 
 /** What callers were told of their records. */
 interface Told {
@@ -121,17 +120,14 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
   });
 
   test('dies and comes back under load: calls are refused with a reason, and then go on by themselves', async () => {
-    const audit = await openAudit({ url: proxy.url, create: true, sealer, agentId: 'a', onLoss: () => {} });
-    const { store } = audit;
-    const context = { store, chain: store.chain('guard'), agentId: 'a', sessionId: 's', instance: 'i' };
-    const recorder = new Recorder({ ...context, serverName: 'files', server: 's', lock: 'l' });
-    const call = {
-      method: 'tools/call',
-      tool: null,
-      host: 'h',
-      correlationId: null,
-      args: { a: 1 } as never,
-    };
+    const store = await opened();
+    const lost: unknown[] = [];
+    const onLoss = (loss: unknown) => void lost.push(loss);
+    const audit = createAudit(createRecorder(store.chain('default')), store, { agentId: 'a', onLoss });
+    const recorder = createRecorder(store.chain('guard'), { instance: 'i' });
+    const args = recorder.payload('args', { a: 1 });
+    const about = { agentId: 'a', sessionId: 's', source: 'h', request: 'tools/call files/t' } as const;
+    const call = { door: 'gateway', ...about, tool: { server: 'files', name: 't' }, args } as const;
     const counts: number[] = [];
     const codes = new Set<string>();
     let running = true;
@@ -167,7 +163,9 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     expect([...codes].filter((code) => !/^STORE_(UNAVAILABLE|UNCERTAIN)$/.test(code))).toEqual([]);
     expect(await verifiedLength(store, 'default')).toBeGreaterThan(6);
     expect(await verifiedLength(store, 'guard')).toBeGreaterThan(3);
-    await audit.close();
+    // An action that ran while the store was away is known to have no outcome.
+    expect(audit.lost).toBe(lost.length);
+    await store.close();
   });
 
   test('a statement that reaches the server after its caller was refused changes nothing', async () => {
@@ -188,15 +186,19 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
 
   test('a pooler loses the answer of a server that committed: the record counts, once', async () => {
     const store = await opened();
-    const opening = { capsuleId: 'c', kind: 'args', salt: new Uint8Array(32), payload: null } as const;
     await store.chain('lost').append(input('first'));
-    // By itself, and with an effect, which has a transaction of many statements.
+    // By itself, with openings in the same statement, and with an effect, whose transaction has many statements.
     proxy.loseAnswer();
     expect((await store.chain('lost').append(input('second'))).sequence).toBe(1);
     proxy.loseAnswer();
-    const openings = [{ ...opening, commitment: 'a' }];
-    expect((await store.chain('lost').append(input('third'), { openings })).sequence).toBe(2);
-    expect(await verifiedLength(store, 'lost')).toBe(3);
+    const openings = [{ kind: 'args', salt: new Uint8Array(32), payload: null }] as const;
+    const third = await store.chain('lost').append(committing('third', { args: 'a' }), { openings });
+    expect(third.sequence).toBe(2);
+    proxy.loseAnswer();
+    const fourth = await store.chain('lost').append(input('fourth'), { effect: liftKill(null) });
+    expect(fourth.sequence).toBe(3);
+    expect(await store.opening('a')).toMatchObject({ chain: 'lost', sequence: 2 });
+    expect(await verifiedLength(store, 'lost')).toBe(4);
     await store.close();
   });
 

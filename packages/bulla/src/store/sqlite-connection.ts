@@ -77,15 +77,14 @@ export function createConnection(file: string, open: () => Database.Database): C
     opened ??= openFile();
     return opened;
   };
-  const use = <T>(work: (db: Database.Database) => T): T =>
-    guarded(() => {
-      try {
-        return work(current().db);
-      } catch (error) {
-        if (DISK_FAILED.test(codeOf(error))) failed = true;
-        throw error;
-      }
-    });
+  const use = <T>(work: (db: Database.Database) => T): T => {
+    try {
+      return work(current().db);
+    } catch (error) {
+      if (DISK_FAILED.test(codeOf(error))) failed = true;
+      throw storeError(error);
+    }
+  };
   const rollback = () => {
     if (!opened?.db.inTransaction) return;
     try {
@@ -105,7 +104,7 @@ export function createConnection(file: string, open: () => Database.Database): C
     },
     use,
     sql(text) {
-      const { db, statements } = current();
+      const { db, statements } = opened!;
       let statement = statements.get(text);
       if (statement === undefined) {
         statement = db.prepare(text);

@@ -101,13 +101,15 @@ export function createTransaction(connection: Connection, tenant: string | null,
       assertOpen();
       return (await statements.all<{ now: number }>(TIME))[0]!.now;
     },
-    async all(text, ...values) {
+    async all<R extends object>(text: string, ...values: readonly Value[]) {
       assertOpen();
-      return statements.all(text, ...values);
+      assertText(values);
+      return use(() => sql(text).all(...values) as R[]);
     },
     async run(text, ...values) {
       assertOpen();
-      return statements.run(text, ...values);
+      assertText(values);
+      return use(() => sql(text).run(...values).changes);
     },
     async attempt(part) {
       assertOpen();

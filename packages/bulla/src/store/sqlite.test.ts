@@ -15,8 +15,8 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
-import { input, sealer, storeSuite, verifiedLength } from '../../test/store-suite.ts';
-import { openStore } from './index.ts';
+import { committing, input, sealer, storeSuite, verifiedLength } from '../../test/store-suite.ts';
+import { type Effect, openStore, setKill } from './index.ts';
 import { openSqlite } from './sqlite.ts';
 import { OURS } from './sqlite-statements.ts';
 import { createStore } from './store.ts';
@@ -38,7 +38,6 @@ describe('a SQLite file', () => {
 
   test.each([
     [`SELECT length FROM chain WHERE ${OURS} AND name = ?`, 'chain_by_name'],
-    [`SELECT salt FROM opening WHERE ${OURS} AND commitment = ?`, 'opening_by_commitment'],
     [
       `SELECT reason FROM standing_kill WHERE ${OURS} AND coalesce(agent_id, '') = ?`,
       'standing_kill_by_agent',
@@ -117,22 +116,26 @@ describe('a SQLite file', () => {
     const file = join(temporaryFolder(), 'full.db');
     const driver = openSqlite(file, { tenant: null, create: true, maxPages: 150 });
     const store = createStore(driver, { url: file, tenant: null, sealer });
-    const opening = (commitment: string, payload: string) => ({
-      ...{ commitment, capsuleId: commitment, kind: 'args', salt: new Uint8Array(32), payload },
-    });
-    await store.chain('c').append(input('first'), { openings: [opening('a', 'small')] });
+    const append = (name: string, payload: string, effect?: Effect) =>
+      store.chain('c').append(committing(name, { args: name }), {
+        openings: [{ kind: 'args', salt: new Uint8Array(32), payload }],
+        ...(effect && { effect }),
+      });
+    await append('a', 'small');
     const results = await Promise.allSettled([
-      store.chain('c').append(input('fits'), { openings: [opening('b', 'small')] }),
-      store.chain('c').append(input('does not'), { openings: [opening('c', 'x'.repeat(1_000_000))] }),
-      store.chain('c').append(input('comes behind'), { openings: [opening('d', 'small')] }),
+      append('b', 'small', setKill({ agentId: 'b', reason: 'x', capsuleId: 'x' })),
+      append('c', 'x'.repeat(1_000_000)),
+      append('d', 'small'),
     ]);
     expect(results.map((result) => (result as PromiseRejectedResult).reason?.code)).toEqual([
       'STORE_FULL',
       'STORE_FULL',
       'STORE_FULL',
     ]);
+    expect(await store.kills()).toEqual([]);
     expect([await store.opening('b'), await store.opening('d')]).toEqual([null, null]);
-    await store.chain('c').append(input('later'), { openings: [opening('e', 'small')] });
+    await append('e', 'small');
+    expect(await store.opening('e')).toMatchObject({ chain: 'c', sequence: 1, payload: 'small' });
     expect(await verifiedLength(store, 'c')).toBe(2);
     await store.close();
   });

@@ -1,8 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
-import { createDirectory } from '../keys/index.ts';
-import { createPrivateFile, isThere, refuseOldNode } from '../os/index.ts';
+import { createDirectory, createPrivateFile, isThere, refuseOldNode } from '../os/index.ts';
 import type { Addition, Driver, Row, Statements, Tip } from './driver.ts';
 import { assertText, EMPTY } from './driver.ts';
 import { openReadable, type Readable } from './readable.ts';

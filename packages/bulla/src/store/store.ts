@@ -12,8 +12,8 @@ import {
 import type { Signer } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { withOrigin } from '@bulla/core/evidence';
-import { dataDirectory, type Keyring } from '../keys/index.ts';
-import type { TileSource } from '../log/index.ts';
+import type { Keyring } from '../keys/index.ts';
+import { dataDirectory } from '../os/index.ts';
 import { adoptedOrigin } from './adopted.ts';
 import { Appender, type AppenderContext, type SignHashed } from './appender.ts';
 import { checkpointFolder } from './checkpoint-file.ts';
@@ -36,6 +36,7 @@ import { originOf } from './origin.ts';
 import { isAskedFor } from './query.ts';
 import { nextOrigin, recoveryDraft } from './recover.ts';
 import { parseStoreUrl } from './store-url.ts';
+import type { TileSource } from './tiles.ts';
 import { grow, leafOf } from './tree.ts';
 
 /** The keys that seal, from one consistent look at the keyring. */
@@ -62,6 +63,11 @@ export interface StoreOptions {
   /** Write the 13-key form. Default false. */
   readonly specVersion?: boolean;
   /**
+   * Refuse an intent (status `pending`) that another implementation would hash differently, so that the action is not
+   * begun. What records an action that ran is sealed all the same. Default false.
+   */
+  readonly strictInterop?: boolean | undefined;
+  /**
    * A folder outside the database that keeps the checkpoints too. Default: beside the file, with `.checkpoints`
    * behind its name; for PostgreSQL a folder of the database in `checkpoints` in the data directory.
    */
@@ -80,6 +86,8 @@ export interface AppendOptions {
   /** What opens the commitments in it; stored beside it, where it can be erased. */
   readonly openings?: readonly Opening[];
   readonly effect?: Effect;
+  /** Refuse content that another implementation would hash differently. Default: as the store has it for intents. */
+  readonly strictInterop?: boolean;
 }
 
 /** One chain of one tenant. */
@@ -152,8 +160,9 @@ export interface Store {
   opening(commitment: string): Promise<FoundOpening | null>;
   /** Erases what opens the commitments of a capsule, and the same commitments in others; how many there were. */
   eraseOpenings(capsuleId: string): Promise<number>;
-  /** Waits for what is under way, and closes. */
+  /** Waits for what is under way, and closes; `await using` calls it. */
   close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 const CHAIN_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?$/;
@@ -226,6 +235,9 @@ export function createStore(driver: Driver, options: StoreOptions & { tenant: st
     async eraseOpenings(capsuleId) {
       await index();
       return eraseOpenings(driver, capsuleId);
+    },
+    [Symbol.asyncDispose]() {
+      return this.close();
     },
     async close() {
       await Promise.all([...chains.values()].map((one) => one.close()));
@@ -334,9 +346,11 @@ function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<
 
   return {
     name,
-    append(input, { id = randomUUID(), openings = [], effect } = {}) {
+    append(input, { id = randomUUID(), openings = [], effect, strictInterop } = {}) {
       const capsule = createCapsule(input, { id, now: new Date(), specVersion });
+      const isIntent = capsule.outcome.status === 'pending';
       return appender.append({
+        strictInterop: strictInterop ?? (isIntent && options.strictInterop),
         at({ length, hash }, origin) {
           const placed = { ...capsule, sequence: length, previous_hash: hash };
           return length === 0 ? withOrigin(placed, origin) : placed;

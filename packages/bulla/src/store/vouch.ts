@@ -3,10 +3,11 @@ import { equalBytes, keyId, type PublicKey, parseNote, publicKey } from '@bulla/
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
 import { Frontier, leafData, leafHash, parseCheckpointBody, readAnchor } from '@bulla/core/log';
-import { type KeyTrust, trustIn } from '../keys/index.ts';
-import { frontierAt, type TileSource } from '../log/index.ts';
+import type { KeyTrust } from '@bulla/core/verify';
+import { trustIn } from '../keys/index.ts';
 import type { Driver, Row, StoredCheckpoint, Tip } from './driver.ts';
 import type { Sealer } from './store.ts';
+import { frontierAt, type TileSource } from './tiles.ts';
 
 // A checkpoint says that its signer stands behind every record below it. Whoever can write to the database can put a
 // record there; so nothing is signed over that this process neither sealed itself nor verified.

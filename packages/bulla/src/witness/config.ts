@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { parseVkey, toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { formatPolicy, type Policy, parsePolicy, WITNESS_TYPES } from '@bulla/core/log';
-import { createDirectory, realDisk } from '../keys/index.ts';
+import { createDirectory, realDisk } from '../os/index.ts';
 
 /** The name of the policy in the data directory. */
 export const POLICY_FILE = 'witnesses.policy';

@@ -17,7 +17,7 @@ import {
   writePrivateKey,
 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { createDirectory, type Disk, realDisk, writeNewFile } from '../keys/index.ts';
+import { createDirectory, type Disk, realDisk, writeNewFile } from '../os/index.ts';
 import { lost } from './mark.ts';
 
 /** A key with which a witness cosigns, under its name. */

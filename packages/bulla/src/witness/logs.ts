@@ -1,7 +1,7 @@
 import { fromUtf8, type NoteVerifier, parseVkey, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { LOG_TYPES } from '@bulla/core/log';
-import { readWhole } from '../locks/index.ts';
+import { readInput } from '../os/index.ts';
 
 /** The keys of each log by its origin, which is the name of its keys. A log that rotates its key has several. */
 export type KnownLogs = ReadonlyMap<string, readonly NoteVerifier[]>;
@@ -29,7 +29,7 @@ function keysIn(source: string): { place: string; vkey: string }[] {
   if (/^[^+]+\+[0-9a-f]{8}\+/.test(source)) return [{ place: 'the verifier key', vkey: source }];
   let text: string;
   try {
-    text = fromUtf8(readWhole(source));
+    text = fromUtf8(readInput(source, 'document'));
   } catch (cause) {
     throw new BullaError('WITNESS_LOGS', `${source} is no verifier key and cannot be read as a file.`, {
       cause,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type Disk, writeNewFile } from '../keys/index.ts';
+import { type Disk, writeNewFile } from '../os/index.ts';
 
 /**
  * How far a state has come, kept in a file of its own. A database that was put back to an older copy looks whole; this

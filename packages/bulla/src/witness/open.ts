@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Disk } from '../keys/index.ts';
+import type { Disk } from '../os/index.ts';
 import { bindKeys, checkName, finishKeys, openKeys } from './keys.ts';
 import { lost } from './mark.ts';
 import { createWitness, type Witness, type WitnessOptions } from './server.ts';

@@ -3,8 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
-import { createDirectory, type Disk } from '../keys/index.ts';
-import { createPrivateFile, refuseOldNode } from '../os/index.ts';
+import { createDirectory, createPrivateFile, type Disk, refuseOldNode } from '../os/index.ts';
 import { createMark, lost, type Mark, markFile, readMark, writeMark } from './mark.ts';
 
 export interface StateOptions {
@@ -59,7 +58,10 @@ const SCHEMA: readonly string[] = [
    ) STRICT;`,
 ];
 
-/** Opens the database of a state, and makes it the first time. Throws as `openState` does. */
+/**
+ * Opens the database of a state, and makes it the first time. Throws as `openState` does.
+ * @internal Its types are those of a package that has none of its own.
+ */
 export function openDatabase(
   file: string,
   options: StateOptions & { readonly disk: Disk },
@@ -186,7 +188,10 @@ function checkMark(db: Database.Database, file: string, disk: Disk): void {
   else if (mark.stamp !== head.stamp) throw lost(`${file} is not the state that ${markFile(file)} knows.`);
 }
 
-/** How far the state has come. */
+/**
+ * How far the state has come.
+ * @internal As above.
+ */
 export function readHead(db: Database.Database): Mark {
   return db.prepare('SELECT state, serial, stamp FROM witness').get() as Mark;
 }

@@ -4,7 +4,7 @@ import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
 import { testLog } from '../../test/witness-log.ts';
-import { type Disk, realDisk } from '../keys/index.ts';
+import { type Disk, realDisk } from '../os/index.ts';
 import { type OpenedWitness, openWitness, readLogs } from './index.ts';
 
 const NAME = 'witness.example/w1';

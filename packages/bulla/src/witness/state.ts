@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BullaError } from '@bulla/core/error';
 import type Database from 'better-sqlite3';
-import { type Disk, realDisk } from '../keys/index.ts';
+import { type Disk, realDisk } from '../os/index.ts';
 import { lost, markFile, writeMark } from './mark.ts';
 import { BUSY_MS, guarded, newStamp, openDatabase, readHead, type StateOptions } from './state-file.ts';
 

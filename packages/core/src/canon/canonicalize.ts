@@ -70,6 +70,7 @@ function compiled(id: string, withNonFinite: boolean): Compiled {
     const write = createWriter({
       double: numbers.double,
       lexeme: numbers.lexeme,
+      bigint: numbers.bigint,
       escape: rules.strings.escape,
       order: (keys) => orderOf(keys, rules.keys),
       floatPaths: rules.floatPaths,

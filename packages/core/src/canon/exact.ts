@@ -1,9 +1,4 @@
-import { JsonNumber, JsonObject } from '../json/index.ts';
-import { sameDecimal } from './decimal.ts';
-import { ecmascript } from './numbers.ts';
-
-/** An integer of up to 15 digits is a double of the same digits. */
-const SHORT = /^(?:0|-?[1-9][0-9]{0,14})$/;
+import { isDouble, JsonNumber, JsonObject } from '../json/index.ts';
 
 /**
  * Whether `jcs` keeps the digits of every number. The value must have been written before, so that its depth and its
@@ -14,7 +9,7 @@ export function isExact(root: unknown): boolean {
   for (let value = open.pop(); open.length > 0 || value !== undefined; value = open.pop()) {
     if (typeof value === 'bigint' || value instanceof JsonNumber) {
       const lexeme = typeof value === 'bigint' ? value.toString() : value.lexeme;
-      if (!SHORT.test(lexeme) && !sameDecimal(lexeme, ecmascript.lexeme(lexeme, false))) return false;
+      if (!isDouble(lexeme)) return false;
     } else if (typeof value === 'object' && value !== null) {
       const inner = Array.isArray(value)
         ? value

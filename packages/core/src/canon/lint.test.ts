@@ -29,6 +29,8 @@ describe('numbers', () => {
       { family: 'jcs', rule: 'inexact', path: '/0', forms: { jcs: '9007199254740992' } },
       { family: 'jcs', rule: 'inexact', path: '/1', forms: { jcs: '333333333.3333333' } },
     ]);
+    const forms = { khora: 'CANON_BIGINT', 'khora-icu': 'CANON_BIGINT' };
+    expect(lint({ a: 1n }, ['khora'])).toEqual([{ family: 'khora', rule: 'refused', path: '/a', forms }]);
     expect(lint(2n ** 53n + 1n, ['jcs'])).toEqual([
       { family: 'jcs', rule: 'inexact', path: '', forms: { jcs: '9007199254740992' } },
     ]);

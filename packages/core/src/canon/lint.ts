@@ -1,7 +1,6 @@
-import { BullaError, pointer } from '../error.ts';
-import { type FloatPaths, JsonNumber, JsonObject } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { type FloatPaths, JsonNumber, JsonObject, pointer, sameDecimal } from '../json/index.ts';
 import { canonicalize, hashedPart } from './canonicalize.ts';
-import { sameDecimal } from './decimal.ts';
 import { orderOf } from './order.ts';
 import { type Profile, type ProfileId, profiles } from './profiles.ts';
 
@@ -86,7 +85,11 @@ function lintFamily(root: unknown, family: string, members: readonly Profile[]):
       compare('number', place, (member, i) => member.numbers.double(value, isFloat(i)));
     } else if (typeof value === 'bigint' || value instanceof JsonNumber) {
       const lexeme = typeof value === 'bigint' ? value.toString() : value.lexeme;
-      const forms = compare('number', place, (member, i) => member.numbers.lexeme(lexeme, isFloat(i)));
+      const forms = compare('number', place, ({ numbers }, i) =>
+        typeof value === 'bigint' && numbers.bigint !== undefined
+          ? numbers.bigint(value, isFloat(i))
+          : numbers.lexeme(lexeme, isFloat(i)),
+      );
       const agree = forms.every((form) => !form.refused && form.text === forms[0]!.text);
       if (agree && !sameDecimal(lexeme, forms[0]!.text)) report('inexact', place, forms);
     } else if (Array.isArray(value)) {

@@ -8,6 +8,8 @@ export interface NumberRule {
   double(value: number, float: boolean): string;
   /** Writes a number from the digits of its source. */
   lexeme(lexeme: string, float: boolean): string;
+  /** Writes a BigInt. Default: by its digits, as `lexeme` does. */
+  bigint?(value: bigint, float: boolean): string;
 }
 
 function notFinite(value: number | string): never {
@@ -27,6 +29,14 @@ export const ecmascript: NumberRule = {
   text: 'ECMAScript',
   double: (value) => (Number.isFinite(value) ? `${value}` : notFinite(value)),
   lexeme: (lexeme) => (SHORT_INTEGER.test(lexeme) ? lexeme : `${finite(lexeme)}`),
+};
+
+/** What `JSON.stringify` makes of numbers: it throws for a BigInt, which has no form there. */
+export const jsonStringify: NumberRule = {
+  ...ecmascript,
+  bigint() {
+    throw new BullaError('CANON_BIGINT', 'JSON.stringify, which the profile applies, refuses a BigInt.');
+  },
 };
 
 /** `repr(float)` of Python: shortest digits, positional for −4 ≤ exponent < 16, else with a two-digit exponent. */

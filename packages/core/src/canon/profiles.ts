@@ -80,7 +80,7 @@ const envelope = {
 const khora = {
   ...sha256,
   family: 'khora',
-  numbers: numbers.ecmascript,
+  numbers: numbers.jsonStringify,
   strings: strings.jsonStringify,
   undefinedProperty: 'drop',
 } as const;

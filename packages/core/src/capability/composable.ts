@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
-import { DEFAULT_MAX_DEPTH } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { DEFAULT_MAX_DEPTH, pointer } from '../json/index.ts';
 import type { HashOptions } from './hashing.ts';
 import type { HookFailure, ToolPipelineHooks } from './hooks.ts';
 import type { PolicyResultMap, PolicySnapshotMode, SharedPolicy } from './policy.ts';

@@ -1,5 +1,4 @@
-import { pointer } from '../error.ts';
-import { type JsonValue, parse, stringify } from '../json/index.ts';
+import { type JsonValue, parse, pointer, stringify } from '../json/index.ts';
 import { compareSchemas, type SchemaComparison } from '../schema/index.ts';
 import { type DiffPart, wordDiff } from '../text/index.ts';
 import type { PolicyBinding } from './payloads.ts';

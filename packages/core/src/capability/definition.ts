@@ -1,4 +1,4 @@
-import { pointer } from '../error.ts';
+import { pointer } from '../json/index.ts';
 import { type Composable, checkComposable } from './composable.ts';
 import { type HashOptions, hashingOf } from './hashing.ts';
 import { isOpaqueSchema } from './standard-schema.ts';

@@ -1,4 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
+import { BullaError } from '../error.ts';
+import { pointer } from '../json/index.ts';
 import { throwIfAborted, untilAborted } from './abort.ts';
 import { specOf, type ToolSpec } from './call.ts';
 import {

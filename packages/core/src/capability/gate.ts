@@ -1,4 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
+import { BullaError } from '../error.ts';
+import { pointer } from '../json/index.ts';
 import { throwIfAborted } from './abort.ts';
 import type { ToolSpec } from './call.ts';
 import type { ToolRuntimeContext } from './composable.ts';

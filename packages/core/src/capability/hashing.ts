@@ -37,7 +37,8 @@ export function hashingOf(options: HashOptions = {}): Hashing {
 
 /**
  * SHA-256, in lower-case hex, over the canonical JSON of a value: keys sorted at every level, properties that are
- * undefined left out. Throws `VALUE_…` for what JSON cannot hold and `CANON_…` for what the profile refuses.
+ * undefined left out. Throws `VALUE_…` for what JSON cannot hold and `CANON_…` for what the profile refuses, such as
+ * `CANON_BIGINT`.
  */
 export function hashPlainObject(value: unknown, options?: HashOptions): string {
   return digest(value, hashingOf(options).profile);

@@ -1,4 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
+import { BullaError } from '../error.ts';
+import { pointer } from '../json/index.ts';
 import { specOf, type ToolSpec } from './call.ts';
 import { checkComposable, type Tool, type ToolRuntimeContext } from './composable.ts';
 import { hashingOf } from './hashing.ts';

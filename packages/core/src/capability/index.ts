@@ -143,6 +143,7 @@ export {
   type EnvelopeVerdict,
   type VerifyEnvelopeOptions,
   verifyEnvelope,
+  verifyReadEnvelope,
 } from './verify.ts';
 export {
   composableToWire,

@@ -68,6 +68,34 @@ describe('lint', () => {
     );
   });
 
+  test('tells of a toolkit whose members the profiles sort differently, though they hash alike', () => {
+    const kit = (name: string, ...names: string[]) =>
+      toolkit(
+        names.map((each) => tool({ name: each, inputSchema: described({}), handler })),
+        { name },
+      );
+    const inner = kit('inner', 'aB', 'a_B');
+    expect(inner.computeStaticHash({ profile: 'khora' })).not.toBe(
+      inner.computeStaticHash({ profile: 'khora-icu' }),
+    );
+    // The one above differs only because this one does.
+    expect(lint(toolkit([inner, kit('other', 'a', 'b')], { name: 'root' }))).toEqual([
+      {
+        code: 'profile',
+        place: '/root/inner',
+        message: 'Its members are sorted differently: "aB" comes first under khora, "a_B" under khora-icu.',
+      },
+    ]);
+    expect(lint(kit('accents', 'é', 'e'))).toEqual([
+      {
+        code: 'profile',
+        place: '/accents',
+        message: 'khora-icu cannot sort its members: CANON_KEY_NOT_ASCII.',
+      },
+    ]);
+    expect(lint(kit('alone', 'é'))).toEqual([]);
+  });
+
   test('tells of twins, of policies that share an id, and of what has no hash', () => {
     const make = (policies: ReturnType<typeof policy>[]) =>
       tool({ name: 'search', inputSchema: described({}), policies, handler });

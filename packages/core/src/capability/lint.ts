@@ -1,7 +1,7 @@
 import { BullaError } from '../error.ts';
 import { type Composable, checkComposable } from './composable.ts';
 import { everyComposable } from './definition.ts';
-import { type HashOptions, hashingOf } from './hashing.ts';
+import { type CapabilityProfile, type HashOptions, hashingOf, sorted } from './hashing.ts';
 import type { SharedPolicy } from './policy.ts';
 import { isOpaqueSchema } from './standard-schema.ts';
 import { staticHash } from './static-hash.ts';
@@ -10,7 +10,7 @@ import { staticHash } from './static-hash.ts';
 export interface LintFinding {
   /**
    * `opaque_schema`: the hash knows of the schema only who made it, so that another one hashes alike.
-   * `profile`: the two profiles hash this differently, or one refuses it. `twin`: a tool of the same name stands in
+   * `profile`: the two profiles hash this differently, or one refuses it; of a toolkit, they sort its members so. `twin`: a tool of the same name stands in
    * another place; if both are enabled, evaluation fails. `policy_id`: two policies share an id, so that each is
    * held to what the other says. `not_hashable`: it has no hash.
    */
@@ -50,11 +50,35 @@ export function lint(root: Composable, options?: HashOptions): readonly LintFind
     const seed = hashOrCode(composable, { ...hashing, profile: 'khora' });
     const released = hashOrCode(composable, { ...hashing, profile: 'khora-icu' });
     if (seed === released && !/^[0-9a-f]{64}$/.test(seed)) tell('not_hashable', `It has no hash: ${seed}.`);
-    // A toolkit is told only of what is its own, not of what differs because its members do.
-    else if (seed !== released && composable.kind !== 'toolkit')
-      tell('profile', `It hashes as ${seed} under khora, and as ${released} under khora-icu.`);
+    else if (seed !== released) {
+      // A toolkit is told only of what is its own, not of what differs because its members do.
+      const order = composable.kind === 'toolkit' ? orderDifference(composable.members) : undefined;
+      if (order !== undefined) tell('profile', order);
+      else if (composable.kind !== 'toolkit')
+        tell('profile', `It hashes as ${seed} under khora, and as ${released} under khora-icu.`);
+    }
   }
   return findings;
+}
+
+/** How the profiles differ in the order of the members, which a toolkit's hash covers; undefined if they agree. */
+function orderDifference(members: readonly Composable[]): string | undefined {
+  const names = members.map(({ name }) => name);
+  const [seed, released] = [orderOrCode(names, 'khora'), orderOrCode(names, 'khora-icu')];
+  if (typeof released === 'string') return `khora-icu cannot sort its members: ${released}.`;
+  const at = names.findIndex((_, i) => seed[i] !== released[i]);
+  if (at < 0) return undefined;
+  const [first, second] = [seed[at], released[at]].map((name) => JSON.stringify(name));
+  return `Its members are sorted differently: ${first} comes first under khora, ${second} under khora-icu.`;
+}
+
+function orderOrCode(names: readonly string[], profile: CapabilityProfile): readonly string[] | string {
+  try {
+    return sorted(names, profile, '/members');
+  } catch (error) {
+    if (error instanceof BullaError) return error.code;
+    throw error;
+  }
 }
 
 function hashOrCode(composable: Composable, options: HashOptions): string {

@@ -33,6 +33,14 @@ describe('canonical JSON', () => {
     expect(hashPlainObject(value)).toBe(byHand('{"B":true,"a":"x","b":[3,{"c":null,"z":1},1]}'));
   });
 
+  test('a BigInt is refused, as by JSON.stringify', () => {
+    expect(() => JSON.stringify({ n: 1n })).toThrow(TypeError);
+    for (const profile of ['khora', 'khora-icu'] as const)
+      expect(() => hashPlainObject({ a: [1, { n: 1n }] }, { profile })).toThrow(
+        expect.objectContaining({ code: 'CANON_BIGINT', path: '/a/1/n' }),
+      );
+  });
+
   test('khora sorts by UTF-16 code units, khora-icu as en-US collates', () => {
     const value = { user_id: 1, userAgent: 2, A: 3, a: 4 };
     expect(hashPlainObject(value)).toBe(byHand('{"A":3,"a":4,"userAgent":2,"user_id":1}'));

@@ -1,10 +1,8 @@
-import { BullaError, pointer } from '../error.ts';
-import { DEFAULT_MAX_DEPTH, isPlain } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { DEFAULT_MAX_DEPTH, isPlain, type Path, pointer } from '../json/index.ts';
 
 /** JSON as ordinary JavaScript values. Objects have no prototype, so that `__proto__` is a key like any other. */
 export type PlainJson = null | boolean | number | string | PlainJson[] | { [key: string]: PlainJson };
-
-type Path = readonly (string | number)[];
 
 /** An object with these entries and nothing inherited. */
 export function dictionary<T>(entries: Iterable<readonly [string, T]>): Record<string, T> {

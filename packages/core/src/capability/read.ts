@@ -1,22 +1,6 @@
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject, type JsonValue, parse, stringify } from '../json/index.ts';
-import {
-  optional,
-  type Path,
-  readArray,
-  readBoolean,
-  readHash,
-  readName,
-  readObject,
-  readRecord,
-  readText,
-  readTexts,
-  readTime,
-  readWord,
-  wrongValue,
-} from './fields.ts';
+import { type Fields, JsonObject, type JsonValue, Member, parse, stringify } from '../json/index.ts';
 import { fold } from './fold.ts';
-import { type HashOptions, hashingOf } from './hashing.ts';
+import { type HashOptions, hashingOf, isHash } from './hashing.ts';
 import type { CapabilityLink } from './link.ts';
 import type { PolicyBinding } from './payloads.ts';
 import { dictionary } from './plain.ts';
@@ -32,11 +16,30 @@ import {
 import { SCHEMA_SOURCES } from './standard-schema.ts';
 import type { StaticWire, ToolSpecWire } from './wire.ts';
 
+const READING = {
+  codes: {
+    type: 'CAPABILITY_FIELD_TYPE',
+    value: 'CAPABILITY_FIELD_VALUE',
+    unknown: 'CAPABILITY_FIELD_UNKNOWN',
+    missing: 'CAPABILITY_FIELD_MISSING',
+  },
+};
+
 /** JSON as text, as bytes, parsed, or as plain values; all are read by the same strict rules. */
+function root(input: unknown): Member {
+  return new Member(json(input), READING);
+}
+
 function json(input: unknown): JsonValue {
   if (typeof input === 'string' || input instanceof Uint8Array) return parse(input);
   return input instanceof JsonObject ? input : parse(stringify(input));
 }
+
+const text = (member: Member) => member.text();
+const texts = (member: Member) => member.texts();
+const object = (member: Member) => member.object();
+const name = (member: Member) => member.fitting((text) => text !== '', 'A name is not empty.');
+const hash = (member: Member) => member.fitting(isHash, 'A hash is 64 lower-case hex digits.');
 
 /**
  * Reads an envelope, strictly; its hashes are not checked (`verifyEnvelope` does). What may be any JSON, such as a
@@ -44,18 +47,21 @@ function json(input: unknown): JsonValue {
  * `CAPABILITY_ENVELOPE_VERSION` for another version, and `CAPABILITY_FIELD_…` with the path.
  */
 export function readEnvelope(input: unknown): AgentSnapshotEnvelope {
-  const value = readObject(json(input), []);
-  const version = value.get('schemaVersion');
-  if (version !== AGENT_SNAPSHOT_ENVELOPE_VERSION) {
+  return envelopeOf(root(input));
+}
+
+function envelopeOf(record: Member): AgentSnapshotEnvelope {
+  const version = record.get('schemaVersion');
+  if (version.value !== AGENT_SNAPSHOT_ENVELOPE_VERSION) {
     const why = `Envelopes of version ${AGENT_SNAPSHOT_ENVELOPE_VERSION} are read here, and no others.`;
-    throw new BullaError('CAPABILITY_ENVELOPE_VERSION', why, { path: '/schemaVersion' });
+    throw version.error('CAPABILITY_ENVELOPE_VERSION', why);
   }
-  const record = readRecord(value, [], ['schemaVersion', 'runtime'], ['static', 'context']);
+  record.record({ required: ['schemaVersion', 'runtime'], optional: ['static', 'context'] });
   return {
-    schemaVersion: version,
-    ...optional(record, 'static', (key) => readStatic(record.get(key), [key])),
-    runtime: readRuntime(record.get('runtime'), ['runtime']),
-    ...optional(record, 'context', (key) => readObject(record.get(key), [key])),
+    schemaVersion: version.value,
+    ...record.maybe('static', readStatic),
+    runtime: readRuntime(record.get('runtime')),
+    ...record.maybe('context', object),
   };
 }
 
@@ -64,172 +70,157 @@ export function readEnvelope(input: unknown): AgentSnapshotEnvelope {
  * `assumed` says it. Throws as `readEnvelope` does.
  */
 export function readCapabilityLink(input: unknown, assumed?: HashOptions): CapabilityLink {
-  return readLink(json(input), [], assumed);
+  return readLink(root(input), assumed);
 }
 
-function readLink(value: JsonValue | undefined, at: Path, assumed?: HashOptions): CapabilityLink {
-  const [hashed, required] = [
-    ['profile', 'schemaSource'],
-    ['agentId', 'agentName', 'staticHash', 'runtimeHash', 'toolRefs'],
-  ];
-  const more = ['invocationHash', 'instructionsHash'];
-  const silent = assumed !== undefined && !hashed.some((key) => readObject(value, at).has(key));
-  const record = readRecord(value, at, silent ? required : [...required, ...hashed], more);
-  const { profile, schemaSource } = silent ? hashingOf(assumed) : readHashing(record, at);
+const HASHED = ['profile', 'schemaSource'];
+const LINK = ['agentId', 'agentName', 'staticHash', 'runtimeHash', 'toolRefs'];
+
+function readLink(record: Member, assumed?: HashOptions): CapabilityLink {
+  const silent = assumed !== undefined && !HASHED.some((key) => record.has(key));
+  const required = silent ? LINK : [...LINK, ...HASHED];
+  record.record({ required, optional: ['invocationHash', 'instructionsHash'] });
+  const { profile, schemaSource } = silent ? hashingOf(assumed) : readHashing(record);
   return {
-    agentId: readName(record, 'agentId', at),
-    agentName: readName(record, 'agentName', at),
+    agentId: name(record.get('agentId')),
+    agentName: name(record.get('agentName')),
     profile,
     schemaSource,
-    staticHash: readHash(record, 'staticHash', at),
-    runtimeHash: readHash(record, 'runtimeHash', at),
-    ...optional(record, 'invocationHash', (key) => readHash(record, key, at)),
-    ...optional(record, 'instructionsHash', (key) => readHash(record, key, at)),
-    toolRefs: readArray(record.get('toolRefs'), [...at, 'toolRefs']).map((ref, place) => {
-      const where = [...at, 'toolRefs', place];
-      const row = readRecord(ref, where, ['toolKey', 'toolHash']);
-      return { toolKey: readName(row, 'toolKey', where), toolHash: readHash(row, 'toolHash', where) };
-    }),
+    staticHash: hash(record.get('staticHash')),
+    runtimeHash: hash(record.get('runtimeHash')),
+    ...record.maybe('invocationHash', hash),
+    ...record.maybe('instructionsHash', hash),
+    toolRefs: record
+      .get('toolRefs')
+      .list()
+      .map((ref) => {
+        ref.record({ required: ['toolKey', 'toolHash'] });
+        return { toolKey: name(ref.get('toolKey')), toolHash: hash(ref.get('toolHash')) };
+      }),
   };
 }
 
-function readHashing(record: JsonObject, at: Path) {
+function readHashing(record: Member) {
   return {
-    profile: readWord(record, 'profile', at, ['khora', 'khora-icu']),
-    schemaSource: readWord(record, 'schemaSource', at, SCHEMA_SOURCES),
+    profile: record.get('profile').word(['khora', 'khora-icu']),
+    schemaSource: record.get('schemaSource').word(SCHEMA_SOURCES),
   };
 }
 
-function readStatic(value: JsonValue | undefined, at: Path): RegisteredAgentWire {
-  const keys = ['agentId', 'name', 'staticHash', 'staticInstructions', 'staticContext', 'root'];
-  const record = readRecord(value, at, keys);
+function readStatic(record: Member): RegisteredAgentWire {
+  const required = ['agentId', 'name', 'staticHash', 'staticInstructions', 'staticContext', 'root'];
+  record.record({ required });
   return {
-    agentId: readName(record, 'agentId', at),
-    name: readName(record, 'name', at),
-    staticHash: readHash(record, 'staticHash', at),
-    staticInstructions: readTexts(record.get('staticInstructions'), [...at, 'staticInstructions']),
-    staticContext: readObject(record.get('staticContext'), [...at, 'staticContext']),
-    root: readStaticWire(record.get('root'), [...at, 'root']),
+    agentId: name(record.get('agentId')),
+    name: name(record.get('name')),
+    staticHash: hash(record.get('staticHash')),
+    staticInstructions: record.get('staticInstructions').texts(),
+    staticContext: record.get('staticContext').object(),
+    root: fold<Member, StaticWire>(record.get('root'), membersOf, readNode),
   };
 }
 
-interface Located {
-  readonly value: JsonValue | undefined;
-  readonly at: Path;
+const kindOf = (node: Member) => node.get('kind').word(['tool', 'toolkit', 'dynamicToolkit']);
+
+function membersOf(node: Member): readonly Member[] {
+  return kindOf(node) === 'toolkit' ? node.get('members').list() : [];
 }
 
-function readStaticWire(root: JsonValue | undefined, at: Path): StaticWire {
-  return fold<Located, StaticWire>({ value: root, at }, membersOf, ({ value, at }, members) => {
-    const kind = kindOf({ value, at });
-    if (kind === 'tool') return { kind, ...readTool(value, at, ['kind']) };
-    if (kind === 'dynamicToolkit') {
-      const record = readRecord(value, at, ['kind', 'name', 'instructions', 'policies']);
-      const lines = record.get('instructions');
-      return {
-        kind,
-        name: readName(record, 'name', at),
-        instructions: lines === null ? null : readTexts(lines, [...at, 'instructions']),
-        policies: readTexts(record.get('policies'), [...at, 'policies']),
-      };
-    }
-    const record = readRecord(value, at, ['kind', 'name', 'instructions', 'members']);
-    const lines = record.get('instructions');
+function readNode(record: Member, members: readonly StaticWire[]): StaticWire {
+  const kind = kindOf(record);
+  if (kind === 'tool') return { kind, ...readTool(record, { required: [...TOOL, 'kind'] }) };
+  const last = kind === 'toolkit' ? 'members' : 'policies';
+  record.record({ required: ['kind', 'name', 'instructions', last] });
+  const instructions = record.get('instructions');
+  if (kind === 'dynamicToolkit')
     return {
       kind,
-      name: readName(record, 'name', at),
-      instructions:
-        lines === null || typeof lines === 'string' ? lines : readTexts(lines, [...at, 'instructions']),
-      members,
+      name: name(record.get('name')),
+      instructions: instructions.orNull(texts),
+      policies: record.get('policies').texts(),
     };
-  });
-}
-
-function kindOf({ value, at }: Located) {
-  return readWord(readObject(value, at), 'kind', at, ['tool', 'toolkit', 'dynamicToolkit']);
-}
-
-function membersOf({ value, at }: Located): readonly Located[] {
-  if (kindOf({ value, at }) !== 'toolkit') return [];
-  const where = [...at, 'members'];
-  return readArray((value as JsonObject).get('members'), where).map((member, place) => ({
-    value: member,
-    at: [...where, place],
-  }));
-}
-
-function readTool(value: JsonValue | undefined, at: Path, extra: readonly string[] = []): ToolSpecWire {
-  const keys = ['name', 'description', 'instructions', 'inputSchema', 'opaque', 'policyBindings'];
-  const record = readRecord(value, at, [...keys, ...extra], extra.length > 0 ? [] : ['runtimeBinding']);
-  const description = record.get('description');
   return {
-    name: readName(record, 'name', at),
-    description: description === null ? null : readText(record, 'description', at),
-    instructions: readTexts(record.get('instructions'), [...at, 'instructions']),
-    inputSchema: record.get('inputSchema'),
-    opaque: readBoolean(record, 'opaque', at),
-    policyBindings: readArray(record.get('policyBindings'), [...at, 'policyBindings']).map((row, place) =>
-      readBinding(row, [...at, 'policyBindings', place]),
-    ),
-    ...optional(record, 'runtimeBinding', (key) => readText(record, key, at)),
+    kind,
+    name: name(record.get('name')),
+    instructions: typeof instructions.value === 'string' ? instructions.value : instructions.orNull(texts),
+    members,
   };
 }
 
-function readBinding(value: JsonValue, at: Path): PolicyBinding {
-  const record = readRecord(value, at, ['id', 'executeBinding']);
+const TOOL = ['name', 'description', 'instructions', 'inputSchema', 'opaque', 'policyBindings'];
+
+function readTool(record: Member, fields: Fields): ToolSpecWire {
+  record.record(fields);
   return {
-    id: readName(record, 'id', at),
-    executeBinding: readWord(record, 'executeBinding', at, EXECUTE_BINDINGS),
+    name: name(record.get('name')),
+    description: record.get('description').orNull(text),
+    instructions: record.get('instructions').texts(),
+    inputSchema: record.get('inputSchema').value,
+    opaque: record.get('opaque').boolean(),
+    policyBindings: record.get('policyBindings').list().map(readBinding),
+    ...record.maybe('runtimeBinding', text),
   };
 }
 
-function readRuntime(value: JsonValue | undefined, at: Path): AgentRuntimeSnapshot {
-  const keys = ['link', 'affordances', 'policy', 'toolkitContext'];
-  const record = readRecord(value, at, keys, ['invocationContext']);
+function readBinding(record: Member): PolicyBinding {
+  record.record({ required: ['id', 'executeBinding'] });
   return {
-    link: readLink(record.get('link'), [...at, 'link']),
-    affordances: readAffordances(record.get('affordances'), [...at, 'affordances']),
-    policy: readPolicy(record.get('policy'), [...at, 'policy']),
-    toolkitContext: readContext(record.get('toolkitContext'), [...at, 'toolkitContext']),
-    ...optional(record, 'invocationContext', (key) => readObject(record.get(key), [...at, key])),
+    id: name(record.get('id')),
+    executeBinding: record.get('executeBinding').word(EXECUTE_BINDINGS),
   };
 }
 
-function readAffordances(value: JsonValue | undefined, at: Path): AffordancesWire {
-  const record = readRecord(value, at, ['instructions', 'tools']);
-  const tools = readObject(record.get('tools'), [...at, 'tools']);
+function readRuntime(record: Member): AgentRuntimeSnapshot {
+  const required = ['link', 'affordances', 'policy', 'toolkitContext'];
+  record.record({ required, optional: ['invocationContext'] });
   return {
-    instructions: readText(record, 'instructions', at),
+    link: readLink(record.get('link')),
+    affordances: readAffordances(record.get('affordances')),
+    policy: readPolicy(record.get('policy')),
+    toolkitContext: readContext(record.get('toolkitContext')),
+    ...record.maybe('invocationContext', object),
+  };
+}
+
+function readAffordances(record: Member): AffordancesWire {
+  record.record({ required: ['instructions', 'tools'] });
+  return {
+    instructions: record.get('instructions').text(),
     tools: dictionary(
-      Array.from(tools, ([key, wire]) => {
-        const where = [...at, 'tools', key];
-        const tool = readTool(wire, where);
-        if (tool.name !== key) wrongValue([...where, 'name'], 'A tool stands under its own name.');
-        return [key, tool];
-      }),
+      record
+        .get('tools')
+        .entries()
+        .map(([key, wire]) => {
+          const tool = readTool(wire, { required: TOOL, optional: ['runtimeBinding'] });
+          if (tool.name !== key) throw wire.get('name').wrongValue('A tool stands under its own name.');
+          return [key, tool];
+        }),
     ),
   };
 }
 
-function readPolicy(value: JsonValue | undefined, at: Path): PolicyEvaluationSnapshot {
-  const audit = ['capturedAt', 'policyBundleId', 'policyEngineVersion'] as const;
-  const record = readRecord(value, at, ['mode', 'results'], audit);
-  const results = readObject(record.get('results'), [...at, 'results']);
+function readPolicy(record: Member): PolicyEvaluationSnapshot {
+  record.record({
+    required: ['mode', 'results'],
+    optional: ['capturedAt', 'policyBundleId', 'policyEngineVersion'],
+  });
+  const results = record.get('results').entries();
   return {
-    mode: readWord(record, 'mode', at, ['authoritative', 'hint']),
-    results: dictionary(results.keys.map((id) => [id, readBoolean(results, id, [...at, 'results'])])),
-    ...optional(record, audit[0], (key) => readTime(record.get(key)!, [...at, key])),
-    ...optional(record, audit[1], (key) => readText(record, key, at)),
-    ...optional(record, audit[2], (key) => readText(record, key, at)),
+    mode: record.get('mode').word(['authoritative', 'hint']),
+    results: dictionary(results.map(([id, result]) => [id, result.boolean()])),
+    ...record.maybe('capturedAt', (time) => time.natural('milliseconds')),
+    ...record.maybe('policyBundleId', text),
+    ...record.maybe('policyEngineVersion', text),
   };
 }
 
-function readContext(value: JsonValue | undefined, at: Path): ToolkitContextWire {
-  const record = readRecord(value, at, [], ['namespace', 'agentId', 'agentName', 'env']);
+function readContext(record: Member): ToolkitContextWire {
+  record.record({ required: [], optional: ['namespace', 'agentId', 'agentName', 'env'] });
   return {
-    ...optional(record, 'namespace', (key) => readText(record, key, at)),
-    ...optional(record, 'agentId', (key) => readText(record, key, at)),
-    ...optional(record, 'agentName', (key) => readText(record, key, at)),
-    ...optional(record, 'env', (key) => readObject(record.get(key), [...at, key])),
+    ...record.maybe('namespace', text),
+    ...record.maybe('agentId', text),
+    ...record.maybe('agentName', text),
+    ...record.maybe('env', object),
   };
 }
 
@@ -240,9 +231,11 @@ export type Snapshot =
 
 /** Reads whichever of the two it is: an envelope has a `schemaVersion`. Throws as the two readers do. */
 export function readSnapshot(input: unknown, assumed?: HashOptions): Snapshot {
-  const value = readObject(json(input), []);
-  if (value.has('schemaVersion')) return { kind: 'envelope', envelope: readEnvelope(value) };
-  if (value.has('staticHash')) return { kind: 'link', link: readLink(value, [], assumed) };
-  const why = 'This is neither a capability envelope nor a capability link.';
-  throw new BullaError('CAPABILITY_NOT_A_SNAPSHOT', why, { path: pointer([]) });
+  const value = root(input);
+  if (value.has('schemaVersion')) return { kind: 'envelope', envelope: envelopeOf(value) };
+  if (value.has('staticHash')) return { kind: 'link', link: readLink(value, assumed) };
+  throw value.error(
+    'CAPABILITY_NOT_A_SNAPSHOT',
+    'This is neither a capability envelope nor a capability link.',
+  );
 }

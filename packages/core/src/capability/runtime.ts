@@ -1,4 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
+import { BullaError } from '../error.ts';
+import { pointer } from '../json/index.ts';
 import { hashToolSpecStatic } from './call.ts';
 import type { Disabled } from './evaluate.ts';
 import { type HashOptions, hashingOf, hashPlainObject, sorted } from './hashing.ts';

@@ -1,4 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
+import { BullaError } from '../error.ts';
+import { pointer } from '../json/index.ts';
 import type { Affordances, RegisteredAgent } from './agent.ts';
 import type { ToolkitContext } from './composable.ts';
 import { type InvocationContext, normalizeInvocationContextForHash } from './invocation.ts';

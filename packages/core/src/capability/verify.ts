@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonObject, pointer } from '../json/index.ts';
 import { fold } from './fold.ts';
 import { type CapabilityProfile, hashPlainObject } from './hashing.ts';
 import { computeInvocationContextHash, type NormalizeOptions } from './invocation.ts';
@@ -70,11 +70,14 @@ type Check = (
  * what `readEnvelope` throws for what cannot be read, and what `normalizeInvocationContextForHash` throws.
  */
 export function verifyEnvelope(input: unknown, options: VerifyEnvelopeOptions = {}): EnvelopeVerdict {
-  return verifyRead(readEnvelope(input), options);
+  return verifyReadEnvelope(readEnvelope(input), options);
 }
 
 /** The same for an envelope that was read. */
-function verifyRead(envelope: AgentSnapshotEnvelope, options: VerifyEnvelopeOptions): EnvelopeVerdict {
+export function verifyReadEnvelope(
+  envelope: AgentSnapshotEnvelope,
+  options: VerifyEnvelopeOptions,
+): EnvelopeVerdict {
   const { runtime } = envelope;
   const { link } = runtime;
   const { profile } = link;
@@ -180,7 +183,7 @@ const TOOLS = ['runtime', 'affordances', 'tools'];
  * first thing that does not fit. Hashes that nothing in it can tell of stay unchecked.
  */
 export function checkEnvelope(envelope: AgentSnapshotEnvelope): AgentSnapshotEnvelope {
-  const [first] = verifyRead(envelope, {}).failures;
+  const [first] = verifyReadEnvelope(envelope, {}).failures;
   if (first === undefined) return envelope;
   throw new BullaError('CAPABILITY_ENVELOPE_INVALID', first.message, { path: first.path });
 }

@@ -1,6 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject } from '../json/index.ts';
-import { isInteger, toNumber } from './access.ts';
+import { BullaError } from '../error.ts';
+import { isInteger, JsonObject, pointer, toNumber } from '../json/index.ts';
 import { type ChainNotice, createNotices } from './notices.ts';
 import {
   type CanonicalRecord,
@@ -42,7 +41,7 @@ interface Place {
 /** Everything that a chain check remembers, as plain data: save it, and go on later from there. */
 export interface ChainState {
   readonly v: 2;
-  readonly mode: 'structural' | 'cryptographic';
+  readonly mode: 'structural' | 'hashes' | 'cryptographic';
   /** How many records came. */
   readonly count: number;
   /** Records with no failure of their own. */
@@ -91,9 +90,9 @@ export interface StructuralOptions extends CommonOptions {
   readonly allowNonFinite?: boolean;
 }
 
-/** Also recompute every hash and check every signature. */
+/** Also recompute every hash and, unless the mode is `hashes`, check every signature. */
 export interface CryptographicOptions extends CommonOptions, VerifyOptions {
-  readonly mode?: 'cryptographic';
+  readonly mode?: 'hashes' | 'cryptographic';
 }
 
 export type ChainOptions = StructuralOptions | CryptographicOptions;
@@ -143,11 +142,8 @@ export function createChainVerifier(options: ChainOptions): ChainVerifier {
   };
 
   const pushLink = (link: ChainLink, verdict?: Verdict) => {
-    if (mode === 'cryptographic' && verdict === undefined) {
-      throw new BullaError(
-        'CAPSULE_CHAIN_VERDICT',
-        'A cryptographic check needs the verdict on every record.',
-      );
+    if (mode !== 'structural' && verdict === undefined) {
+      throw new BullaError('CAPSULE_CHAIN_VERDICT', 'A check of hashes needs the verdict on every record.');
     }
     const index = count++;
     const before = failureCount;
@@ -166,14 +162,14 @@ export function createChainVerifier(options: ChainOptions): ChainVerifier {
     }
     if (failureCount === before) verified++;
     if (verdict?.ok) {
-      tally(profiles, `${verdict.profile}/${verdict.form}`);
+      tally(profiles, nameOf(verdict));
       if (verdict.key !== null) tally(keys, verdict.key);
       for (const { code, path } of verdict.warnings) {
         tally(warnings, code);
         if (code !== 'unauthenticated_field') notices.add(code, path, index);
       }
       for (const field of verdict.unauthenticated)
-        notices.add('unauthenticated_field', pointer([field]), index);
+        notices.add('unauthenticated_field', pointerTo(field), index);
     }
   };
 
@@ -188,13 +184,14 @@ export function createChainVerifier(options: ChainOptions): ChainVerifier {
     push(record) {
       const allowNonFinite = options.allowNonFinite === true;
       const trusting = options.mode === 'structural';
+      const how = options.mode === 'hashes' ? { ...options, signatures: 'unchecked' as const } : options;
       if (isCanonicalRecord(record)) {
         const link = canonicalLink(record, allowNonFinite);
-        return pushLink(link, trusting ? undefined : verifyCanonical(record, options));
+        return pushLink(link, trusting ? undefined : verifyCanonical(record, how as VerifyOptions));
       }
       const stored = readObject(record, { allowNonFinite });
       if (!(stored instanceof JsonObject)) return pushLink(NOWHERE, stored);
-      pushLink(chainLink(stored), trusting ? undefined : verifyCapsule(stored, options));
+      pushLink(chainLink(stored), trusting ? undefined : verifyCapsule(stored, how as VerifyOptions));
     },
     state,
     finish() {
@@ -301,6 +298,23 @@ function sentence({ code, message }: Verdict, sequence: number | null): string {
   return CONTENT_CODES.has(code) || code.startsWith('JSON_')
     ? message
     : `Signature verification failed ${at}`;
+}
+
+/** Names that most records share, made once. */
+const names = new Map<string, Map<string, string>>();
+
+function nameOf({ profile, form }: Verdict): string {
+  const forms = names.get(profile!) ?? new Map<string, string>();
+  names.set(profile!, forms);
+  const name = forms.get(form!) ?? `${profile}/${form}`;
+  forms.set(form!, name);
+  return name;
+}
+
+const SEAL_POINTERS: Readonly<Record<string, string>> = { signed_at: '/signed_at', signed_by: '/signed_by' };
+
+function pointerTo(field: string): string {
+  return Object.hasOwn(SEAL_POINTERS, field) ? SEAL_POINTERS[field]! : pointer([field]);
 }
 
 function tally(counts: Record<string, number>, name: string): void {

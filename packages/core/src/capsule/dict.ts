@@ -1,6 +1,5 @@
 import { BullaError } from '../error.ts';
-import { DEFAULT_MAX_DEPTH, JsonNumber } from '../json/index.ts';
-import { type AnyObject, isObject, keysOf, member } from './access.ts';
+import { type AnyObject, DEFAULT_MAX_DEPTH, isObject, JsonNumber, keysOf, member } from '../json/index.ts';
 import {
   type Authority,
   type Capsule,

@@ -56,6 +56,7 @@ export {
   CapsuleLintError,
   exportSealed,
   type HashedCapsule,
+  type HashOptions,
   hashCapsule,
   type SealedText,
   type SealOptions,

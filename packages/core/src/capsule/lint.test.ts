@@ -1,7 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { canonicalize } from '../canon/index.ts';
-import { float, number, parse } from '../json/index.ts';
-import { type Capsule, type CapsuleInput, createCapsule, lint } from './index.ts';
+import { canonicalize, digest } from '../canon/index.ts';
+import { localSigner, publicKey, toHex, toUtf8 } from '../crypto/index.ts';
+import { float, type JsonObject, number, parse } from '../json/index.ts';
+import {
+  type AuthorityType,
+  type Capsule,
+  type CapsuleInput,
+  createCapsule,
+  hashCapsule,
+  lint,
+  type OutcomeStatus,
+  verifyCapsule,
+} from './index.ts';
 
 const capsule = (input: CapsuleInput = {}, specVersion = false): Capsule =>
   createCapsule(input, {
@@ -162,6 +172,11 @@ describe('lint', () => {
       changed('outcome', 'metrics', { x: 2n ** 53n + 1n }),
       ['/outcome/metrics/x interop'],
     ],
+    [
+      'a fraction with more digits than a double',
+      changed('outcome', 'metrics', { x: number('0.10000000000000000001') }),
+      ['/outcome/metrics/x inexact_number'],
+    ],
     ['a lexeme that all write otherwise', changed('outcome', 'metrics', { x: number('1.50') }), []],
     [
       'keys that the references sort differently',
@@ -195,10 +210,36 @@ describe('lint', () => {
     expect(found(parse(digits))).toEqual(['/outcome/metrics/x interop']);
   });
 
-  test('nesting that Python could not write is refused', () => {
-    let deep: unknown[] = [];
-    for (let i = 0; i < 905; i++) deep = [deep];
-    expect(found(changed('outcome', 'result', deep)).map((f) => f.split(' ')[1])).toEqual(['VALUE_TOO_DEEP']);
+  test('warns of nesting that Python cannot read, and refuses what could not be read here', () => {
+    const nested = (depth: number) => {
+      let value: unknown[] = [];
+      for (let i = 1; i < depth; i++) value = [value];
+      return lint(changed('outcome', 'result', value)).map(({ severity, code }) => `${severity} ${code}`);
+    };
+    // The capsule and its section are two levels of their own.
+    expect(nested(898)).toEqual([]);
+    expect(nested(899)).toEqual(['warning deep_nesting']);
+    expect(nested(988)).toEqual(['warning deep_nesting']);
+    expect(nested(989)).toEqual(['error VALUE_TOO_DEEP']);
+  });
+
+  test('what the specification allows is a warning, what it forbids an error', () => {
+    const severities = (value: unknown) => lint(value).map(({ severity, code }) => `${severity} ${code}`);
+    const odd = changed('outcome', 'metrics', { cost_usd: 0.00002 });
+    expect(severities(odd)).toEqual(['warning interop']);
+    expect(severities(changed('reasoning', 'options_considered', ['a']))).toEqual([
+      'warning options_considered_differ',
+    ]);
+    expect(severities({ ...odd, type: 'banana' })).toEqual(['error unknown_value', 'warning interop']);
+    // Whatever is sealed cannot be mended any more.
+    expect(severities({ ...odd, type: 'banana', hash: 'x', signature: 'y' })).toEqual([
+      'warning unknown_value',
+      'warning interop',
+    ]);
+    expect(severities({ ...odd, type: 'banana', hash: '', signature: '' })).toEqual([
+      'error unknown_value',
+      'warning interop',
+    ]);
   });
 
   describe('options', () => {
@@ -252,5 +293,59 @@ describe('lint', () => {
       '/authority/approver approver_missing',
       '/authority/escalation_reason escalation_reason_missing',
     ]);
+  });
+
+  test('what belongs to another authority is null', () => {
+    const full = { approver: 'eve', policy_reference: 'rule', escalation_reason: 'money' };
+    const authority = (type: AuthorityType) => found(capsule({ authority: { type, ...full } }));
+    expect(authority('autonomous')).toEqual([
+      '/authority/approver approver_unexpected',
+      '/authority/policy_reference policy_reference_unexpected',
+      '/authority/escalation_reason escalation_reason_unexpected',
+    ]);
+    expect(authority('human_approved')).toEqual([
+      '/authority/policy_reference policy_reference_unexpected',
+      '/authority/escalation_reason escalation_reason_unexpected',
+    ]);
+    expect(authority('policy')).toEqual([
+      '/authority/approver approver_unexpected',
+      '/authority/escalation_reason escalation_reason_unexpected',
+    ]);
+    expect(authority('escalated')).toEqual(['/authority/policy_reference policy_reference_unexpected']);
+    // An empty text is not null.
+    expect(found(capsule({ authority: { approver: '' } }))).toEqual([
+      '/authority/approver approver_unexpected',
+    ]);
+  });
+
+  test('an error is null on success', () => {
+    const outcome = (status: OutcomeStatus) => found(capsule({ outcome: { status, error: 'x' } }));
+    expect(outcome('success')).toEqual(['/outcome/error error_unexpected']);
+    for (const status of ['pending', 'failure', 'partial', 'blocked'] as const)
+      expect(outcome(status)).toEqual([]);
+    const calls = (success: boolean) =>
+      found(capsule({ execution: { tool_calls: [{ tool: 'a' }, { tool: 'b', success, error: '' }] } }));
+    expect(calls(true)).toEqual(['/execution/tool_calls/1/error error_unexpected']);
+    expect(calls(false)).toEqual([]);
+  });
+
+  test('a prompt_hash is a hash', () => {
+    expect(found(changed('reasoning', 'prompt_hash', 'ab'.repeat(32)))).toEqual([]);
+    for (const bad of ['', 'AB'.repeat(32), `sha3:${'ab'.repeat(32)}`])
+      expect(found(changed('reasoning', 'prompt_hash', bad))).toEqual(['/reasoning/prompt_hash hash_form']);
+  });
+
+  test('in what others sealed, the same are warnings, and verification does not ask for them', () => {
+    const signer = localSigner('Ed25519', new Uint8Array(32).fill(1));
+    const content = capsule({ outcome: { status: 'success', error: 'x' }, authority: { approver: 'eve' } });
+    const hash = digest(content, 'cps');
+    const sealed = { ...content, hash, signature: toHex(signer.sign(toUtf8(hash))) };
+    expect(lint(sealed).map(({ severity, code }) => `${severity} ${code}`)).toEqual([
+      'warning approver_unexpected',
+      'warning error_unexpected',
+    ]);
+    const record = parse(JSON.stringify(sealed)) as JsonObject;
+    expect(verifyCapsule(record, { keys: [publicKey('Ed25519', signer.publicKey)] }).code).toBe('ok');
+    expect(() => hashCapsule(content)).toThrow(expect.objectContaining({ code: 'CAPSULE_LINT' }));
   });
 });

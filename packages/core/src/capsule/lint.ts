@@ -1,42 +1,66 @@
-import { canonicalize, lint as lintCanon } from '../canon/index.ts';
+import { canonicalize } from '../canon/index.ts';
 import { BullaError } from '../error.ts';
-import { JsonObject, parse } from '../json/index.ts';
-import { type AnyObject, isObject, member, toNumber } from './access.ts';
+import {
+  type AnyObject,
+  DEFAULT_MAX_DEPTH,
+  isObject,
+  JsonObject,
+  member,
+  parse,
+  toNumber,
+} from '../json/index.ts';
+import { checkConsidered, checkDigits, checkInterop, isCommon } from './interop.ts';
 import {
   AUTHORITY_TYPES,
   CAPSULE_TYPES,
   OUTCOME_STATUSES,
+  type SEAL_FIELDS,
   type SECTIONS,
   SPEC_VERSION,
   TRIGGER_TYPES,
 } from './model.ts';
-import { checkShape, isCommonNumber, type LintFinding, surelyCommon } from './shape.ts';
+import { checkShape, type LintFinding, problem, warning } from './shape.ts';
 import { isIsoTimestamp } from './time.ts';
 
 export type { LintFinding } from './shape.ts';
 
-/** Python's encoder gives up somewhere above this nesting, so that what is deeper could not be verified there. */
-const MAX_DEPTH = 900;
+/** Python's encoder gives up somewhere above this nesting: what is deeper cannot be verified there. */
+const COMMON_DEPTH = 900;
+/** What is sealed can still be read here inside an array or a document of capsules, with the parser's own limit. */
+const MAX_DEPTH = DEFAULT_MAX_DEPTH - 10;
 
 /**
- * Tells everything that keeps a capsule, parsed or plain, from being sealed here, all at once. Codes:
- * `missing_field`, `unknown_key`, `wrong_type`, `unknown_value`, `out_of_range`, `uuid_form`, `hash_form`,
- * `timestamp_form`, `chain_rule`, `rejection_reason_missing`, `selected_count`, `selected_option_unmatched`,
- * `options_considered_differ`, `approver_missing`, `policy_reference_missing`, `escalation_reason_missing`;
- * `interop` where the capsule profiles would write something differently, `inexact_number` where all of them write
- * another number than the source has; and `VALUE_…` or `CANON_…` for what has no canonical form. Seal fields are
- * not looked at. Never throws a `BullaError`.
+ * Tells everything that is wrong with a capsule, parsed or plain, all at once.
+ *
+ * Errors, for which the sealer refuses it: `missing_field`, `unknown_key`, `wrong_type`, `unknown_value`,
+ * `out_of_range`, `uuid_form`, `hash_form`, `timestamp_form`, `chain_rule`, `rejection_reason_missing`,
+ * `selected_count`, `selected_option_unmatched`; `approver_missing`, `policy_reference_missing`,
+ * `escalation_reason_missing` where the type of the authority demands them, and `…_unexpected` where it forbids them;
+ * `error_unexpected` on success; and `VALUE_…` or `CANON_…` for what has no canonical form.
+ *
+ * Warnings, for what the specification allows: `interop` where another implementation would write something
+ * differently and so compute another hash, `options_considered_differ` and `deep_nesting` where Python would,
+ * `inexact_number` where the hashed number has fewer digits than the source.
+ *
+ * In a record that has a seal everything is a warning: it cannot be changed any more, and whether it is genuine is for
+ * the verifier to say. The seal fields themselves are not looked at. Never throws a `BullaError`.
  */
 export function lint(value: unknown): LintFinding[] {
-  return lintForSeal(value, value instanceof JsonObject).findings;
+  const { findings } = lintForSeal(value, true, value instanceof JsonObject);
+  const isSealed = isObject(value) && SEALS.some((key) => !isBlank(member(value, key)));
+  return isSealed ? findings.map((finding) => ({ ...finding, severity: 'warning' })) : findings;
 }
 
+const SEALS = ['hash', 'signature'] as const satisfies readonly (typeof SEAL_FIELDS)[number][];
+
 /**
- * The same for the sealer, which also gets the canonical text. Its numbers are exported from that text, so it is
- * the text, not the source, on which the profiles must agree, unless `stored` says that the source stays.
+ * The same for the sealer, which also gets the canonical text; the warnings only where it asks for `interop`. Its
+ * numbers are exported from that text, so it is the text, not the source, on which the profiles must agree, unless
+ * `stored` says that the source stays.
  */
 export function lintForSeal(
   value: unknown,
+  interop: boolean,
   stored = false,
 ): { findings: LintFinding[]; canonical: string | undefined } {
   const findings: LintFinding[] = [];
@@ -51,20 +75,36 @@ export function lintForSeal(
   checkReasoning(section('reasoning'), findings);
   checkAuthority(section('authority'), findings);
   checkExecution(section('execution'), findings);
-  checkEnum(member(section('outcome'), 'status'), OUTCOME_STATUSES, '/outcome/status', findings);
+  checkOutcome(section('outcome'), findings);
+  if (interop) checkConsidered(section('reasoning'), findings);
 
   let canonical: string | undefined;
   try {
-    canonical = canonicalize(value, 'cps', { maxDepth: MAX_DEPTH });
+    canonical = written(value, interop, findings);
   } catch (error) {
     if (!(error instanceof BullaError)) throw error;
-    findings.push({ path: error.path ?? '', code: error.code, message: error.message });
+    findings.push(problem(error.path ?? '', error.code, error.message));
     return { findings, canonical };
   }
-  if (stored || findings.length > 0 || !isCommon(section)) {
+  if (interop && (stored || findings.length > 0 || !isCommon(section))) {
     checkInterop(stored ? value : parse(canonical, { maxBytes: Number.POSITIVE_INFINITY }), findings);
+    if (!stored) checkDigits(value, findings);
   }
   return { findings, canonical };
+}
+
+/** The canonical text. */
+function written(value: AnyObject, interop: boolean, findings: LintFinding[]): string {
+  if (!interop) return canonicalize(value, 'cps', { maxDepth: MAX_DEPTH });
+  try {
+    return canonicalize(value, 'cps', { maxDepth: COMMON_DEPTH });
+  } catch (error) {
+    if (!(error instanceof BullaError) || error.code !== 'VALUE_TOO_DEEP') throw error;
+    const text = canonicalize(value, 'cps', { maxDepth: MAX_DEPTH });
+    const message = `The nesting is deeper than ${COMMON_DEPTH}; other implementations cannot read it.`;
+    findings.push(warning(error.path ?? '', 'deep_nesting', message));
+    return text;
+  }
 }
 
 /** Stands for a section that is missing; its fields were reported with it. */
@@ -89,7 +129,7 @@ function checkHead(value: AnyObject, findings: LintFinding[]): void {
     findings,
   );
   const previous = member(value, 'previous_hash');
-  checkForm(previous, HASH, '/previous_hash', 'hash_form', 'A hash has 64 lower-case hex digits.', findings);
+  checkForm(previous, HASH, '/previous_hash', 'hash_form', HASH_FORM, findings);
   const version = member(value, 'spec_version');
   if (typeof version === 'string') checkEnum(version, [SPEC_VERSION], '/spec_version', findings);
 
@@ -100,12 +140,13 @@ function checkHead(value: AnyObject, findings: LintFinding[]): void {
       sequence === 0
         ? 'The genesis capsule has no previous_hash.'
         : 'Only the genesis capsule has no previous_hash.';
-    findings.push({ path: '/previous_hash', code: 'chain_rule', message });
+    findings.push(problem('/previous_hash', 'chain_rule', message));
   }
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const HASH = /^[0-9a-f]{64}$/;
+const HASH_FORM = 'A hash has 64 lower-case hex digits.';
 
 function checkTrigger(section: AnyObject, findings: LintFinding[]): void {
   checkEnum(member(section, 'type'), TRIGGER_TYPES, '/trigger/type', findings);
@@ -113,11 +154,13 @@ function checkTrigger(section: AnyObject, findings: LintFinding[]): void {
   if (typeof timestamp === 'string' && !isIsoTimestamp(timestamp)) {
     const message =
       'A timestamp is YYYY-MM-DDTHH:MM:SS+00:00, with six fraction digits unless they are zero.';
-    findings.push({ path: '/trigger/timestamp', code: 'timestamp_form', message });
+    findings.push(problem('/trigger/timestamp', 'timestamp_form', message));
   }
 }
 
 function checkReasoning(section: AnyObject, findings: LintFinding[]): void {
+  const prompt = member(section, 'prompt_hash');
+  checkForm(prompt, HASH, '/reasoning/prompt_hash', 'hash_form', HASH_FORM, findings);
   if (!isUnit(member(section, 'confidence'))) findings.push(outOfUnit('/reasoning/confidence'));
   const list = member(section, 'options');
   if (!Array.isArray(list)) return;
@@ -134,12 +177,12 @@ function checkReasoning(section: AnyObject, findings: LintFinding[]): void {
       count++;
     } else if (isBlank(member(option, 'rejection_reason'))) {
       const message = 'An option that was not selected says why.';
-      findings.push({ path: `${path()}/rejection_reason`, code: 'rejection_reason_missing', message });
+      findings.push(problem(`${path()}/rejection_reason`, 'rejection_reason_missing', message));
     }
   }
   if (options.length > 0 && count !== 1) {
     const message = `Exactly one option is selected, not ${count}.`;
-    findings.push({ path: '/reasoning/options', code: 'selected_count', message });
+    findings.push(problem('/reasoning/options', 'selected_count', message));
   }
   // Where the count is wrong, any option may be the one that was meant.
   const meant = count === 1 ? [options[selected!]!] : options;
@@ -148,33 +191,32 @@ function checkReasoning(section: AnyObject, findings: LintFinding[]): void {
     !isBlank(choice) && meant.some((o) => member(o, 'description') === choice || member(o, 'id') === choice);
   if (options.length > 0 && !named) {
     const message = 'The selected_option is the description or the id of the selected option.';
-    findings.push({ path: '/reasoning/selected_option', code: 'selected_option_unmatched', message });
-  }
-  // Python makes options out of a list that stands alone, and the list out of the options, before it hashes.
-  const considered = member(section, 'options_considered');
-  if (
-    Array.isArray(considered) &&
-    (considered.length !== list.length || options.some((o, i) => member(o, 'description') !== considered[i]))
-  ) {
-    const message = 'The options_considered are the descriptions of the options, in their order.';
-    findings.push({ path: '/reasoning/options_considered', code: 'options_considered_differ', message });
+    findings.push(problem('/reasoning/selected_option', 'selected_option_unmatched', message));
   }
 }
+
+/** The fields of an authority that belong to some of its types: named there, null everywhere else. */
+const BELONGS: readonly { readonly key: string; readonly to: readonly string[]; readonly says: string }[] = [
+  { key: 'approver', to: ['human_approved', 'escalated'], says: 'names its approver' },
+  { key: 'policy_reference', to: ['policy'], says: 'names its rule' },
+  { key: 'escalation_reason', to: ['escalated'], says: 'says why' },
+];
 
 function checkAuthority(section: AnyObject, findings: LintFinding[]): void {
   const type = member(section, 'type');
   checkEnum(type, AUTHORITY_TYPES, '/authority/type', findings);
-  const need = (key: string, code: string, message: string) => {
-    if (isBlank(member(section, key))) findings.push({ path: `/authority/${key}`, code, message });
-  };
-  if (type === 'human_approved' || type === 'escalated') {
-    need('approver', 'approver_missing', `Authority of the type ${type} names its approver.`);
-  }
-  if (type === 'policy') {
-    need('policy_reference', 'policy_reference_missing', 'Authority of the type policy names its rule.');
-  }
-  if (type === 'escalated') {
-    need('escalation_reason', 'escalation_reason_missing', 'Escalated authority says why.');
+  if (!(AUTHORITY_TYPES as readonly unknown[]).includes(type)) return;
+  for (const { key, to, says } of BELONGS) {
+    const value = member(section, key);
+    const path = `/authority/${key}`;
+    if (to.includes(type as string)) {
+      if (isBlank(value))
+        findings.push(problem(path, `${key}_missing`, `Authority of the type ${type} ${says}.`));
+    } else if (isGiven(value)) {
+      findings.push(
+        problem(path, `${key}_unexpected`, `This is null unless the type is ${to.join(' or ')}.`),
+      );
+    }
   }
 }
 
@@ -183,14 +225,28 @@ function checkExecution(section: AnyObject, findings: LintFinding[]): void {
   const calls = member(section, 'tool_calls');
   if (!Array.isArray(calls)) return;
   for (let i = 0; i < calls.length; i++) {
-    if (isObject(calls[i]) && isNegative(member(calls[i], 'duration_ms')))
-      findings.push(negative(`/execution/tool_calls/${i}/duration_ms`));
+    const call = calls[i];
+    if (!isObject(call)) continue;
+    const at = `/execution/tool_calls/${i}`;
+    if (isNegative(member(call, 'duration_ms'))) findings.push(negative(`${at}/duration_ms`));
+    checkNoError(member(call, 'success') === true, call, at, findings);
   }
+}
+
+function checkOutcome(section: AnyObject, findings: LintFinding[]): void {
+  const status = member(section, 'status');
+  checkEnum(status, OUTCOME_STATUSES, '/outcome/status', findings);
+  checkNoError(status === 'success', section, '/outcome', findings);
+}
+
+function checkNoError(succeeded: boolean, record: AnyObject, at: string, findings: LintFinding[]): void {
+  if (!succeeded || !isGiven(member(record, 'error'))) return;
+  findings.push(problem(`${at}/error`, 'error_unexpected', 'The error is null on success.'));
 }
 
 function checkEnum(value: unknown, values: readonly string[], path: string, findings: LintFinding[]): void {
   if (typeof value !== 'string' || values.includes(value)) return;
-  findings.push({ path, code: 'unknown_value', message: `This must be one of ${values.join(', ')}.` });
+  findings.push(problem(path, 'unknown_value', `This must be one of ${values.join(', ')}.`));
 }
 
 function checkForm(
@@ -201,7 +257,7 @@ function checkForm(
   message: string,
   findings: LintFinding[],
 ): void {
-  if (typeof value === 'string' && !form.test(value)) findings.push({ path, code, message });
+  if (typeof value === 'string' && !form.test(value)) findings.push(problem(path, code, message));
 }
 
 /** What is not a number was reported as such. */
@@ -211,7 +267,7 @@ function isUnit(value: unknown): boolean {
 }
 
 function outOfUnit(path: string): LintFinding {
-  return { path, code: 'out_of_range', message: 'This must lie within 0 and 1.' };
+  return problem(path, 'out_of_range', 'This must lie within 0 and 1.');
 }
 
 function isNegative(value: unknown): boolean {
@@ -220,50 +276,14 @@ function isNegative(value: unknown): boolean {
 }
 
 function negative(path: string): LintFinding {
-  return { path, code: 'out_of_range', message: 'This must not be negative.' };
+  return problem(path, 'out_of_range', 'This must not be negative.');
+}
+
+/** What is missing or of another type was reported as such. */
+function isGiven(value: unknown): boolean {
+  return typeof value === 'string';
 }
 
 function isBlank(value: unknown): boolean {
   return typeof value !== 'string' || value.trim() === '';
-}
-
-/** Whether the places where numbers or foreign keys can stand are surely written alike by every capsule profile. */
-function isCommon(section: (name: keyof typeof SECTIONS) => AnyObject): boolean {
-  const reasoning = section('reasoning');
-  const execution = section('execution');
-  const outcome = section('outcome');
-  const options = member(reasoning, 'options') as readonly AnyObject[];
-  const calls = member(execution, 'tool_calls') as readonly AnyObject[];
-  return (
-    isCommonFloat(member(reasoning, 'confidence')) &&
-    options.every(
-      (o) => isCommonFloat(member(o, 'feasibility')) && surelyCommon(member(o, 'estimated_impact')),
-    ) &&
-    calls.every((call) => surelyCommon(member(call, 'arguments')) && surelyCommon(member(call, 'result'))) &&
-    surelyCommon(member(section('context'), 'environment')) &&
-    surelyCommon(member(section('authority'), 'chain')) &&
-    surelyCommon(member(execution, 'resources_used')) &&
-    surelyCommon(member(outcome, 'result')) &&
-    surelyCommon(member(outcome, 'metrics'))
-  );
-}
-
-function isCommonFloat(value: unknown): boolean {
-  return typeof value === 'number' && isCommonNumber(value);
-}
-
-function checkInterop(value: unknown, findings: LintFinding[]): void {
-  for (const { rule, path, forms } of lintCanon(value, ['cps'])) {
-    // The 12 keys of the seed are never the 13 of the TypeScript reference, and other keys were reported above.
-    if (rule === 'members') continue;
-    const written = Object.entries(forms).map(([profile, form]) => `${profile} ${form}`);
-    findings.push({
-      path,
-      code: rule === 'inexact' ? 'inexact_number' : 'interop',
-      message:
-        rule === 'inexact'
-          ? 'Every profile writes another number than this, because it has more digits than a double.'
-          : `Other implementations would write this differently: ${written.join(', ')}.`,
-    });
-  }
 }

@@ -181,13 +181,17 @@ describe.skipIf(!hasVectors)('the golden capsules', () => {
     },
   );
 
-  test('pass our linter, but one, which gives no reason for a rejected option', async () => {
+  test('pass our linter, but two, which break rules that the specification says in words', async () => {
     for (const form of ['12', '13'] as const) {
       const found = (await golden(form)).flatMap(({ name, dict }) =>
         [dict, fromDict(dict)].flatMap((value) => lint(value).map((f) => `${name} ${f.path} ${f.code}`)),
       );
-      const finding = 'unicode_strings /reasoning/options/0/rejection_reason rejection_reason_missing';
-      expect(found).toEqual([finding, finding]);
+      // One is approved by a human, and names a policy and a reason to escalate too; one rejects without a reason.
+      const full = ['policy_reference', 'escalation_reason'].map(
+        (key) => `full /authority/${key} ${key}_unexpected`,
+      );
+      const unicode = 'unicode_strings /reasoning/options/0/rejection_reason rejection_reason_missing';
+      expect(found).toEqual([...full, ...full, unicode, unicode]);
     }
   });
 });

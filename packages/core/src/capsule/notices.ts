@@ -21,16 +21,28 @@ export function createNotices(from?: {
   add(code: string, path: string, index: number): void;
   list(): { notices: ChainNotice[]; moreNotices: number };
 } {
-  const known = new Map((from?.notices ?? []).map((notice) => [`${notice.code} ${notice.path}`, notice]));
+  // By code, then by path: a key made of both for each of a million records would be most of the work.
+  const known = new Map<string, Map<string, Writable>>();
+  let size = 0;
   let more = from?.moreNotices ?? 0;
+  const keep = (notice: ChainNotice) => {
+    const paths = known.get(notice.code) ?? new Map<string, Writable>();
+    known.set(notice.code, paths.set(notice.path, { ...notice }));
+    size++;
+  };
+  for (const notice of from?.notices ?? []) keep(notice);
   return {
     add(code, path, index) {
-      const key = `${code} ${path}`;
-      const found = known.get(key);
-      if (found !== undefined) known.set(key, { ...found, count: found.count + 1 });
-      else if (known.size < MAX_NOTICES) known.set(key, { code, path, count: 1, first: index });
+      const found = known.get(code)?.get(path);
+      if (found !== undefined) found.count++;
+      else if (size < MAX_NOTICES) keep({ code, path, count: 1, first: index });
       else more++;
     },
-    list: () => ({ notices: [...known.values()], moreNotices: more }),
+    list: () => ({
+      notices: [...known.values()].flatMap((paths) => [...paths.values()]).map((notice) => ({ ...notice })),
+      moreNotices: more,
+    }),
   };
 }
+
+type Writable = { -readonly [Key in keyof ChainNotice]: ChainNotice[Key] };

@@ -13,11 +13,19 @@ export interface SealOptions {
   readonly pqSigner?: Signer | undefined;
 }
 
-export interface SealSyncOptions extends SealOptions {
+export interface HashOptions {
+  /**
+   * Refuse also what `lint` only warns of: content that the specification allows and that another implementation would
+   * hash differently. Default false: it is sealed by the specification's rule.
+   */
+  readonly strictInterop?: boolean | undefined;
+}
+
+export interface SealSyncOptions extends SealOptions, HashOptions {
   readonly pqSigner?: LocalSigner | undefined;
 }
 
-/** Thrown by the sealers with the code `CAPSULE_LINT`; `findings` holds everything that `lint` found. */
+/** Thrown by the sealers with the code `CAPSULE_LINT`; `findings` holds every reason. */
 export class CapsuleLintError extends BullaError {
   readonly findings: readonly LintFinding[];
 
@@ -28,7 +36,7 @@ export class CapsuleLintError extends BullaError {
   }
 }
 
-/** A capsule that `lint` finds nothing in, with its canonical text and its hash; `hashCapsule` makes it. */
+/** A capsule that `lint` finds no error in, with its canonical text and its hash; `hashCapsule` makes it. */
 export interface HashedCapsule {
   readonly content: Capsule;
   readonly canonical: string;
@@ -38,16 +46,16 @@ export interface HashedCapsule {
 /**
  * The first half of sealing: checks a capsule and hashes its `cps` bytes with SHA3-256. The hash is what the next
  * capsule of a chain links to, so a batch can be hashed first and signed afterwards, which is faster and lets the
- * signatures be made elsewhere. Throws `CAPSULE_SEALED` when it is sealed already and `CAPSULE_LINT`, with all
- * findings, when `lint` has any. The content shares the values of open fields with the capsule.
+ * signatures be made elsewhere. Throws `CAPSULE_SEALED` when it is sealed already and `CAPSULE_LINT`, with all of
+ * them, when `lint` finds errors (or warnings, with `strictInterop`). The content shares the values of open fields with the capsule.
  */
-export function hashCapsule(capsule: Capsule): HashedCapsule {
+export function hashCapsule(capsule: Capsule, { strictInterop = false }: HashOptions = {}): HashedCapsule {
   const { hash: oldHash, signature: oldSignature } = capsule as Partial<Seal>;
   if (oldHash || oldSignature) {
     const path = oldHash ? '/hash' : '/signature';
     throw new BullaError('CAPSULE_SEALED', 'A second seal would hide the one that is there.', { path });
   }
-  const { findings, canonical } = lintForSeal(capsule);
+  const { findings, canonical } = lintForSeal(capsule, strictInterop);
   if (findings.length > 0) throw new CapsuleLintError(findings);
   return { content: toDict(capsule), canonical: canonical!, hash: digestText(canonical!, 'cps') };
 }
@@ -58,9 +66,13 @@ export function hashCapsule(capsule: Capsule): HashedCapsule {
  * is none, `CAPSULE_SIGNER` for a key of another algorithm or a signature of the wrong size, and with whatever the
  * signer rejects with.
  */
-export async function seal(capsule: Capsule, signer: Signer, options: SealOptions): Promise<SealedCapsule> {
+export async function seal(
+  capsule: Capsule,
+  signer: Signer,
+  options: SealOptions & HashOptions,
+): Promise<SealedCapsule> {
   checkedMoment(signer, options);
-  return (await signHashed(hashCapsule(capsule), signer, options)).sealed;
+  return (await signHashed(hashCapsule(capsule, options), signer, options)).sealed;
 }
 
 /** The second half of sealing, for any signer; the text is that of `exportSealed`. Rejects as `seal` does. */
@@ -85,7 +97,7 @@ export interface SealedText {
 /** Seals at once, with keys in memory, and gives the text of `exportSealed` too. Throws what `seal` rejects with. */
 export function sealSync(capsule: Capsule, signer: LocalSigner, options: SealSyncOptions): SealedText {
   const signedAt = checkedMoment(signer, options);
-  const hashed = hashCapsule(capsule);
+  const hashed = hashCapsule(capsule, options);
   const message = toUtf8(hashed.hash);
   return sealedText(
     hashed,

@@ -1,13 +1,30 @@
-import { pointer } from '../error.ts';
-import { JsonNumber } from '../json/index.ts';
-import { type AnyObject, isInteger, isObject, keysOf, member, toNumber, valuesOf } from './access.ts';
+import {
+  type AnyObject,
+  isInteger,
+  isObject,
+  keysOf,
+  member,
+  pointer,
+  toNumber,
+  valuesOf,
+} from '../json/index.ts';
 import { HEAD, type Kind, OPTION, SEAL_FIELDS, SECTION_NAMES, SECTIONS, TOOL_CALL } from './model.ts';
 
 /** One thing that is wrong with a capsule: where (a JSON Pointer), a stable code, a sentence. */
 export interface LintFinding {
   readonly path: string;
+  /** An error keeps a capsule from being sealed here; a warning does so only where the sealer is asked to be strict. */
+  readonly severity: 'error' | 'warning';
   readonly code: string;
   readonly message: string;
+}
+
+export function problem(path: string, code: string, message: string): LintFinding {
+  return { path, severity: 'error', code, message };
+}
+
+export function warning(path: string, code: string, message: string): LintFinding {
+  return { path, severity: 'warning', code, message };
 }
 
 /** A table of fields, with what the walk needs at hand: every sealed capsule passes it. */
@@ -47,7 +64,7 @@ const CALL_FIELDS = fields(TOOL_CALL);
 /** Adds a finding for every field that is missing, unknown or of the wrong type, at every typed level. */
 export function checkShape(value: unknown, findings: LintFinding[]): void {
   if (!isObject(value)) {
-    findings.push({ path: '', code: 'wrong_type', message: 'A capsule must be an object.' });
+    findings.push(problem('', 'wrong_type', 'A capsule must be an object.'));
     return;
   }
   checkRecord(value, ROOT, '', findings);
@@ -77,11 +94,7 @@ function checkRecord(record: AnyObject, table: Fields, at: string, findings: Lin
   if (inOrder) return;
   for (const key of keys) {
     if (table.keys.includes(key) || table.others.includes(key)) continue;
-    findings.push({
-      path: at + pointer([key]),
-      code: 'unknown_key',
-      message: 'The protocol has no such key here.',
-    });
+    findings.push(problem(at + pointer([key]), 'unknown_key', 'The protocol has no such key here.'));
   }
 }
 
@@ -135,51 +148,9 @@ const NAMES: Readonly<Record<Kind, string>> = {
 };
 
 function wrong(path: string, kind: Kind, findings: LintFinding[]): void {
-  findings.push({ path, code: 'wrong_type', message: `This must be ${NAMES[kind]}.` });
+  findings.push(problem(path, 'wrong_type', `This must be ${NAMES[kind]}.`));
 }
 
 function missing(path: string, findings: LintFinding[]): void {
-  findings.push({ path, code: 'missing_field', message: 'This key is required.' });
-}
-
-/** A short integer, or a fraction that JavaScript and Python print alike; `1.0` is neither. */
-const COMMON_LEXEME = /^(?:0|-?[1-9][0-9]{0,14})$/;
-
-/**
- * Whether all three capsule profiles surely write an open value alike. False means only that somebody must look
- * closer. The value has been written once already, so its depth is bounded.
- */
-export function surelyCommon(value: unknown): boolean {
-  switch (typeof value) {
-    case 'string':
-    case 'boolean':
-      return true;
-    case 'number':
-      return isCommonNumber(value);
-    case 'object':
-      if (value === null) return true;
-      if (Array.isArray(value)) return value.every(surelyCommon);
-      if (value instanceof JsonNumber) {
-        const double = value.toNumber();
-        return COMMON_LEXEME.test(value.lexeme) || (`${double}` === value.lexeme && isCommonNumber(double));
-      }
-      // Code point order and UTF-16 order part only where a key has a surrogate.
-      return (
-        !keysOf(value as AnyObject).some(hasSurrogate) && valuesOf(value as AnyObject).every(surelyCommon)
-      );
-    default:
-      return false;
-  }
-}
-
-function hasSurrogate(text: string): boolean {
-  for (let i = 0; i < text.length; i++) if ((text.charCodeAt(i) & 0xf800) === 0xd800) return true;
-  return false;
-}
-
-/** Outside this range the exponent forms differ; minus zero is written `-0.0`, `0` or `0.0`. */
-export function isCommonNumber(value: number): boolean {
-  if (Number.isSafeInteger(value)) return !Object.is(value, -0);
-  const size = Math.abs(value);
-  return size >= 1e-4 && size < 1e15;
+  findings.push(problem(path, 'missing_field', 'This key is required.'));
 }

@@ -1,5 +1,5 @@
 import { type PublicKey, toUtf8, verify } from '../crypto/index.ts';
-import { pointer } from '../error.ts';
+import { pointer } from '../json/index.ts';
 import { candidates, namesOf } from './keys.ts';
 import type { VerifyOptions } from './verify.ts';
 
@@ -34,13 +34,14 @@ interface Fault {
 /** Who signed, and whether the signature was checked or is covered by a checkpoint. */
 export function findSigner(
   { hash, signature, signedBy }: ReadSeal,
-  { keys, hashOnly }: Pick<VerifyOptions, 'keys' | 'hashOnly'>,
+  { keys, signatures }: Pick<VerifyOptions, 'keys' | 'signatures'>,
 ): { key: PublicKey; named: boolean; checked: boolean } | Fault {
   const { named, others, foreign } = candidates(keys, signedBy, 'Ed25519');
   if (foreign)
     return fault('unsupported_algorithm', 'A capsule is signed with Ed25519, and no such key is given.');
   if (named.length + others.length === 0) return fault('unknown_key', 'No key is given to verify with.');
-  if (hashOnly === true && named.length === 1) return { key: named[0]!, named: true, checked: false };
+  if (signatures === 'by checkpoint' && named.length === 1)
+    return { key: named[0]!, named: true, checked: false };
   const message = toUtf8(hash);
   const key = [...named, ...others].find((candidate) => verify(candidate, message, signature));
   if (key !== undefined) return { key, named: named.includes(key), checked: true };
@@ -56,7 +57,7 @@ export function findSigner(
 export function findPqSigner(
   { hash, signaturePq }: ReadSeal,
   own: readonly string[],
-  { pqKeys = [], requirePq, hashOnly }: Pick<VerifyOptions, 'pqKeys' | 'requirePq' | 'hashOnly'>,
+  { pqKeys = [], requirePq, signatures }: Pick<VerifyOptions, 'pqKeys' | 'requirePq' | 'signatures'>,
 ): { key: PublicKey | null; warnings: readonly Warning[] } | Fault {
   const warn = (code: string, message: string) => ({
     key: null,
@@ -74,7 +75,7 @@ export function findPqSigner(
       ? warn('pq_missing', 'There is no post-quantum signature.')
       : { key: null, warnings: [] };
   }
-  if (hashOnly === true) return { key: null, warnings: [] };
+  if (signatures === 'by checkpoint') return { key: null, warnings: [] };
   const fitting = pqKeys.filter(
     (candidate) =>
       candidate.algorithm === 'ML-DSA-65' && (own.length === 0 || own.includes(namesOf(candidate).id)),

@@ -1,6 +1,17 @@
-import { canonicalize, digestText, type ProfileId, sameDecimal } from '../canon/index.ts';
-import { BullaError, pointer } from '../error.ts';
-import { JsonNumber, JsonObject, type JsonValue, parse } from '../json/index.ts';
+import { canonicalize, digestText, type ProfileId } from '../canon/index.ts';
+import { BullaError } from '../error.ts';
+import {
+  type AnyObject,
+  isObject,
+  JsonNumber,
+  JsonObject,
+  type JsonValue,
+  keysOf,
+  parse,
+  pointer,
+  sameDecimal,
+  valuesOf,
+} from '../json/index.ts';
 import { CONTENT, type Form, SEAL_FIELDS } from './model.ts';
 
 /** A record taken apart: what a seal can cover, and what no capsule seal covers. */
@@ -119,12 +130,12 @@ export interface OddNumber {
  * Finds numbers whose stored digits say more than the double that was hashed, so that they could be altered
  * unnoticed, and NaN and the infinities, which are no JSON. Never recurses.
  */
-export function oddNumbers(content: JsonObject): OddNumber[] {
+export function oddNumbers(content: AnyObject): OddNumber[] {
   const found: OddNumber[] = [];
-  const open: { value: JsonValue; key: string | number; parent: Trail | undefined }[] = [];
-  const enter = (value: JsonValue, trail: Trail | undefined) => {
-    const keys = value instanceof JsonObject ? value.keys : undefined;
-    const values = value instanceof JsonObject ? value.values : (value as JsonValue[]);
+  const open: { value: object; key: string | number; parent: Trail | undefined }[] = [];
+  const enter = (value: object, trail: Trail | undefined) => {
+    const keys = isObject(value) ? keysOf(value) : undefined;
+    const values = isObject(value) ? valuesOf(value) : (value as unknown[]);
     for (let i = values.length - 1; i >= 0; i--) {
       const child = values[i]!;
       if (typeof child === 'object' && child !== null)

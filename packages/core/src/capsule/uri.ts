@@ -1,5 +1,5 @@
 import { BullaError } from '../error.ts';
-import { isObject, member } from './access.ts';
+import { isObject, member, type Path, parsePointer, pointer } from '../json/index.ts';
 import { SECTION_NAMES } from './model.ts';
 
 /**
@@ -96,7 +96,7 @@ export interface UriParts {
   readonly id?: string;
   readonly sequence?: number;
   /** The path to a value: one of the six sections, then keys and indices. */
-  readonly path?: readonly (string | number)[];
+  readonly path?: Path;
 }
 
 /** Writes a `capsule://` URI. Throws a `CAPSULE_URI_…` code for parts that `parseCapsuleUri` would not give back. */
@@ -104,17 +104,16 @@ export function formatCapsuleUri({ chain, hash, id, sequence, path }: UriParts):
   const references = [hash === undefined ? [] : `sha3_${hash}`, id ?? [], sequence ?? []].flat();
   if (references.length !== 1)
     fail('CAPSULE_URI_REFERENCE', 'A reference has exactly one of hash, id and sequence.');
-  const tokens = path?.map((token) => String(token).replaceAll('~', '~0').replaceAll('/', '~1'));
   // encodeURI leaves `#` alone, and throws for half a surrogate pair, which no URI can carry.
-  const fragment = tokens === undefined ? '' : `#${encoded(tokens.join('/'))}`;
+  const fragment = path === undefined ? '' : `#${encoded(pointer(path).slice(1))}`;
   const text = `${PREFIX}${chain == null ? '' : `${chain}/`}${references[0]}${fragment}`;
   parseCapsuleUri(text);
   return text;
 }
 
-function encoded(pointer: string): string {
-  if (!pointer.isWellFormed()) fail('CAPSULE_URI_FRAGMENT', 'The path holds half of a surrogate pair.');
-  return encodeURI(pointer).replaceAll(/[#[\]]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+function encoded(text: string): string {
+  if (!text.isWellFormed()) fail('CAPSULE_URI_FRAGMENT', 'The path holds half of a surrogate pair.');
+  return encodeURI(text).replaceAll(/[#[\]]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
 /**
@@ -132,20 +131,18 @@ export function resolveFragment(capsule: unknown, fragment: string): unknown {
   return value;
 }
 
-/** RFC 6901 §6: percent-decoded first, then split, then `~1` and `~0`; checked after decoding, so nothing hides. */
+/** RFC 6901 §6: percent-decoded first, then read as a pointer; checked after decoding, so nothing hides. */
 function fragmentTokens(fragment: string): string[] {
   if (!FRAGMENT.test(fragment))
     fail('CAPSULE_URI_FRAGMENT', 'The fragment holds a character that a URI cannot carry.');
-  let pointer: string;
+  let text: string;
   try {
-    pointer = decodeURIComponent(fragment);
+    text = decodeURIComponent(fragment);
   } catch {
     fail('CAPSULE_URI_FRAGMENT', 'The fragment is not percent-encoded UTF-8.');
   }
-  const tokens = pointer.split('/').map((token) => {
-    if (/~(?![01])/.test(token)) fail('CAPSULE_URI_FRAGMENT', 'A tilde stands only before 0 or 1.');
-    return token.replaceAll('~1', '/').replaceAll('~0', '~');
-  });
+  const tokens = parsePointer(`/${text}`);
+  if (tokens === null) fail('CAPSULE_URI_FRAGMENT', 'A tilde stands only before 0 or 1.');
   if (!(SECTION_NAMES as readonly string[]).includes(tokens[0]!))
     fail('CAPSULE_URI_FRAGMENT', `A fragment starts with one of ${SECTION_NAMES.join(', ')}.`);
   if (tokens.some((token) => token === '.' || token === '..'))

@@ -1,7 +1,15 @@
 import { digest, sortNames } from '../canon/index.ts';
 import { BullaError } from '../error.ts';
-import { JsonObject, type JsonValue } from '../json/index.ts';
-import { type AnyObject, isInteger, isObject, keysOf, member, toNumber } from './access.ts';
+import {
+  type AnyObject,
+  isInteger,
+  isObject,
+  JsonObject,
+  type JsonValue,
+  keysOf,
+  member,
+  toNumber,
+} from '../json/index.ts';
 import { CAPSULE_TYPES, CONTENT, type Form, SECTION_NAMES, SECTIONS } from './model.ts';
 import { isMoment } from './time.ts';
 

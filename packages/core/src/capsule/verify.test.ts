@@ -402,17 +402,20 @@ describe('what a keyring says of the key', () => {
       pqKey: keyId(publicKey('ML-DSA-65', localSigner('ML-DSA-65', new Uint8Array(32).fill(4)).publicKey)),
     });
     expect(told(sealed, { ...foreign, pqKeys: [pqKey], requirePq: true })).toBe('pq_unknown_key');
-    expect(told(stripped, { ...own, hashOnly: true })).toBe('pq_missing');
+    expect(told(stripped, { ...own, signatures: 'by checkpoint' })).toBe('pq_missing');
   });
 
   test('where a checkpoint stands for the signatures, the signer is still judged', () => {
     const broken = replaced(twelve, /"signature":"[^"]*"/, `"signature":"${'0'.repeat(128)}"`);
-    expect(verifyCapsule(broken, { keys, hashOnly: true })).toMatchObject({ ok: true, key: keyId(key) });
-    expect(told(broken, { keys: [otherKey], hashOnly: true })).toBe('unknown_key');
-    expect(told(broken, { hashOnly: true, ...facts({ notAfter: '2020-01-01T00:00:00+00:00' }) })).toBe(
-      'key_not_valid',
-    );
+    expect(verifyCapsule(broken, { keys, signatures: 'by checkpoint' })).toMatchObject({
+      ok: true,
+      key: keyId(key),
+    });
+    expect(told(broken, { keys: [otherKey], signatures: 'by checkpoint' })).toBe('unknown_key');
+    expect(
+      told(broken, { signatures: 'by checkpoint', ...facts({ notAfter: '2020-01-01T00:00:00+00:00' }) }),
+    ).toBe('key_not_valid');
     const unnamed = replaced(broken, /"signed_by":"[^"]*"/, '"signed_by":""');
-    expect(told(unnamed, { hashOnly: true })).toBe('invalid_signature');
+    expect(told(unnamed, { signatures: 'by checkpoint' })).toBe('invalid_signature');
   });
 });

@@ -1,7 +1,7 @@
-import { canonicalize, digestText, type ProfileId, sameDecimal } from '../canon/index.ts';
+import { canonicalize, digestText, type ProfileId } from '../canon/index.ts';
 import { fromHex, type PublicKey } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
-import { type JsonNumber, JsonObject, type JsonValue, parse, sameValue } from '../json/index.ts';
+import { type JsonNumber, JsonObject, type JsonValue, parse, sameDecimal, sameValue } from '../json/index.ts';
 import { type KeySource, namesOf } from './keys.ts';
 import type { Form } from './model.ts';
 import { findPqSigner, findSigner, type ReadSeal, type Warning, warning } from './signatures.ts';
@@ -23,11 +23,12 @@ export interface VerifyOptions {
   /** Read the bare NaN and Infinity tokens that Python writes. Default false. */
   readonly allowNonFinite?: boolean;
   /**
-   * Leave the signatures out, because a signed checkpoint that was verified covers the record and its seal: whoever
-   * signed the checkpoint had verified them. Who signed is then what `signed_by` says, and must be one of the keys;
-   * where that does not name exactly one, the signature is checked. Default false.
+   * `by checkpoint`: leave the signatures out, because a signed checkpoint that was verified covers the record and its
+   * seal: whoever signed the checkpoint had verified them. Who signed is then what `signed_by` says, and must be one of
+   * the keys; where that does not name exactly one, the signature is checked. `unchecked`: look at hash and form alone;
+   * the keys are not used, and nothing says who signed. Default `checked`.
    */
-  readonly hashOnly?: boolean;
+  readonly signatures?: 'checked' | 'by checkpoint' | 'unchecked';
 }
 
 export interface Verdict {
@@ -237,6 +238,14 @@ function checkSignatures(seal: ReadSeal, hashed: Hashed, options: VerifyOptions)
   const failed = (code: string, message: string) => ({
     ...{ ...refusal(code, message), profile, form, signedBy, warnings },
   });
+  const unauthenticated = [...outside];
+  if (seal.signedAt !== null) unauthenticated.push('signed_at');
+  if (signedBy !== null) unauthenticated.push('signed_by');
+  const passed = {
+    ...{ ok: true, code: 'ok', message: '', profile, form, signedBy, key: null, pqKey: null },
+    ...{ unauthenticated, warnings },
+  };
+  if (options.signatures === 'unchecked') return passed;
   const found = findSigner(seal, options);
   if ('code' in found) return failed(found.code, found.message);
   const { key, named, checked } = found;
@@ -254,18 +263,11 @@ function checkSignatures(seal: ReadSeal, hashed: Hashed, options: VerifyOptions)
   const pq = findPqSigner(
     seal,
     facts.flatMap((fact) => fact.pqKey ?? []),
-    { ...options, hashOnly: !checked },
+    { ...options, signatures: checked ? 'checked' : 'by checkpoint' },
   );
   if ('code' in pq) return failed(pq.code, pq.message);
   warnings.push(...pq.warnings);
-
-  const unauthenticated = [...outside];
-  if (seal.signedAt !== null) unauthenticated.push('signed_at');
-  if (signedBy !== null) unauthenticated.push('signed_by');
-  return {
-    ...{ ok: true, code: 'ok', message: '', profile, form, signedBy, key: id },
-    ...{ pqKey: pq.key === null ? null : namesOf(pq.key).id, unauthenticated, warnings },
-  };
+  return { ...passed, key: id, pqKey: pq.key === null ? null : namesOf(pq.key).id };
 }
 
 function refusal(code: string, message: string): Verdict {

@@ -2,12 +2,10 @@ import { describe, expect, test } from 'vitest';
 import {
   AGENT,
   added,
-  COMMITMENT,
   channel,
   LOCATE,
   LOCK,
   NOTIFY,
-  OTHER,
   PINNED,
   READ,
   type Relation,
@@ -16,7 +14,7 @@ import {
   USER,
 } from '../../test/consent.ts';
 import { alice, envelopeWith, keys, policy, policyText } from '../../test/envelope.ts';
-import { commit } from '../canon/index.ts';
+import { type Commitment, commit } from '../canon/index.ts';
 import {
   authorize,
   checkEnvelope,
@@ -29,6 +27,12 @@ import { type JsonObject, parse } from '../json/index.ts';
 import { type ChannelKind, consentAuthority, type Decision, mintAuthorization } from './index.ts';
 
 const AT = '2026-09-21T14:13:20+00:00';
+const SERVER = 'files';
+/** Of the tool as the lock pins it; another one than the manifest's. */
+const LOCKED = PINNED;
+const THERE = { ...READ, bound: { server: SERVER, tool: READ.name } };
+const ARGS = parse('{"path":"/etc/hosts"}') as JsonObject;
+const COMMITTED = commit('args', ARGS, SALT);
 
 function allowed(relation: Relation, kind: ChannelKind): Decision {
   return relation.answer(relation.call(READ).prompt!, 'allow-once', channel(kind)).decisions[0]!;
@@ -116,12 +120,10 @@ describe('the authority in a capsule', () => {
 
 describe('an authorization that a decision mints', () => {
   const now = START / 1000;
-  const toolCall = (nonce = 1): Envelope =>
+  const toolCall = (nonce = 1, more: { locked?: string; server?: string } = {}): Envelope =>
     toolCallEnvelope({
-      lockDigest: LOCK,
-      toolDigest: PINNED,
-      toolName: READ.name,
-      argsCommitment: COMMITMENT.commitment,
+      ...{ lock: LOCK, server: SERVER, name: READ.name, locked: LOCKED, args: COMMITTED },
+      ...more,
       ttl: now + 600,
       nonce,
       replay_scope: 'caller',
@@ -136,22 +138,26 @@ describe('an authorization that a decision mints', () => {
     iss: 'gateway.example',
     aud: 'ledger.example',
     jti: 'ao-1',
-    binding: { lockDigest: LOCK },
+    binding: { lock: LOCK, args: ARGS, salt: SALT },
   };
 
-  function started(envelope: Envelope, kind: ChannelKind = 'passkey', args = COMMITMENT): Decision {
+  function started(
+    envelope: Envelope,
+    kind: ChannelKind = 'passkey',
+    committed: Commitment = COMMITTED,
+  ): Decision {
     const relation = added();
-    const { prompt } = relation.call(READ, { args, locked: PINNED, lock: LOCK });
+    relation.bind([READ.name, THERE.bound]);
+    const { prompt } = relation.call(THERE, { args: committed, locked: LOCKED, lock: LOCK });
     const { id } = relation.answer(prompt!, 'allow-once', channel(kind)).decisions[0]!;
-    const exec_hash = execHash(envelope);
     const start = {
       type: 'start' as const,
       at: relation.at,
       id,
       declared: READ.digest,
-      locked: PINNED,
-      args,
-      exec_hash,
+      locked: LOCKED,
+      args: committed,
+      exec_hash: execHash(envelope),
     };
     return relation.run(start).decisions[0]!;
   }
@@ -207,19 +213,42 @@ describe('an authorization that a decision mints', () => {
       return () => mintAuthorization(of, which, { ...options, ...more });
     };
     expect(mint(decision, toolCall(2))).toThrow(refused('CONSENT_MINT'));
-    expect(mint(decision, envelope, { binding: { lockDigest: `sha256:${'00'.repeat(32)}` } })).toThrow(
+    const { binding } = options;
+    expect(mint(decision, envelope, { binding: { ...binding, lock: `sha256:${'00'.repeat(32)}` } })).toThrow(
       refused('CONSENT_MINT'),
     );
-    expect(mint({ ...decision, locked: `sha256:${'00'.repeat(32)}` })).toThrow(refused('EE_TOOL_CALL'));
-    expect(mint({ ...decision, locked: null, lock: null })).toThrow(refused('CONSENT_MINT'));
-    expect(mint(started(envelope, 'passkey', OTHER))).toThrow(refused('EE_TOOL_CALL'));
-    expect(mint(allowed(added(), 'passkey'))).toThrow(refused('CONSENT_MINT'));
+    const others = parse('{"path":"/etc/shadow"}') as JsonObject;
+    const committed = commit('args', others, SALT);
+    expect(mint(decision, envelope, { binding: { ...binding, args: others } })).toThrow(
+      refused('CONSENT_MINT'),
+    );
+    // A commitment to the same arguments under another form or salt is not the one that was decided on.
+    expect(mint({ ...decision, args: { ...COMMITTED, of: 'exact' } })).toThrow(refused('CONSENT_MINT'));
+    expect(
+      mint(started(envelope, 'passkey', committed), envelope, { binding: { ...binding, args: others } }),
+    ).toThrow(refused('EE_TOOL_CALL'));
+    const pinned = { server: SERVER, locked: LOCKED, lock: LOCK, args: COMMITTED };
+    expect(mint({ ...allowed(added(), 'passkey'), ...pinned })).toThrow(refused('CONSENT_MINT'));
     expect(mint({ ...decision, agent: 'other' })).toThrow(refused('CONSENT_MINT'));
     expect(mint({ ...decision, stage: 'ok' })).toThrow(refused('CONSENT_MINT'));
     expect(mint({ ...decision, start_before: decision.decided_at })).toThrow(refused('CONSENT_MINT'));
     const relation = added();
     const denied = relation.answer(relation.call(LOCATE).prompt!, 'deny-once').decisions[0]!;
-    expect(mint(denied)).toThrow(refused('CONSENT_MINT'));
+    expect(mint({ ...denied, ...pinned })).toThrow(refused('CONSENT_MINT'));
+  });
+
+  test('binds the tool as the lock pins it, on its server, and not as the manifest declares it', () => {
+    const mint = (envelope: Envelope, change: Partial<Decision> = {}) =>
+      mintAuthorization({ ...started(envelope), ...change }, envelope, options);
+    expect(mint(toolCall()).claims.exec_hash).toBe(execHash(toolCall()));
+    const refused = (code: string, path?: string) =>
+      expect.objectContaining({ code, ...(path !== undefined && { path }) });
+    expect(() => mint(toolCall(1, { locked: READ.digest }))).toThrow(
+      refused('EE_TOOL_CALL', '/rail/contract'),
+    );
+    expect(() => mint(toolCall(1, { server: 'other' }))).toThrow(refused('EE_TOOL_CALL', '/target/asset'));
+    for (const change of [{ locked: null }, { server: null }])
+      expect(() => mint(toolCall(), change)).toThrow(refused('CONSENT_MINT'));
   });
 
   test('binds an action whose fields are arguments of the tool', () => {

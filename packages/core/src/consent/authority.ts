@@ -65,10 +65,11 @@ export function consentAuthority(decision: Decision): ConsentAuthority {
     : { type: 'escalated', approver, reason: escalation, step };
 }
 
-/** What ties the envelope to the call: the generic tool call, or a mapping of its arguments. */
-export type EnvelopeBinding =
-  | { readonly lockDigest: string }
-  | { readonly mapping: ArgumentMapping; readonly args: JsonValue; readonly salt: Uint8Array };
+/** What opens the commitment to the arguments, and what ties the envelope to the call: the lock, or a mapping. */
+export type EnvelopeBinding = { readonly args: JsonValue; readonly salt: Uint8Array } & (
+  | { readonly lock: string }
+  | { readonly mapping: ArgumentMapping }
+);
 
 export interface MintOptions {
   /** Who issues it: us. */
@@ -99,27 +100,20 @@ export function mintAuthorization(
   envelope: Envelope,
   { iss, aud, jti, binding, profile = 'envelope-v1' }: MintOptions,
 ): Minted {
-  const { by, stage, tool, server_tool, locked, lock, args } = decision;
+  const { by, stage, tool, server, server_tool, locked, lock, args: committed } = decision;
   const { agent, start_before, decided_at } = decision;
   if (stage !== 'running' || by === null || start_before === null)
     throw refusal('Only a call that was allowed and started has an authorization.');
   if (envelope.actor.caller !== agent) throw refusal('The envelope names another agent.');
   const exec_hash = execHash(envelope, profile);
   if (decision.exec_hash !== exec_hash) throw refusal('The call was started for another envelope.');
-  if ('lockDigest' in binding) {
-    if (locked === null || lock !== binding.lockDigest)
-      throw refusal('The call was allowed under another lock, or under none.');
-    bindToolCall(envelope, {
-      lockDigest: binding.lockDigest,
-      toolDigest: locked,
-      toolName: server_tool ?? tool!,
-      argsCommitment: args!.commitment,
-    });
-  } else {
-    if (!opens(args!, 'args', binding.args, binding.salt))
-      throw refusal('These are not the arguments that were committed to.');
-    bindArguments(binding.mapping, binding.args, envelope);
-  }
+  const { args, salt } = binding;
+  if (committed === null || !opens(committed, 'args', args, salt))
+    throw refusal('These are not the arguments that were committed to.');
+  if ('mapping' in binding) bindArguments(binding.mapping, args, envelope);
+  else if (server === null || locked === null || lock !== binding.lock)
+    throw refusal('The call was allowed under another lock, or under none, or without a server.');
+  else bindToolCall(envelope, { lock, server, name: server_tool ?? tool!, locked, args, salt });
   const nbf = Math.floor(decided_at / 1000);
   const exp = Math.floor(start_before / 1000);
   if (nbf >= exp) throw refusal('The decision holds for no time at all.');

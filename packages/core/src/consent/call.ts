@@ -47,6 +47,7 @@ export function call(state: ConsentState, event: CallEvent, rules: Rules): Step 
       : raised(highest(declared, tool.sensitivity), event.raises ?? NO_RAISES);
   const subject: Subject = {
     id: event.id,
+    call_id: event.call_id ?? null,
     kind: 'call',
     user: identity.user,
     agent: identity.agent,
@@ -90,6 +91,7 @@ export function request(state: ConsentState, event: RequestEvent, rules: Rules):
   const sensitivity = state.scopes.get(scope) ?? null;
   const subject: Subject = {
     id: event.id,
+    call_id: null,
     kind: 'grant',
     user: identity.user,
     agent: identity.agent,
@@ -129,7 +131,9 @@ function misplaced(state: ConsentState, event: Asking): Step | null {
   const subject =
     event.type === 'call'
       ? isText(event.tool) &&
-        [event.server, event.declared ?? null, event.locked, event.lock].every((name) => isName(name))
+        [event.server, event.declared ?? null, event.locked, event.lock, event.call_id ?? null].every(
+          (name) => isName(name),
+        )
       : isText(event.scope);
   const caller = isName(user) && isName(agent) && isName(device) && isName(session) && isName(holder);
   if (!isText(id) || !subject || !caller || event.devices?.every(isText) === false)

@@ -1,58 +1,29 @@
-import { BullaError, pointer } from '../error.ts';
+import { BullaError } from '../error.ts';
+import {
+  type Check,
+  integer,
+  list,
+  orNull,
+  type Path,
+  pointer,
+  record,
+  anyText as text,
+  word,
+} from '../json/index.ts';
 import { CHANNELS } from './channel.ts';
 import { ALLOWED_BY, CHOICES, DETAILS, GRANT_STATUSES, STAGES, type Table, type Tables } from './rows.ts';
 import { SENSITIVITIES } from './sensitivity.ts';
 
 // Rows come from a store, and stored files are not trusted: what is not exactly a row is refused, never guessed.
 
-type Check = (value: unknown, at: readonly (string | number)[]) => void;
-type Fields<Row> = { readonly [Name in keyof Required<Row>]: Check };
+type Columns<Row> = { readonly [Name in keyof Required<Row>]: Check };
 
-const fail = (sentence: string, at: readonly (string | number)[]): never => {
-  throw new BullaError('CONSENT_STATE', sentence, { path: pointer(at) });
-};
+const natural = integer(0);
 
-const text: Check = (value, at) => {
-  if (typeof value !== 'string' || value === '' || !value.isWellFormed())
-    fail('This must be a string of Unicode.', at);
-};
-const natural: Check = (value, at) => {
-  if (!(Number.isSafeInteger(value) && (value as number) >= 0))
-    fail('This must be a whole number from 0.', at);
-};
-const word =
-  (words: readonly string[]): Check =>
-  (value, at) => {
-    if (!words.includes(value as string)) fail(`This must be one of ${words.join(', ')}.`, at);
-  };
-const orNull =
-  (inner: Check): Check =>
-  (value, at) => {
-    if (value !== null) inner(value, at);
-  };
-const list =
-  (inner: Check): Check =>
-  (value, at) => {
-    if (!Array.isArray(value)) return fail('This must be a list.', at);
-    for (const [i, element] of value.entries()) inner(element, [...at, i]);
-  };
-const record =
-  <Row>(fields: Fields<Row>): Check =>
-  (value, at) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value))
-      return fail('This must be an object.', at);
-    for (const key of Object.keys(value))
-      if (!Object.hasOwn(fields, key)) fail('There is no such column.', [...at, key]);
-    for (const [key, check] of Object.entries<Check>(fields)) {
-      if (!Object.hasOwn(value, key)) fail('The column is missing.', [...at, key]);
-      check((value as Record<string, unknown>)[key], [...at, key]);
-    }
-  };
-
-const level = word(SENSITIVITIES);
-const channel = word(Object.keys(CHANNELS));
+const level = word(...SENSITIVITIES);
+const channel = word(...Object.keys(CHANNELS));
 const rev = natural;
-const commitment = record({ commitment: text, of: word(['jcs', 'exact']) });
+const commitment = record({ commitment: text, of: word('jcs', 'exact') });
 const previous = {
   decision: text,
   server: orNull(text),
@@ -63,7 +34,8 @@ const previous = {
 };
 const subject = {
   id: text,
-  kind: word(['call', 'grant']),
+  call_id: orNull(text),
+  kind: word('call', 'grant'),
   user: text,
   agent: text,
   scope: orNull(text),
@@ -83,7 +55,7 @@ const subject = {
   holder: orNull(text),
 };
 
-const TABLES: { readonly [T in Table]: Fields<Tables[T]> } = {
+const TABLES: { readonly [T in Table]: Columns<Tables[T]> } = {
   manifests: {
     agent: text,
     version: natural,
@@ -117,7 +89,7 @@ const TABLES: { readonly [T in Table]: Fields<Tables[T]> } = {
   grants: {
     id: text,
     scope: text,
-    status: word(GRANT_STATUSES),
+    status: word(...GRANT_STATUSES),
     sensitivity: level,
     declared: natural,
     disclosure: orNull(text),
@@ -145,10 +117,10 @@ const TABLES: { readonly [T in Table]: Fields<Tables[T]> } = {
     scope: text,
     sensitivity: level,
     manifest: text,
-    raised: list(word(['annotations', 'risk', 'policy'])),
+    raised: list(word('annotations', 'risk', 'policy')),
     asked: text,
     escalation: orNull(text),
-    choices: list(word(CHOICES)),
+    choices: list(word(...CHOICES)),
     devices: orNull(list(text)),
     previous: orNull(record(previous)),
     shown: text,
@@ -158,14 +130,14 @@ const TABLES: { readonly [T in Table]: Fields<Tables[T]> } = {
   },
   decisions: {
     ...subject,
-    stage: word(STAGES),
-    by: orNull(word(ALLOWED_BY)),
+    stage: word(...STAGES),
+    by: orNull(word(...ALLOWED_BY)),
     reason: orNull(text),
-    detail: orNull(word(DETAILS)),
+    detail: orNull(word(...DETAILS)),
     answer: orNull(
       record({
         who: text,
-        choice: word(CHOICES),
+        choice: word(...CHOICES),
         channel,
         device: orNull(text),
         session: orNull(text),
@@ -186,17 +158,19 @@ const TABLES: { readonly [T in Table]: Fields<Tables[T]> } = {
 };
 
 const checks = Object.fromEntries(
-  Object.entries(TABLES).map(([table, fields]) => [table, record(fields as Fields<object>)]),
+  Object.entries(TABLES).map(([table, columns]) => [table, record({ ...columns })]),
 ) as Record<Table, Check>;
 
 /** Throws `CONSENT_STATE` with the path below `at` unless the value is a row of the table. */
-export function checkRow(table: Table, row: unknown, at: string): void {
-  checks[table](row, at.slice(1).split('/'));
+export function checkRow(table: Table, row: unknown, at: Path): void {
+  checks[table].run(row, at, (_, where, sentence) => {
+    throw new BullaError('CONSENT_STATE', sentence, { path: pointer(where) });
+  });
 }
 
 export function isRow(table: Table, row: unknown): boolean {
   try {
-    checkRow(table, row, '');
+    checkRow(table, row, []);
     return true;
   } catch {
     return false;

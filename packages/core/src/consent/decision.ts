@@ -18,6 +18,7 @@ function decided(
 ): Decision {
   return {
     id: subject.id,
+    call_id: subject.call_id,
     kind: subject.kind,
     user: subject.user,
     agent: subject.agent,

@@ -3,6 +3,7 @@ import { sha256Hex } from '../crypto/index.ts';
 import { visible } from '../text/index.ts';
 import type { Bound, Declared, DeclaredScope, Tool } from './rows.ts';
 import { highest, SENSITIVITIES, type Sensitivity } from './sensitivity.ts';
+import { flagText, type NamedScope, type NamedTool, scopeText, toolText, type Words } from './words.ts';
 
 // What a person is told before anything is granted: what the agent can do, by how much it is asked.
 
@@ -13,55 +14,15 @@ export interface Disclosable {
   readonly hash: string;
   /** The digest of the bindings of its tools. */
   readonly bindings: string;
-  readonly scopes: readonly DeclaredScope[];
-  readonly tools: readonly Tool[];
+  readonly scopes: readonly (DeclaredScope & NamedScope)[];
+  readonly tools: readonly (Tool & NamedTool)[];
   readonly flags: { readonly [flag: string]: boolean };
 }
 
-/** The words of one language. What has none is called by its name. */
-export interface Words {
-  readonly locale: string;
-  /** What happens at each level. */
-  readonly levels: Readonly<Record<Sensitivity, string>>;
-  readonly flags: { readonly [flag: string]: string };
-  readonly scopes?: { readonly [id: string]: string };
-  readonly tools?: { readonly [name: string]: string };
-}
-
-export const ENGLISH: Words = {
-  locale: 'en',
-  levels: {
-    high: 'You are asked every time.',
-    medium:
-      'You are asked the first time. You may then allow it for this session, for at most 24 hours after its last use.',
-    low: 'It happens without asking.',
-  },
-  flags: {
-    supports_streaming: 'answers piece by piece',
-    supports_artifacts: 'sends and changes artifacts',
-    supports_voice: 'hears and speaks',
-    supports_group_chat: 'can join groups',
-  },
-};
-
-export const CHINESE: Words = {
-  locale: 'zh',
-  levels: {
-    high: '每次调用都会询问你。',
-    medium: '首次使用时询问你。你可以允许本次会话内使用，最后一次使用后最多 24 小时。',
-    low: '直接执行，不再询问。',
-  },
-  flags: {
-    supports_streaming: '流式回复',
-    supports_artifacts: '发送和更新 Artifact',
-    supports_voice: '语音输入和输出',
-    supports_group_chat: '可以加入群聊',
-  },
-};
-
 export interface DisclosedTool {
   readonly name: string;
-  readonly label: string;
+  /** What it does; null where the manifest does not say. */
+  readonly description: string | null;
   readonly sensitivity: Sensitivity;
   /** The tool of a server that it is; null for one that is called without a server. */
   readonly bound: Bound | null;
@@ -91,18 +52,16 @@ export interface Disclosure {
 /** Tells what an agent can do. Scopes of one level keep the manifest's order; a tool stands under its scope. */
 export function disclose(manifest: Disclosable, words: Words): Disclosure {
   const { agent, version, hash, bindings, scopes, tools, flags } = manifest;
-  const label = (table: { readonly [name: string]: string } | undefined, name: string) =>
-    visible(table !== undefined && Object.hasOwn(table, name) ? table[name]! : name);
-  const told = scopes.map(({ id, sensitivity }) => ({
+  const told = scopes.map(({ id, sensitivity, label_i18n_key }) => ({
     id,
-    label: label(words.scopes, id),
+    label: scopeText({ id, label_i18n_key }, words),
     sensitivity,
     means: words.levels[sensitivity],
     tools: tools
       .filter((tool) => tool.permission_scope === id)
       .map((tool) => ({
         name: tool.name,
-        label: label(words.tools, tool.name),
+        description: toolText(tool, words),
         sensitivity: levelOf(tool, sensitivity),
         bound: tool.bound,
       })),
@@ -117,7 +76,7 @@ export function disclose(manifest: Disclosable, words: Words): Disclosure {
     scopes: SENSITIVITIES.toReversed().flatMap((level) =>
       told.filter((scope) => scope.sensitivity === level),
     ),
-    flags: Object.entries(flags).map(([flag, on]) => ({ flag, on, label: label(words.flags, flag) })),
+    flags: Object.entries(flags).map(([flag, on]) => ({ flag, on, label: flagText(flag, words) })),
   };
 }
 
@@ -159,10 +118,10 @@ export function disclosureLines({ scopes, flags }: Disclosure): string[] {
     if (scopes[i - 1]?.sensitivity !== scope.sensitivity) lines.push(`${scope.sensitivity}: ${scope.means}`);
     const id = visible(scope.id);
     lines.push(scope.label === id ? `  ${id}` : `  ${scope.label} (${id})`);
-    for (const { name, label, sensitivity, bound } of scope.tools) {
+    for (const { name, description, sensitivity, bound } of scope.tools) {
       const level = sensitivity === scope.sensitivity ? '' : ` [${sensitivity}]`;
       const is = bound === null ? '' : ` = ${visible(bound.server)}/${visible(bound.tool)}`;
-      lines.push(`    ${visible(name)}${is}${label === visible(name) ? '' : `: ${label}`}${level}`);
+      lines.push(`    ${visible(name)}${is}${description === null ? '' : `: ${description}`}${level}`);
     }
   }
   for (const { label, on, flag } of flags) if (on) lines.push(`${label} (${visible(flag)})`);

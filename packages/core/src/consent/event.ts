@@ -12,6 +12,8 @@ import type { Raise } from './sensitivity.ts';
 export interface CallEvent {
   readonly type: 'call';
   readonly id: string;
+  /** What the agent calls the call, to know the answer by. It decides nothing, and may come twice. */
+  readonly call_id?: string | null;
   readonly at: number;
   readonly identity: Identity;
   /** The server, and what it calls the tool; without a server, what the manifest calls it. */

@@ -16,14 +16,11 @@ export { CHANNELS, type Channel, type ChannelKind, type ChannelRule, provesPerso
 export { decide } from './decide.ts';
 export { isRebound } from './declare.ts';
 export {
-  CHINESE,
   type Disclosable,
   type Disclosure,
   disclose,
   disclosureDigest,
   disclosureLines,
-  ENGLISH,
-  type Words,
 } from './disclose.ts';
 export type {
   AnswerEvent,
@@ -92,3 +89,4 @@ export { type Hints, type Raise, raised, raisesOf, SENSITIVITIES, type Sensitivi
 export { type Opening, type Showing, type ShowOptions, showing } from './showing.ts';
 export { calledTool, covered, scopeObstacle } from './standing.ts';
 export { applyChanges, type ConsentState, emptyState, keyOf, rowsOf, silenceKey, stateOf } from './state.ts';
+export { CHINESE, ENGLISH, type NamedScope, type NamedTool, type Words, wordsFor } from './words.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FLAGS, LOCATE, manifest, READ, SCOPES } from '../../test/consent.ts';
+import { FLAGS, LOCATE, manifest, NOTIFY, READ, SCOPES } from '../../test/consent.ts';
 import {
   CHINESE,
   disclose,
@@ -11,6 +11,8 @@ import {
   raised,
   raisesOf,
   SENSITIVITIES,
+  type Words,
+  wordsFor,
 } from './index.ts';
 
 test('annotations and risk raise a sensitivity and never lower it', () => {
@@ -134,11 +136,11 @@ test('a disclosure tells everything, the most sensitive first, in words', () => 
     '  Read your location (location:read)',
     '    locate',
     'medium: You are asked the first time. You may then allow it for this session, for at most 24 hours after its last use.',
-    '  filesystem:read',
+    '  Read local files (filesystem:read)',
     '    read_file: Reads a file⟨U+202E⟩',
     '    list_files',
     'low: It happens without asking.',
-    '  notification:send',
+    '  Send notifications (notification:send)',
     '    notify',
     'answers piece by piece (supports_streaming)',
     'can join groups (supports_group_chat)',
@@ -146,8 +148,7 @@ test('a disclosure tells everything, the most sensitive first, in words', () => 
 });
 
 test('the same in Chinese has another digest, since something else was shown', () => {
-  const words = { ...CHINESE, scopes: { 'location:read': '读取位置' } };
-  const chinese = disclose(told, words);
+  const chinese = disclose(told, CHINESE);
   expect(disclosureLines(chinese).slice(0, 3)).toEqual([
     'high: 每次调用都会询问你。',
     '  读取位置 (location:read)',
@@ -156,6 +157,39 @@ test('the same in Chinese has another digest, since something else was shown', (
   expect(chinese.flags).toContainEqual({ flag: 'supports_voice', on: false, label: '语音输入和输出' });
   expect(disclosureDigest(chinese)).not.toBe(disclosureDigest(disclose(told, ENGLISH)));
   expect(disclosureDigest(disclose(told, ENGLISH))).toMatch(/^[0-9a-f]{64}$/);
+});
+
+test('a tool has its description and a scope its label: by its key, or by its text in a catalogue', () => {
+  const scopes = [
+    { id: 'location:read', label_i18n_key: 'weather', sensitivity: 'high' as const },
+    { id: 'notes:write', label_i18n_key: 'agent.notes\u202e', sensitivity: 'low' as const },
+  ];
+  const tools = [
+    { ...LOCATE, description_i18n_key: 'agent.locate' },
+    { ...NOTIFY, name: 'note', permission_scope: 'notes:write', description_i18n_key: 'agent.note' },
+  ];
+  const named = { ...told, scopes, tools, flags: {} };
+  const lines = (words: Words) => disclosureLines(disclose(named, words)).filter((line) => /^ /.test(line));
+  expect(lines(ENGLISH)).toEqual([
+    '  Read the location (location:read)',
+    '    locate: agent.locate',
+    '  agent.notes⟨U+202E⟩ (notes:write)',
+    '    note: agent.note',
+  ]);
+  // No catalogue gives a preset scope another label.
+  const catalogue = { 'agent.locate': '读取你的位置', 'agent.notes\u202e': '写笔记', weather: '看天气' };
+  expect(lines({ ...CHINESE, catalogue })).toEqual([
+    '  读取位置 (location:read)',
+    '    locate: 读取你的位置',
+    '  写笔记 (notes:write)',
+    '    note: agent.note',
+  ]);
+});
+
+test('the words follow the locale', () => {
+  const locale = (text: string) => wordsFor(text).locale;
+  for (const zh of ['zh', 'zh-CN', 'zh_CN.UTF-8', 'ZH-Hant']) expect(locale(zh)).toBe('zh');
+  for (const en of ['', 'C', 'POSIX', 'en_US.UTF-8', 'de', 'zha', 'xzh']) expect(locale(en)).toBe('en');
 });
 
 test('a tool that asks more than its scope says so', () => {

@@ -1,20 +1,29 @@
 import type { Decision, DeniedReason } from './rows.ts';
 
+/** Which call it was: our own id of it, and the agent's where it gave one, else ours again. */
+interface Named {
+  readonly id: string;
+  readonly call_id: string;
+}
+
 /** What the agent is told, in the seed's words. `result` is added by whoever ran the tool. */
-export type CallResult =
-  | { readonly call_id: string; readonly status: 'ok' }
-  | { readonly call_id: string; readonly status: 'denied'; readonly reason: DeniedReason }
-  | { readonly call_id: string; readonly status: 'error'; readonly reason: string };
+export type CallResult = Named &
+  (
+    | { readonly status: 'ok' }
+    | { readonly status: 'denied'; readonly reason: DeniedReason }
+    | { readonly status: 'error'; readonly reason: string }
+  );
 
 /** The result of what ended; null while it may still run or does. */
-export function resultOf({ id, stage, reason }: Decision): CallResult | null {
+export function resultOf({ id, call_id, stage, reason }: Decision): CallResult | null {
+  const named = { id, call_id: call_id ?? id };
   switch (stage) {
     case 'ok':
-      return { call_id: id, status: 'ok' };
+      return { ...named, status: 'ok' };
     case 'denied':
-      return { call_id: id, status: 'denied', reason: reason as DeniedReason };
+      return { ...named, status: 'denied', reason: reason as DeniedReason };
     case 'error':
-      return { call_id: id, status: 'error', reason: reason! };
+      return { ...named, status: 'error', reason: reason! };
     default:
       return null;
   }

@@ -127,6 +127,8 @@ export type Previous = Omit<Approved, 'tool' | 'rev'>;
 /** What a question, or a decision, is about. The fields of a tool are null for a grant. */
 export interface Subject {
   readonly id: string;
+  /** What the agent calls the call; null where it gave no name, and for a grant. Never shown to a person. */
+  readonly call_id: string | null;
   readonly kind: 'call' | 'grant';
   readonly user: string | null;
   readonly agent: string | null;

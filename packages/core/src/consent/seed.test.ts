@@ -15,6 +15,7 @@ import {
   USER,
 } from '../../test/consent.ts';
 import { type Decision, type Identity, resultOf, type Step } from './index.ts';
+import { shownDigest } from './showing.ts';
 
 // Every rule of the capability manifest's text that speaks of consent, by name.
 
@@ -270,10 +271,38 @@ test('a tool that runs for its timeout_ms ends in error: timeout, however late i
       : relation.sweep();
     return [...step.decisions];
   };
-  expect(resultOf(run(9999, true)[0]!)).toEqual({ call_id: 'id-4', status: 'ok' });
-  expect(resultOf(run(10_000, true)[0]!)).toEqual({ call_id: 'id-4', status: 'error', reason: 'timeout' });
+  expect(resultOf(run(9999, true)[0]!)).toEqual({ id: 'id-4', call_id: 'id-4', status: 'ok' });
+  expect(resultOf(run(10_000, true)[0]!)).toEqual({
+    id: 'id-4',
+    call_id: 'id-4',
+    status: 'error',
+    reason: 'timeout',
+  });
   expect(run(9999, false)).toEqual([]);
-  expect(resultOf(run(10_000, false)[0]!)).toEqual({ call_id: 'id-4', status: 'error', reason: 'timeout' });
+  expect(resultOf(run(10_000, false)[0]!)).toEqual({
+    id: 'id-4',
+    call_id: 'id-4',
+    status: 'error',
+    reason: 'timeout',
+  });
+});
+
+test('the agent knows the answer by its own call_id, which is never ours and may come twice', () => {
+  const relation = added();
+  const [one, other] = [1, 2].map(() => relation.call(LOCATE, { call_id: 'c-1' }).prompt!);
+  expect([one!.call_id, other!.call_id, one!.id === other!.id]).toEqual(['c-1', 'c-1', false]);
+  // It is not shown, so that another name for the call is the same question.
+  const { call_id: _, ...claims } = one!;
+  expect(shownDigest(claims)).toBe(one!.shown);
+  const denied = relation.answer(one!, 'deny-once').decisions[0]!;
+  expect(resultOf(denied)).toEqual({
+    id: one!.id,
+    call_id: 'c-1',
+    status: 'denied',
+    reason: 'user_rejected',
+  });
+  for (const call_id of ['', 'x'.repeat(4097), '\ud83d'])
+    expect(relation.call(LOCATE, { call_id }).refusal?.code).toBe('CONSENT_ID');
 });
 
 test('nothing can be granted before the person was told what the agent can do now', () => {
@@ -297,7 +326,7 @@ test('an open prompt at a restart is denied: user_timeout, and a call that ran i
   expect(relation.run({ type: 'restart', at: relation.at, holder: 'another' }).decisions).toEqual([]);
   const { decisions } = relation.run({ type: 'restart', at: relation.at });
   expect(decisions.map(resultOf)).toEqual([
-    { call_id: asked.id, status: 'denied', reason: 'user_timeout' },
-    { call_id: ran.id, status: 'error', reason: 'interrupted' },
+    { id: asked.id, call_id: asked.id, status: 'denied', reason: 'user_timeout' },
+    { id: ran.id, call_id: ran.id, status: 'error', reason: 'interrupted' },
   ]);
 });

@@ -31,7 +31,13 @@ test('a person sees the tool, the scope, the level, the exact arguments, the cho
   const raises = [{ to: 'high', why: 'annotations' } as const, { to: 'low', why: 'risk' } as const];
   const prompt = relation.call(READ, { args: committed, raises }).prompt!;
   const covers = covered(relation.state, prompt.scope, null);
-  expect(showing(prompt, { args, salt: SALT }, { covers })).toEqual({
+  expect(
+    showing(
+      prompt,
+      { args, salt: SALT },
+      { covers, tool: { name: READ.name, description_i18n_key: 'agent.read\u202e' } },
+    ),
+  ).toEqual({
     prompt: prompt.id,
     digest: prompt.shown,
     user: USER,
@@ -41,7 +47,9 @@ test('a person sees the tool, the scope, the level, the exact arguments, the cho
     server_tool: null,
     declared: READ.digest,
     locked: null,
+    description: 'agent.read⟨U+202E⟩',
     scope: 'filesystem:read',
+    scope_label: 'Read local files',
     sensitivity: 'high',
     raised: ['annotations'],
     escalation: null,

@@ -4,12 +4,13 @@ import { BullaError } from '../error.ts';
 import { type DiffPart, inspectText, type TextFinding, visible, wordDiff } from '../text/index.ts';
 import type { Choice, Previous, Prompt } from './rows.ts';
 import type { Raise, Sensitivity } from './sensitivity.ts';
+import { ENGLISH, type NamedScope, type NamedTool, scopeText, toolText, type Words } from './words.ts';
 
 // What a person sees when asked about a call. Its digest covers everything that is shown: the arguments through their
 // salted commitment and not through their text, because no unsalted digest of arguments may exist.
 
-/** The fields of a prompt that its digest covers. Whoever is asked, and where, is not shown. */
-type Claims = Omit<Prompt, 'shown' | 'rev' | 'asked' | 'devices' | 'holder'>;
+/** The fields of a prompt that its digest covers. Whoever is asked, and where, is not shown; nor is the agent's name for it. */
+type Claims = Omit<Prompt, 'shown' | 'rev' | 'asked' | 'devices' | 'holder' | 'call_id'>;
 
 /** The digest of what a prompt shows. */
 export function shownDigest(prompt: Claims): string {
@@ -61,7 +62,10 @@ export interface Showing {
   /** The digests of the tool, as the manifest declares it and as the lock pins it. */
   readonly declared: string;
   readonly locked: string | null;
+  /** What the tool does, in the words that were asked for; null where the manifest does not say. */
+  readonly description: string | null;
   readonly scope: string;
+  readonly scope_label: string;
   readonly sensitivity: Sensitivity;
   /** Why it is higher than the scope's, if it is. */
   readonly raised: readonly Raise['why'][];
@@ -89,6 +93,11 @@ export interface ShowOptions {
   readonly previous?: Opening;
   /** The names of the tools of the scope: `covered(state, scope)`. */
   readonly covers?: readonly string[];
+  /** Default: English. The digest covers the manifest and the tool with their keys, not the translation of these. */
+  readonly words?: Words;
+  /** How the manifest of the prompt calls them. */
+  readonly tool?: NamedTool | undefined;
+  readonly scope?: NamedScope | undefined;
 }
 
 /**
@@ -96,7 +105,8 @@ export interface ShowOptions {
  * arguments, or those of the last approval, are not the ones that were committed to: what was shown is what runs.
  * Throws as `opens` does for arguments that have no canonical form.
  */
-export function showing(prompt: Prompt, call: Opening, { previous, covers = [] }: ShowOptions = {}): Showing {
+export function showing(prompt: Prompt, call: Opening, options: ShowOptions = {}): Showing {
+  const { previous, covers = [], words = ENGLISH } = options;
   const { tool, server, server_tool, declared, locked, args } = prompt;
   if (tool === null || declared === null || args === null)
     throw new BullaError('CONSENT_SHOWING', 'The question is not about a call.');
@@ -116,7 +126,9 @@ export function showing(prompt: Prompt, call: Opening, { previous, covers = [] }
     server_tool: server_tool && visible(server_tool),
     declared,
     locked,
+    description: toolText(options.tool ?? { name: tool }, words),
     scope: visible(prompt.scope),
+    scope_label: scopeText(options.scope ?? { id: prompt.scope }, words),
     sensitivity: prompt.sensitivity,
     raised: prompt.raised,
     escalation: prompt.escalation,

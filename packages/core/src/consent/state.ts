@@ -99,7 +99,7 @@ function read<T extends Table>(
   if (!Array.isArray(list)) throw corrupt('This must be a list of rows.', `/${table}`);
   for (const [i, row] of list.entries()) {
     const at = `/${table}/${i}`;
-    checkRow(table, row, at);
+    checkRow(table, row, [table, i]);
     const { agent, user } = row as { agent?: unknown; user?: unknown };
     if ((agent !== undefined && agent !== rows.agent) || (user !== undefined && user !== rows.user))
       throw corrupt('The row belongs to others.', at);

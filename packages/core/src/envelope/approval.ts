@@ -1,6 +1,16 @@
-import { BullaError, pointer } from '../error.ts';
-import type { JsonNumber, JsonObject, JsonValue } from '../json/index.ts';
-import { anyObject, integer, list, type Path, record, word } from './checks.ts';
+import { BullaError } from '../error.ts';
+import {
+  anyObject,
+  integer,
+  type JsonNumber,
+  type JsonObject,
+  type JsonValue,
+  list,
+  type Path,
+  pointer,
+  record,
+  word,
+} from '../json/index.ts';
 
 /** How an approval came about; capsules call the first one `human_approved`. */
 export type ApprovalHow = 'human' | 'policy' | 'escalated';

@@ -54,13 +54,6 @@ describe('arguments', () => {
     ]);
   });
 
-  test('an amount with zeros in front is that string and no number', () => {
-    const of = envelopeWith({ target: { amount: '007' } });
-    expect(bound({ ...args, amount: '007' }, mapping, of)).toBe('nothing');
-    for (const amount of ['7', 7])
-      expect(bound({ ...args, amount }, mapping, of)[0]).toBe('EE_ARGS_MISMATCH');
-  });
-
   test.each<[string, unknown, string, string]>([
     ['another destination', { ...args, to: `0x${'3'.repeat(40)}` }, '/to', '/target/to'],
     [

@@ -1,6 +1,15 @@
-import { BullaError, pointer } from '../error.ts';
-import { JsonNumber, JsonObject, type JsonValue } from '../json/index.ts';
-import { type Check, list, type Path, text } from './checks.ts';
+import { BullaError } from '../error.ts';
+import {
+  type Check,
+  JsonNumber,
+  JsonObject,
+  type JsonValue,
+  list,
+  type Path,
+  parsePointer,
+  pointer,
+  text,
+} from '../json/index.ts';
 import { bindingFields, type Envelope } from './envelope.ts';
 
 // Which arguments of a tool must be which fields of an envelope, so that the tool runs only with the approved values.
@@ -61,15 +70,11 @@ function badMapping(sentence: string, at: Path): BullaError {
   return new BullaError('EE_ARGS_MAPPING', sentence, { path: pointer(at) });
 }
 
-const POINTER = /^(?:\/(?:[^~/]|~[01])*)+$/;
-
 /** Sets the leaf at a pointer (RFC 6901). */
 function place(root: Map<string, Place>, argument: string, leaf: Place, at: Path): void {
-  if (!POINTER.test(argument)) throw badMapping('This is not a JSON Pointer to an argument.', at);
-  const segments = argument
-    .slice(1)
-    .split('/')
-    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const segments = parsePointer(argument);
+  if (segments === null || segments.length === 0)
+    throw badMapping('This is not a JSON Pointer to an argument.', at);
   if (segments.length > MAX_DEPTH) throw badMapping(`A pointer has at most ${MAX_DEPTH} steps.`, at);
   const last = segments.pop()!;
   let node = root;

@@ -1,11 +1,22 @@
 import { keyId, type PublicKey, toBase64url, toUtf8, verify } from '../crypto/index.ts';
-import { BullaError, pointer } from '../error.ts';
-import { JsonNumber, type JsonObject, type JsonValue, parse, stringify } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import {
+  type Check,
+  integer,
+  JsonNumber,
+  type JsonObject,
+  type JsonValue,
+  type Limits,
+  parse,
+  parseStrictly,
+  pointer,
+  record,
+  stringify,
+  text,
+} from '../json/index.ts';
 import type { Approval } from './approval.ts';
-import { type Check, integer, record, text } from './checks.ts';
 import { identifier } from './envelope.ts';
 import { invalid, type Jws, parseJws, type Signatory, signingInput, signPayload, writeJws } from './jws.ts';
-import { type Limits, parseStrictly } from './strict.ts';
 
 // The Authorization Object, which the specification leaves open: claims with the names of RFC 7519, and two of the
 // envelope's, signed as a JWS by one or several keys.

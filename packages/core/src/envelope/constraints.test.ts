@@ -301,7 +301,7 @@ describe('reservations', () => {
   });
 
   test('an amount of 0 takes up nothing of a ceiling', () => {
-    const taken = reservationsOf(policy, envelopeWith({ target: { amount: '000' } }), NOW);
+    const taken = reservationsOf(policy, envelopeWith({ target: { amount: '0' } }), NOW);
     expect(taken.map(({ rule }) => rule)).toEqual(['calls']);
   });
 

@@ -136,22 +136,33 @@ function callProblem(policy: Policy, { target }: Envelope): FieldProblem | undef
  * takes up nothing of a ceiling.
  */
 export function reservationsOf(policy: Policy, envelope: Envelope, now: number): Reservation[] {
+  return limitsOf(policy, envelope).map((limit) => ({ ...limit, ...buckets(limit.window, now) }));
+}
+
+type Taken = Omit<Reservation, keyof ReturnType<typeof buckets>>;
+
+/** The ledger asks again when it consumes; neither a policy nor an envelope ever changes. */
+const known = new WeakMap<Envelope, { readonly policy: Policy; readonly taken: readonly Taken[] }>();
+
+/** The same whenever it is. */
+function limitsOf(policy: Policy, envelope: Envelope): readonly Taken[] {
+  const before = known.get(envelope);
+  if (before?.policy === policy) return before.taken;
   const { target, action_type } = envelope;
-  const found: Reservation[] = [];
+  const taken: Taken[] = [];
   const amount = BigInt(target.amount);
   for (const { id, asset, per, window, amount: ceiling } of policy.ceilings) {
     if (window === 'call' || asset !== target.asset || amount === 0n) continue;
     const key = keyOf(policy, envelope, ['ceilings', id, window, asset, target.decimals], per);
-    const limit = { limit: 'ceilings', rule: id, window, ceiling: BigInt(ceiling) } as const;
-    found.push({ key, ...limit, ...buckets(window, now), amount });
+    taken.push({ key, limit: 'ceilings', rule: id, window, ceiling: BigInt(ceiling), amount });
   }
   for (const { id, actions, per, window, count } of policy.velocity) {
     if (actions !== null && !actions.includes(action_type)) continue;
     const key = keyOf(policy, envelope, ['velocity', id, window], per);
-    const limit = { limit: 'velocity', rule: id, window, ceiling: BigInt(count) } as const;
-    found.push({ key, ...limit, ...buckets(window, now), amount: 1n });
+    taken.push({ key, limit: 'velocity', rule: id, window, ceiling: BigInt(count), amount: 1n });
   }
-  return found;
+  known.set(envelope, { policy, taken });
+  return taken;
 }
 
 const PARTITIONS: Readonly<Record<Partition, (envelope: Envelope) => string | number | null>> = {

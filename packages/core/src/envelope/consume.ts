@@ -36,29 +36,48 @@ export type Consume = (permit: Permit) => Promise<void> | void;
 export type Assess = (permit: Permit) => Promise<void> | void;
 
 /**
- * The whole checklist: runs the steps 0 to 6, of which `assess` is the end, and as step 7 lets the ledger consume the
- * permit. Only a verdict with `ok` allows the execution, once. Does not reject because the ledger refused or failed:
- * the verdict says so.
+ * The steps 0 to 6, of which `assess` is the end. Does not reject because `assess` did: the verdict says so. When it
+ * has a permit, that is to be consumed, and the verdict goes on as `consumed` or `notConsumed`.
+ */
+export async function assessEnvelope(input: CheckInput, assess?: Assess): Promise<Verdict> {
+  const verdict = checkEnvelope(input);
+  if (verdict.permit === null || assess === undefined) return verdict;
+  try {
+    await assess(verdict.permit);
+    return verdict;
+  } catch (error) {
+    const unknown = new BullaError('EE_RISK_DENIED', 'The risk cannot be assessed.', { path: '' });
+    return refused(verdict, 'constraints', problemOf(isOurs(error) ? error : unknown));
+  }
+}
+
+/** The verdict when the ledger has consumed the permit: step 7 passed, and the action may be executed once. */
+export function consumed(verdict: Verdict): Verdict {
+  return { ...verdict, ok: true, steps: withStep(verdict, 'permit', 'passed', null) };
+}
+
+/** The verdict when the ledger rejected with this error: step 7 failed. */
+export function notConsumed(verdict: Verdict, error: unknown): Verdict {
+  return refused(verdict, 'permit', problemOf(isOurs(error) ? error : nonceStoreFailed(error)));
+}
+
+/**
+ * The whole checklist: `assessEnvelope`, and as step 7 the ledger consumes the permit. Only a verdict with `ok` allows
+ * the execution, once. Does not reject because the ledger refused or failed: the verdict says so.
  */
 export async function checkAndConsume(
   input: CheckInput,
   consume: Consume,
   assess?: Assess,
 ): Promise<Verdict> {
-  const verdict = checkEnvelope(input);
+  const verdict = await assessEnvelope(input, assess);
   if (verdict.permit === null) return verdict;
-  try {
-    await assess?.(verdict.permit);
-  } catch (error) {
-    const unknown = new BullaError('EE_RISK_DENIED', 'The risk cannot be assessed.', { path: '' });
-    return refused(verdict, 'constraints', problemOf(isOurs(error) ? error : unknown));
-  }
   try {
     await consume(verdict.permit);
   } catch (error) {
-    return refused(verdict, 'permit', problemOf(isOurs(error) ? error : nonceStoreFailed(error)));
+    return notConsumed(verdict, error);
   }
-  return { ...verdict, ok: true, steps: withStep(verdict, 'permit', 'passed', null) };
+  return consumed(verdict);
 }
 
 /** A kill switch speaks for itself; the code of any other part says nothing about the envelope. */

@@ -1,7 +1,6 @@
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject, type JsonValue, parse, stringify } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonObject, type JsonValue, list, parse, pointer, record, stringify, word } from '../json/index.ts';
 import { type Authorization, claimFields, readClaims } from './authorization.ts';
-import { list, record, word } from './checks.ts';
 import { actionType, type Envelope } from './envelope.ts';
 
 /** The `type` of our object in `authorization_details` (RFC 9396 §2). */

@@ -277,6 +277,7 @@ describe('EE_SCHEMA_INVALID', () => {
   const string = (min: number, max: number, of = 'characters') =>
     `This must be a string of ${min} to ${max} ${of}.`;
   const CAPITALS = 'capital letters, digits and underscores';
+  const PLAIN = 'digits without a leading zero';
   const nullableString = (max: number) => `This must be a string of 1 to ${max} characters or null.`;
 
   test.each<[string, Json, string]>([
@@ -303,13 +304,15 @@ describe('EE_SCHEMA_INVALID', () => {
     ['/target/to', 't'.repeat(513), string(1, 512)],
     ['/target/asset', {}, string(1, 128)],
     ['/target/asset_class', -1, 'This must be an integer from 0 to 2^53-1 or null.'],
-    ['/target/amount', 1000000, string(1, 80, 'digits')],
-    ['/target/amount', '', string(1, 80, 'digits')],
-    ['/target/amount', '-1', string(1, 80, 'digits')],
-    ['/target/amount', '1.0', string(1, 80, 'digits')],
-    ['/target/amount', '1e18', string(1, 80, 'digits')],
-    ['/target/amount', '١', string(1, 80, 'digits')],
-    ['/target/amount', '1'.repeat(81), string(1, 80, 'digits')],
+    ['/target/amount', 1000000, string(1, 80, PLAIN)],
+    ['/target/amount', '', string(1, 80, PLAIN)],
+    ['/target/amount', '-1', string(1, 80, PLAIN)],
+    ['/target/amount', '007', string(1, 80, PLAIN)],
+    ['/target/amount', '00', string(1, 80, PLAIN)],
+    ['/target/amount', '1.0', string(1, 80, PLAIN)],
+    ['/target/amount', '1e18', string(1, 80, PLAIN)],
+    ['/target/amount', '١', string(1, 80, PLAIN)],
+    ['/target/amount', '1'.repeat(81), string(1, 80, PLAIN)],
     ['/target/decimals', 37, 'This must be an integer from 0 to 36.'],
     ['/target/decimals', -1, 'This must be an integer from 0 to 36.'],
     ['/constraints/ttl', -1, 'This must be an integer from 0 to 2^53-1.'],
@@ -361,8 +364,9 @@ describe('EE_SCHEMA_INVALID', () => {
     ]);
   });
 
-  test('an amount may begin with zeros, as the schema allows, and keeps them', () => {
-    expect(parseEnvelope(changed('/target/amount', '007')).target.amount).toBe('007');
+  test('an amount is an integer of any size, in its one form', () => {
+    for (const amount of ['0', '7', '1'.repeat(80)])
+      expect(parseEnvelope(changed('/target/amount', amount)).target.amount).toBe(amount);
   });
 });
 

@@ -1,7 +1,21 @@
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject, type JsonValue, stringify, toPlain } from '../json/index.ts';
-import { type Check, type Fault, integer, orNull, type Report, record, text, word } from './checks.ts';
-import { type Limits, parseStrictly } from './strict.ts';
+import { BullaError } from '../error.ts';
+import {
+  type Check,
+  type Fault,
+  integer,
+  JsonObject,
+  type JsonValue,
+  type Limits,
+  orNull,
+  parseStrictly,
+  pointer,
+  type Report,
+  record,
+  stringify,
+  text,
+  toPlain,
+  word,
+} from '../json/index.ts';
 
 // Execution Envelope v1. Every field but `metadata` is binding: it is part of exec_hash.
 
@@ -84,7 +98,8 @@ export interface Problem {
 }
 
 const CAPITALS = { pattern: /^[A-Z0-9_]+$/, what: 'capital letters, digits and underscores' };
-const DIGITS = { pattern: /^[0-9]+$/, what: 'digits' };
+/** §3.5: no leading zeros, so that one amount has one exec_hash. The published schema's pattern is laxer. */
+const DIGITS = { pattern: /^(?:0|[1-9][0-9]*)$/, what: 'digits without a leading zero' };
 
 export const actionType: Check = text(2, 64, CAPITALS);
 export const amount: Check = text(1, 80, DIGITS);
@@ -136,8 +151,7 @@ const CODES: Readonly<Record<Fault, string>> = {
  * Reads an envelope from its text. Throws with the path at the first failure, in this order: `EE_INVALID_JSON` for
  * what is not strict JSON (also a duplicate key or a leading zero; with the byte offset), then object by object,
  * outermost first, in the order of the fields above: `EE_UNKNOWN_FIELD`, `EE_MISSING_FIELD`, and
- * `EE_SCHEMA_INVALID` for the values. An amount may begin with zeros, as the schema allows; it is a string, and its
- * digits are bound as they stand. The result does not change.
+ * `EE_SCHEMA_INVALID` for the values. The result does not change.
  */
 export function parseEnvelope(input: string | Uint8Array, limits: Limits = {}): Envelope {
   const root = parseJson(input, limits);

@@ -5,6 +5,7 @@
  * modules below.
  */
 
+export { DEFAULT_DOCUMENT_BYTES, type Limits } from '../json/index.ts';
 export type { Approval, ApprovalFields, ApprovalHow } from './approval.ts';
 export {
   type ArgumentMapping,
@@ -35,7 +36,14 @@ export {
   type Reservation,
   reservationsOf,
 } from './constraints.ts';
-export { type Assess, type Consume, checkAndConsume } from './consume.ts';
+export {
+  type Assess,
+  assessEnvelope,
+  type Consume,
+  checkAndConsume,
+  consumed,
+  notConsumed,
+} from './consume.ts';
 export { AUTHORIZATION_DETAILS_TYPE, fromAuthorizationDetails, toAuthorizationDetails } from './details.ts';
 export {
   type Actor,
@@ -69,11 +77,18 @@ export {
   parsePolicy,
   type VelocityRule,
 } from './policy.ts';
-export { DEFAULT_DOCUMENT_BYTES, type Limits } from './strict.ts';
-export { bindToolCall, type ToolCall, type ToolCallFields, toolCallEnvelope } from './tool-call.ts';
+export {
+  bindToolCall,
+  type LockedTool,
+  type ToolCall,
+  type ToolCallFields,
+  toolCallEnvelope,
+  toolOf,
+} from './tool-call.ts';
 export {
   type CheckInput,
   checkEnvelope,
+  moment,
   type Permit,
   type Replay,
   STEPS,

@@ -9,11 +9,17 @@ import {
   toUtf8,
   verify,
 } from '../crypto/index.ts';
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject, type JsonValue, stringify } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import {
+  JsonObject,
+  type JsonValue,
+  type Limits,
+  type Path,
+  parseStrictly,
+  pointer,
+  stringify,
+} from '../json/index.ts';
 import { type Approval, type ApprovalFields, readApproval } from './approval.ts';
-import type { Path } from './checks.ts';
-import { type Limits, parseStrictly } from './strict.ts';
 
 // JSON Web Signature in general JSON form (RFC 7515 §7.2.1), the part of it that has one meaning: fully specified
 // algorithms (RFC 9864), protected headers with exactly `alg`, `approval`, `kid` and `typ`, canonical base64url. Written by hand

@@ -51,7 +51,7 @@ describe('a policy', () => {
       policyText,
       changed((doc) => doc.actions!.pop()),
       changed((doc) => doc.actions!.reverse()),
-      changed((doc) => Object.assign(doc.ceilings![1]!, { amount: '05000000' })),
+      changed((doc) => Object.assign(doc.ceilings![1]!, { amount: '5000001' })),
       changed((_, root) => Object.assign(root, { policy_version: 4 })),
       changed((_, root) => Object.assign(root, { policy_effective_at: 0 })),
     ].map((text) => parsePolicy(text).policy_hash);
@@ -102,7 +102,7 @@ describe('EE_POLICY_INVALID', () => {
       'an amount as a number',
       (doc) => Object.assign(doc.ceilings![0]!, { amount: 5 }),
       '/policy_doc/ceilings/0/amount',
-      'This must be a string of 1 to 80 digits.',
+      'This must be a string of 1 to 80 digits without a leading zero.',
     ],
     [
       'a window of 0',

@@ -1,12 +1,24 @@
-import { BullaError, pointer } from '../error.ts';
-import { toPlain } from '../json/index.ts';
-import type { LooseRule } from '../policy/index.ts';
-import { type Check, integer, list, optional, orNull, type Path, record, text, word } from './checks.ts';
+import type { CelRule } from '../cel/index.ts';
+import { BullaError } from '../error.ts';
+import {
+  type Check,
+  integer,
+  type Limits,
+  list,
+  optional,
+  orNull,
+  type Path,
+  parseStrictly,
+  pointer,
+  record,
+  text,
+  toPlain,
+  word,
+} from '../json/index.ts';
 import { actionType, amount, bindingFields, decimals, identifier, type PolicyBinding } from './envelope.ts';
 import { policyHash } from './hash.ts';
 import { comparable, EVM } from './rails.ts';
 import { compileRules, type RuleText } from './rules.ts';
-import { type Limits, parseStrictly } from './strict.ts';
 
 // A policy is a versioned document that says what may be executed. The document is the very snapshot whose hash an
 // envelope binds, so that anyone can recompute policy_hash from the file alone. What it does not name is refused.
@@ -80,7 +92,7 @@ export interface Policy extends PolicyBinding {
   readonly ceilings: readonly CeilingRule[];
   readonly velocity: readonly VelocityRule[];
   /** In CEL; every one of them must hold. */
-  readonly rules: readonly LooseRule[];
+  readonly rules: readonly CelRule[];
   readonly [checked]: true;
 }
 

@@ -1,5 +1,5 @@
+import { askRules, type CelRule, celRule, prepareInput, vocabularyOf } from '../cel/index.ts';
 import { JsonNumber, JsonObject, type JsonValue } from '../json/index.ts';
-import { askRules, type LooseRule, looseRule, prepareInput } from '../policy/index.ts';
 import type { Envelope } from './envelope.ts';
 import type { FieldProblem } from './rails.ts';
 
@@ -14,15 +14,41 @@ export interface RuleText {
   readonly message: string;
 }
 
-const SHAPE = 'envelope';
+/** What binds of an execution envelope, where null is absent, and how many people signed. */
+const VOCABULARY = vocabularyOf(
+  {
+    EnvelopeInput: {
+      intent_id: 'string',
+      execution_id: 'string',
+      tenant_id: 'string',
+      action_type: 'string',
+      rail: 'EnvelopeRail',
+      actor: 'EnvelopeActor',
+      target: 'EnvelopeTarget',
+      constraints: 'EnvelopeConstraints',
+      people: 'dyn',
+    },
+    EnvelopeRail: { type: 'string', network: 'string', 'chain_id?': 'dyn', 'contract?': 'string' },
+    EnvelopeActor: { caller: 'string', 'role?': 'string' },
+    EnvelopeTarget: {
+      to: 'string',
+      asset: 'string',
+      'asset_class?': 'dyn',
+      amount: 'string',
+      decimals: 'dyn',
+    },
+    EnvelopeConstraints: { ttl: 'dyn', nonce: 'dyn', replay_scope: 'string' },
+  },
+  { envelope: 'EnvelopeInput' },
+);
 
 /** Makes the rules ready; `refuse` is told of the first that could not be evaluated for any envelope, and throws. */
 export function compileRules(
   rules: readonly RuleText[],
   refuse: (index: number, sentence: string) => never,
-): LooseRule[] {
+): CelRule[] {
   return rules.map(({ id, expr, message }, i) => {
-    const rule = looseRule({ name: id, expr, failure_msg: message }, SHAPE);
+    const rule = celRule({ name: id, expr, failure_msg: message }, VOCABULARY, 'envelope');
     if ('programs' in rule) return rule;
     const fault = rule[0]!;
     return refuse(i, `At its character ${fault.offset + 1}: ${fault.message}`);
@@ -30,13 +56,9 @@ export function compileRules(
 }
 
 /** The rules that an envelope does not hold, or that could not be answered for it. */
-export function ruleProblems(
-  rules: readonly LooseRule[],
-  envelope: Envelope,
-  people: number,
-): FieldProblem[] {
+export function ruleProblems(rules: readonly CelRule[], envelope: Envelope, people: number): FieldProblem[] {
   if (rules.length === 0) return [];
-  return askRules(rules, prepareInput(SHAPE, inputOf(envelope, people)))
+  return askRules(rules, prepareInput(VOCABULARY, 'envelope', inputOf(envelope, people)))
     .filter(({ passed }) => !passed)
     .map(({ name, message }) => ({ path: '', message: `The rule ${name} refuses this: ${message}` }));
 }

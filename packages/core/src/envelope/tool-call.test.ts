@@ -1,23 +1,30 @@
 import { describe, expect, test } from 'vitest';
 import { AUDIENCE, alice, by, claimsFor, envelope, keys, NOW, policy, refusal } from '../../test/envelope.ts';
 import { commit } from '../canon/index.ts';
+import { parse } from '../json/index.ts';
 import {
   authorize,
   bindToolCall,
   checkEnvelope,
   createEnvelope,
   reservationsOf,
+  type ToolCallFields,
   toolCallEnvelope,
+  toolOf,
 } from './index.ts';
 
-const call = {
-  lockDigest: `sha256:${'a1'.repeat(32)}`,
-  toolDigest: `sha256:${'b2'.repeat(32)}`,
-  toolName: 'fs/write_file',
-  argsCommitment: commit('args', { path: '/tmp/x' }, new Uint8Array(32).fill(5)),
+const ARGS = { path: '/tmp/x' };
+const SALT = new Uint8Array(32).fill(5);
+const tool = {
+  lock: `sha256:${'a1'.repeat(32)}`,
+  server: 'fs',
+  name: 'write_file',
+  locked: `sha256:${'b2'.repeat(32)}`,
 };
+const call = { ...tool, args: ARGS as unknown, salt: SALT };
 const fields = {
-  ...call,
+  ...tool,
+  args: commit('args', ARGS, SALT),
   intent_id: 'i',
   execution_id: 'e',
   tenant_id: 'acme',
@@ -39,10 +46,10 @@ describe('a tool call', () => {
       execution_id: 'e',
       tenant_id: 'acme',
       action_type: 'TOOL_CALL',
-      rail: { type: 'MCP', network: call.lockDigest, chain_id: null, contract: call.toolDigest },
+      rail: { type: 'MCP', network: tool.lock, chain_id: null, contract: tool.locked },
       actor: { caller: 'agent-7', role: null },
       target: {
-        to: call.argsCommitment,
+        to: `jcs:${fields.args.commitment}`,
         asset: 'fs/write_file',
         asset_class: null,
         amount: '0',
@@ -75,22 +82,46 @@ describe('a tool call', () => {
     ]);
   });
 
-  test.each<[string, Partial<typeof fields>, string, string]>([
-    ['lock', { lockDigest: 'a1' }, '/rail/network', 'This must be sha256: and 64 hex digits.'],
+  test('commits to arguments that no double can hold by their digits', () => {
+    const args = parse('{"id":9007199254740993}');
+    const exact = toolCallEnvelope({ ...fields, args: commit('args', args, SALT) });
+    expect(exact.target.to).toMatch(/^exact:[0-9a-f]{64}$/);
+    expect(refusal(() => bindToolCall(exact, { ...call, args }))).toBe('nothing');
+    const rounded = parse('{"id":9007199254740992}');
+    expect(refusal(() => bindToolCall(exact, { ...call, args: rounded }))[1]).toBe('/target/to');
+  });
+
+  test('is read back from its envelope', () => {
+    expect(toolOf(made)).toEqual(tool);
+    expect(toolOf(toolCallEnvelope({ ...fields, name: 'a/b' }))).toEqual({ ...tool, name: 'a/b' });
+    expect(toolOf(envelope)).toBe(null);
+    expect(toolOf(createEnvelope({ ...made, target: { ...made.target, asset: 'write_file' } }))).toBe(null);
+  });
+
+  test.each<[string, Partial<ToolCallFields>, string, string]>([
+    ['lock', { lock: 'a1' }, '/rail/network', 'This must be sha256: and 64 hex digits.'],
     [
       'tool',
-      { toolDigest: call.toolDigest.toUpperCase() },
+      { locked: tool.locked.toUpperCase() },
       '/rail/contract',
       'This must be sha256: and 64 hex digits.',
     ],
     [
       'commitment',
-      { argsCommitment: `${call.argsCommitment}\n` },
+      { args: { ...fields.args, commitment: `${fields.args.commitment}\n` } },
       '/target/to',
-      'A commitment is 64 hex digits.',
+      'A commitment is 64 hex digits, with its form.',
     ],
+    [
+      'form',
+      { args: { ...fields.args, of: 'cps' as 'jcs' } },
+      '/target/to',
+      'A commitment is 64 hex digits, with its form.',
+    ],
+    ['server', { server: 'a/b' }, '/target/asset', 'The name of a server is not empty and has no slash.'],
+    ['no server', { server: '' }, '/target/asset', 'The name of a server is not empty and has no slash.'],
   ])('EE_TOOL_CALL: a digest that is none (%s)', (_, change, path, message) => {
-    expect(refusal(() => toolCallEnvelope({ ...fields, ...change } as typeof fields))).toEqual([
+    expect(refusal(() => toolCallEnvelope({ ...fields, ...change }))).toEqual([
       'EE_TOOL_CALL',
       path,
       message,
@@ -98,8 +129,8 @@ describe('a tool call', () => {
   });
 
   test('a name that no envelope can hold is refused', () => {
-    const toolName = 'x'.repeat(129);
-    expect(refusal(() => toolCallEnvelope({ ...fields, toolName } as never))).toEqual([
+    const name = 'x'.repeat(126);
+    expect(refusal(() => toolCallEnvelope({ ...fields, name }))).toEqual([
       'EE_SCHEMA_INVALID',
       '/target/asset',
       'This must be a string of 1 to 128 characters.',
@@ -113,10 +144,12 @@ describe('binding the call', () => {
   });
 
   test.each<[Partial<typeof call>, string, string]>([
-    [{ lockDigest: call.toolDigest }, '/rail/network', 'Another lock was approved.'],
-    [{ toolDigest: call.lockDigest }, '/rail/contract', 'Another definition of the tool was approved.'],
-    [{ toolName: 'fs/delete_file' }, '/target/asset', 'Another tool was approved.'],
-    [{ argsCommitment: '0'.repeat(64) }, '/target/to', 'Other arguments were approved.'],
+    [{ lock: tool.locked }, '/rail/network', 'Another lock was approved.'],
+    [{ locked: tool.lock }, '/rail/contract', 'Another definition of the tool was approved.'],
+    [{ server: 'other' }, '/target/asset', 'Another tool was approved.'],
+    [{ name: 'delete_file' }, '/target/asset', 'Another tool was approved.'],
+    [{ args: { path: '/tmp/y' } }, '/target/to', 'Other arguments were approved.'],
+    [{ salt: new Uint8Array(32) }, '/target/to', 'Other arguments were approved.'],
   ])('EE_TOOL_CALL: %j', (change, path, message) => {
     expect(refusal(() => bindToolCall(made, { ...call, ...change }))).toEqual([
       'EE_TOOL_CALL',
@@ -136,6 +169,12 @@ describe('binding the call', () => {
       'EE_TOOL_CALL',
       '/target/amount',
       'The amount of a tool call is "0".',
+    ]);
+    const bare = createEnvelope({ ...made, target: { ...made.target, to: fields.args.commitment } });
+    expect(refusal(() => bindToolCall(bare, call))).toEqual([
+      'EE_TOOL_CALL',
+      '/target/to',
+      'The envelope has no commitment to arguments.',
     ]);
   });
 });

@@ -1,3 +1,4 @@
+import { type Commitment, opens } from '../canon/index.ts';
 import { BullaError } from '../error.ts';
 import {
   type Actor,
@@ -9,19 +10,27 @@ import {
 } from './envelope.ts';
 import { MCP, railProblem, TOOL_CALL } from './rails.ts';
 
-/** One call of a tool, by digests alone. */
-export interface ToolCall {
+/** A tool as a lock pins it. Two servers may offer the same definition, so the server belongs to it. */
+export interface LockedTool {
   /** The digest by which capsules name the lock, `sha256:` and 64 hex digits. */
-  readonly lockDigest: string;
-  /** The digest of the tool's definition in that lock, of the same form. */
-  readonly toolDigest: string;
-  readonly toolName: string;
-  /** The salted commitment to the arguments, 64 hex digits. */
-  readonly argsCommitment: string;
+  readonly lock: string;
+  /** The server, as the operator calls it; without a slash. */
+  readonly server: string;
+  readonly name: string;
+  /** The digest of the tool's definition in that lock, of the same form. Never the manifest's digest of the tool. */
+  readonly locked: string;
 }
 
-/** A call, and who makes it under what. */
-export interface ToolCallFields extends ToolCall, Constraints {
+/** One call of a tool, with the arguments and the salt of the commitment to them. */
+export interface ToolCall extends LockedTool {
+  readonly args: unknown;
+  readonly salt: Uint8Array;
+}
+
+/** A call by digests alone, and who makes it under what. */
+export interface ToolCallFields extends LockedTool, Constraints {
+  /** The salted commitment to the arguments. */
+  readonly args: Commitment;
   readonly intent_id: string;
   readonly execution_id: string;
   readonly tenant_id: string;
@@ -31,19 +40,21 @@ export interface ToolCallFields extends ToolCall, Constraints {
 }
 
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
-const COMMITMENT = /^[0-9a-f]{64}$/;
+const COMMITMENT = /^(jcs|exact):([0-9a-f]{64})$/;
 
 /**
- * The envelope of any call of a tool: the lock is its network, the tool's definition its contract, the tool its
- * asset, the arguments its destination, and nothing is moved. Throws `EE_TOOL_CALL` with the path for a digest that
- * is none, and as `createEnvelope` does: a tool's name, for one, has at most 128 characters.
+ * The envelope of any call of a tool: the lock is its network, the tool's definition its contract, `SERVER/TOOL` its
+ * asset, the commitment to the arguments with its form its destination, and nothing is moved. Throws `EE_TOOL_CALL`
+ * with the path for a digest that is none, and as `createEnvelope` does: server and name, for one, have at most 128
+ * characters together.
  */
 export function toolCallEnvelope(fields: ToolCallFields): Envelope {
-  const { lockDigest, toolDigest, toolName, argsCommitment, policy } = fields;
+  const { lock, locked, args, policy } = fields;
   const digest = 'This must be sha256: and 64 hex digits.';
-  if (!DIGEST.test(lockDigest)) throw refused(digest, '/rail/network');
-  if (!DIGEST.test(toolDigest)) throw refused(digest, '/rail/contract');
-  if (!COMMITMENT.test(argsCommitment)) throw refused('A commitment is 64 hex digits.', '/target/to');
+  if (!DIGEST.test(lock)) throw refused(digest, '/rail/network');
+  if (!DIGEST.test(locked)) throw refused(digest, '/rail/contract');
+  const to = `${args.of}:${args.commitment}`;
+  if (!COMMITMENT.test(to)) throw refused('A commitment is 64 hex digits, with its form.', '/target/to');
   const { intent_id, execution_id, tenant_id, actor, ttl, nonce, replay_scope, metadata } = fields;
   return createEnvelope({
     version: 1,
@@ -51,9 +62,9 @@ export function toolCallEnvelope(fields: ToolCallFields): Envelope {
     execution_id,
     tenant_id,
     action_type: TOOL_CALL,
-    rail: { type: MCP, network: lockDigest, chain_id: null, contract: toolDigest },
+    rail: { type: MCP, network: lock, chain_id: null, contract: locked },
     actor: { caller: actor.caller, role: actor.role },
-    target: { to: argsCommitment, asset: toolName, asset_class: null, amount: '0', decimals: 0 },
+    target: { to, asset: assetOf(fields), asset_class: null, amount: '0', decimals: 0 },
     constraints: { ttl, nonce, replay_scope },
     policy_binding: {
       policy_id: policy.policy_id,
@@ -65,19 +76,38 @@ export function toolCallEnvelope(fields: ToolCallFields): Envelope {
 }
 
 /**
- * Checks that an envelope approves exactly this call. Throws `EE_TOOL_CALL` with the path of the first field that
- * says another, or when the envelope is not one of a tool call.
+ * Checks that an envelope approves exactly this call. Its commitment is opened with the arguments and the salt, never
+ * compared with another one. Throws `EE_TOOL_CALL` with the path of the first field that says another, or when the
+ * envelope is not one of a tool call, and `COMMIT_SALT`.
  */
 export function bindToolCall(envelope: Envelope, call: ToolCall): void {
   const { action_type, rail, target } = envelope;
   if (action_type !== TOOL_CALL) throw refused('The envelope does not approve a tool call.', '/action_type');
   const problem = railProblem(envelope);
   if (problem !== undefined) throw refused(problem.message, problem.path);
-  if (rail.network !== call.lockDigest) throw refused('Another lock was approved.', '/rail/network');
-  if (rail.contract !== call.toolDigest)
+  if (rail.network !== call.lock) throw refused('Another lock was approved.', '/rail/network');
+  if (rail.contract !== call.locked)
     throw refused('Another definition of the tool was approved.', '/rail/contract');
-  if (target.asset !== call.toolName) throw refused('Another tool was approved.', '/target/asset');
-  if (target.to !== call.argsCommitment) throw refused('Other arguments were approved.', '/target/to');
+  if (target.asset !== assetOf(call)) throw refused('Another tool was approved.', '/target/asset');
+  const [, of, commitment] = COMMITMENT.exec(target.to) ?? [];
+  if (commitment === undefined) throw refused('The envelope has no commitment to arguments.', '/target/to');
+  if (!opens({ commitment, of: of as Commitment['of'] }, 'args', call.args, call.salt))
+    throw refused('Other arguments were approved.', '/target/to');
+}
+
+/** The tool that an envelope of a tool call names; null for any other envelope, and for one that names none. */
+export function toolOf({ action_type, rail, target }: Envelope): LockedTool | null {
+  const slash = target.asset.indexOf('/');
+  if (action_type !== TOOL_CALL || rail.contract === null || slash < 1) return null;
+  const [server, name] = [target.asset.slice(0, slash), target.asset.slice(slash + 1)];
+  return { lock: rail.network, server, name, locked: rail.contract };
+}
+
+/** The first slash ends the server. */
+function assetOf({ server, name }: LockedTool): string {
+  if (server === '' || server.includes('/'))
+    throw refused('The name of a server is not empty and has no slash.', '/target/asset');
+  return `${server}/${name}`;
 }
 
 function refused(sentence: string, path: string): BullaError {

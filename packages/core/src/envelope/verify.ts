@@ -1,11 +1,11 @@
 import { BullaError } from '../error.ts';
+import type { Limits } from '../json/index.ts';
 import { type ApproverKey, openAuthorization, type VerifiedAuthorization } from './authorization.ts';
 import { evaluateConstraints } from './constraints.ts';
 import { type Envelope, type Problem, parseEnvelope } from './envelope.ts';
 import { type ExecProfile, execHash } from './hash.ts';
 import { type NonceKey, nonceKey, nonceReplayed, nonceStoreFailed } from './nonce.ts';
 import { type Policy, parsePolicy } from './policy.ts';
-import type { Limits } from './strict.ts';
 
 // The verification algorithm of the specification, steps 0 to 7. Two things are done at another place than it says,
 // with the same result: the nonce is read at step 2 and consumed at step 7, so that a request that is refused burns
@@ -118,7 +118,7 @@ type Run = (input: CheckInput, so: Progress) => void;
 
 /** The steps 0 to 6 in the order of `STEPS`. Each throws a `BullaError` when it fails. */
 /** Unix seconds as people read them; beyond what a date can hold, the seconds themselves. */
-function moment(seconds: number): string {
+export function moment(seconds: number): string {
   const date = new Date(seconds * 1000);
   return Number.isNaN(date.getTime()) ? `${seconds} s` : date.toISOString().replace('.000Z', 'Z');
 }

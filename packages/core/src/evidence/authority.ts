@@ -5,7 +5,8 @@ import type { Authority, DataObject } from '../capsule/index.ts';
  * their order.
  */
 export type AuthorityStep =
-  | { readonly type: 'policy'; readonly reference: string; readonly step?: DataObject }
+  /** A rule; one without a reference only tells what it saw. */
+  | { readonly type: 'policy'; readonly reference?: string; readonly step?: DataObject }
   | { readonly type: 'human_approved'; readonly approver: string; readonly step: DataObject }
   | {
       readonly type: 'escalated';
@@ -23,12 +24,13 @@ const STRENGTH = ['policy', 'human_approved', 'escalated'] as const;
  */
 export function authorityOf(steps: readonly AuthorityStep[]): Authority {
   const chain = steps.flatMap(({ step }) => (step === undefined ? [] : [step]));
-  const of = STRENGTH.findLast((type) => steps.some((step) => step.type === type));
+  const named = steps.filter((step) => step.type !== 'policy' || step.reference !== undefined);
+  const of = STRENGTH.findLast((type) => named.some((step) => step.type === type));
   const none = { approver: null, policy_reference: null, escalation_reason: null };
   if (of === undefined) return { type: 'autonomous', ...none, chain };
-  const strongest = steps.filter((step) => step.type === of);
+  const strongest = named.filter((step) => step.type === of);
   const last = strongest.at(-1)!;
-  if (last.type === 'policy') return { type: 'policy', ...none, policy_reference: last.reference, chain };
+  if (last.type === 'policy') return { type: 'policy', ...none, policy_reference: last.reference!, chain };
   const approver = [...new Set(strongest.map((step) => ('approver' in step ? step.approver : '')))].join(
     ', ',
   );

@@ -28,10 +28,9 @@ export function isCommitment(committed: Committed | null | undefined): committed
   return committed != null && 'commitment' in committed;
 }
 
-/** The code of what keeps a value from being committed to. Throws what is no error of ours. */
-export function uncommittedFor(error: unknown): Committed {
-  if (error instanceof BullaError) return { uncommitted: error.code };
-  throw error;
+/** The code of what keeps a value from being committed to; `VALUE_UNREADABLE` for one that throws when it is read. */
+export function uncommittedFor(error: unknown): { readonly uncommitted: string } {
+  return { uncommitted: error instanceof BullaError ? error.code : 'VALUE_UNREADABLE' };
 }
 
 function at(value: unknown, key: string): unknown {

@@ -1,7 +1,7 @@
 import type { Commitment } from '../canon/index.ts';
 import type { DataObject } from '../capsule/index.ts';
-import { BullaError, pointer } from '../error.ts';
-import { JsonNumber, JsonObject, toPlain } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonNumber, JsonObject, pointer, toPlain } from '../json/index.ts';
 
 // The evidence map: what a capsule says in `context.environment.bulla` of what an action rests on. Only this file writes
 // it and reads it. Each value is a digest, an id, a name or a count, never a payload.

@@ -45,7 +45,7 @@ export function failureAt(stage: Stage, error: unknown, tell = false): Failure {
   return tell && error instanceof BullaError ? { stage, code, sentence: error.message } : { stage, code };
 }
 
-const FAILURE = /^([a-z]+): ([A-Za-z][A-Za-z0-9_]{0,63})(?:: ([^]+))?$/;
+const FAILURE = /^([a-z]+): ([A-Za-z][A-Za-z0-9_]{0,63})(?:: (.+))?$/s;
 
 /** Reads what `failureText` wrote; null for anything else. */
 export function readFailure(text: string): Failure | null {

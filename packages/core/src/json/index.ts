@@ -1,4 +1,32 @@
+export { type AnyObject, isInteger, isObject, keysOf, member, toNumber, valuesOf } from './access.ts';
+export {
+  anyObject,
+  anyText,
+  type Check,
+  type Fault,
+  integer,
+  list,
+  optional,
+  orNull,
+  type Report,
+  record,
+  text,
+  word,
+} from './check.ts';
+export { isDouble, powerOf, sameDecimal, significand } from './decimal.ts';
 export { escapeString, isPlainString } from './escape.ts';
+export { joined, lineBatches, lines } from './lines.ts';
+export {
+  checkMembers,
+  type Fields,
+  isCaseTwin,
+  Member,
+  oneCode,
+  type Reading,
+  TYPE_NAMES,
+  type TypeName,
+  typeOf,
+} from './members.ts';
 export {
   DEFAULT_MAX_DEPTH,
   type Leniency,
@@ -8,7 +36,9 @@ export {
   type Span,
 } from './parse.ts';
 export { type Plain, toPlain } from './plain.ts';
+export { type Path, parsePointer, pointer, spanAt, valueAt } from './pointer.ts';
 export { sameValue } from './same.ts';
+export { DEFAULT_DOCUMENT_BYTES, type Limits, parseStrictly } from './strict.ts';
 export { stringify } from './stringify.ts';
 export { DEFAULT_MAX_BYTES } from './text.ts';
 export { float, JsonNumber, JsonObject, type JsonValue, number } from './value.ts';

@@ -1,4 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
+import { BullaError } from '../error.ts';
+import { pointer } from './pointer.ts';
 import { JsonNumber, JsonObject, type JsonValue } from './value.ts';
 
 /** What `toPlain` returns: ordinary JavaScript objects, arrays and numbers. */

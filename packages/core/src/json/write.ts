@@ -1,5 +1,6 @@
-import { BullaError, pointer } from '../error.ts';
+import { BullaError } from '../error.ts';
 import { DEFAULT_MAX_DEPTH } from './parse.ts';
+import { pointer } from './pointer.ts';
 import { head, type Shape, ShapeCache } from './shape.ts';
 import { JsonNumber, JsonObject } from './value.ts';
 
@@ -10,8 +11,10 @@ export type FloatPaths = Map<string | null, FloatPaths | 'float'>;
 export interface WriteRules {
   /** Writes a JavaScript number; `float` tells that it stands at one of `floatPaths`. */
   double(value: number, float: boolean): string;
-  /** Writes a number that is known by its digits: a parsed lexeme or a BigInt. */
+  /** Writes a number that is known by its digits: a parsed lexeme, or a BigInt. */
   lexeme(lexeme: string, float: boolean): string;
+  /** Writes a BigInt; by its digits, as `lexeme` does, where this is not given. */
+  bigint?: ((value: bigint, float: boolean) => string) | undefined;
   /** The characters of a string or a key as they stand between the quotes. */
   escape(value: string): string;
   /** The positions of the keys in writing order. */
@@ -113,7 +116,8 @@ function write(root: unknown, rules: WriteRules, shapes: ShapeCache, maxDepth: n
           floats = place === 'float' ? undefined : place;
         }
       } else if (typeof value === 'bigint') {
-        out += rules.lexeme(value.toString(), place === 'float');
+        const float = place === 'float';
+        out += rules.bigint?.(value, float) ?? rules.lexeme(value.toString(), float);
       } else {
         refuse(value);
       }

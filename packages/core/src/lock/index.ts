@@ -59,6 +59,7 @@ export {
 } from './file/lock.ts';
 export { type Flag, type Native, nativeOf, surfaceOf } from './file/native.ts';
 export { openNoted, signLockNote } from './file/note.ts';
+export { openWith } from './file/open.ts';
 export type { Artifact, ArtifactType, Provenance, ProvenanceMethod } from './file/package.ts';
 export {
   isExactVersion,

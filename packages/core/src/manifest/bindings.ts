@@ -1,7 +1,7 @@
 import { canonicalize } from '../canon/index.ts';
 import { sha256Hex } from '../crypto/index.ts';
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject, parse } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonObject, parse, pointer } from '../json/index.ts';
 
 /** A tool of a server, by what the operator calls the server and the server calls the tool. */
 export interface ServerTool {
@@ -75,8 +75,7 @@ export function readBindings(text: string | Uint8Array, declared: Iterable<strin
   if (!(document instanceof JsonObject)) throw wrong([]);
   const entries = [...document].map(([name, bound]) => {
     if (!(bound instanceof JsonObject)) throw wrong([name]);
-    for (const [member] of bound)
-      if (member !== 'server' && member !== 'tool') throw wrong([name, member]);
+    for (const [member] of bound) if (member !== 'server' && member !== 'tool') throw wrong([name, member]);
     return [name, { server: bound.get('server') as string, tool: bound.get('tool') as string }] as const;
   });
   return createBindings(entries, declared);

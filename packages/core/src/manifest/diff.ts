@@ -1,5 +1,4 @@
-import { pointer } from '../error.ts';
-import { type JsonNumber, type JsonObject, type JsonValue, sameValue } from '../json/index.ts';
+import { type JsonNumber, type JsonObject, type JsonValue, pointer, sameValue } from '../json/index.ts';
 import { CHANGE_CODES, type ChangeCode } from './diff-codes.ts';
 import { schemaChange } from './diff-schema.ts';
 import type { ManifestChange, ManifestDiff, SubjectKind } from './diff-types.ts';

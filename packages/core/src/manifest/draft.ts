@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject, type JsonValue, stringify } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonObject, type JsonValue, pointer, stringify } from '../json/index.ts';
 import { type Lock, riskKeywords, riskLevel } from '../lock/index.ts';
 import { normalized } from '../text/index.ts';
 import { type Bindings, createBindings, isBindable, type ServerTool } from './bindings.ts';

@@ -1,6 +1,13 @@
-import { JsonNumber, JsonObject, type JsonValue } from '../json/index.ts';
+import {
+  checkMembers,
+  type JsonObject,
+  type Path,
+  TYPE_NAMES,
+  type TypeName,
+  typeOf,
+} from '../json/index.ts';
 import { inspectText } from '../text/index.ts';
-import { listed, type Path, type Problems, quoted } from './problems.ts';
+import { listed, type Problems, quoted } from './problems.ts';
 
 /** The members of an object of the manifest; the rest is refused. */
 export interface Fields {
@@ -10,62 +17,38 @@ export interface Fields {
   readonly name: string;
 }
 
-const TYPES = {
-  text: 'a text',
-  object: 'an object',
-  list: 'a list',
-  boolean: 'true or false',
-  number: 'a number',
-};
-type Type = keyof typeof TYPES;
-
-function isOf(value: JsonValue, type: Type): boolean {
-  switch (type) {
-    case 'text':
-      return typeof value === 'string';
-    case 'object':
-      return value instanceof JsonObject;
-    case 'list':
-      return Array.isArray(value);
-    case 'boolean':
-      return typeof value === 'boolean';
-    case 'number':
-      return value instanceof JsonNumber;
-  }
-}
-
-/** Tells which members are missing and which are not known. */
-export function checkMembers(object: JsonObject, fields: Fields, at: Path, problems: Problems): void {
+/** Adds a problem for every member that is unknown or missing. */
+export function checkFields(object: JsonObject, fields: Fields, at: Path, problems: Problems): void {
   const { required, optional, name } = fields;
-  for (const key of object.keys) {
-    if (required.includes(key) || optional.includes(key)) continue;
+  checkMembers(object, fields, (fault, key) => {
+    const place = [...at, key];
+    if (fault === 'missing')
+      return problems.add('MANIFEST_FIELD_MISSING', place, `\`${key}\` is missing.`, `Add \`${key}\` here.`);
+    const known = [...required, ...optional];
     const meant = nearest(
       key,
-      [...required, ...optional].filter((known) => !object.has(known)),
+      known.filter((other) => !object.has(other)),
     );
     const hint =
       meant === undefined
-        ? `Remove it: ${name} has ${listed([...required, ...optional].map((known) => `\`${known}\``))}, and nothing else.`
+        ? `Remove it: ${name} has ${listed(known.map((other) => `\`${other}\``))}, and nothing else.`
         : `Perhaps \`${meant}\` is meant.`;
     const message = `${name[0]!.toUpperCase()}${name.slice(1)} has no member ${quoted(key)}.`;
-    problems.add('MANIFEST_FIELD_UNKNOWN', [...at, key], message, hint);
-  }
-  for (const key of required) {
-    if (!object.has(key))
-      problems.add('MANIFEST_FIELD_MISSING', [...at, key], `\`${key}\` is missing.`, `Add \`${key}\` here.`);
-  }
+    problems.add('MANIFEST_FIELD_UNKNOWN', place, message, hint);
+  });
 }
 
 /** The member if it is there and of its type; undefined, and a problem, if it is of another. */
-export function member(object: JsonObject, key: string, type: Type, at: Path, problems: Problems) {
+export function member(object: JsonObject, key: string, type: TypeName, at: Path, problems: Problems) {
   const value = object.get(key);
-  if (value === undefined || isOf(value, type)) return value;
+  if (value === undefined || typeOf(value) === type) return value;
   wrongType([...at, key], `\`${key}\``, type, problems);
   return undefined;
 }
 
-export function wrongType(at: Path, what: string, type: Type, problems: Problems): void {
-  problems.add('MANIFEST_FIELD_TYPE', at, `${what} must be ${TYPES[type]}.`, `Write ${TYPES[type]} here.`);
+export function wrongType(at: Path, what: string, type: TypeName, problems: Problems): void {
+  const name = TYPE_NAMES[type];
+  problems.add('MANIFEST_FIELD_TYPE', at, `${what} must be ${name}.`, `Write ${name} here.`);
 }
 
 /** Beyond these a text can hold what a person does not see. */

@@ -11,7 +11,7 @@ export { type DraftNote, draftFromLock, type ManifestDraft } from './draft.ts';
 export { type Language, PRESET_SCOPES, type PresetScope, scopeLabel } from './presets.ts';
 export type { ManifestProblem } from './problems.ts';
 export type { ReportPaint, ReportTone } from './report.ts';
-export { diffJson } from './report-json.ts';
+export { changeJson, diffJson } from './report-json.ts';
 export { diffMarkdown, type ManifestMarkdownOptions } from './report-markdown.ts';
 export { diffText, type ManifestTextOptions } from './report-text.ts';
 export {

@@ -1,7 +1,7 @@
-import { JsonObject } from '../json/index.ts';
+import { JsonObject, type Path } from '../json/index.ts';
 import { type PatternBudget, type SchemaFault, schemaFaults } from '../schema/index.ts';
 import { nearest } from './fields.ts';
-import { type Path, type Problems, quoted } from './problems.ts';
+import { type Problems, quoted } from './problems.ts';
 
 /** What each fault of a schema is called here. `form` is told with what was expected. */
 const FAULTS: Readonly<

@@ -1,5 +1,6 @@
+import type { Path } from '../json/index.ts';
 import { normalized, skeleton } from '../text/index.ts';
-import { type Path, type Problems, quoted } from './problems.ts';
+import { type Problems, quoted } from './problems.ts';
 
 /** A name of a list, with the place where it stands. */
 export interface Named {

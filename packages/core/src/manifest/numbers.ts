@@ -1,22 +1,11 @@
-import { sameDecimal } from '../canon/index.ts';
-import { JsonNumber, JsonObject, type JsonValue } from '../json/index.ts';
-import type { Path } from './problems.ts';
-
-const EXACT = /^-?\d{1,15}(?:\.0+)?$/;
-
-/** Whether a double holds another number than is written. */
-function isInexact(number: JsonNumber): boolean {
-  if (EXACT.test(number.lexeme)) return false;
-  const double = number.toNumber();
-  return !Number.isFinite(double) || !sameDecimal(number.lexeme, `${double}`);
-}
+import { isDouble, JsonNumber, JsonObject, type JsonValue, type Path } from '../json/index.ts';
 
 /** Whether a document holds a number that a double does not hold, digit by digit. */
 export function hasInexact(root: JsonValue): boolean {
   const open: JsonValue[] = [root];
   for (let value = open.pop(); value !== undefined; value = open.pop()) {
     if (value instanceof JsonNumber) {
-      if (isInexact(value)) return true;
+      if (!isDouble(value.lexeme)) return true;
     } else if (typeof value === 'object' && value !== null) {
       const members = value instanceof JsonObject ? value.values : value;
       for (let i = 0; i < members.length; i++) {
@@ -40,7 +29,7 @@ export function* inexactNumbers(root: JsonValue): Generator<{ lexeme: string; at
   const open: Step[] = [{ value: root, key: '', up: null }];
   for (let step = open.pop(); step !== undefined; step = open.pop()) {
     const { value } = step;
-    if (value instanceof JsonNumber && isInexact(value)) {
+    if (value instanceof JsonNumber && !isDouble(value.lexeme)) {
       const at: (string | number)[] = [];
       for (let way = step; way.up !== null; way = way.up) at.push(way.key);
       yield { lexeme: value.lexeme, at: at.reverse() };

@@ -1,4 +1,4 @@
-import { pointer } from '../error.ts';
+import { type Path, pointer } from '../json/index.ts';
 import { visible } from '../text/index.ts';
 
 /** Something in a manifest that must be mended, or that a person should look at. */
@@ -14,8 +14,6 @@ export interface ManifestProblem {
   /** Where it stands in the text, in bytes; known where the text was given. */
   readonly offset?: number;
 }
-
-export type Path = readonly (string | number)[];
 
 /** More than this are counted, not listed. */
 export const MAX_PROBLEMS = 1000;

@@ -1,6 +1,14 @@
 import { canonicalize, digestText } from '../canon/index.ts';
 import { BullaError } from '../error.ts';
-import { JsonObject, type JsonValue, parse, parseWithSpans, type Span } from '../json/index.ts';
+import {
+  JsonObject,
+  type JsonValue,
+  parse,
+  parsePointer,
+  parseWithSpans,
+  type Span,
+  spanAt,
+} from '../json/index.ts';
 import { hasInexact, inexactNumbers } from './numbers.ts';
 import { type ManifestProblem, Problems, quoted } from './problems.ts';
 import type { Manifest } from './types.ts';
@@ -70,7 +78,10 @@ export function validateManifest(input: string | Uint8Array): ManifestReport {
   let root: Span | undefined;
   const located = (problem: ManifestProblem) => {
     if (problem.path !== '') root ??= parseWithSpans(input, LIMITS).span;
-    return { ...problem, offset: root === undefined ? 0 : offsetOf(problem.path, document, root) };
+    return {
+      ...problem,
+      offset: root === undefined ? 0 : spanAt(document, root, parsePointer(problem.path)!).value.start,
+    };
   };
   return { ...report, problems: report.problems.map(located), warnings: report.warnings.map(located) };
 }
@@ -170,19 +181,4 @@ function canonicalOf(document: JsonValue, problems: Problems): string | null {
     problems.add('MANIFEST_NUMBER', at, message, 'Write a number of at most 15 digits, or a text.');
   }
   return null;
-}
-
-/** Where the value at a path stands; of one that is missing, the object that it is missing from. */
-function offsetOf(path: string, document: JsonValue, root: Span): number {
-  let [value, span]: [JsonValue | undefined, Span] = [document, root];
-  for (const token of path.split('/').slice(1)) {
-    const key = token.replaceAll('~1', '/').replaceAll('~0', '~');
-    const index: number =
-      value instanceof JsonObject ? value.indexOf(key) : Array.isArray(value) ? Number(key) : -1;
-    const inner: Span | undefined = span.children?.[index];
-    if (inner === undefined) break;
-    value = value instanceof JsonObject ? value.values[index] : (value as JsonValue[])[index];
-    span = inner;
-  }
-  return span.start;
 }

@@ -1,10 +1,10 @@
-import { JsonNumber, JsonObject, type JsonValue } from '../json/index.ts';
+import { JsonNumber, JsonObject, type JsonValue, type Path } from '../json/index.ts';
 import { PatternBudget } from '../schema/index.ts';
-import { checkMembers, type Fields, member, text, wrongType } from './fields.ts';
+import { checkFields, type Fields, member, text, wrongType } from './fields.ts';
 import { checkInputSchema } from './input-schema.ts';
 import { checkNames, type Named } from './names.ts';
 import { PRESET_SCOPES } from './presets.ts';
-import { listed, type Path, type Problems, quoted } from './problems.ts';
+import { listed, type Problems, quoted } from './problems.ts';
 import { isSemver } from './semver.ts';
 import {
   type CapabilityFlags,
@@ -44,7 +44,7 @@ const SNAKE_CASE = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/;
 
 /** Reads a manifest of version 1.0. The result counts only if no problem was told. */
 export function readVersion1(document: JsonObject, problems: Problems): Declared {
-  checkMembers(document, MANIFEST, [], problems);
+  checkFields(document, MANIFEST, [], problems);
   const version = text(document, 'agent_version', [], problems) ?? '';
   if (version !== '' && !isSemver(version)) {
     const message = `${quoted(version)} is no version by SemVer 2.0.0.`;
@@ -87,7 +87,7 @@ function readTool(
   patterns: PatternBudget,
   problems: Problems,
 ): Tool {
-  checkMembers(object, TOOL, at, problems);
+  checkFields(object, TOOL, at, problems);
   const name = text(object, 'name', at, problems) ?? '';
   if (name !== '' && !SNAKE_CASE.test(name)) {
     const message = `${quoted(name)} is not snake_case.`;
@@ -125,7 +125,7 @@ function readTimeout(object: JsonObject, at: Path, problems: Problems): number {
 }
 
 function readScope(object: JsonObject, at: Path, problems: Problems): Scope {
-  checkMembers(object, SCOPE, at, problems);
+  checkFields(object, SCOPE, at, problems);
   const id = text(object, 'id', at, problems) ?? '';
   if (id !== '' && !/^[a-z][a-z0-9_.-]*:[a-z][a-z0-9_.-]*$/.test(id)) {
     const message = `${quoted(id)} is not of the form \`<domain>:<action>\`.`;
@@ -174,7 +174,7 @@ function unusedScopes(scopes: readonly Named[], tools: readonly Tool[], problems
 function readFlags(document: JsonObject, problems: Problems): CapabilityFlags {
   const at: Path = ['capability_flags'];
   const object = member(document, 'capability_flags', 'object', [], problems);
-  if (object instanceof JsonObject) checkMembers(object, CAPABILITY_FLAGS, at, problems);
+  if (object instanceof JsonObject) checkFields(object, CAPABILITY_FLAGS, at, problems);
   const flags = object instanceof JsonObject ? object : new JsonObject();
   return Object.fromEntries(
     FLAGS.map((flag) => [flag, member(flags, flag, 'boolean', at, problems) === true]),

@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../error.ts';
-import { JsonObject, type JsonValue, parse } from '../json/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonObject, type JsonValue, type Path, parse, pointer } from '../json/index.ts';
 import {
   type Artifact,
   DEFAULT_EXCLUSIONS,
@@ -212,8 +212,6 @@ function members(record: Readonly<Record<string, JsonValue | undefined>>): JsonO
 function texts(record: Readonly<Record<string, string | null>>): Record<string, string> {
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, value ?? '']));
 }
-
-type Path = readonly (string | number)[];
 
 /** A text of a definition; empty where it has none. */
 function text(definition: JsonObject, key: string, at: Path): string {

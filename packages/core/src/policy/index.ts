@@ -1,6 +1,6 @@
 /**
- * Rules in CEL about what a server offers and what an agent calls. A rule that could not be evaluated is refused when
- * the policy is read; one that fails to evaluate then does not pass. Nothing that is evaluated can run for long.
+ * Rules in CEL about what a server offers and what an agent calls: policies in YAML, presets, inputs from locks and
+ * surfaces, verdicts and reports.
  * Errors are `BullaError` with a code that starts with `POLICY_`.
  */
 export {
@@ -13,7 +13,6 @@ export {
   type ToolOrigin,
   toolInput,
 } from './build.ts';
-export { MAX_COST, MAX_TOTAL_COST } from './cost.ts';
 export {
   evaluateCall,
   evaluateList,
@@ -21,14 +20,9 @@ export {
   evaluateTool,
   type NamedTool,
   type PolicyVerdict,
-  type RuleCode,
-  type RuleResult,
   verdictOf,
 } from './evaluate.ts';
-export { type PreparedInput, prepareInput } from './input.ts';
-export { askRules, looseRule } from './loose.ts';
 export {
-  type LooseRule,
   MAX_POLICY_BYTES,
   MAX_RULES,
   type ParsePolicyOptions,
@@ -37,9 +31,8 @@ export {
   parsePolicy,
   policyDigest,
   type Rule,
-  type RuleSeverity,
 } from './policy.ts';
 export { PRESET_NAMES, type PresetName, preset, presetText } from './presets.ts';
 export { PolicyError, type PolicyProblem } from './problem.ts';
 export { explainDocument, explainMarkdown, type PolicySource, verdictText } from './report.ts';
-export { PHASE_NAMES, type Phase, SHAPE_NAMES, type Shape } from './shape.ts';
+export { PHASE_NAMES, type Phase, prepareInput, SHAPE_NAMES, type Shape } from './shape.ts';

@@ -1,7 +1,7 @@
+import { type CelRule, compile, type Fault, type Program } from '../cel/index.ts';
 import { sha256Hex, toUtf8 } from '../crypto/index.ts';
-import { compile, type Fault, type Program } from './expression.ts';
 import { PolicyError, type PolicyProblem } from './problem.ts';
-import { PHASE_NAMES, PHASES, type Phase, type Shape } from './shape.ts';
+import { PHASE_NAMES, PHASES, type Phase, type Shape, VOCABULARY } from './shape.ts';
 import { type Complaint, readYaml, type YamlMap, type YamlText, type YamlValue } from './yaml.ts';
 
 /** A policy whose every rule can be evaluated. It can only come from `parsePolicy`. */
@@ -16,20 +16,8 @@ export interface Policy {
 
 /** In mode `warn`, rules of severity `warn` may fail. */
 export type PolicyMode = 'warn' | 'strict';
-export type RuleSeverity = 'warn' | 'error';
 
-/** What is needed of a rule to ask it. */
-export interface LooseRule {
-  readonly name: string;
-  readonly expr: string;
-  /** Empty where the file does not say. */
-  readonly failure_msg: string;
-  readonly severity: RuleSeverity;
-  /** Shapes of input for which the rule can be evaluated. */
-  readonly programs: ReadonlyMap<Shape, Program>;
-}
-
-export interface Rule extends LooseRule {
+export interface Rule extends CelRule<Shape> {
   readonly phase: Phase;
   readonly control_refs: readonly string[];
   readonly evidence: readonly string[];
@@ -176,7 +164,7 @@ class Reader {
     const programs = new Map<Shape, Program>();
     let faults: readonly Fault[] = [];
     for (const shape of PHASES[phase]) {
-      const found = compile(expr, shape);
+      const found = compile(expr, VOCABULARY, shape);
       if ('run' in found) programs.set(shape, found);
       else if (phase !== 'list' || this.#shape === undefined || this.#shape === shape)
         faults = furthest(faults, found);

@@ -1,3 +1,6 @@
+import { type PreparedInput, prepareInput as prepare, vocabularyOf } from '../cel/index.ts';
+import type { JsonValue } from '../json/index.ts';
+
 /** Who built an artifact, and from what. */
 const PROVENANCE = {
   method: 'string',
@@ -15,9 +18,8 @@ const PROVENANCE = {
 /**
  * What a rule may speak of. `policy-check` and `check` are the released program's two inputs for rules about a whole
  * surface; `tool` and `call` are ours. A field with a question mark may be absent: a rule asks `has()` first.
- * Types are written as CEL's; other words are records of this table. `dyn` is JSON that somebody else chose.
  */
-export const RECORDS = {
+const RECORDS = {
   PolicyCheckInput: {
     command: 'string',
     tools: 'list<Tool>',
@@ -48,29 +50,6 @@ export const RECORDS = {
     'agent?': 'CallAgent',
     arguments: 'map<string, dyn>',
   },
-
-  // Ours: what binds of an execution envelope, where null is absent, and how many people signed.
-  EnvelopeInput: {
-    intent_id: 'string',
-    execution_id: 'string',
-    tenant_id: 'string',
-    action_type: 'string',
-    rail: 'EnvelopeRail',
-    actor: 'EnvelopeActor',
-    target: 'EnvelopeTarget',
-    constraints: 'EnvelopeConstraints',
-    people: 'dyn',
-  },
-  EnvelopeRail: { type: 'string', network: 'string', 'chain_id?': 'dyn', 'contract?': 'string' },
-  EnvelopeActor: { caller: 'string', 'role?': 'string' },
-  EnvelopeTarget: {
-    to: 'string',
-    asset: 'string',
-    'asset_class?': 'dyn',
-    amount: 'string',
-    decimals: 'dyn',
-  },
-  EnvelopeConstraints: { ttl: 'dyn', nonce: 'dyn', replay_scope: 'string' },
 
   Tool: {
     name: 'string',
@@ -123,20 +102,22 @@ export const RECORDS = {
     newHash: 'string',
     message: 'string',
   },
-} as const satisfies Readonly<Record<string, Readonly<Record<string, string>>>>;
+};
 
-export type RecordName = keyof typeof RECORDS;
-
-/** The record that `input` is, by shape. */
-export const SHAPES = {
+/** What a rule about servers, tools and calls may speak of, by the shape of its input. */
+export const VOCABULARY = vocabularyOf(RECORDS, {
   'policy-check': 'PolicyCheckInput',
   check: 'CheckInput',
   tool: 'ToolInput',
   call: 'CallInput',
-  envelope: 'EnvelopeInput',
-} as const satisfies Readonly<Record<string, RecordName>>;
+});
 
-export type Shape = keyof typeof SHAPES;
+export type Shape = keyof typeof VOCABULARY.shapes;
+
+/** Reads an input of a shape. Throws as the `prepareInput` of `cel` does. */
+export function prepareInput<S extends Shape>(shape: S, input: JsonValue): PreparedInput<S> {
+  return prepare(VOCABULARY, shape, input);
+}
 
 /** When a rule is asked: about a whole surface, about each tool of it, or about each call. */
 export const PHASES = {
@@ -148,41 +129,4 @@ export const PHASES = {
 
 export type Phase = keyof typeof PHASES;
 export const PHASE_NAMES = Object.keys(PHASES) as readonly Phase[];
-/** The shapes about which a policy file can have rules. */
-export const SHAPE_NAMES: readonly Shape[] = [...new Set(Object.values(PHASES).flat())];
-
-export interface Field {
-  readonly name: string;
-  readonly type: FieldType;
-  readonly isOptional: boolean;
-}
-
-export type FieldType =
-  | { readonly kind: 'string' | 'bool' | 'dyn' }
-  | { readonly kind: 'record'; readonly record: RecordName }
-  | { readonly kind: 'list' | 'map'; readonly of: FieldType };
-
-/** The fields of each record, by name. */
-export const FIELDS: Readonly<Record<RecordName, ReadonlyMap<string, Field>>> = Object.fromEntries(
-  Object.entries(RECORDS).map(([record, fields]) => [
-    record,
-    new Map(
-      Object.entries(fields).map(([key, type]) => {
-        const name = key.replace(/\?$/, '');
-        return [name, { name, type: typeOf(type), isOptional: name !== key }];
-      }),
-    ),
-  ]),
-) as Record<RecordName, Map<string, Field>>;
-
-export function isRecord(name: string): name is RecordName {
-  return Object.hasOwn(RECORDS, name);
-}
-
-function typeOf(text: string): FieldType {
-  const [, list, value] = /^list<(.+)>$|^map<string, (.+)>$/.exec(text) ?? [];
-  if (list !== undefined) return { kind: 'list', of: typeOf(list) };
-  if (value !== undefined) return { kind: 'map', of: typeOf(value) };
-  if (isRecord(text)) return { kind: 'record', record: text };
-  return { kind: text as 'string' | 'bool' | 'dyn' };
-}
+export const SHAPE_NAMES = Object.keys(VOCABULARY.shapes) as readonly Shape[];

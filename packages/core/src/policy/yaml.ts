@@ -1,5 +1,5 @@
 import { CST, isMap, isScalar, isSeq, Lexer, LineCounter, type Node, parseDocument, type Scalar } from 'yaml';
-import { pointer } from '../error.ts';
+import { pointer } from '../json/index.ts';
 import type { PolicyProblem } from './problem.ts';
 
 // YAML is read as a plain notation for text, lists and maps. What makes it more than that (anchors, aliases, tags,

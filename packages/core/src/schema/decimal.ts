@@ -1,3 +1,5 @@
+import { powerOf, significand } from '../json/index.ts';
+
 /** An exact decimal: `digits` without zeros at either end, times ten to the `power`. Zero is `0`, never negative. */
 export interface Decimal {
   readonly negative: boolean;
@@ -11,11 +13,9 @@ const MAX_DIGITS = 1000;
 
 export const ONE: Decimal = { negative: false, digits: '1', power: 0 };
 
-const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
-
 /** Reads the text of a JSON number; undefined when it is beyond reason or not finite. */
 export function decimal(lexeme: string): Decimal | undefined {
-  const parts = partsOf(lexeme);
+  const parts = significand(lexeme);
   if (parts === undefined || parts.digits.length > MAX_DIGITS || parts.exponent.length > MAX_EXPONENT_DIGITS)
     return undefined;
   const { negative, digits, shift, exponent } = parts;
@@ -26,28 +26,9 @@ export function decimal(lexeme: string): Decimal | undefined {
 export function numberKey(lexeme: string): string {
   const number = decimal(lexeme);
   if (number !== undefined) return decimalText(number);
-  const parts = partsOf(lexeme);
+  const parts = significand(lexeme);
   if (parts === undefined) return lexeme;
-  return `${parts.negative ? '-' : ''}${parts.digits}e${BigInt(parts.exponent) + BigInt(parts.shift)}`;
-}
-
-function partsOf(lexeme: string) {
-  const match = NUMBER.exec(lexeme);
-  if (match === null) return undefined;
-  const [, sign, whole, fraction = '', exponent = '0'] = match;
-  const all = whole! + fraction;
-  let start = 0;
-  while (all.charCodeAt(start) === 48) start++;
-  let end = all.length;
-  while (end > start && all.charCodeAt(end - 1) === 48) end--;
-  if (start === end) return { negative: false, digits: '0', shift: 0, exponent: '0' };
-  const shift = all.length - end - fraction.length;
-  return {
-    negative: sign === '-',
-    digits: all.slice(start, end),
-    shift,
-    exponent: exponent.replace('+', ''),
-  };
+  return `${parts.negative ? '-' : ''}${parts.digits}e${powerOf(parts)}`;
 }
 
 /** The number as JSON, the same text for the same number. */

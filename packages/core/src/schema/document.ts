@@ -1,4 +1,4 @@
-import { JsonObject, type JsonValue } from '../json/index.ts';
+import { JsonObject, type JsonValue, parsePointer, valueAt } from '../json/index.ts';
 import { readView } from './read.ts';
 import type { View } from './view.ts';
 
@@ -127,10 +127,8 @@ export class SchemaDocument {
     } catch {
       return undefined;
     }
-    const node =
-      fragment === '' || fragment.startsWith('/')
-        ? nodeAt(this.root.node, fragment)
-        : this.#anchors.get(fragment);
+    const steps = parsePointer(fragment);
+    const node = steps === null ? this.#anchors.get(fragment) : valueAt(this.root.node, steps);
     return node instanceof JsonObject || typeof node === 'boolean' ? this.part(node) : undefined;
   }
 }
@@ -144,18 +142,6 @@ function dialectOf(schema: JsonValue): Dialect | undefined {
 function withoutFragment(uri: string): string {
   const hash = uri.indexOf('#');
   return hash < 0 ? uri : uri.slice(0, hash);
-}
-
-/** RFC 6901. */
-function nodeAt(root: JsonValue, path: string): JsonValue | undefined {
-  let node: JsonValue | undefined = root;
-  for (const token of path.split('/').slice(1)) {
-    const key = token.replaceAll('~1', '/').replaceAll('~0', '~');
-    if (node instanceof JsonObject) node = node.get(key);
-    else if (Array.isArray(node) && /^(?:0|[1-9]\d*)$/.test(key)) node = node[Number(key)];
-    else return undefined;
-  }
-  return node;
 }
 
 /** Every object in which keywords may stand, in no special order. Never recurses. */

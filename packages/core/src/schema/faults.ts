@@ -1,4 +1,4 @@
-import { JsonObject, type JsonValue } from '../json/index.ts';
+import { JsonObject, type JsonValue, parsePointer, valueAt } from '../json/index.ts';
 import { patternCost } from './ambiguity.ts';
 import { KEYWORD_FORMS, type KeywordForm } from './keyword-forms.ts';
 import { Budget } from './steps.ts';
@@ -215,25 +215,20 @@ function targetOf(
   } catch {
     return undefined;
   }
-  if (fragment !== '' && !fragment.startsWith('/')) return anchors.get(fragment);
+  const steps = parsePointer(fragment);
+  if (steps === null) return anchors.get(fragment);
   let node: JsonValue | undefined = root;
-  const tokens = fragment.split('/').slice(1);
-  for (let i = 0; i < tokens.length; i++) {
-    const keyword = unescaped(tokens[i]!);
+  for (let i = 0; i < steps.length; i++) {
+    const keyword = steps[i]!;
     const form = KEYWORD_FORMS.get(keyword);
     if (!(node instanceof JsonObject) || form === undefined || form.holds === 'nothing') return undefined;
     node = node.get(keyword);
     if (form.holds === 'schema') continue;
-    const name = tokens[++i];
+    const name = steps[++i];
     if (name === undefined) return undefined;
-    if (node instanceof JsonObject) node = node.get(unescaped(name));
-    else node = Array.isArray(node) && /^(?:0|[1-9]\d*)$/.test(name) ? node[Number(name)] : undefined;
+    node = valueAt(node, [name]);
   }
   return node instanceof JsonObject || typeof node === 'boolean' ? node : undefined;
-}
-
-function unescaped(token: string): string {
-  return token.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
 /** The schemas that come back to themselves without going into the value that they judge. */

@@ -1,4 +1,4 @@
-import { pointer } from '../error.ts';
+import { pointer } from '../json/index.ts';
 
 /** A place in a schema, and the argument that it speaks of. */
 export interface Place {

@@ -1,5 +1,6 @@
 export type { Character, CharacterClass } from './characters.ts';
 export { type DiffPart, lineDiff, wordDiff } from './diff.ts';
+export { DURATION_FORM, parseDuration } from './duration.ts';
 export { inspectText, type TextFinding } from './inspect.ts';
 export { markdownBlock, markdownCell, markdownCode, markdownReferences } from './markdown.ts';
 export { type Form, normalized } from './normalize.ts';

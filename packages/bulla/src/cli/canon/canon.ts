@@ -3,7 +3,7 @@ import { canonicalBytes, canonicalize, digestText } from '@bulla/core/canon';
 import { BullaError } from '@bulla/core/error';
 import { parse } from '@bulla/core/json';
 import type { Command } from 'commander';
-import { lines } from '../../os/index.ts';
+import { lines, readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import {
   canonOptions,
@@ -12,7 +12,7 @@ import {
   parsingOptions,
   profileOption,
 } from '../terminal/input.ts';
-import { EXIT, errorDocument, printExact, printJson, readInput } from '../terminal/io.ts';
+import { EXIT, errorDocument, printExact, printJson } from '../terminal/io.ts';
 import { isGone, streams } from '../terminal/streams.ts';
 
 interface CanonCommandOptions extends DocumentOptions {
@@ -45,7 +45,7 @@ Example:
 }
 
 async function writeOne(file: string, options: CanonCommandOptions) {
-  const value = parse(readInput(file), parseOptions(options));
+  const value = parse(readInput(file, 'chain'), parseOptions(options));
   await printExact(canonicalBytes(value, options.profile, canonOptions(options)));
   return EXIT.good;
 }

@@ -1,6 +1,7 @@
 import { digest } from '@bulla/core/canon';
 import { parse } from '@bulla/core/json';
 import type { Command } from 'commander';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import {
   canonOptions,
@@ -9,7 +10,7 @@ import {
   parsingOptions,
   profileOption,
 } from '../terminal/input.ts';
-import { EXIT, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { EXIT, type ReportOptions, report } from '../terminal/io.ts';
 
 export function define(command: Command, run: Run): void {
   parsingOptions(
@@ -28,7 +29,7 @@ Example:
     )
     .action(
       run(async (file: string, options: DocumentOptions & ReportOptions) => {
-        const value = parse(readInput(file), parseOptions(options));
+        const value = parse(readInput(file, 'chain'), parseOptions(options));
         const found = digest(value, options.profile, canonOptions(options));
         await report(options, { ok: true, profile: options.profile, digest: found }, () => found);
         return EXIT.good;

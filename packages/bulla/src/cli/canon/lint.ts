@@ -1,9 +1,10 @@
 import { type Finding, families, lint } from '@bulla/core/canon';
 import { parse } from '@bulla/core/json';
 import { type Command, Option } from 'commander';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { type DocumentOptions, parseOptions, parsingOptions } from '../terminal/input.ts';
-import { colors, EXIT, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { colors, EXIT, type ReportOptions, report } from '../terminal/io.ts';
 
 interface LintOptions extends DocumentOptions, ReportOptions {
   family?: string[];
@@ -33,7 +34,7 @@ export function define(command: Command, run: Run): void {
     .addHelpText('after', '\nExits with 1 when there are findings.')
     .action(
       run(async (file: string, options: LintOptions) => {
-        const findings = lint(parse(readInput(file), parseOptions(options)), options.family);
+        const findings = lint(parse(readInput(file, 'chain'), parseOptions(options)), options.family);
         const document = { ok: findings.length === 0, families: options.family ?? families, findings };
         await report(options, document, () =>
           findings.length === 0 ? ['Every family agrees on this document.'] : findings.flatMap(text),

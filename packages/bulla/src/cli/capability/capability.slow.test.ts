@@ -205,7 +205,7 @@ export const agent = createRegisteredAgent({ agentId: 'a', name: 'A', rootCompos
       'endless.ts':
         'import { writeFileSync } from "node:fs";\nwriteFileSync("pid", String(process.pid));\nfor (;;);',
     });
-    const { status, stdout, stderr } = await capability(folder, 'hash endless.ts --timeout 5000');
+    const { status, stdout, stderr } = await capability(folder, 'hash endless.ts --timeout 5s');
     expect([status, stdout]).toEqual([3, '']);
     expect(stderr).toContain('did not answer in 5000 ms. [CAPABILITY_MODULE_TIMEOUT]');
     const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'));
@@ -375,10 +375,11 @@ export const agent = createRegisteredAgent({ agentId: 'a', name: 'A', rootCompos
     const folder = project({
       'a.ts': agent('v.object({ a: v.string() })'),
       'b.ts': agent('v.object({ b: v.number() })'),
+      'good.ts': AGENT.replace("make('Tell'", "make('tell'"),
     });
-    const [a, b, diff, lint, good] = await Promise.all(
-      ['hash a.ts', 'hash b.ts', 'diff a.ts b.ts', 'lint a.ts --json', 'lint agent.ts'].map((line) =>
-        capability(folder, line),
+    const [a, b, diff, lint, good, order] = await Promise.all(
+      ['hash a.ts', 'hash b.ts', 'diff a.ts b.ts', 'lint a.ts --json', 'lint good.ts', 'lint agent.ts'].map(
+        (line) => capability(folder, line),
       ),
     );
     expect(a!.stdout).toBe(b!.stdout);
@@ -388,5 +389,9 @@ export const agent = createRegisteredAgent({ agentId: 'a', name: 'A', rootCompos
     expect(lint!.status).toBe(1);
     expect(JSON.parse(lint!.stdout).findings).toMatchObject([{ code: 'opaque_schema', place: '/one' }]);
     expect([good!.status, good!.stdout]).toEqual([0, 'Nothing to tell.\n']);
+    expect([order!.status, order!.stdout]).toEqual([
+      1,
+      'profile  /root\n  Its members are sorted differently: "Tell" comes first under khora, "search" under khora-icu.\n',
+    ]);
   });
 });

@@ -9,7 +9,7 @@ import { JsonNumber, JsonObject } from '@bulla/core/json';
 import type { Command } from 'commander';
 import type { Run } from '../commands.ts';
 import { EXIT, type Exit, print, printExact, printJson } from '../terminal/io.ts';
-import { openSources, SOURCE_HELP, type SourceOptions, sourceOptions, tellOpaque } from './source.ts';
+import { SOURCE_HELP, type SourceOptions, sourceOptions, sourcesOf, tellOpaque } from './source.ts';
 import { diffText, fieldRows } from './text.ts';
 
 export function defineDiff(command: Command, run: Run): void {
@@ -45,7 +45,7 @@ Exits with 0 when they are the same, 1 when they differ, 2 when one of them cann
 }
 
 async function diff(words: string[], options: SourceOptions): Promise<Exit> {
-  const sources = await openSources(words, options, 2);
+  const sources = await sourcesOf(words, options, 2);
   const [first, second] = [sources[0]!, sources[1]!];
   const compared = compareSnapshots(
     first.input,
@@ -62,7 +62,7 @@ async function diff(words: string[], options: SourceOptions): Promise<Exit> {
 }
 
 async function explain(words: string[], options: SourceOptions): Promise<Exit> {
-  const sources = await openSources(words, options, 2);
+  const sources = await sourcesOf(words, options, 2);
   const [first, second] = [sources[0]!, sources[1]!];
   const { changed, unchanged } = diffCapabilityLinks(first.link, second.link);
   const explanation = explainCapabilityLinkRelationship(first.link, second.link);

@@ -4,20 +4,12 @@ import { BullaError } from '@bulla/core/error';
 import { type JsonObject, parse, stringify } from '@bulla/core/json';
 import { visible } from '@bulla/core/text';
 import { type Command, Option } from 'commander';
-import { replaceFile } from '../../locks/index.ts';
+import { type CapabilitySource, opaqueTools, readContext } from '../../app/index.ts';
+import { replaceFile } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { indented } from '../terminal/indented.ts';
 import { colors, EXIT, type Exit, print, printExact, printJson, report } from '../terminal/io.ts';
-import {
-  contextOf,
-  opaqueTools,
-  openSources,
-  SOURCE_HELP,
-  type Source,
-  type SourceOptions,
-  sourceOptions,
-  tellOpaque,
-} from './source.ts';
+import { SOURCE_HELP, type SourceOptions, sourceOptions, sourcesOf, tellOpaque } from './source.ts';
 
 /** The hashes that can be asked for, and where a link has them. */
 const FIELDS = {
@@ -90,7 +82,7 @@ async function hash(source: string | undefined, options: HashCommandOptions): Pr
   const words = source === undefined ? [] : [source];
   if (words.length === 0 && options.module.length === 0 && options.of === 'invocation')
     return contextHash(options);
-  const sources = await openSources(words, options, 1);
+  const sources = await sourcesOf(words, options, 1);
   const { name, link, findings } = sources[0]!;
   if (options.json) {
     const { profile, schemaSource, staticHash, runtimeHash } = link;
@@ -119,7 +111,7 @@ async function hash(source: string | undefined, options: HashCommandOptions): Pr
 
 /** The hash of a context needs no agent. */
 async function contextHash(options: HashCommandOptions): Promise<Exit> {
-  const context = contextOf(options);
+  const context = readContext(options.context);
   if (context === undefined) throw new BullaError('CAPABILITY_SOURCE', 'Name a source, or give --context.');
   const { profile = 'khora', allow } = options;
   const value = computeInvocationContextHash(context, { profile, allowlist: allow });
@@ -129,7 +121,7 @@ async function contextHash(options: HashCommandOptions): Promise<Exit> {
 }
 
 async function link(source: string | undefined, options: LinkCommandOptions): Promise<Exit> {
-  const sources = await openSources(source === undefined ? [] : [source], options, 1);
+  const sources = await sourcesOf(source === undefined ? [] : [source], options, 1);
   const { name, link: made, envelope } = sources[0]!;
   if (options.envelope && envelope === undefined) {
     throw new BullaError('CAPABILITY_SOURCE', `${name} is a link, which cannot be made an envelope again.`);
@@ -152,13 +144,13 @@ function tools({ toolRefs }: CapabilityLink): string {
   return toolRefs.length === 1 ? '1 tool' : `${toolRefs.length} tools`;
 }
 
-function envelopeText({ input }: Source): string {
+function envelopeText({ input }: CapabilitySource): string {
   const json = input instanceof Uint8Array ? parse(input) : (input as JsonObject);
   return `${indented(stringify(json))}\n`;
 }
 
 async function lint(source: string | undefined, options: SourceOptions): Promise<Exit> {
-  const [found] = await openSources(source === undefined ? [] : [source], options, 1);
+  const [found] = await sourcesOf(source === undefined ? [] : [source], options, 1);
   const { name, findings, envelope } = found!;
   // Of a file only the marks are known, and of a link not even those.
   if (envelope === undefined || found!.input instanceof Uint8Array) {

@@ -1,18 +1,9 @@
-import {
-  type AgentSnapshotEnvelope,
-  type CapabilityLink,
-  type CapabilityProfile,
-  checkEnvelope,
-  computeRuntimeHash,
-  type LintFinding,
-  readSnapshot,
-} from '@bulla/core/capability';
-import { BullaError } from '@bulla/core/error';
-import { parse, toPlain } from '@bulla/core/json';
+import type { CapabilityProfile } from '@bulla/core/capability';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { positiveInteger } from '../terminal/input.ts';
-import { colors, type ReportOptions, readInput, say } from '../terminal/io.ts';
-import { isModule, runModule } from './module.ts';
+import { type CapabilitySource, opaqueTools, openSources } from '../../app/index.ts';
+import { tellLines } from '../lock/server-lines.ts';
+import { durationOption, positiveInteger } from '../terminal/input.ts';
+import { collect, colors, type ReportOptions, say } from '../terminal/io.ts';
 
 /** The options of the commands that read an agent, an envelope or a link. */
 export interface SourceOptions extends ReportOptions {
@@ -27,19 +18,6 @@ export interface SourceOptions extends ReportOptions {
   /** Whether the whole snapshot is wanted, with the agent's own context. */
   envelope?: boolean;
 }
-
-/** Something that has hashes. */
-export interface Source {
-  readonly name: string;
-  readonly link: CapabilityLink;
-  readonly envelope?: AgentSnapshotEnvelope;
-  /** As it was read, for those that read it themselves. */
-  readonly input: unknown;
-  readonly findings: readonly LintFinding[];
-  readonly disabled: readonly { readonly name: string; readonly deniedBy: readonly string[] }[];
-}
-
-const collect = (value: string, previous: string[]) => [...previous, value];
 
 /** Keys between commas; none for the empty text. */
 function keys(text: string): string[] {
@@ -77,102 +55,29 @@ export function sourceOptions(command: Command): Command {
     .option('-c, --context <file>', 'a JSON object: the context of the invocation')
     .addOption(allowOption())
     .option('--env <name>', 'a variable that the module may see; may be repeated', collect, [])
-    .option('--timeout <ms>', 'how long a module may take', positiveInteger, 30_000)
+    .addOption(durationOption('--timeout', 'how long a module may take', { initial: '30s' }))
     .option('--memory <mb>', 'how much memory a module may use', positiveInteger, 512)
     .option('--json', 'print one JSON document')
     .option('--quiet', 'print nothing but what was asked for; the exit code tells');
 }
 
-/**
- * Opens `count` sources, in the order in which they are named. What is opened is whole: an envelope recomputes, and a
- * link's tools hash to its runtime hash. Throws `CAPABILITY_SOURCE` for too many or too few, and what the readers and
- * `runModule` throw.
- */
-export async function openSources(
+/** Opens the sources that a command names. */
+export function sourcesOf(
   words: readonly string[],
   options: SourceOptions,
   count: number,
-): Promise<Source[]> {
-  const named = [
-    ...words.map((word) => ({ word, module: isModule(word) })),
-    ...options.module.map((word) => ({ word, module: true })),
-  ];
-  const { environment } = options;
-  if (named.length !== count)
-    throw new BullaError('CAPABILITY_SOURCE', `Name ${count === 1 ? 'one source' : 'two sources'}.`);
-  const modules = named.filter(({ module }) => module).length;
-  if (environment.length > Math.max(1, modules) || (environment.length > 0 && modules === 0)) {
-    const why = 'An environment is for a module: one for all of them, or one for each.';
-    throw new BullaError('CAPABILITY_SOURCE', why);
-  }
-  const sources: Source[] = [];
-  let place = 0;
-  for (const { word, module } of named) {
-    if (!module) sources.push(openFile(word, options));
-    else sources.push(await openModule(word, options, environment[place++] ?? environment[0]));
-  }
-  return sources;
-}
-
-/** The context of the invocation that was named, or undefined. */
-export function contextOf({ context }: Pick<SourceOptions, 'context'>): unknown {
-  return context === undefined ? undefined : plainFile(context);
-}
-
-function plainFile(file: string): unknown {
-  return toPlain(parse(readInput(file)));
-}
-
-async function openModule(
-  module: string,
-  options: SourceOptions,
-  environment: string | undefined,
-): Promise<Source> {
-  const { envelope, json, findings, disabled } = await runModule(
-    {
-      module,
-      profile: options.profile,
-      environment: environment === undefined ? {} : plainFile(environment),
-      context: contextOf(options),
-      allow: options.allow,
-      staticContext: options.envelope ?? false,
-    },
-    {
-      timeoutMs: options.timeout,
-      memoryMb: options.memory,
-      env: options.env,
-      isShown: !options.quiet,
-    },
+): Promise<CapabilitySource[]> {
+  const { module: modules, profile, environment: environments, context, allow, envelope } = options;
+  const output = options.quiet ? undefined : () => tellLines('module');
+  const limits = { timeoutMs: options.timeout, memoryMb: options.memory, env: options.env, output };
+  return openSources(
+    { sources: words, modules, profile, environments, context, allow, envelope, limits },
+    count,
   );
-  const name = environment === undefined ? module : `${module} in ${environment}`;
-  return { name, link: envelope.runtime.link, envelope, input: json, findings, disabled };
-}
-
-function openFile(file: string, { profile }: SourceOptions): Source {
-  const bytes = readInput(file);
-  const snapshot = readSnapshot(bytes, profile && { profile });
-  const rest = { name: file, input: bytes, findings: [], disabled: [] };
-  const made = (snapshot.kind === 'envelope' ? snapshot.envelope.runtime : snapshot).link.profile;
-  if (profile !== undefined && profile !== made) {
-    throw new BullaError(
-      'CAPABILITY_SOURCE',
-      `${file} was hashed under ${made}; only a module can be hashed anew.`,
-    );
-  }
-  if (snapshot.kind === 'envelope') {
-    const envelope = checkEnvelope(snapshot.envelope);
-    return { ...rest, link: envelope.runtime.link, envelope };
-  }
-  const { link } = snapshot;
-  if (computeRuntimeHash(link.toolRefs, link) !== link.runtimeHash) {
-    const why = 'The tool refs do not hash to the runtime hash.';
-    throw new BullaError('CAPABILITY_TOOL_REFS', why, { path: '/runtimeHash' });
-  }
-  return { ...rest, link };
 }
 
 /** Tells on standard error of tools whose hashes know nothing of their schemas. */
-export function tellOpaque(sources: readonly Source[], { quiet }: ReportOptions): void {
+export function tellOpaque(sources: readonly CapabilitySource[], { quiet }: ReportOptions): void {
   if (quiet) return;
   const names = new Set(sources.flatMap(({ envelope }) => opaqueTools(envelope)));
   if (names.size === 0) return;
@@ -180,9 +85,4 @@ export function tellOpaque(sources: readonly Source[], { quiet }: ReportOptions)
   say(
     `bulla: ${colors.yellow('opaque schemas')}: ${list}. Their hashes know only who made the schema; another one of the same library would hash alike.`,
   );
-}
-
-export function opaqueTools(envelope: AgentSnapshotEnvelope | undefined): string[] {
-  const tools = envelope?.runtime.affordances.tools ?? {};
-  return Object.keys(tools).filter((name) => tools[name]!.opaque);
 }

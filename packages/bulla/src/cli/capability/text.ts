@@ -6,11 +6,11 @@ import {
   type SnapshotDiff,
   type ToolChange,
 } from '@bulla/core/capability';
-import { stringify } from '@bulla/core/json';
+import { parsePointer, stringify } from '@bulla/core/json';
 import { type DiffPart, visible } from '@bulla/core/text';
+import type { CapabilitySource } from '../../app/index.ts';
 import { colors, coloured } from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';
-import type { Source } from './source.ts';
 
 /** The hashes of a link, by the names that people use. */
 const HASHES = {
@@ -45,7 +45,7 @@ export function fieldRows(first: CapabilityLink, second: CapabilityLink): string
 }
 
 /** A difference for people: the sentence, the hashes, then each thing that differs. */
-export function diffText(diff: SnapshotDiff, first: Source, second: Source): string {
+export function diffText(diff: SnapshotDiff, first: CapabilitySource, second: CapabilitySource): string {
   const lines = [diff.explanation, '', ...fieldRows(first.link, second.link)];
   const section = (title: string, rows: readonly string[]) => {
     if (rows.length > 0) lines.push('', colors.bold(title));
@@ -158,10 +158,7 @@ function definitionRows({ definition, tools }: SnapshotDiff): string[] {
 }
 
 function nameIn(place: string): string {
-  return place
-    .slice(place.lastIndexOf('/') + 1)
-    .replaceAll('~1', '/')
-    .replaceAll('~0', '~');
+  return parsePointer(place)!.at(-1)!;
 }
 
 const indent = (row: string) => `  ${row}`;

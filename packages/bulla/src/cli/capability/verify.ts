@@ -1,10 +1,12 @@
+import { readSnapshot } from '@bulla/core/capability';
 import { visible } from '@bulla/core/text';
+import { checkCapability, type Finding } from '@bulla/core/verify';
 import { type Command, Option } from 'commander';
+import { readContext } from '../../app/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
-import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from '../terminal/io.ts';
-import { verifyCapability } from '../verify/artifact-capability.ts';
-import type { Verdict } from '../verify/artifacts.ts';
-import { allowOption, contextOf } from './source.ts';
+import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
+import { allowOption } from './source.ts';
 
 interface VerifyCapabilityOptions extends ReportOptions {
   profile?: 'khora' | 'khora-icu';
@@ -40,21 +42,18 @@ Example:
 }
 
 async function verify(file: string, options: VerifyCapabilityOptions): Promise<Exit> {
-  const verdict = verifyCapability(readInput(file), {
-    assumed: options.profile && { profile: options.profile },
-    context: contextOf(options),
-    allow: options.allow,
-  });
+  const snapshot = readSnapshot(readInput(file, 'document'), options.profile && { profile: options.profile });
+  const verdict = checkCapability(snapshot, { context: readContext(options.context), allow: options.allow });
   const { result, code, message, details, notProven } = verdict;
   const document = { ok: result === 'good', file, result, code, message, ...details, not_proven: notProven };
   await report(options, document, () => text(file, verdict));
-  return { good: EXIT.good, bad: EXIT.bad, undecided: EXIT.undecided }[result];
+  return result === 'unreadable' ? EXIT.usage : EXIT[result];
 }
 
-function text(file: string, { result, message, details, notProven }: Verdict): string {
-  const mark = { good: colors.green('good'), bad: colors.red('BAD'), undecided: colors.yellow('undecided') }[
-    result
-  ];
+function text(file: string, { result, message, details, notProven }: Finding): string {
+  const undecided = colors.yellow('undecided');
+  const marks = { good: colors.green('good'), bad: colors.red('BAD'), undecided, unreadable: undecided };
+  const mark = marks[result];
   const failures = (details.failures as { path: string; message: string }[]).map(
     (failure) => `  ${colors.red('✗')} ${visible(failure.path)}: ${failure.message}`,
   );

@@ -76,13 +76,59 @@ describe('capsule', () => {
     expect(bulla(['chain', 'head']).status).toBe(3);
   });
 
-  test('seal keeps the digits that were written, or refuses them', () => {
-    const big = '{"outcome":{"metrics":{"n":12345678901234567890}}}';
-    expect(bulla(['capsule', 'seal'], big)).toMatchObject({
+  test('seal keeps the digits that were written, and warns of what others hash differently', () => {
+    const metrics = '{"big":12345678901234567890,"cost_usd":0.00002,"one":1.0}';
+    const content = `{"outcome":{"metrics":${metrics}}}`;
+    const sealed = bulla(['capsule', 'seal'], content);
+    expect(sealed.status).toBe(0);
+    expect(sealed.stdout).toContain('"metrics":{"big":12345678901234567890,"cost_usd":2e-05,"one":1.0}');
+    expect(sealed.stderr.trimEnd().split('\n')).toEqual(
+      ['big', 'cost_usd', 'one'].map((name) =>
+        expect.stringMatching(
+          `^bulla: warning: /outcome/metrics/${name}: Other implementations .* \\[interop\\]$`,
+        ),
+      ),
+    );
+    expect(bulla(['capsule', 'verify', '-'], sealed.stdout).status).toBe(0);
+
+    const json = bulla(['capsule', 'seal', '--json'], content);
+    expect([json.status, json.stderr]).toEqual([0, '']);
+    const document = JSON.parse(json.stdout);
+    expect(document.capsule.sequence).toBe(1);
+    expect(document.warnings.map(({ path, code }: Record<string, string>) => `${path} ${code}`)).toEqual([
+      '/outcome/metrics/big interop',
+      '/outcome/metrics/cost_usd interop',
+      '/outcome/metrics/one interop',
+    ]);
+    expect(json.stdout).toContain('"big":12345678901234567890');
+
+    expect(bulla(['capsule', 'seal', '--strict-interop'], content)).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('/outcome/metrics/n'),
+      stdout: '',
+      stderr: expect.stringContaining('[CAPSULE_LINT]'),
     });
-    expect(bulla(['capsule', 'seal'], '{"outcome":{"metrics":{"cost":1.0}}}').stderr).toContain('interop');
+    expect(bulla(['capsule', 'seal', '--strict-interop', '--quiet'], '{}')).toMatchObject({
+      status: 0,
+      stdout: '',
+      stderr: '',
+    });
+
+    const exported = bulla(['capsule', 'export']).stdout;
+    const { BULLA_OPERATOR } = {
+      BULLA_OPERATOR: /"origin":"([^"]+)\/default"/.exec(exported)![1]!.replace(/\/-$/, ''),
+    };
+    const path = file('odd.jsonl', exported);
+    const store = join(folder, 'odd.db');
+    const moved = run(['capsule', 'import', path, '--store', store], '', {
+      BULLA_HOME: join(folder, 'home'),
+      BULLA_OPERATOR,
+    });
+    expect([moved.status, moved.stderr]).toEqual([0, expect.stringContaining('imported 3 records')]);
+    expect(bulla(['capsule', 'export', '--store', store]).stdout).toBe(exported);
+    expect(bulla(['chain', 'verify', '--store', store]).status).toBe(0);
+  });
+
+  test('seal writes the two float fields with a decimal', () => {
     const options = [{ id: 'a', description: 'go', feasibility: 1, selected: true }];
     const text = bulla(
       ['capsule', 'seal'],
@@ -218,6 +264,37 @@ describe('chain', () => {
     expect(bulla(['chain', 'verify', cut, '--expect-head', hash]).status).toBe(1);
   });
 
+  test('verify --hashes needs no key, and claims nothing about signatures', () => {
+    for (const summary of ['one', 'two']) seal(summary);
+    const text = bulla(['capsule', 'export']).stdout;
+    const chain = file('chain.jsonl', text);
+    const stranger = { BULLA_HOME: temporaryFolder() };
+    const hashes = (path: string, ...more: string[]) =>
+      run(['chain', 'verify', path, '--hashes', ...more], '', stranger);
+    const good = hashes(chain);
+    expect([good.status, good.stdout.split('\n')[0]]).toEqual([
+      0,
+      'good  2 records, unbroken from the first to the last; signatures were NOT checked',
+    ]);
+    expect(good.stdout).toContain('checked     order, links and hashes, and no signature\n');
+    expect(good.stdout).toContain('not proven: that anyone signed it: no signature was checked;');
+    expect(JSON.parse(hashes(chain, '--json').stdout)).toMatchObject({ ok: true, mode: 'hashes', keys: {} });
+    const forged = text.replace(/("signature":"[0-9a-f]{120})[0-9a-f]{8}/, '$1deadbeef');
+    expect(hashes(file('forged.jsonl', forged)).status).toBe(0);
+    const changed = hashes(file('changed.jsonl', text.replace('"one"', '"0ne"')));
+    expect([changed.status, changed.stdout]).toEqual([1, expect.stringContaining('[hash_mismatch]')]);
+    expect(hashes(file('empty.json', '[]')).status).toBe(3);
+    for (const flag of ['--require-pq', '--by-checkpoint', '--structural'])
+      expect(hashes(chain, flag).status, flag).toBe(2);
+    // A state of one level says nothing to another.
+    const saved = join(folder, 'hashes.json');
+    expect(hashes(chain, '--resume', saved).status).toBe(0);
+    expect(bulla(['chain', 'verify', chain, '--resume', saved])).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('[CAPSULE_CHAIN_STATE]'),
+    });
+  });
+
   test('verify goes on from where it stopped', () => {
     seal('one');
     seal('two');
@@ -349,9 +426,7 @@ describe('chain', () => {
     ]);
     for (const command of ['verify', 'chain verify'])
       expect(told(...command.split(' '), capsule, '--keyring', capsule)[1]).toMatch(
-        new RegExp(
-          `^bulla: ${capsule} is no keyring that can be read\\. Bulla does not know the member ".*\\[KEYRING_`,
-        ),
+        new RegExp(`^bulla: ${capsule} is no keyring that can be read\\. There is no member ".*\\[KEYRING_`),
       );
     const broken = file('broken.json', '{x');
     expect(told('check', '-l', broken)).toEqual([

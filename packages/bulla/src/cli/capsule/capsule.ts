@@ -1,21 +1,14 @@
-import {
-  type CapsuleInput,
-  exportSealed,
-  parseCapsuleUri,
-  readHashed,
-  resolveFragment,
-  SEAL_FIELDS,
-  verifyCapsule,
-} from '@bulla/core/capsule';
+import { readHashed } from '@bulla/core/capsule';
 import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { JsonObject, type JsonValue, parse, stringify, toPlain } from '@bulla/core/json';
+import { JsonObject, parse } from '@bulla/core/json';
+import { missingText, unsealedPaths, verifyRecord } from '@bulla/core/verify';
 import type { Command } from 'commander';
-import { judged, openSource, type SourceRecord, verifyChain } from '../../chain/index.ts';
-import { asLine, snapshot } from '../../os/index.ts';
-import type { FoundRecord, Row } from '../../store/index.ts';
+import { exportRecords, resolveUri, verifyImport } from '../../app/index.ts';
+import { asLine, readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
-import { openToRead, openToVerify, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
+import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
+import { nonNegative } from '../terminal/input.ts';
 import {
   colors,
   complain,
@@ -24,34 +17,21 @@ import {
   print,
   printExact,
   type ReportOptions,
-  readInput,
   report,
+  reportOptions,
   say,
-  Undecided,
 } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
-import { missingText, unsealedPaths } from '../verify/notices.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
+import { defineSeal } from './seal.ts';
 import { capsuleText } from './text.ts';
 
 export function define(command: Command, run: Run): void {
-  const reporting = (sub: Command) =>
-    sub.option('--json', 'print one JSON document').option('--quiet', 'print nothing; the exit code tells');
+  defineSeal(reportOptions(command.command('seal')), run);
 
-  placeOptions(command.command('seal').description('Seal a capsule and append it to a chain of the store.'))
-    .argument(
-      '[file]',
-      'the content: any of the six sections, all the rest takes its default; - is standard input',
-      '-',
-    )
-    .option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)')
-    .addHelpText(
-      'after',
-      '\nPrints the sealed capsule when it is durable. Example:\n  $ echo \'{"outcome":{"status":"success","summary":"deployed"}}\' | bulla capsule seal',
-    )
-    .action(run(sealOne));
-
-  reporting(trustOptions(command.command('verify').description('Verify one sealed capsule as it is stored.')))
+  reportOptions(
+    trustOptions(command.command('verify').description('Verify one sealed capsule as it is stored.')),
+  )
     .argument('[file]', 'the capsule; - is standard input', '-')
     .action(run(verifyOne));
 
@@ -61,7 +41,7 @@ export function define(command: Command, run: Run): void {
     .argument('[file]', 'the capsule; - is standard input', '-')
     .action(
       run(async (file: string) => {
-        const value = parse(readInput(file), { allow: ['non-finite'] });
+        const value = parse(readInput(file, 'document'), { allow: ['non-finite'] });
         if (!(value instanceof JsonObject))
           throw new BullaError('CAPSULE_NOT_AN_OBJECT', 'A capsule is an object.');
         await print(`${capsuleText(value)}\n`);
@@ -76,7 +56,7 @@ export function define(command: Command, run: Run): void {
       .command('export')
       .description('Write a chain of the store, one sealed capsule a line, exactly as it is stored.'),
   )
-    .option('--from <n>', 'begin at this sequence', (text) => nonNegative(text), 0)
+    .option('--from <n>', 'begin at this sequence', nonNegative, 0)
     .action(run(exportChain));
 
   trustOptions(
@@ -96,51 +76,7 @@ export function define(command: Command, run: Run): void {
       .description('Find what a capsule:// URI names in the local store, and print it.'),
   )
     .argument('<uri>', 'such as capsule://sha3_… or capsule://CHAIN/42#reasoning/confidence')
-    .action(run(resolveUri));
-}
-
-export function nonNegative(text: string): number {
-  if (!/^(?:0|[1-9][0-9]{0,14})$/.test(text))
-    throw new BullaError('USAGE_NUMBER', `${JSON.stringify(text)} is not a whole number.`);
-  return Number(text);
-}
-
-async function sealOne(file: string, options: PlaceOptions): Promise<Exit> {
-  const value = parse(readInput(file));
-  if (!(value instanceof JsonObject))
-    throw new BullaError('CAPSULE_NOT_AN_OBJECT', 'The content of a capsule is an object.');
-  const given = [...SEAL_FIELDS, 'id', 'sequence', 'previous_hash', 'spec_version'].filter((key) =>
-    value.has(key),
-  );
-  if (given.length > 0)
-    throw new BullaError('CAPSULE_GIVEN', `The sealer gives ${given.join(', ')}; leave it out.`);
-  const store = await openToWrite(options);
-  try {
-    const sealed = await store.chain(options.chain).append(inputOf(value));
-    await printExact(asLine(toUtf8(exportSealed(sealed))));
-  } finally {
-    await store.close();
-  }
-  return EXIT.good;
-}
-
-/**
- * The content as the sealer takes it: sections, options and tool calls become plain, and everything inside them keeps
- * the digits that were written.
- */
-function inputOf(content: JsonObject): CapsuleInput {
-  const plain = (value: JsonValue | undefined) =>
-    value instanceof JsonObject ? Object.fromEntries(value) : value;
-  const list = (value: unknown) => (Array.isArray(value) ? value.map(plain) : value);
-  const sections = Object.fromEntries([...content].map(([key, value]) => [key, plain(value)])) as Record<
-    string,
-    Record<string, unknown>
-  >;
-  if (sections.reasoning?.options !== undefined)
-    sections.reasoning.options = list(sections.reasoning.options);
-  if (sections.execution?.tool_calls !== undefined)
-    sections.execution.tool_calls = list(sections.execution.tool_calls);
-  return sections as CapsuleInput;
+    .action(run(resolve));
 }
 
 /** The capsule in the input; the references export a single one as an array, too. */
@@ -163,16 +99,12 @@ function oneCapsule(input: Uint8Array, allowNonFinite: boolean): JsonObject | Ui
 
 async function verifyOne(file: string, options: TrustOptions & ReportOptions): Promise<Exit> {
   const trust = trusted(options);
-  const input = oneCapsule(readInput(file), options.allowNan ?? false);
-  const verdict = judged(
-    verifyCapsule(input, {
-      ...trust,
-      requirePq: options.requirePq ?? false,
-      allowNonFinite: options.allowNan ?? false,
-    }),
-    trust.revoked,
-    () => false,
-  );
+  const input = oneCapsule(readInput(file, 'document'), options.allowNan ?? false);
+  const verdict = verifyRecord(input, {
+    ...trust,
+    requirePq: options.requirePq ?? false,
+    allowNonFinite: options.allowNan ?? false,
+  });
   const unsealed = unsealedPaths(verdict.unauthenticated);
   const title = verdict.code === 'unknown_key' ? colors.yellow('undecided') : colors.red('BAD');
   await report(options, { ...verdict, not_sealed: unsealed }, () => {
@@ -200,145 +132,29 @@ export const NOT_PROVEN: readonly string[] = [
   'that no record before or after it is missing',
 ];
 
+const MAX_COMPLAINTS = 20;
+
 async function exportChain(options: PlaceOptions & { from: number }): Promise<Exit> {
-  const store = await openToVerify(options);
-  let count = 0;
+  await using at = await openFor(options, 'verify');
   let changed = 0;
-  try {
-    for await (const row of store.chain(options.chain).records(options.from)) {
-      // One line for every reader, also where somebody wrote line breaks into the database.
-      await printExact(asLine(toUtf8(row.data)));
-      count++;
-      try {
-        readHashed(row.data, row.hash);
-      } catch (error) {
-        // Evidence is written whole, also where it was changed.
-        if (changed++ < 20) complain(error, `record ${row.sequence}`);
-      }
-    }
-  } finally {
-    await store.close();
-  }
-  if (changed > 0)
-    throw new BullaError(
-      'CAPSULE_HASH',
-      `The content of ${changed} of ${count} records was changed in the store.`,
-    );
-  if (count > 0) return EXIT.good;
-  throw new BullaError('CHAIN_EMPTY', `The chain ${options.chain} has no records from ${options.from} on.`);
-}
-
-async function importChain(file: string, options: PlaceOptions & TrustOptions): Promise<Exit> {
-  // Read once: what is stored is what was verified, whatever becomes of the file meanwhile.
-  const { path, remove } = snapshot(file);
-  try {
-    return await importVerified(path, options);
-  } finally {
-    remove();
-  }
-}
-
-async function importVerified(file: string, options: PlaceOptions & TrustOptions): Promise<Exit> {
-  const trust = trusted(options);
-  const verified = await verifyChain(openSource(file), {
-    ...trust,
-    requirePq: options.requirePq ?? false,
-    allowNonFinite: options.allowNan ?? false,
-  });
-  if (verified.outcome === 'undecided')
-    throw new Undecided(
-      'IMPORT_NOT_VERIFIED',
-      `The chain is not imported. ${missingText(verified.missingKeys)}`,
-    );
-  if (!verified.ok) {
-    const first = verified.failures[0];
-    throw new BullaError(
-      'IMPORT_NOT_VERIFIED',
-      `The chain is not imported: ${first?.error ?? 'it is empty'}`,
-    );
-  }
-  // The next checkpoint would make it our word that the key signed which they name.
-  const misnamed = verified.warnings.signed_by_mismatch ?? 0;
-  if (misnamed > 0)
-    throw new BullaError(
-      'IMPORT_NOT_VERIFIED',
-      `The chain is not imported: the signed_by of ${counted(misnamed, 'record')} names another key than the one that signed.`,
-    );
-  const store = await openToWrite(options);
-  try {
-    const chain = store.chain(options.chain);
-    const { length } = await chain.head();
-    // Every link was verified, so one equal hash means that everything before it is equal too.
-    const common = Math.min(length, verified.count) - 1;
-    const stored = common < 0 ? undefined : (await chain.records(common).next()).value;
-    let imported = 0;
-    let rows: Row[] = [];
-    for await (const record of openSource(file).records()) {
-      const row = rowOf(record, options.allowNan ?? false);
-      if (row.sequence === common && row.hash !== stored?.hash) {
-        throw new BullaError(
-          'IMPORT_DIFFERS',
-          `The chain ${options.chain} is another one than that in the file.`,
-        );
-      }
-      if (row.sequence < length) continue;
-      rows.push(row);
-      imported++;
-      if (rows.length === 500) {
-        await chain.adopt(rows);
-        rows = [];
-      }
-    }
-    await chain.adopt(rows);
-    say(`bulla: imported ${counted(imported, 'record')} into ${options.chain}`);
-  } finally {
-    await store.close();
+  for await (const { line, sequence, error } of exportRecords(at.chain, options.from)) {
+    await printExact(line);
+    if (error !== null && changed++ < MAX_COMPLAINTS) complain(error, `record ${sequence}`);
   }
   return EXIT.good;
 }
 
-function rowOf(record: SourceRecord, allowNonFinite: boolean): Row {
-  if (typeof record === 'object' && 'canonical' in record) {
-    throw new BullaError(
-      'IMPORT_CANONICAL',
-      'Records that store a canonical text are verified, but not imported.',
-    );
-  }
-  const capsule = parse(record, allowNonFinite ? { allow: ['non-finite'] } : {}) as JsonObject;
-  return {
-    sequence: toPlain(capsule.get('sequence')!) as number,
-    hash: capsule.get('hash') as string,
-    data: stringify(capsule),
-  };
+async function importChain(file: string, options: PlaceOptions & TrustOptions): Promise<Exit> {
+  const { requirePq = false, allowNan: allowNonFinite = false } = options;
+  using verified = await verifyImport(file, { ...trusted(options), requirePq, allowNonFinite }, missingText);
+  await using at = await openFor(options, 'write');
+  const imported = await verified.into(at.chain);
+  say(`bulla: imported ${counted(imported, 'record')} into ${options.chain}`);
+  return EXIT.good;
 }
 
-/** A record that the store found. Throws `CAPSULE_HASH` for one that is not what was asked for. */
-export function readFound({ data, hash, intact, chain, sequence }: FoundRecord): JsonObject {
-  const record = readHashed(data, hash);
-  if (intact) return record;
-  throw new BullaError(
-    'CAPSULE_HASH',
-    `What the store finds by this name, record ${sequence} of the chain ${chain}, does not say so itself.`,
-  );
-}
-
-async function resolveUri(uri: string, options: PlaceOptions): Promise<Exit> {
-  const { chain, hash_value, id, sequence, fragment } = parseCapsuleUri(uri);
-  const store = await openToRead(options);
-  try {
-    const [found] = await store.find({
-      ...(chain === null ? {} : { chain }),
-      ...(hash_value === null ? {} : { hash: hash_value }),
-      ...(id === null ? {} : { id }),
-      ...(sequence === null ? {} : { sequence }),
-    });
-    if (found === undefined)
-      throw new BullaError('CAPSULE_NOT_FOUND', `The store has nothing that ${uri} names.`);
-    const capsule = readFound(found);
-    const text = fragment === null ? found.data : stringify(resolveFragment(capsule, fragment));
-    await printExact(asLine(toUtf8(text)));
-  } finally {
-    await store.close();
-  }
+async function resolve(uri: string, options: PlaceOptions): Promise<Exit> {
+  await using at = await openFor(options, 'read');
+  await printExact(asLine(toUtf8(await resolveUri(at.store, uri))));
   return EXIT.good;
 }

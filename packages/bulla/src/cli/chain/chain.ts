@@ -3,16 +3,18 @@ import type { ChainState } from '@bulla/core/capsule';
 import { toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, toPlain } from '@bulla/core/json';
-import type { Command } from 'commander';
-import { createHistory, openSource, storeSource, storyOf, verifyChain } from '../../chain/index.ts';
-import { nonNegative } from '../capsule/capsule.ts';
+import { historyLines } from '@bulla/core/verify';
+import { type Command, Option } from 'commander';
+import { chainStats } from '../../app/index.ts';
+import { openSource, storeSource, verifyChain } from '../../chain/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { type AnchorOptions, anchorOptions, findAnchors } from '../log/anchors.ts';
-import { openToVerify, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
-import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
+import { nonNegative } from '../terminal/input.ts';
+import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { progressBar } from '../terminal/progress.ts';
 import { counted } from '../terminal/words.ts';
-import { historyLines } from '../verify/notices.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { type CheckedHow, NONE_LEFT_OUT, notProven, verdictText } from './text.ts';
 
@@ -22,10 +24,7 @@ interface VerifyOptions extends TrustOptions, PlaceOptions, ReportOptions, Ancho
 }
 
 export function define(command: Command, run: Run): void {
-  const reporting = (sub: Command) =>
-    sub.option('--json', 'print one JSON document').option('--quiet', 'print nothing; the exit code tells');
-
-  reporting(
+  reportOptions(
     anchorOptions(
       trustOptions(
         placeOptions(
@@ -43,6 +42,12 @@ export function define(command: Command, run: Run): void {
       'a JSON array, lines, list response, explorer bundle or SQLite file, - for standard input; without it the chain of the store',
     )
     .option('--structural', 'look at order and links alone, and trust the stored hashes')
+    .addOption(
+      new Option(
+        '--hashes',
+        'look at order, links and hashes alone: no key is needed, and no signature is checked',
+      ).conflicts(['structural', 'byCheckpoint', 'requirePq']),
+    )
     .option(
       '--by-checkpoint',
       'let the signature under a checkpoint stand for those of the records it covers',
@@ -60,7 +65,7 @@ export function define(command: Command, run: Run): void {
     )
     .action(run(verify));
 
-  reporting(
+  reportOptions(
     placeOptions(
       command.command('head').description('Tell how long a chain of the store is and what its last hash is.'),
     ),
@@ -81,7 +86,7 @@ export function define(command: Command, run: Run): void {
     )
     .action(run(recover));
 
-  reporting(
+  reportOptions(
     placeOptions(
       command
         .command('stats')
@@ -101,13 +106,13 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
       'CHAIN_RESUME_ANCHORS',
       'A chain is compared with checkpoints from its beginning on.',
     );
-  const store = file === undefined ? await openToVerify(options) : undefined;
+  const store = file === undefined ? (await openFor(options, 'verify')).store : undefined;
   try {
     const source =
       store === undefined
         ? openSource(file!, options.tenant === undefined ? {} : { tenant: options.tenant })
         : await storeSource(store.chain(options.chain));
-    if (trust.keys.length === 0 && !options.structural) {
+    if (trust.keys.length === 0 && !options.structural && !options.hashes) {
       const message = 'No key is known to verify with; name one with --public-key or --keyring.';
       await report(
         options,
@@ -125,7 +130,7 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
     const bar = progressBar(source.size, options);
     const started = performance.now();
     const result = await verifyChain(source, {
-      mode: options.structural ? 'structural' : 'cryptographic',
+      mode: options.structural ? 'structural' : options.hashes ? 'hashes' : 'cryptographic',
       ...trust,
       requirePq: options.requirePq ?? false,
       allowNonFinite: options.allowNan ?? false,
@@ -188,83 +193,47 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
 /** What an earlier run has seen; nothing if there was none. The file is trusted as much as the program is. */
 function savedState(file: string): ChainState | undefined {
   if (!existsSync(file)) return undefined;
-  const state = parse(readInput(file));
+  const state = parse(readInput(file, 'document'));
   if (state instanceof JsonObject) return toPlain(state) as unknown as ChainState;
   throw new BullaError('CAPSULE_CHAIN_STATE', `${file} holds no saved state.`);
 }
 
 async function recover(options: PlaceOptions & ReportOptions & { reason: string }): Promise<Exit> {
-  const store = await openToWrite(options, false);
-  try {
-    const chain = store.chain(options.chain);
-    const { id, sequence } = await chain.recover(options.reason);
-    const origin = await chain.origin();
-    await report(
-      options,
-      { chain: options.chain, id, sequence, origin },
-      () => `The chain ${options.chain} goes on at record ${sequence}, as ${origin}; ${id} records it.`,
-    );
-  } finally {
-    await store.close();
-  }
+  await using at = await openFor(options, 'extend');
+  const { id, sequence } = await at.chain.recover(options.reason);
+  const origin = await at.chain.origin();
+  await report(
+    options,
+    { chain: options.chain, id, sequence, origin },
+    () => `The chain ${options.chain} goes on at record ${sequence}, as ${origin}; ${id} records it.`,
+  );
   return EXIT.good;
 }
 
 async function head(options: PlaceOptions & ReportOptions): Promise<Exit> {
-  const store = await openToVerify(options);
-  try {
-    const { length, hash } = await store.chain(options.chain).head();
-    await report(options, { chain: options.chain, length, hash }, () =>
-      hash === null ? 'empty' : `${counted(length, 'record')}, head ${hash}`,
-    );
-    return length === 0 ? EXIT.undecided : EXIT.good;
-  } finally {
-    await store.close();
-  }
+  await using at = await openFor(options, 'verify');
+  const { length, hash } = await at.chain.head();
+  await report(options, { chain: options.chain, length, hash }, () =>
+    hash === null ? 'empty' : `${counted(length, 'record')}, head ${hash}`,
+  );
+  return length === 0 ? EXIT.undecided : EXIT.good;
 }
 
 async function stats(options: PlaceOptions & ReportOptions): Promise<Exit> {
-  const store = await openToVerify(options);
-  try {
-    // Without a prototype: others chose these names.
-    const empty = (): Record<string, number> => Object.create(null);
-    const counts = { type: empty(), status: empty(), tool: empty(), agent: empty() };
-    const history = createHistory();
-    const add = (kind: keyof typeof counts, name: string) => {
-      if (name !== '') counts[kind][name] = (counts[kind][name] ?? 0) + 1;
-    };
-    let records = 0;
-    for await (const row of store.chain(options.chain).records()) {
-      const record = parse(row.data, { allow: ['non-finite'] }) as JsonObject;
-      history.add(storyOf(record), records);
-      const capsule = toPlain(record) as {
-        type: string;
-        outcome: { status: string };
-        context: { agent_id: string };
-        execution: { tool_calls: { tool: string }[] };
-      };
-      records++;
-      add('type', capsule.type);
-      add('status', capsule.outcome.status);
-      add('agent', capsule.context.agent_id);
-      for (const { tool } of capsule.execution.tool_calls) add('tool', tool);
-    }
-    const happened = history.finish();
-    await report(options, { chain: options.chain, records, ...counts, history: happened }, () => [
-      counted(records, 'record'),
-      ...historyLines(happened)
-        .filter(([, value]) => value !== '')
-        .map(([name, value]) => `  ${colors.dim(name.padEnd(12))}${value}`),
-      ...Object.entries(counts).map(
-        ([kind, names]) =>
-          `  ${colors.dim(kind.padEnd(8))}${Object.entries(names)
-            .sort((a, b) => b[1] - a[1])
-            .map(([name, n]) => `${name} ${n}`)
-            .join(', ')}`,
-      ),
-    ]);
-    return records === 0 ? EXIT.undecided : EXIT.good;
-  } finally {
-    await store.close();
-  }
+  await using at = await openFor(options, 'verify');
+  const { records, counts, history } = await chainStats(at.chain);
+  await report(options, { chain: options.chain, records, ...counts, history }, () => [
+    counted(records, 'record'),
+    ...historyLines(history)
+      .filter(([, value]) => value !== '')
+      .map(([name, value]) => `  ${colors.dim(name.padEnd(12))}${value}`),
+    ...Object.entries(counts).map(
+      ([kind, names]) =>
+        `  ${colors.dim(kind.padEnd(8))}${Object.entries(names)
+          .sort((a, b) => b[1] - a[1])
+          .map(([name, n]) => `${name} ${n}`)
+          .join(', ')}`,
+    ),
+  ]);
+  return records === 0 ? EXIT.undecided : EXIT.good;
 }

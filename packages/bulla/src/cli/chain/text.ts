@@ -1,13 +1,20 @@
 import type { AnchoredRange, AnchorReport } from '@bulla/core/log';
-import type { ChainSource, VerifiedChain } from '../../chain/index.ts';
+import {
+  type ChainSource,
+  historyLines,
+  missingText,
+  noticeLines,
+  type VerifiedChain,
+} from '@bulla/core/verify';
 import type { FoundAnchors } from '../log/anchors.ts';
 import { colors } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
-import { historyLines, missingText, noticeLines } from '../verify/notices.ts';
+import { NAME_CHAIN_KEYS } from '../verify/hints.ts';
 
 /** What of a chain was looked at, and against what. */
 export interface CheckedHow {
   structural?: boolean;
+  hashes?: boolean;
   byCheckpoint?: boolean;
   expectLength?: number;
   expectHead?: string;
@@ -32,6 +39,7 @@ export function notProven(
       ? []
       : [`the first ${counted(resumed.count, 'record')}, but for the word of ${resumed.file}`]),
     ...(options.structural ? ['that the content has the stored hashes, or that anyone signed it'] : []),
+    ...(options.hashes ? ['that anyone signed it: no signature was checked'] : []),
     ...(expected
       ? []
       : last === undefined || last.kind === 'unanchored'
@@ -129,10 +137,10 @@ export function verdictText(
   if (result.failureCount > failures.length)
     failures.push(`  … and ${result.failureCount - failures.length} more; --json lists up to 1,000`);
   const summary = {
-    ok: `${counted(result.count, 'record')}, unbroken from the first to the last`,
+    ok: `${counted(result.count, 'record')}, unbroken from the first to the last${options.hashes ? '; signatures were NOT checked' : ''}`,
     failed: `${result.failureCount} of the checks failed`,
     empty: 'there is nothing to verify',
-    undecided: missingText(result.missingKeys),
+    undecided: `${missingText(result.missingKeys)} ${NAME_CHAIN_KEYS}`,
   }[result.outcome];
   return [
     `${title}  ${summary}`,
@@ -144,8 +152,9 @@ export function verdictText(
   ];
 }
 
-function checkedText({ structural, byCheckpoint }: CheckedHow, keysFrom: string): string {
+function checkedText({ structural, hashes, byCheckpoint }: CheckedHow, keysFrom: string): string {
   if (structural) return 'order and links';
+  if (hashes) return 'order, links and hashes, and no signature';
   const signatures = byCheckpoint ? 'signers, the signature of the checkpoint' : 'signatures';
   return `order, links, hashes and ${signatures}, with ${keysFrom}`;
 }

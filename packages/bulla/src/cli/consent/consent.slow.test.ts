@@ -50,8 +50,18 @@ describe('manifest push', () => {
     const [status, pushed] = json('manifest', 'push', file, '--agent', AGENT, '--idempotency-key', 'k1');
     expect([status, pushed]).toMatchObject([
       0,
-      { ok: true, version: 2, breaking: true, repeated: false, changes: { breaking: 1, non_breaking: 0 } },
+      {
+        ok: true,
+        agent_id: AGENT,
+        capability_manifest_version: 2,
+        capability_manifest_hash: bulla(['manifest', 'hash', file]).stdout.trim(),
+        breaking_changes: [{ code: 'input-schema-changed', path: '/tools/1/input_schema' }],
+        non_breaking_changes: [],
+        repeated: false,
+      },
     ]);
+    const [, retried] = json('manifest', 'push', file, '--agent', AGENT, '--idempotency-key', 'k1');
+    expect(retried).toEqual({ ...pushed, repeated: true, capsule: null });
     const again = run('manifest', 'push', file, '--agent', AGENT, '--idempotency-key', 'k1');
     expect([again.status, again.stdout.split('\n')[0]]).toEqual([0, `known  ${AGENT} version 2`]);
     const other = write(manifestText());
@@ -72,7 +82,140 @@ describe('manifest push', () => {
     ]);
     expect(run('manifest', 'push', write('{'), '--agent', AGENT).status).toBe(2);
     const good = write(manifestText());
-    expect(json('manifest', 'push', good, '--agent', AGENT)[1].version).toBe(2);
+    expect(json('manifest', 'push', good, '--agent', AGENT)[1]).toMatchObject({
+      capability_manifest_version: 2,
+      breaking_changes: [],
+    });
+  });
+});
+
+describe('stored manifests', () => {
+  const two = () => {
+    const file = write(manifestText({ read_file: { input: 2 } }));
+    expect(run('manifest', 'push', file, '--agent', AGENT).status).toBe(0);
+    return file;
+  };
+
+  test('show prints a version, which hashes as it was pushed', () => {
+    two();
+    const first = run('manifest', 'show', AGENT, '1');
+    expect(first.status).toBe(0);
+    expect(JSON.parse(first.stdout)).toEqual(JSON.parse(manifestText()));
+    const hash = bulla(['manifest', 'hash', '-'], first.stdout).stdout.trim();
+    expect(first.stderr).toMatch(
+      new RegExp(`^${AGENT} version 1, pushed by \\S+ on \\d{4}-\\d\\d-\\d\\dT[^ ]+Z\\n  ${hash}\\n$`),
+    );
+    const [status, latest] = json('manifest', 'show', AGENT);
+    expect([status, latest]).toMatchObject([
+      0,
+      {
+        agent_id: AGENT,
+        capability_manifest_version: 2,
+        breaking: true,
+        manifest: { schema_version: '1.0' },
+      },
+    ]);
+    expect(json('manifest', 'show', AGENT, 'latest')[1]).toEqual(latest);
+    expect(run('manifest', 'show', AGENT, '--quiet').stderr).toBe('');
+    for (const [args, code] of [
+      [['nobody'], 'MANIFEST_NOT_FOUND'],
+      [[AGENT, '3'], 'MANIFEST_NOT_FOUND'],
+      [[AGENT, '0'], 'MANIFEST_VERSION'],
+      [[AGENT, '1.3'], 'MANIFEST_VERSION'],
+    ] as const)
+      expect(json('manifest', 'show', ...args)).toMatchObject([2, { ok: false, code }]);
+  });
+
+  test('versions lists them, the first one first', () => {
+    two();
+    const [status, { agent_id, versions }] = json('manifest', 'versions', AGENT);
+    expect([status, agent_id, versions]).toMatchObject([
+      0,
+      AGENT,
+      [
+        { capability_manifest_version: 1, breaking: false },
+        { capability_manifest_version: 2, breaking: true },
+      ],
+    ]);
+    const { stdout } = run('manifest', 'versions', AGENT);
+    expect(stdout.trimEnd().split('\n')).toEqual([
+      expect.stringMatching(`^${AGENT} version 1, pushed by .*  ${versions[0].capability_manifest_hash}$`),
+      expect.stringMatching(`^${AGENT} version 2, .*, breaking  ${versions[1].capability_manifest_hash}$`),
+    ]);
+    expect(json('manifest', 'versions', 'nobody')).toMatchObject([2, { code: 'MANIFEST_NOT_FOUND' }]);
+  });
+
+  test('diff compares them with each other and with files', () => {
+    const file = two();
+    const diff = (...sides: string[]) => run('manifest', 'diff', ...sides);
+    const between = diff(`${AGENT}@1`, `${AGENT}@2`);
+    expect([between.status, between.stdout.split('\n')[0]]).toEqual([
+      1,
+      'Breaking: 1 change that people must review.',
+    ]);
+    expect(diff(`${AGENT}@1`, file)).toEqual(between);
+    expect(diff(`${AGENT}@latest`, file)).toMatchObject({ status: 0, stdout: 'Nothing changed.\n' });
+    expect(diff(file, `${AGENT}@1`).status).toBe(1);
+    expect(diff(`${AGENT}@3`, file).stderr).toContain('[MANIFEST_NOT_FOUND]');
+    // What begins as a path is a file, whatever the store has.
+    expect(diff(`./${AGENT}@1`, file).stderr).toContain('[INPUT_UNREADABLE]');
+    expect(diff(`${AGENT}@1.3`, file).stderr).toContain('[INPUT_UNREADABLE]');
+  });
+});
+
+describe('languages', () => {
+  const shown = (env: Record<string, string>, ...args: string[]) =>
+    bulla(['grants', 'show', '--agent', AGENT, ...args], '', { BULLA_HOME: home, ...env }).stdout;
+
+  test('follow --lang, then LC_ALL, LC_MESSAGES and LANG', () => {
+    const chinese = shown({ LANG: 'zh_CN.UTF-8' });
+    expect(chinese.split('\n').slice(0, 4)).toEqual([
+      `${AGENT}（能力声明第 1 版）可以做这些：`,
+      '  high: 每次调用都会询问你。',
+      '    读取位置 (location:read)',
+      '      locate: tools.locate.1',
+    ]);
+    const english = shown({});
+    expect(english).toContain('    Read the location (location:read)\n      locate: tools.locate.1\n');
+    expect(shown({ LANG: 'en_US.UTF-8' }, '--lang', 'zh')).toBe(chinese);
+    expect(shown({ LC_ALL: 'zh_TW', LANG: 'C' })).toBe(chinese);
+    expect(shown({ LC_ALL: '', LC_MESSAGES: 'zh', LANG: 'C' })).toBe(chinese);
+    expect(shown({ LC_ALL: 'C.UTF-8', LANG: 'zh_CN' })).toBe(english);
+    expect(run('grants', 'show', '--agent', AGENT, '--lang', 'xx').status).toBe(2);
+  });
+
+  test('a catalogue has the texts of the keys, and must be one', () => {
+    const catalogue = join(home, 'texts.json');
+    writeFileSync(
+      catalogue,
+      JSON.stringify({ 'tools.locate.1': 'Finds you', 'scopes.location:read': 'Nothing' }),
+    );
+    const text = shown({}, '--catalogue', catalogue);
+    expect(text).toContain('    Read the location (location:read)\n      locate: Finds you\n');
+    for (const bad of ['[]', '{"a":1}']) {
+      writeFileSync(catalogue, bad);
+      expect(run('grants', 'show', '--agent', AGENT, '--catalogue', catalogue)).toMatchObject({
+        status: 2,
+        stderr: expect.stringContaining('[CONSENT_CATALOGUE]'),
+      });
+    }
+  });
+
+  test('what was seen in one language can be granted in another, and a question is shown in it', async () => {
+    const [, { digest }] = json('grants', 'show', '--agent', AGENT, '--lang', 'zh');
+    const scopes = ['--scope', 'filesystem:read'];
+    expect(run('grants', 'grant', '--agent', AGENT, '--disclosure', digest, ...scopes).status).toBe(0);
+    await questionOf(consent(), store, calling('read_file', caller()));
+    const { stdout } = run('consent', 'pending', '--lang', 'zh');
+    expect(stdout).toContain('请求调用 read_file：tools.read_file.1 sha256:');
+    expect(stdout).toContain('\n  权限 读取本地文件 (filesystem:read)，medium\n');
+    expect(json('consent', 'pending')[1].pending[0].showing).toMatchObject({
+      description: 'tools.read_file.1',
+      scope_label: 'Read local files',
+    });
+    expect(run('consent', 'pending').stdout).toContain(
+      '\n  scope Read local files (filesystem:read), medium\n',
+    );
   });
 });
 
@@ -109,10 +252,12 @@ describe('grants', () => {
       ]);
   });
 
-  test('call a scope without a label by its id, and refuse one that is not declared before they ask', () => {
+  test('call a scope without a text by its key, and refuse one that is not declared before they ask', () => {
     const text = manifestText().replaceAll('notification:send', 'notes:write');
     run('manifest', 'push', write(text), '--agent', AGENT);
-    expect(run('grants', 'show', '--agent', AGENT).stdout).toContain('\n    notes:write\n');
+    expect(run('grants', 'show', '--agent', AGENT).stdout).toContain(
+      '\n    scopes.notes:write (notes:write)\n',
+    );
     const { status, stderr } = run('grants', 'grant', '--agent', AGENT, '--scope', 'notes:read');
     expect([status, stderr]).toEqual([1, 'bulla: The agent declares no scope notes:read. [CONSENT_SCOPE]\n']);
   });
@@ -275,7 +420,7 @@ describe('consent', () => {
   test('grants a scope that an agent asks for, after what it can do was shown', async () => {
     const { prompt: asked } = await consent().request({ identity: caller(), scope: 'filesystem:read' });
     const prompt = asked!;
-    expect(run('consent', 'pending').stdout).toContain('to be granted filesystem:read');
+    expect(run('consent', 'pending').stdout).toContain('to be granted Read local files (filesystem:read)');
     expect(json('consent', 'allow', prompt.id, '--shown', prompt.shown)).toMatchObject([
       0,
       { choice: 'grant' },

@@ -1,6 +1,5 @@
 import { type Choice, type Disclosure, disclosureDigest, type Showing } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
-import { PRESET_SCOPES } from '@bulla/core/manifest';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { answerQuestion, isUnanswerable, pendingQuestions, type Question } from '../../app/index.ts';
@@ -10,6 +9,8 @@ import { openToRead, openToWrite } from '../place.ts';
 import { askKey, isAnswered } from '../terminal/ask.ts';
 import { colors, EXIT, type Exit, errorDocument, report, say } from '../terminal/io.ts';
 import { questionId } from './id.ts';
+import { type LanguageOptions, languageOptions, wordsOf } from './language.ts';
+import { type Phrases, phrasesOf } from './phrases.ts';
 import {
   atTerminal,
   type ConsentOptions,
@@ -20,15 +21,17 @@ import {
   writing,
 } from './place.ts';
 
-interface AnswerOptions extends ConsentOptions {
+interface AnswerOptions extends ConsentOptions, LanguageOptions {
   session?: boolean;
   never?: boolean;
   shown?: string;
 }
 
 export function define(command: Command, run: Run): void {
-  consentOptions(
-    command.command('pending').description('Show what is asked, exactly, and can still be answered.'),
+  languageOptions(
+    consentOptions(
+      command.command('pending').description('Show what is asked, exactly, and can still be answered.'),
+    ),
   )
     .option('--user <id>', 'only what this person is asked')
     .option('--agent <id>', 'only what this agent asks for')
@@ -40,7 +43,7 @@ export function define(command: Command, run: Run): void {
       .option('--user <id>', 'who answers (default: you, as this installation names you)')
       .option('--shown <digest>', 'what you saw, as `consent pending` names it');
 
-  answering('allow', 'Allow one call, or grant the scope that is asked for.')
+  languageOptions(answering('allow', 'Allow one call, or grant the scope that is asked for.'))
     .option(
       '--session',
       'and the tools of its scope on this device in this session, for 24 hours after the last use',
@@ -64,21 +67,18 @@ Examples:
     .action(run((id: string, options: AnswerOptions) => answer(id, options, denying)));
 }
 
-async function pending(options: ConsentOptions): Promise<Exit> {
-  const store = await openToRead(options);
-  try {
-    const { user, agent } = options;
-    const all = await pendingQuestions(consentOver(store, options), {
-      ...(user !== undefined && { user }),
-      ...(agent !== undefined && { agent }),
-    });
-    await report(options, { ok: true, pending: all.map(documentOf) }, () =>
-      all.length === 0 ? 'Nothing is asked.' : all.map(textOf).join('\n\n'),
-    );
-    return EXIT.good;
-  } finally {
-    await store.close();
-  }
+async function pending(options: ConsentOptions & LanguageOptions): Promise<Exit> {
+  const [words] = wordsOf(options);
+  await using store = await openToRead(options);
+  const { user, agent } = options;
+  const of = { ...(user !== undefined && { user }), ...(agent !== undefined && { agent }) };
+  const all = await pendingQuestions(consentOver(store, options), of, words);
+  await report(options, { ok: true, pending: all.map(documentOf) }, () =>
+    all.length === 0
+      ? phrasesOf(words).nothingAsked
+      : all.map((shown) => textOf(shown, phrasesOf(words))).join('\n\n'),
+  );
+  return EXIT.good;
 }
 
 function documentOf(shown: Question) {
@@ -92,25 +92,25 @@ function documentOf(shown: Question) {
   };
 }
 
-function textOf(shown: Question): string {
+function textOf(shown: Question, phrases: Phrases): string {
   if ('error' in shown) return `${shown.id}  ${shown.error.message} [${shown.error.code}]`;
   const { prompt, showing, disclosure } = shown;
   const time = (at: number) => new Date(at).toISOString();
-  const until = prompt.expires_at === null ? 'none' : time(prompt.expires_at);
-  const head = `${colors.bold(prompt.id)}  ${visible(prompt.agent)} asks ${visible(prompt.asked)}`;
+  const until = prompt.expires_at === null ? null : time(prompt.expires_at);
+  const head = `${colors.bold(prompt.id)}  ${phrases.asks(visible(prompt.agent), visible(prompt.asked))}`;
   const what =
     disclosure !== null
       ? [
-          `to be granted ${colors.bold(visible(prompt.scope))}`,
+          phrases.toBeGranted(colors.bold(grantText(prompt.scope, disclosure))),
           disclosureText(disclosure, disclosureDigest(disclosure)),
         ]
-      : callLines(showing!);
+      : callLines(showing!, phrases);
   return [
     head,
-    `asked at ${time(prompt.opened_at)}, deadline ${until}`,
+    phrases.when(time(prompt.opened_at), until),
     ...what,
     ...prompt.choices.map((choice) => `bulla consent ${TYPED[choice](prompt.id)}`),
-    colors.dim(`shown ${prompt.shown}`),
+    colors.dim(phrases.shown(prompt.shown)),
   ].join('\n  ');
 }
 
@@ -123,34 +123,33 @@ const TYPED: Readonly<Record<Choice, (id: string) => string>> = {
   never: (id) => `deny ${id} --never`,
 };
 
-/** A scope by its label and its id; only the preset ones have labels here. */
-function scopeText(id: string): string {
-  const label = PRESET_SCOPES.get(id)?.label.en;
-  return label === undefined ? visible(id) : `${label} (${visible(id)})`;
+/** A scope by its label and its id. */
+function scopeText(label: string, id: string): string {
+  return label === id ? id : `${label} (${id})`;
 }
 
-function callLines(showing: Showing): string[] {
-  const { tool, server, server_tool, declared, locked, scope, sensitivity, raised } = showing;
+function grantText(scope: string, { scopes }: Disclosure): string {
+  const label = scopes.find(({ id }) => id === scope)?.label ?? visible(scope);
+  return scopeText(label, visible(scope));
+}
+
+function callLines(showing: Showing, phrases: Phrases): string[] {
+  const { server, server_tool, declared, locked, scope, sensitivity, raised } = showing;
   const { hidden, changed, previous, redefined } = showing;
-  const why = raised.length === 0 ? '' : `, raised by ${raised.join(', ')}`;
+  const tool = colors.bold(server === null ? showing.tool : `${showing.tool} = ${server}/${server_tool}`);
+  const digests = locked === null ? declared : phrases.declaredAndLocked(declared, locked);
+  const why = raised.length === 0 ? null : raised.join(', ');
   return [
-    `to call ${colors.bold(tool)}${server === null ? '' : `, which is ${colors.bold(`${server}/${server_tool}`)}`}`,
-    colors.dim(`declared ${declared}${locked === null ? '' : `, locked ${locked}`}`),
-    `scope ${scopeText(scope)}, ${sensitivity}${why}`,
-    `arguments ${showing.arguments}`,
-    ...(hidden.length === 0 ? [] : [colors.yellow(`${hidden.length} of their characters would not be seen`)]),
-    ...(previous === null ? [] : [`last allowed at ${new Date(previous.at).toISOString()}`]),
-    ...redefined.map((what) => colors.yellow(`since then ${REDEFINED[what]}`)),
-    ...(changed === null ? [] : [`changed since then: ${changed.map(partText).join('')}`]),
-    ...(showing.session_covers.length === 0 ? [] : [`--session covers ${showing.session_covers.join(', ')}`]),
+    phrases.toCall(tool, showing.description, colors.dim(digests)),
+    phrases.scope(scopeText(showing.scope_label, scope), sensitivity, why),
+    phrases.arguments(showing.arguments),
+    ...(hidden.length === 0 ? [] : [colors.yellow(phrases.hidden(hidden.length))]),
+    ...(previous === null ? [] : [phrases.lastAllowed(new Date(previous.at).toISOString())]),
+    ...redefined.map((what) => colors.yellow(phrases.redefined[what])),
+    ...(changed === null ? [] : [phrases.changed(changed.map(partText).join(''))]),
+    ...(showing.session_covers.length === 0 ? [] : [phrases.covers(showing.session_covers.join(', '))]),
   ];
 }
-
-const REDEFINED: Readonly<Record<Showing['redefined'][number], string>> = {
-  server: 'the tool is one of another server',
-  declared: 'the manifest declares the tool differently',
-  locked: 'the lock pins another tool',
-};
 
 function partText({ kind, text }: NonNullable<Showing['changed']>[number]): string {
   if (kind === 'same') return text;
@@ -167,20 +166,17 @@ interface Chosen {
 /** Gives null when the person says no. */
 type Choosing = (consent: Consent, id: string, options: AnswerOptions) => Promise<Chosen | null>;
 
-const QUESTIONS = {
-  grant: 'Grant it?',
-  'allow-session': 'Allow it for this session?',
-  'allow-once': 'Allow it?',
-};
-
 const allowing: Choosing = async (consent, id, options) => {
-  const shown = await consent.show(id);
+  const [words] = wordsOf(options);
+  const shown = await consent.show(id, words);
   const { prompt, disclosure } = shown;
   const choice = prompt.kind === 'grant' ? 'grant' : options.session ? 'allow-session' : 'allow-once';
   if (options.shown !== undefined) return { choice, seen: options.shown, disclosure };
-  say(`${textOf(shown)}`);
+  say(`${textOf(shown, phrasesOf(words))}`);
   if (!isAnswered()) throw new BullaError('CONSENT_UNSEEN', 'Name what you were shown, with --shown.');
-  return (await askKey(QUESTIONS[choice])) ? { choice, seen: prompt.shown, disclosure } : null;
+  return (await askKey(phrasesOf(words).questions[choice]))
+    ? { choice, seen: prompt.shown, disclosure }
+    : null;
 };
 
 /** Nobody needs to see what they deny. */
@@ -206,7 +202,7 @@ async function answer(given: string, options: AnswerOptions, choosing: Choosing)
     const { choice, seen, disclosure } = chosen;
     const { who, channel } = atTerminal(options);
     const step = await answerQuestion(consent, { id, choice, seen, disclosure, who, channel });
-    if (!('decisions' in step) || step.refusal !== null) return await refused(step.refusal!, options);
+    if (step.refusal !== null) return await refused(step.refusal, options);
     const { by, reason } = step.decisions[0]!;
     const capsule = step.capsules[0]!.hash;
     await report(

@@ -2,11 +2,13 @@ import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { disclosureOf, grantRefusal, grantScopes, revokeScopes } from '../../app/index.ts';
-import type { ListedGrant } from '../../consent/index.ts';
+import type { Consent, ListedGrant } from '../../consent/index.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, openToWrite } from '../place.ts';
 import { askKey, isAnswered } from '../terminal/ask.ts';
 import { colors, EXIT, type Exit, report, say } from '../terminal/io.ts';
+import { type LanguageOptions, languageOptions, wordsOf } from './language.ts';
+import { phrasesOf } from './phrases.ts';
 import {
   atTerminal,
   type ConsentOptions,
@@ -17,7 +19,7 @@ import {
   writing,
 } from './place.ts';
 
-interface GrantOptions extends ConsentOptions {
+interface GrantOptions extends ConsentOptions, LanguageOptions {
   agent: string;
   scope?: string[];
   all?: boolean;
@@ -32,13 +34,15 @@ export function define(command: Command, run: Run): void {
     .option('--agent <id>', 'only of this agent')
     .action(run(list));
 
-  consentOptions(
-    command.command('show').description('Tell what an agent can do, as a person is told before any grant.'),
+  languageOptions(
+    consentOptions(
+      command.command('show').description('Tell what an agent can do, as a person is told before any grant.'),
+    ),
   )
     .requiredOption('--agent <id>', 'the agent')
     .action(run(show));
 
-  writing(consentOptions(command.command('grant').description('Grant scopes to an agent.')))
+  languageOptions(writing(consentOptions(command.command('grant').description('Grant scopes to an agent.'))))
     .requiredOption('--agent <id>', 'the agent')
     .option('--scope <id...>', 'the scopes')
     .option('--all', 'all that it declares')
@@ -77,20 +81,16 @@ Example:
 }
 
 async function list(options: ConsentOptions): Promise<Exit> {
-  const store = await openToRead(options);
-  try {
-    const { user, agent } = options;
-    const grants = await consentOver(store, options).grants({
-      ...(user !== undefined && { user }),
-      ...(agent !== undefined && { agent }),
-    });
-    await report(options, { ok: true, grants }, () =>
-      grants.length === 0 ? 'Nothing was granted.' : grants.map(lineOf).join('\n'),
-    );
-    return EXIT.good;
-  } finally {
-    await store.close();
-  }
+  await using store = await openToRead(options);
+  const { user, agent } = options;
+  const grants = await consentOver(store, options).grants({
+    ...(user !== undefined && { user }),
+    ...(agent !== undefined && { agent }),
+  });
+  await report(options, { ok: true, grants }, () =>
+    grants.length === 0 ? 'Nothing was granted.' : grants.map(lineOf).join('\n'),
+  );
+  return EXIT.good;
 }
 
 function lineOf({ user, agent, scope, status, sensitivity, channel, at, obstacle }: ListedGrant): string {
@@ -100,51 +100,52 @@ function lineOf({ user, agent, scope, status, sensitivity, channel, at, obstacle
   return `${(usable ? colors.green : colors.yellow)(word)}  ${visible(agent)} ${visible(scope)} ${sensitivity}  ${colors.dim(`${visible(user)}, over ${channel} at ${when}`)}`;
 }
 
-async function show(options: ConsentOptions & { agent: string }): Promise<Exit> {
-  const store = await openToRead(options);
-  try {
-    const { disclosure, digest } = await disclosureOf(consentOver(store, options), options.agent);
-    await report(options, { ok: true, digest, disclosure }, () => disclosureText(disclosure, digest));
-    return EXIT.good;
-  } finally {
-    await store.close();
+async function show(options: ConsentOptions & LanguageOptions & { agent: string }): Promise<Exit> {
+  const [words] = wordsOf(options);
+  await using store = await openToRead(options);
+  const { disclosure, digest } = await disclosureOf(consentOver(store, options), options.agent, words);
+  await report(options, { ok: true, digest, disclosure }, () => disclosureText(disclosure, digest));
+  return EXIT.good;
+}
+
+/** What the person names as seen, in whichever language that was; else what they are to be shown. */
+async function seenDisclosure(consent: Consent, options: GrantOptions) {
+  const [words, ...others] = wordsOf(options);
+  const shown = await disclosureOf(consent, options.agent, words);
+  if (options.disclosure === undefined || options.disclosure === shown.digest) return shown;
+  for (const other of others) {
+    const seen = await disclosureOf(consent, options.agent, other);
+    if (seen.digest === options.disclosure) return seen;
   }
+  return shown;
 }
 
 async function grant(options: GrantOptions): Promise<Exit> {
-  const store = await openToWrite(options, false);
-  try {
-    const consent = consentOver(store, options);
-    const { who, channel } = atTerminal(options);
-    const told = await disclosureOf(consent, options.agent);
-    const { disclosure, digest } = told;
-    const scopes = chosen(options) ?? disclosure.scopes.map(({ id }) => id);
-    const refusal = grantRefusal(told, scopes, options.disclosure);
-    if (refusal !== null) return await refused(refusal, options);
-    if (options.disclosure === undefined) {
-      say(`${disclosureText(disclosure, digest)}`);
-      if (!isAnswered())
-        throw new BullaError('CONSENT_UNSEEN', 'Name what you were shown, with --disclosure.');
-      if (!(await askKey(`Grant ${scopes.join(', ')}?`))) {
-        say('Nothing was granted.');
-        return EXIT.bad;
-      }
+  await using store = await openToWrite(options, false);
+  const consent = consentOver(store, options);
+  const { who, channel } = atTerminal(options);
+  const told = await seenDisclosure(consent, options);
+  const { disclosure, digest } = told;
+  const scopes = chosen(options) ?? disclosure.scopes.map(({ id }) => id);
+  const refusal = grantRefusal(told, scopes, options.disclosure);
+  if (refusal !== null) return await refused(refusal, options);
+  if (options.disclosure === undefined) {
+    say(`${disclosureText(disclosure, digest)}`);
+    if (!isAnswered()) throw new BullaError('CONSENT_UNSEEN', 'Name what you were shown, with --disclosure.');
+    if (!(await askKey(phrasesOf(disclosure).grantThese(scopes.join(', '))))) {
+      say('Nothing was granted.');
+      return EXIT.bad;
     }
-    const pair = { user: who, agent: options.agent };
-    const step = await grantScopes(consent, pair, scopes, told, { who, channel });
-    if (step.refusal !== null) return await refused(step.refusal, options);
-    await report(
-      options,
-      { ok: true, ...pair, scopes, capsules: step.capsules.map(({ hash }) => hash) },
-      () =>
-        step.capsules.length === 0
-          ? 'All of that was granted already.'
-          : `${colors.green('granted')}  ${scopes.map((scope) => visible(scope)).join(', ')}`,
-    );
-    return EXIT.good;
-  } finally {
-    await store.close();
   }
+  const pair = { user: who, agent: options.agent };
+  const step = await grantScopes(consent, pair, scopes, told, { who, channel });
+  if (step.refusal !== null) return await refused(step.refusal, options);
+  await report(options, { ok: true, ...pair, scopes, capsules: step.capsules.map(({ hash }) => hash) }, () =>
+    step.capsules.length === 0
+      ? 'All of that was granted already.'
+      : `${colors.green('granted')}  ${scopes.map((scope) => visible(scope)).join(', ')}`,
+  );
+  return EXIT.good;
 }
 
 /** The scopes that were named; null for all. */
@@ -156,26 +157,22 @@ function chosen({ scope, all }: GrantOptions): string[] | null {
 
 async function revoke(options: GrantOptions): Promise<Exit> {
   const scopes = chosen(options) ?? 'all';
-  const store = await openToWrite(options, false);
-  try {
-    const { who, channel } = atTerminal(options);
-    const pair = { user: who, agent: options.agent };
-    const step = await revokeScopes(consentOver(store, options), pair, scopes, { who, channel });
-    const isChanged = step.capsules.length > 0;
-    if (step.refusal !== null) return await refused(step.refusal, options);
-    const ended = step.decisions.map(({ id }) => id);
-    const { running } = step;
-    await report(options, { ok: true, ...pair, scopes, changed: isChanged, ended, running }, () =>
-      [
-        isChanged
-          ? `${colors.green('revoked')}  ${scopes === 'all' ? 'all' : scopes.map((scope) => visible(scope)).join(', ')}`
-          : 'None of that was granted: nothing changed.',
-        ...ended.map((id) => `  ended ${id}`),
-        ...running.map((id) => `  ${colors.yellow('still runs')} ${id}`),
-      ].join('\n'),
-    );
-    return EXIT.good;
-  } finally {
-    await store.close();
-  }
+  await using store = await openToWrite(options, false);
+  const { who, channel } = atTerminal(options);
+  const pair = { user: who, agent: options.agent };
+  const step = await revokeScopes(consentOver(store, options), pair, scopes, { who, channel });
+  const isChanged = step.capsules.length > 0;
+  if (step.refusal !== null) return await refused(step.refusal, options);
+  const ended = step.decisions.map(({ id }) => id);
+  const { running } = step;
+  await report(options, { ok: true, ...pair, scopes, changed: isChanged, ended, running }, () =>
+    [
+      isChanged
+        ? `${colors.green('revoked')}  ${scopes === 'all' ? 'all' : scopes.map((scope) => visible(scope)).join(', ')}`
+        : 'None of that was granted: nothing changed.',
+      ...ended.map((id) => `  ended ${id}`),
+      ...running.map((id) => `  ${colors.yellow('still runs')} ${id}`),
+    ].join('\n'),
+  );
+  return EXIT.good;
 }

@@ -21,6 +21,7 @@ import {
   type ReportOptions,
   say,
 } from '../terminal/io.ts';
+import { phrasesOf } from './phrases.ts';
 
 /** The options of the commands over what people allow. */
 export interface ConsentOptions extends PlaceOptions, ReportOptions {
@@ -77,9 +78,10 @@ export async function refused({ code, message }: Refusal, options: ReportOptions
 }
 
 export function disclosureText(disclosure: Disclosure, digest: string): string {
+  const { canDo, disclosure: named } = phrasesOf(disclosure);
   return [
-    `${colors.bold(disclosure.agent)}, version ${disclosure.version} of its manifest, can do this:`,
+    canDo(colors.bold(disclosure.agent), disclosure.version),
     ...disclosureLines(disclosure).map((line) => `  ${line}`),
-    colors.dim(`disclosure ${digest}`),
+    colors.dim(named(digest)),
   ].join('\n');
 }

@@ -2,24 +2,19 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseNote } from '@bulla/core/crypto';
 import { type JsonObject, parse } from '@bulla/core/json';
-import { writeLock } from '@bulla/core/lock';
-import { leafData, leafHash, parseCheckpointBody, verifyInclusion } from '@bulla/core/log';
+import { parseProof } from '@bulla/core/log';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
+import { type Locked, lock, open, proveStored } from '../../app/index.ts';
 import { storeSource, verifyChain } from '../../chain/index.ts';
 import { loadKeyring } from '../../keys/index.ts';
-import { identityOf } from '../../locks/index.ts';
-import { proveInclusion } from '../../log/index.ts';
-import { type StdioTarget, scan } from '../../mcp/index.ts';
-import { openStore } from '../../store/index.ts';
+import type { StdioTarget } from '../../mcp/index.ts';
+import { VERSION } from '../../version.ts';
 import type { Run } from '../commands.ts';
 import { typed } from '../guard/host-config.ts';
-import { leftOutOf } from '../lock/choice.ts';
 import { colors, EXIT, type Exit, print } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
-import { VERSION } from '../version.ts';
 
 const SERVER = '@modelcontextprotocol/server-filesystem';
 const SERVER_VERSION = '2026.8.31';
@@ -74,24 +69,16 @@ function serverFor(files: string): StdioTarget {
 const title = (text: string) => colors.bold(text);
 const row = (name: string, text: string) => `  ${colors.dim(name.padEnd(9))} ${text}`;
 
-async function pin(server: StdioTarget, { lock }: Place): Promise<string> {
-  const surface = await scan(server);
-  // As `bulla lock --only` does.
-  const leftOut = await leftOutOf(surface, null, { only: APPROVED });
-  const identity = identityOf(server);
-  const { text } = writeLock(surface, {
-    generator: `bulla ${VERSION}`,
-    updatedAt: new Date(),
-    identity,
-    leftOut,
-  });
-  writeFileSync(lock, text);
+async function pin(server: StdioTarget, { lock: output }: Place): Promise<string> {
+  // There is no lockfile yet, so nothing can have changed.
+  const done = (await lock({ output, server: [server.command, ...server.args], only: APPROVED })) as Locked;
+  const { tools, prompts, resources } = done.surface;
   return [
     title('Pin: what the server offers, and what may be used'),
     row('server', `${SERVER}, on a folder with one file`),
     row(
       'offers',
-      `${surface.tools.length} tools, ${surface.prompts.length} prompts, ${surface.resources.length} resources`,
+      `${tools.length + done.leftOut.size} tools, ${prompts.length} prompts, ${resources.length} resources`,
     ),
     row('approved', `${APPROVED.join(', ')}; each by its whole definition`),
   ].join('\n');
@@ -144,36 +131,29 @@ async function guarded(server: StdioTarget, { home, files, lock }: Place): Promi
 /** What an auditor does, with the public key alone. */
 async function verified({ home }: Place): Promise<string> {
   const keys = loadKeyring(join(home, 'keys')).epochs.map(({ publicKey }) => publicKey);
-  const store = await openStore({ url: join(home, 'store.db') });
-  try {
-    const chain = store.chain('default');
-    const { ok, count } = await verifyChain(await storeSource(chain), { keys });
-    const records = (await Array.fromAsync(chain.records())).map(({ data }) => parse(data) as JsonObject);
-    const [checkpoint] = await chain.checkpoints(1);
-    const { size, root } = parseCheckpointBody(parseNote(checkpoint!.note).text);
-    const denied = records.findIndex(
-      (record) =>
-        text(record, 'outcome', 'status') === 'blocked' && requestOf(record).startsWith('tools/call'),
-    );
-    const proof = await proveInclusion(chain.tiles, denied, size);
-    verifyInclusion({ leaf: leafHash(leafData(records[denied]!)), index: denied, size, root, proof });
-    return [
-      title('Record: every call is sealed before it is made'),
-      ...recordRows(records),
-      row(
-        'chain',
-        ok
-          ? colors.green(`good: ${counted(count, 'record')}, every hash, link and signature`)
-          : colors.red('BAD'),
-      ),
-      row(
-        'proof',
-        `record ${denied}, the denial, is in a tree of ${size}: ${proof.length} hashes and one signature show it`,
-      ),
-    ].join('\n');
-  } finally {
-    await store.close();
-  }
+  await using at = await open(home, { access: 'read' });
+  const { chain } = at;
+  const { ok, count } = await verifyChain(await storeSource(chain), { keys });
+  const records = (await Array.fromAsync(chain.records())).map(({ data }) => parse(data) as JsonObject);
+  const denied = records.findIndex(
+    (record) => text(record, 'outcome', 'status') === 'blocked' && requestOf(record).startsWith('tools/call'),
+  );
+  const { size, text: proof } = await proveStored(at, String(denied));
+  const { hashes } = parseProof(proof);
+  return [
+    title('Record: every call is sealed before it is made'),
+    ...recordRows(records),
+    row(
+      'chain',
+      ok
+        ? colors.green(`good: ${counted(count, 'record')}, every hash, link and signature`)
+        : colors.red('BAD'),
+    ),
+    row(
+      'proof',
+      `record ${denied}, the denial, is in a tree of ${size}: ${hashes.length} hashes and one signature show it`,
+    ),
+  ].join('\n');
 }
 
 /** A row for each record; what was left out of a list is one row together. */

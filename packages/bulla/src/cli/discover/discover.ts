@@ -1,36 +1,15 @@
-import { readdirSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { isAbsolute, join, resolve } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
-import { discover, type Judged, judge, type Problem } from '../../discover/index.ts';
+import { type Discovered, discover } from '../../app/index.ts';
+import type { Judged } from '../../discover/index.ts';
 import type { Run } from '../commands.ts';
 import { ownProgram } from '../guard/host-config.ts';
-import { home } from '../place.ts';
+import { COMPAT } from '../lock/compat.ts';
 import { askYes, isAnswered } from '../terminal/ask.ts';
-import {
-  complain,
-  EXIT,
-  type Exit,
-  Refusal,
-  type ReportOptions,
-  report,
-  say,
-  showing,
-} from '../terminal/io.ts';
+import { complain, EXIT, type Exit, type ReportOptions, report, say, showing } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
-import { checkServer, lockServer } from './scan.ts';
-import {
-  discoveryText,
-  isChanged,
-  type Outcome,
-  problemDocument,
-  serverDocument,
-  shownTarget,
-  stateOf,
-  type Told,
-} from './text.ts';
+import { discoveryText, problemDocument, serverDocument, shownTarget } from './text.ts';
 
 interface DiscoverOptions extends ReportOptions {
   home?: string;
@@ -73,59 +52,26 @@ Examples:
 }
 
 async function act(options: DiscoverOptions): Promise<Exit> {
-  const isOther = options.home !== undefined;
-  for (const named of [options.project, ...(isOther ? [options.home!] : [])]) checkFolder(named);
-  if (!isOther && !isAbsolute(homedir()))
-    throw new BullaError('HOME_NOT_ABSOLUTE', 'The home folder must be an absolute path.');
-  const found = discover(
-    {
-      platform: process.platform,
-      home: isOther ? resolve(options.home!) : homedir(),
-      project: resolve(options.project),
-      env: isOther ? {} : process.env,
-    },
-    ownProgram(),
-  );
-  const folder = options.locks === undefined ? null : resolve(options.locks);
-  const { judged, problems } = judge(found.servers, {
-    user: folder ?? join(home(), 'locks'),
-    project: folder,
+  const { project, locks, check, lockAll } = options;
+  const found = await discover({
+    ...{ user: options.home, project, locks, check, lockAll, own: ownProgram(), compat: COMPAT },
+    permit: (servers) => isPermitted(servers, options),
+    working: (server, place, count, work) =>
+      options.quiet ? work() : showing(`scanning ${visible(server.name)} (${place} of ${count})…`, work),
   });
-  const work = judged.filter((server) => workOf(server, options) !== null);
-  if (work.length > 0 && !(await isPermitted(work, options))) {
+  if (found === null) {
     say('Nothing was started.');
     return EXIT.undecided;
   }
-  const told = await workAll(judged, work, folder, options);
-  const all = [...found.problems, ...problems];
-  const exit = exitFor(told, all, options);
-  await report(options, documentOf(told, all, found.files, exit), () =>
-    discoveryText(told, found.files.length),
-  );
-  if (!options.json) for (const problem of all) complain(problem.error, visible(problem.file));
-  if (options.check && !told.some(({ outcome }) => outcome?.action === 'check' && outcome.error === null))
+  const { servers, files, problems, result } = found;
+  await report(options, documentOf(found), () => discoveryText(servers, files.length));
+  if (!options.json) for (const problem of problems) complain(problem.error, visible(problem.file));
+  if (check && !servers.some(({ outcome }) => outcome?.action === 'check' && outcome.error === null))
     complain(new BullaError('DISCOVER_NOTHING_CHECKED', 'No server was compared with its lock.'));
-  return exit;
+  return EXIT[result];
 }
 
-/** Where there is no folder, nothing is configured, and that says nothing about the one that was meant. */
-function checkFolder(path: string): void {
-  try {
-    readdirSync(path);
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new BullaError('INPUT_UNREADABLE', `${path} cannot be read (${code}).`, { cause });
-  }
-}
-
-/** What is to be done with a server, if it may be started and can be locked at all. */
-function workOf(server: Judged, { lockAll, check }: DiscoverOptions): Outcome['action'] | null {
-  if (server.disabled || server.target === null || server.why !== null) return null;
-  if (lockAll && server.state === 'unpinned') return 'lock';
-  return check && server.state === 'locked' ? 'check' : null;
-}
-
-/** Configurations may be somebody else's: what will be started is shown, and a person says whether it may. */
+/** Shows what will be started, and asks whether it may. */
 async function isPermitted(work: readonly Judged[], options: DiscoverOptions): Promise<boolean> {
   if (options.yes) return true;
   if (!isAnswered()) {
@@ -144,78 +90,10 @@ async function isPermitted(work: readonly Judged[], options: DiscoverOptions): P
   return askYes('Do you trust them so far?');
 }
 
-/** One after the other; the same server in two configurations is started once. */
-async function workAll(
-  judged: readonly Judged[],
-  work: readonly Judged[],
-  folder: string | null,
-  options: DiscoverOptions,
-): Promise<Told[]> {
-  const done = new Map<string, Outcome>();
-  const told: Told[] = [];
-  for (const server of judged) {
-    const action = workOf(server, options);
-    if (action === null) {
-      told.push({ server, outcome: null });
-      continue;
-    }
-    const key = `${action}\0${server.lockFile}\0${JSON.stringify(server.target)}`;
-    const outcome =
-      done.get(key) ??
-      (await shown(server, work, options, () =>
-        action === 'lock' ? lockServer(server, folder) : checkServer(server),
-      ));
-    done.set(key, outcome);
-    told.push({ server, outcome });
-  }
-  return told;
-}
-
-/** Shows on a terminal which server is being looked at. */
-async function shown(
-  server: Judged,
-  work: readonly Judged[],
-  { quiet }: DiscoverOptions,
-  action: () => Promise<Outcome>,
-): Promise<Outcome> {
-  if (quiet) return action();
-  return showing(`scanning ${visible(server.name)} (${work.indexOf(server) + 1} of ${work.length})…`, action);
-}
-
-/** Bad is what changed or was refused; undecided what could not be read, reached, compared or locked. */
-function exitFor(
-  told: readonly Told[],
-  problems: readonly Problem[],
-  { check, lockAll }: DiscoverOptions,
-): Exit {
-  const used = told.filter(({ server }) => !server.disabled);
-  const isBad = used.some(
-    (one) =>
-      stateOf(one) === 'changed' ||
-      one.outcome?.error instanceof Refusal ||
-      (one.outcome && isChanged(one.outcome)),
-  );
-  if (isBad) return EXIT.bad;
-  const lockable = used.filter(({ server }) => server.why?.code !== 'DISCOVER_BY_CLIENT');
-  const isLeft = lockable.some(
-    (one) =>
-      (one.outcome?.error ?? null) !== null ||
-      (lockAll && stateOf(one) !== 'locked') ||
-      (check && (one.outcome === null || stateOf(one) !== 'locked')),
-  );
-  const isNothing = check === true && lockable.length === 0;
-  return problems.length > 0 || isLeft || isNothing ? EXIT.undecided : EXIT.good;
-}
-
-function documentOf(
-  told: readonly Told[],
-  problems: readonly Problem[],
-  files: ReturnType<typeof discover>['files'],
-  exit: Exit,
-): Record<string, unknown> {
+function documentOf({ result, servers, files, problems }: Discovered): Record<string, unknown> {
   return {
-    ok: exit === EXIT.good,
-    servers: told.map(serverDocument),
+    ok: result === 'good',
+    servers: servers.map(serverDocument),
     files: files.map(({ client, path, scope }) => ({ client: client.id, scope, path })),
     problems: problems.map(problemDocument),
   };

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import type { BullaError } from '@bulla/core/error';
-import { type Drift, verdict } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
+import { type DiscoveredServer, type Outcome, stateOf } from '../../app/index.ts';
 import {
   HIDDEN,
   isGuarded,
@@ -13,25 +13,6 @@ import {
 } from '../../discover/index.ts';
 import { colors } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
-
-/** What became of one server that was started. */
-export interface Outcome {
-  readonly action: 'lock' | 'check';
-  readonly error: BullaError | null;
-  /** What changed since it was locked. */
-  readonly drift: Drift | null;
-}
-
-/** Whether a check found what `bulla check` fails on. */
-export function isChanged({ drift }: Outcome): boolean {
-  return drift !== null && verdict(drift).outcome === 'FAIL';
-}
-
-/** A server with what became of it. */
-export interface Told {
-  readonly server: Judged;
-  readonly outcome: Outcome | null;
-}
 
 /** How a server is reached, with nothing in it that may be a secret. */
 export function shownTarget({ entry }: Judged): string[] {
@@ -56,15 +37,8 @@ function isUnknownGuard({ guard, why }: Judged): boolean {
   return guard?.isThis === false && why === null;
 }
 
-/** The state after what was done. */
-export function stateOf({ server, outcome }: Told): Judged['state'] {
-  if (outcome === null || outcome.error !== null) return server.state;
-  if (outcome.action === 'lock') return 'locked';
-  return isChanged(outcome) ? 'changed' : 'locked';
-}
-
 /** One server as a document. */
-export function serverDocument(told: Told): Record<string, unknown> {
+export function serverDocument(told: DiscoveredServer): Record<string, unknown> {
   const { server, outcome } = told;
   const { client, entry, why } = server;
   const shown = shownTarget(server);
@@ -115,7 +89,7 @@ export function problemDocument({ client, file, error }: Problem): Record<string
 const PAINT = { locked: colors.green, changed: colors.red, unpinned: colors.yellow } as const;
 
 /** All servers for people, under the file in which they stand. */
-export function discoveryText(all: readonly Told[], fileCount: number): string {
+export function discoveryText(all: readonly DiscoveredServer[], fileCount: number): string {
   if (all.length === 0) return `No servers are configured here (${counted(fileCount, 'file')} read).`;
   const groups = Map.groupBy(all, ({ server }) => server.file);
   const width = all.reduce((most, { server }) => Math.max(most, visible(server.name).length), 0);
@@ -132,7 +106,7 @@ export function discoveryText(all: readonly Told[], fileCount: number): string {
   return [...blocks, '', sum].join('\n');
 }
 
-function serverLines(told: Told, width: number): string[] {
+function serverLines(told: DiscoveredServer, width: number): string[] {
   const { server } = told;
   const state = stateOf(told);
   const name = visible(server.name);
@@ -152,7 +126,7 @@ function serverLines(told: Told, width: number): string[] {
   return [first, ...remarks(told, state).map((line) => `${indent}${colors.dim(line)}`)];
 }
 
-function remarks(told: Told, state: Judged['state']): string[] {
+function remarks(told: DiscoveredServer, state: Judged['state']): string[] {
   const { server, outcome } = told;
   const { entry } = server;
   const given = [
@@ -170,7 +144,7 @@ function remarks(told: Told, state: Judged['state']): string[] {
   ];
 }
 
-function changedWords({ server, outcome }: Told): string {
+function changedWords({ server, outcome }: DiscoveredServer): string {
   const file = visible(short(server.lockFile));
   if (outcome?.drift) return `${counted(outcome.drift.counts.total, 'difference')} from ${file}`;
   if (server.why !== null) return `not as ${file} has it`;

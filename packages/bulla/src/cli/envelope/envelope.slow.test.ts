@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { keyId, localSigner, readPublicKey } from '@bulla/core/crypto';
-import { authorize, execHash, parseEnvelope } from '@bulla/core/envelope';
+import { authorize, execHash, parseEnvelope, readAuthorization } from '@bulla/core/envelope';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { repo, bulla as run, temporaryFolder } from '../../../test/run.ts';
 
@@ -196,6 +196,20 @@ describe('a command', () => {
   });
 });
 
+test('an authorization holds as long as its envelope, unless it is said how long', () => {
+  publish();
+  newEnvelope('--ttl', '2h');
+  const { constraints } = parseEnvelope(readFileSync(path('envelope.json')));
+  const claims = (...flags: string[]) => {
+    const common = ['--key', path('alice.key'), '--audience', 'bank', '--yes', '--quiet'];
+    return readAuthorization(good('envelope', 'authorize', path('envelope.json'), ...common, ...flags));
+  };
+  expect(claims().exp).toBe(constraints.ttl + 1);
+  expect(claims().jti).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-/);
+  const { nbf, exp } = claims('--not-before', '1m', '--expires', '10m');
+  expect(exp - nbf).toBe(600);
+});
+
 describe('explain', () => {
   test('says what would be done and how each step goes, and uses nothing up', () => {
     publish();
@@ -223,7 +237,7 @@ describe('explain', () => {
     expect(status).toBe(1);
     expect(stdout).toContain('0 schema: failed. This must be the number 1. (EE_SCHEMA_INVALID at /version)');
     expect(stdout).toContain(
-      'also: This must be a string of 1 to 80 digits. (EE_SCHEMA_INVALID at /target/amount)',
+      'also: This must be a string of 1 to 80 digits without a leading zero. (EE_SCHEMA_INVALID at /target/amount)',
     );
   });
 
@@ -258,7 +272,8 @@ describe('verify', () => {
     const missing = `it says that it was signed by ${keyId(keyOf('alice'))}.`;
     expect(stranger.stdout.split(missing)).toHaveLength(3);
     expect(bulla('verify', files[0]!, path('missing.json'))).toMatchObject({
-      ...{ status: 2, stdout: '' },
+      status: 2,
+      stdout: expect.stringContaining('[VERIFY_NO_KEY]'),
       stderr: expect.stringContaining('[INPUT_UNREADABLE]'),
     });
     // A key that the keyring knows as revoked counts for nothing, also when it is named.

@@ -1,7 +1,8 @@
 import { type ExecProfile, execHash, parseEnvelope } from '@bulla/core/envelope';
 import type { Command } from 'commander';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
-import { EXIT, type Exit, print, readInput } from '../terminal/io.ts';
+import { EXIT, type Exit, print } from '../terminal/io.ts';
 import { defineAuthorize } from './authorize.ts';
 import { defineNew } from './new.ts';
 import { execProfileOption } from './options.ts';
@@ -23,6 +24,6 @@ export function define(command: Command, run: Run): void {
 }
 
 async function hash(file: string, options: { profile: ExecProfile }): Promise<Exit> {
-  await print(`${execHash(parseEnvelope(readInput(file)), options.profile)}\n`);
+  await print(`${execHash(parseEnvelope(readInput(file, 'document')), options.profile)}\n`);
   return EXIT.good;
 }

@@ -10,11 +10,11 @@ import {
 import { BullaError } from '@bulla/core/error';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { createEnvelope, currentPolicy, unixTime } from '../../envelope/index.ts';
-import { replaceFile } from '../../locks/index.ts';
+import { readInput, replaceFile } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, type PlaceOptions, placeOptions } from '../place.ts';
-import { EXIT, type Exit, print, printExact, type ReportOptions, readInput } from '../terminal/io.ts';
-import { duration } from './options.ts';
+import { durationOption } from '../terminal/input.ts';
+import { EXIT, type Exit, print, printExact, type ReportOptions } from '../terminal/io.ts';
 import { envelopeText } from './text.ts';
 
 interface NewOptions extends ReportOptions, PlaceOptions {
@@ -51,7 +51,7 @@ export function defineNew(command: Command, run: Run): void {
   placeOptions(command.command('new').description('Write an envelope: one action with all its parameters.'))
     .requiredOption('--action <type>', 'what is done, such as TRANSFER')
     .requiredOption('--to <destination>', 'where it goes')
-    .requiredOption('--amount <digits>', "the amount in the asset's smallest unit")
+    .requiredOption('--amount <digits>', "the amount in the asset's smallest unit, without leading zeros")
     .requiredOption('--asset <name>', 'what is moved')
     .option('--asset-class <n>', 'the class of the asset', integer)
     .requiredOption('--decimals <n>', 'how many of the digits are behind the point', integer)
@@ -62,7 +62,7 @@ export function defineNew(command: Command, run: Run): void {
     .requiredOption('--caller <name>', 'who will act')
     .option('--role <name>', 'as what')
     .requiredOption('--tenant-id <name>', 'for whom')
-    .addOption(new Option('--ttl <time>', 'how long it holds').argParser(duration).default(600, '10m'))
+    .addOption(durationOption('--ttl', 'how long it holds', { unit: 's', initial: '10m' }))
     .option('--nonce <n>', 'the number that is used once (default: a random one)', integer)
     .addOption(
       new Option('--scope <scope>', 'within what the number is used once')
@@ -123,15 +123,11 @@ async function newEnvelope(options: NewOptions): Promise<Exit> {
 
 async function bindingOf(options: NewOptions): Promise<PolicyBinding> {
   const { policy, policyId } = options;
-  if (policy !== undefined && policyId === undefined) return parsePolicy(readInput(policy));
+  if (policy !== undefined && policyId === undefined) return parsePolicy(readInput(policy, 'policy'));
   if (policy === undefined && policyId !== undefined) {
-    const store = await openToRead(options);
-    try {
-      const current = await currentPolicy(store, policyId);
-      if (current !== null) return current;
-    } finally {
-      await store.close();
-    }
+    await using store = await openToRead(options);
+    const current = await currentPolicy(store, policyId);
+    if (current !== null) return current;
     throw new BullaError('ENVELOPE_POLICY_MISSING', `No policy ${policyId} is in effect in this store.`);
   }
   throw new BullaError('ENVELOPE_POLICY_UNNAMED', 'Name the policy: --policy with a file, or --policy-id.');

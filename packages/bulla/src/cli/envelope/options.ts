@@ -1,23 +1,15 @@
 import { fromUtf8, readPublicKey, toUtf8 } from '@bulla/core/crypto';
 import type { ApproverKey, ExecProfile } from '@bulla/core/envelope';
+import { approverKey } from '@bulla/core/verify';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { approverKey, findKeyring, parseKeyring, trustIn } from '../../keys/index.ts';
+import { findKeyring, parseKeyring, trustIn } from '../../keys/index.ts';
+import { readInput } from '../../os/index.ts';
 import { keysFolder } from '../place.ts';
-import { readInput } from '../terminal/io.ts';
 
 export function execProfileOption(): Option {
   return new Option('--profile <id>', 'the form that is hashed: of the seed, or of the later draft')
     .choices(['envelope-v1', 'envelope-v1-nul'] satisfies ExecProfile[])
     .default('envelope-v1');
-}
-
-const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
-
-/** A stretch of time such as `90s`, `10m`, `2h` or `1d`, in seconds. */
-export function duration(text: string): number {
-  const match = /^([1-9][0-9]{0,8})([smhd])$/.exec(text);
-  if (match === null) throw new InvalidArgumentError('A time such as 90s, 10m, 2h or 1d is expected.');
-  return Number(match[1]) * UNITS[match[2]!]!;
 }
 
 /** Whose signatures count. */
@@ -51,7 +43,7 @@ export function approverKeys({ approver, keys }: ApproverOptions & { keys?: stri
   const folder = keysFolder({ ...(keys !== undefined && { keys }) });
   const local = findKeyring(folder)?.epochs ?? [];
   return approver.flatMap(({ person, file }) => {
-    const bytes = /^[0-9a-f]{64}$/.test(file) ? toUtf8(file) : readInput(file);
+    const bytes = /^[0-9a-f]{64}$/.test(file) ? toUtf8(file) : readInput(file, 'document');
     const own = isKeyring(bytes) ? parseKeyring(bytes).epochs : [];
     const { keys: owned, pqKeys } = trustIn(own);
     const named = own.length === 0 ? [readPublicKey(fromUtf8(bytes))] : [...owned, ...pqKeys];

@@ -1,12 +1,11 @@
-import { userInfo } from 'node:os';
-import { parsePolicy } from '@bulla/core/envelope';
+import { moment, parsePolicy } from '@bulla/core/envelope';
 import type { Command } from 'commander';
-import { publishPolicy } from '../../envelope/index.ts';
+import { publishEnvelopePolicy } from '../../app/index.ts';
+import { readInput } from '../../os/index.ts';
 import { createLedger } from '../../store/index.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
-import { colors, EXIT, type Exit, print, type ReportOptions, readInput, report } from '../terminal/io.ts';
-import { atTime } from './text.ts';
+import { colors, EXIT, type Exit, print, type ReportOptions, report } from '../terminal/io.ts';
 
 type PolicyOptions = PlaceOptions & ReportOptions;
 
@@ -42,50 +41,42 @@ that are bound to an older version are refused (EE_POLICY_DRIFT). Who published 
 }
 
 async function publish(file: string, options: PolicyOptions): Promise<Exit> {
-  const document = Buffer.from(readInput(file)).toString('utf8');
+  const document = Buffer.from(readInput(file, 'policy')).toString('utf8');
   parsePolicy(document);
-  const store = await openToWrite(options);
-  try {
-    const by = userInfo().username;
-    const { policy, capsule } = await publishPolicy(store, document, { chain: options.chain, by });
-    const { policy_id, policy_version, policy_hash, policy_effective_at } = policy;
-    await report(
-      options,
-      { ok: true, policy_id, policy_version, policy_hash, policy_effective_at, capsule: capsule.hash },
-      () =>
-        [
-          `${colors.green('published')}  ${policy_id} version ${policy_version}, in effect from ${atTime(policy_effective_at)}`,
-          `  ${colors.dim(`policy_hash ${policy_hash}`)}`,
-          `  ${colors.dim(`sealed as ${capsule.hash}`)}`,
-        ].join('\n'),
-    );
-    return EXIT.good;
-  } finally {
-    await store.close();
-  }
+  await using store = await openToWrite(options);
+  const chain = store.chain(options.chain);
+  const { policy, capsule } = await publishEnvelopePolicy({ store, chain }, document);
+  const { policy_id, policy_version, policy_hash, policy_effective_at } = policy;
+  await report(
+    options,
+    { ok: true, policy_id, policy_version, policy_hash, policy_effective_at, capsule: capsule.hash },
+    () =>
+      [
+        `${colors.green('published')}  ${policy_id} version ${policy_version}, in effect from ${moment(policy_effective_at)}`,
+        `  ${colors.dim(`policy_hash ${policy_hash}`)}`,
+        `  ${colors.dim(`sealed as ${capsule.hash}`)}`,
+      ].join('\n'),
+  );
+  return EXIT.good;
 }
 
 async function list(options: PolicyOptions): Promise<Exit> {
-  const store = await openToRead(options);
-  try {
-    const policies = await createLedger(store).policies();
-    await report(options, { ok: true, policies }, () =>
-      policies.length === 0
-        ? 'No policy was published.'
-        : policies
-            .map(
-              ({ policy_id, policy_version, policy_hash, policy_effective_at }) =>
-                `${policy_id}  version ${policy_version}  from ${atTime(policy_effective_at)}  ${colors.dim(policy_hash)}`,
-            )
-            .join('\n'),
-    );
-    return EXIT.good;
-  } finally {
-    await store.close();
-  }
+  await using store = await openToRead(options);
+  const policies = await createLedger(store).policies();
+  await report(options, { ok: true, policies }, () =>
+    policies.length === 0
+      ? 'No policy was published.'
+      : policies
+          .map(
+            ({ policy_id, policy_version, policy_hash, policy_effective_at }) =>
+              `${policy_id}  version ${policy_version}  from ${moment(policy_effective_at)}  ${colors.dim(policy_hash)}`,
+          )
+          .join('\n'),
+  );
+  return EXIT.good;
 }
 
 async function hash(file: string): Promise<Exit> {
-  await print(`${parsePolicy(readInput(file)).policy_hash}\n`);
+  await print(`${parsePolicy(readInput(file, 'policy')).policy_hash}\n`);
   return EXIT.good;
 }

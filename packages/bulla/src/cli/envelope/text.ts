@@ -1,4 +1,4 @@
-import { type Envelope, type ExecProfile, execHash, type StatedApproval } from '@bulla/core/envelope';
+import { type Envelope, type ExecProfile, execHash, moment, type StatedApproval } from '@bulla/core/envelope';
 import { stringify } from '@bulla/core/json';
 import { mixedScript, skeleton, visible } from '@bulla/core/text';
 
@@ -12,12 +12,6 @@ export function inUnits(amount: string, decimals: number): string {
   const all = digits.slice(digits.length - decimals);
   const fraction = decimals <= MAX_CURRENCY_DECIMALS ? all : all.replace(/0+$/, '');
   return fraction === '' ? whole : `${whole}.${fraction}`;
-}
-
-/** A moment as people read it; beyond what a date can hold, the seconds themselves. */
-export function atTime(seconds: number): string {
-  const date = new Date(seconds * 1000);
-  return Number.isNaN(date.getTime()) ? `${seconds} s` : date.toISOString().replace('.000Z', 'Z');
 }
 
 const SCOPES = { caller: 'by this caller', tenant: 'in this tenant', global: 'anywhere' } as const;
@@ -36,7 +30,7 @@ export function envelopeText(envelope: Envelope, profile?: ExecProfile): string[
     `to       ${show(target.to)}`,
     `on       ${rail.type} ${show(rail.network)}${chain}${contract}`,
     `by       ${show(actor.caller)}${actor.role === null ? '' : ` as ${show(actor.role)}`}, tenant ${show(envelope.tenant_id)}`,
-    `until    ${atTime(constraints.ttl)}`,
+    `until    ${moment(constraints.ttl)}`,
     `once     nonce ${constraints.nonce}, ${SCOPES[constraints.replay_scope]}`,
     `policy   ${show(policy.policy_id)} version ${policy.policy_version}, ${show(policy.policy_hash)}`,
     `intent   ${show(envelope.intent_id)}, execution ${show(envelope.execution_id)}`,
@@ -64,7 +58,7 @@ function lookAlikes(names: Readonly<Record<string, string | null>>): string[] {
 /** What a signature that is there already states; its key may be anybody's. */
 export function approvalLines({ keyId, how, when, chain }: StatedApproval): string[] {
   return [
-    `beside   ${how} at ${atTime(when)}, key ${keyId}, not verified here`,
+    `beside   ${how} at ${moment(when)}, key ${keyId}, not verified here`,
     ...chain.map((step) => `         step ${visible(stringify(step))}`),
   ];
 }

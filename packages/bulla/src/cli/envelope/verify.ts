@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import {
   type ExecProfile,
   explain,
@@ -10,11 +9,13 @@ import {
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
-import { createVerifier, type Decision, ExecutionNotStarted } from '../../envelope/index.ts';
+import { executeEnvelope, explainSteps, type LedgerInput } from '../../app/index.ts';
+import type { Decision } from '../../envelope/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Store } from '../../store/index.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
-import { colors, EXIT, type Exit, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 import { type ApproverOptions, approverKeys, approverOption, execProfileOption } from './options.ts';
 import { envelopeText } from './text.ts';
 
@@ -70,49 +71,42 @@ export function defineExplain(command: Command, run: Run): void {
       .description(
         'Tell what an envelope says and how each step of the checklist would go; nothing is used up.',
       ),
-  ).action(run(explainSteps));
+  ).action(run(explainOne));
 }
 
-interface Files {
-  readonly envelope: Uint8Array;
-  readonly authorization: Uint8Array | null;
-}
-
-function filesOf(file: string, options: CheckOptions): Files {
-  return {
-    envelope: readInput(file),
-    authorization: options.authorization === undefined ? null : readInput(options.authorization),
-  };
-}
-
-async function withVerifier<T>(
+async function withLedger<T>(
+  file: string,
   options: CheckOptions,
   open: (options: PlaceOptions) => Promise<Store>,
-  use: (verifier: ReturnType<typeof createVerifier>) => Promise<T>,
+  use: (input: LedgerInput) => Promise<T>,
 ): Promise<T> {
-  if (options.audience === undefined)
+  const envelope = readInput(file, 'document');
+  const authorization =
+    options.authorization === undefined ? null : readInput(options.authorization, 'document');
+  const { audience, profile, tenantId = options.tenant, expect: expected } = options;
+  // Before a store is opened, or made.
+  if (audience === undefined)
     throw new BullaError('ENVELOPE_AUDIENCE', 'Name this ledger, as the authorization names it: --audience.');
-  const { chain, audience, profile, tenantId = options.tenant } = options;
   if (tenantId === undefined)
     throw new BullaError(
       'ENVELOPE_TENANT',
       'Name the tenant whose envelopes are executed here: --tenant-id.',
     );
   const keys = approverKeys(options);
-  const store = await open(options);
-  try {
-    return await use(createVerifier({ store, chain, audience, tenantId, keys, profile }));
-  } finally {
-    await store.close();
-  }
+  await using store = await open(options);
+  const chain = store.chain(options.chain);
+  return await use({
+    ...{ store, chain, audience, tenantId, keys, profile },
+    ...{ envelope, authorization, expected },
+  });
 }
 
-async function explainSteps(file: string, options: CheckOptions): Promise<Exit> {
-  const { envelope, authorization } = filesOf(file, options);
+async function explainOne(file: string, options: CheckOptions): Promise<Exit> {
+  const { verdict, envelope } = await withLedger(file, options, openToRead, async (input) => ({
+    verdict: await explainSteps(input),
+    envelope: input.envelope,
+  }));
   const problems = explainEnvelope(envelope);
-  const verdict = await withVerifier(options, openToRead, (verifier) =>
-    verifier.check(envelope, authorization, aboutOf(options)),
-  );
   await report(options, { ...documentOf(verdict), problems }, () =>
     [
       ...(problems.length === 0 ? envelopeText(parseEnvelope(envelope), options.profile) : []),
@@ -124,44 +118,17 @@ async function explainSteps(file: string, options: CheckOptions): Promise<Exit> 
   return exitOfVerdict(verdict, verdict.permit !== null);
 }
 
-async function verify(file: string, words: readonly string[], options: CheckOptions): Promise<Exit> {
-  const { envelope, authorization } = filesOf(file, options);
-  if (words.length === 0)
+async function verify(file: string, command: readonly string[], options: CheckOptions): Promise<Exit> {
+  if (command.length === 0)
     throw new BullaError(
       'ENVELOPE_NO_COMMAND',
       'Name what is to be executed, after --; "bulla envelope explain" looks without using anything up.',
     );
-  const decision = await withVerifier(options, openToWrite, (verifier) =>
-    verifier.verifyAndConsume(envelope, authorization, () => execute(words, envelope), aboutOf(options)),
+  const decision = await withLedger(file, options, openToWrite, (input) =>
+    executeEnvelope({ ...input, command }),
   );
   await report(options, decisionDocument(decision), () => decisionText(decision).join('\n'));
   return exitOfVerdict(decision.verdict, decision.status === 'success');
-}
-
-function aboutOf({ expect }: CheckOptions): { expected?: string } {
-  return expect === undefined ? {} : { expected: expect };
-}
-
-/** Runs the command with the envelope on its standard input; its output goes to standard error. */
-function execute([program, ...args]: readonly string[], envelope: Uint8Array): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(program!, args, { stdio: ['pipe', 2, 2] });
-    child.once('error', (cause) =>
-      reject(
-        new ExecutionNotStarted(
-          `${program} could not be started (${(cause as NodeJS.ErrnoException).code}).`,
-          { cause },
-        ),
-      ),
-    );
-    child.once('close', (code, signal) => {
-      if (code === 0) return resolve(0);
-      reject(new BullaError('ENVELOPE_COMMAND_FAILED', `${program} ended with ${code ?? signal}.`));
-    });
-    // A command that does not read its input is as good as one that does.
-    child.stdin!.once('error', () => undefined);
-    child.stdin!.end(envelope);
-  });
 }
 
 /** A ledger that cannot be asked decides nothing; everything else that fails is a refusal. */

@@ -186,6 +186,7 @@ test('options that mean nothing are refused', async () => {
   for (const words of [
     ['--pass', 'everything'],
     ['--timeout', 'soon'],
+    ['--timeout', '90'],
     ['--recheck', '-1'],
   ]) {
     const { command, args } = guardTarget(cli(), place, server, ...words);

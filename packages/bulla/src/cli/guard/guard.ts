@@ -1,27 +1,22 @@
 import { BullaError } from '@bulla/core/error';
 import { type Lock, narrowed } from '@bulla/core/lock';
-import { type Command, InvalidArgumentError, Option } from 'commander';
-import {
-  CLIENT_FEATURES,
-  type ClientFeature,
-  checkIdentity,
-  guard,
-  type Mode,
-  pinsOf,
-} from '../../gateway/index.ts';
+import { type Command, Option } from 'commander';
+import { type LockTrust, openLock, pinnedServer, targetFor, tellOpenFolder } from '../../app/index.ts';
+import { CLIENT_FEATURES, type ClientFeature, guard, type Mode, pinsOf } from '../../gateway/index.ts';
+import { checkIdentity } from '../../locks/index.ts';
 import type { Run } from '../commands.ts';
-import { openLock, type RequireOptions, requireOptions } from '../lock/keys.ts';
-import { targetFor } from '../lock/server.ts';
+import { requireOptions, trustOf } from '../lock/keys.ts';
 import { tellLines } from '../lock/server-lines.ts';
-import { openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
-import { type FetchOptions, fetchOptions, pinnedServer, tellOpenPlace } from '../run/pinned.ts';
+import { openFor, type PlaceOptions, placeOptions, type StrictOptions, strictOption } from '../place.ts';
+import { type FetchOptions, fetchOptions, observing } from '../run/pinned.ts';
 import { escaped } from '../terminal/indented.ts';
-import { complain, EXIT, type Exit, print, refusing, say } from '../terminal/io.ts';
+import { durationOption } from '../terminal/input.ts';
+import { collect, complain, EXIT, type Exit, print, refusing, say } from '../terminal/io.ts';
 import { createRepeats } from '../terminal/repeats.ts';
 import { relockCommand, unseenNames } from './env.ts';
 import { typed } from './host-config.ts';
 
-interface GuardOptions extends PlaceOptions, RequireOptions, FetchOptions {
+interface GuardOptions extends PlaceOptions, StrictOptions, LockTrust, FetchOptions {
   lock: string;
   pinned?: boolean;
   only?: string[];
@@ -38,15 +33,10 @@ interface GuardOptions extends PlaceOptions, RequireOptions, FetchOptions {
   quiet?: boolean;
 }
 
-const collect = (value: string, previous: string[]) => [...previous, value];
-
 /** Also what the released program calls `proxy`. */
 export function define(command: Command, run: Run): void {
-  requireOptions(
-    fetchOptions(
-      placeOptions(command.argument('[server...]', 'the server, after --; without it the one of the lock')),
-    ),
-  )
+  const server = command.argument('[server...]', 'the server, after --; without it the one of the lock');
+  requireOptions(fetchOptions(strictOption(placeOptions(server))))
     .option('-l, --lock <file>', 'the lockfile', 'mcp-lock.json')
     .option('--pinned', 'start the program that the lock pins, not whatever the command would start now')
     .option('--only <name...>', 'of the locked tools pass these alone; * stands for any text')
@@ -64,8 +54,12 @@ export function define(command: Command, run: Run): void {
         .choices(CLIENT_FEATURES)
         .default([], 'none'),
     )
-    .option('-t, --timeout <time>', 'how long the server may take to answer (default: 10m)', duration)
-    .option('--recheck <time>', 'how long a list counts before it is read again (default: 1m)', duration)
+    .addOption(durationOption('-t, --timeout', 'how long the server may take to answer (default: 10m)'))
+    .addOption(
+      durationOption('--recheck', 'how long a list counts before it is read again (default: 1m)', {
+        least: '0s',
+      }),
+    )
     .option('--filter-only', 'remove from lists what is not locked, but let it be called')
     .option('--audit-only', 'record what would be blocked, but block and remove nothing')
     .option('--allow-other-command', 'start a server that is not the one that the lock names')
@@ -89,17 +83,11 @@ Examples:
     .action(run(act));
 }
 
-function duration(text: string): number {
-  const [, count, unit = 's'] = /^([0-9]{1,6})(ms|s|m)?$/.exec(text) ?? [];
-  if (count === undefined) throw new InvalidArgumentError('A time is expected, such as 30s or 10m.');
-  return Number(count) * { ms: 1, s: 1000, m: 60_000 }[unit as 'ms' | 's' | 'm'];
-}
-
 async function act(given: string[], options: GuardOptions): Promise<Exit> {
-  const opened = openLock(options.lock, options);
+  const { lock: opened } = openLock(options.lock, trustOf(options));
   const lock = options.only === undefined ? opened : narrowed(opened, options.only);
   if (options.printEffectiveAllowlist) return printAllowlist(options.lock, lock);
-  const server = targetFor(given, options.env, lock);
+  const server = targetFor({ server: given, env: options.env }, lock);
   if (server.kind !== 'stdio') {
     throw new BullaError('SERVER_OPTION', 'Only a server that is started here can be guarded yet.');
   }
@@ -119,12 +107,13 @@ async function act(given: string[], options: GuardOptions): Promise<Exit> {
   }
   if (lock.native === null)
     log?.(`${options.lock} holds some hashes only; '${typed(['lock'])}' pins whole definitions`);
-  const pinned = options.pinned ? await pinnedServer(lock, server, options) : null;
-  if (pinned?.installed) tellOpenPlace(pinned.installed.folder, options);
-  const store = await openToWrite(options).catch((error) => {
-    pinned?.release();
-    throw error;
-  });
+  const observer = observing(options);
+  const { allowPrivateRegistry } = options;
+  using pinned = options.pinned
+    ? await pinnedServer(lock, server, { allowPrivateRegistry, ...observer })
+    : null;
+  if (pinned?.installed) tellOpenFolder(pinned.installed.folder, observer);
+  await using at = await openFor(options, 'write');
   const words = tellLines('server');
   const stop = new AbortController();
   const onSignal = (): void => stop.abort();
@@ -136,7 +125,7 @@ async function act(given: string[], options: GuardOptions): Promise<Exit> {
       server,
       start: pinned?.target,
       host: { input: process.stdin, output: process.stdout },
-      store,
+      store: at.store,
       chain: options.chain,
       agentId: options.agent,
       name: options.name,
@@ -157,8 +146,6 @@ async function act(given: string[], options: GuardOptions): Promise<Exit> {
     words.end();
     clearInterval(flushing);
     repeats.flush();
-    pinned?.release();
-    await store.close();
     for (const name of SIGNALS) process.off(name, onSignal);
   }
 }

@@ -3,9 +3,9 @@ import { homedir } from 'node:os';
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { OwnProgram } from '../../discover/index.ts';
-import { dataDirectory } from '../../keys/index.ts';
 import { quoteWords } from '../../locks/index.ts';
 import type { StdioTarget } from '../../mcp/index.ts';
+import { dataDirectory } from '../../os/index.ts';
 import { home } from '../place.ts';
 
 /** What a host is configured with to reach a server through the guard, in the form that hosts share. */

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { isAbsolute, resolve } from 'node:path';
-import { fromUtf8, type KeyFormat, readPublicKey, writePublicKey } from '@bulla/core/crypto';
+import { fromUtf8, type KeyFormat, readPublicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
+import { exportPublic } from '../../app/index.ts';
 import {
   epochNamed,
-  formatKeyring,
   initKeyring,
   loadKeyring,
   readTime,
@@ -15,9 +15,11 @@ import {
   shownId,
   type TokenKey,
 } from '../../keys/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { keysFolder } from '../place.ts';
-import { colors, EXIT, printExact, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { nonNegative } from '../terminal/input.ts';
+import { colors, EXIT, printExact, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { describe, epochDocument, remarks, state } from './epoch.ts';
 
 interface KeyringOptions extends ReportOptions {
@@ -53,14 +55,12 @@ export function defineKeyring(command: Command, run: Run): void {
       .command(usage)
       .description(description)
       .option('--keys <folder>', 'the keyring (default: BULLA_HOME/keys)');
-  const reporting = (it: Command) =>
-    it.option('--json', 'print one JSON document').option('--quiet', 'print nothing; the exit code tells');
   const making = (it: Command) =>
-    reporting(it)
+    reportOptions(it)
       .option('--not-after <time>', 'when the new key ends, such as 2027-01-31T12:00:00Z')
       .option('--pkcs11 <library>', 'use a key of a token; its PIN is read from BULLA_PKCS11_PIN')
       .option('--token <label>', 'the label of the token')
-      .option('--slot <id>', 'the slot of the token, instead of its label', wholeNumber)
+      .option('--slot <id>', 'the slot of the token, instead of its label', nonNegative)
       .option('--key <label>', 'the label of the key in the token');
 
   making(sub('init', 'Make a keyring with its first key. Nothing is ever overwritten.'))
@@ -74,11 +74,11 @@ export function defineKeyring(command: Command, run: Run): void {
     .option('--no-pq', 'the new key has none')
     .action(run(rotate));
 
-  reporting(sub('list', 'List the keys of the keyring.')).action(run(list));
+  reportOptions(sub('list', 'List the keys of the keyring.')).action(run(list));
 
   sub('export-public', 'Write a public key of the keyring.')
     .argument('[key]', 'which one, as "keys revoke" takes it (default: the active one)')
-    .option('--epoch <number>', 'the same, by its number', wholeNumber)
+    .option('--epoch <number>', 'the same, by its number', nonNegative)
     .addOption(
       new Option('--format <format>', 'how to write it')
         .choices(['hex', 'pem', 'jwk', 'lock-pem'])
@@ -98,16 +98,16 @@ Example, for an auditor, who needs every key that signed:
   $ bulla keys export-public --all > keyring.json
   $ bulla chain verify chain.jsonl --keyring keyring.json`,
     )
-    .action(run(exportPublic));
+    .action(run(exportKey));
 
-  reporting(sub('register', "Add somebody's public key to verify with; it never signs."))
+  reportOptions(sub('register', "Add somebody's public key to verify with; it never signs."))
     .argument('<key>', 'a file (- is standard input), or 64 hex digits')
     .option('--pq <file>', 'the ML-DSA-65 public key that belongs to it')
     .option('--not-before <time>', 'when it begins')
     .option('--not-after <time>', 'when it ends')
     .action(run(register));
 
-  reporting(sub('revoke', 'Revoke a key. The active one is rotated at the same time.'))
+  reportOptions(sub('revoke', 'Revoke a key. The active one is rotated at the same time.'))
     .argument('<key>', 'its epoch, its id or fingerprint as listed, its label or its key id')
     .requiredOption('--reason <text>', 'why, for those who verify')
     .option('--at <time>', 'since when it is not to be trusted (default: now)')
@@ -120,13 +120,6 @@ Example:
   $ bulla keys revoke qp_key_d75a --reason "laptop stolen" --at 2026-03-01T00:00:00Z`,
     )
     .action(run(revoke));
-}
-
-function wholeNumber(text: string): number {
-  const number = Number(text);
-  if (!/^\d+$/.test(text) || !Number.isSafeInteger(number))
-    throw new InvalidArgumentError('Not a whole number.');
-  return number;
 }
 
 function directory(options: KeyringOptions): string {
@@ -208,34 +201,18 @@ async function list(options: KeyringOptions) {
   return EXIT.good;
 }
 
-async function exportPublic(name: string | undefined, options: ExportOptions) {
-  if (name !== undefined && (options.all || options.epoch !== undefined))
-    throw new BullaError('KEYRING_KEY_AMBIGUOUS', 'Name one key, or --epoch, or --all.');
-  const { epochs, active } = loadKeyring(directory(options));
-  if (options.all) {
-    // Where a private key lies is nobody else's business.
-    await printExact(formatKeyring(epochs.map((epoch) => ({ ...epoch, token: null }))));
-    return EXIT.good;
-  }
-  const numbered = () =>
-    options.epoch === undefined ? active : epochs.find((one) => one.epoch === options.epoch);
-  const epoch = name === undefined ? numbered() : epochNamed(epochs, name);
-  if (epoch === undefined)
-    throw new BullaError('KEYRING_EPOCH_UNKNOWN', `The keyring has no epoch ${options.epoch}.`);
-  const key = options.pq ? epoch.pqPublicKey : epoch.publicKey;
-  if (key === null)
-    throw new BullaError('KEYRING_EPOCH_UNKNOWN', `Epoch ${epoch.epoch} has no ML-DSA-65 key.`);
-  await printExact(writePublicKey(key, options.format));
+async function exportKey(name: string | undefined, options: ExportOptions) {
+  await printExact(exportPublic(directory(options), { ...options, name }));
   return EXIT.good;
 }
 
 async function register(key: string, options: RegisterOptions) {
   const dir = directory(options);
-  const text = /^[0-9a-f]{64}$/.test(key) ? key : fromUtf8(readInput(key));
+  const text = /^[0-9a-f]{64}$/.test(key) ? key : fromUtf8(readInput(key, 'key'));
   const epoch = await registerKey(dir, readPublicKey(text, 'Ed25519'), {
     ...surroundings,
     ...(options.pq !== undefined && {
-      pqPublicKey: readPublicKey(fromUtf8(readInput(options.pq)), 'ML-DSA-65'),
+      pqPublicKey: readPublicKey(fromUtf8(readInput(options.pq, 'key')), 'ML-DSA-65'),
     }),
     ...(options.notBefore !== undefined && { notBefore: readTime(options.notBefore) }),
     ...(options.notAfter !== undefined && { notAfter: readTime(options.notAfter) }),

@@ -1,16 +1,10 @@
 import {
   type AlgorithmName,
-  detectKey,
   formatVkey,
-  fromUtf8,
   type KeyFormat,
   keyId,
   noteVerifier,
-  type PrivateKey,
-  type PublicKey,
   qpLabel,
-  readPrivateKey,
-  readPublicKey,
   shortLabel,
   toHex,
   writePrivateKey,
@@ -18,9 +12,11 @@ import {
 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Command, Option } from 'commander';
+import { readKeyFile } from '../../app/index.ts';
 import { writeKeyFile } from '../../keys/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
-import { colors, EXIT, printExact, type ReportOptions, readInput, report } from '../terminal/io.ts';
+import { colors, EXIT, printExact, type ReportOptions, report } from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';
 import { defineKeyring } from './keyring.ts';
 
@@ -80,21 +76,8 @@ Example:
   defineKeyring(command, run);
 }
 
-type ReadKey = { format: KeyFormat; publicKey: PublicKey; private?: PrivateKey };
-
-function readKey(file: string, options: KeyOptions): ReadKey {
-  const text = fromUtf8(readInput(file));
-  const { format, kind } = detectKey(text);
-  if (kind === 'private' || (kind === 'either' && options.seed)) {
-    const key = readPrivateKey(text, options.algorithm);
-    return { format, publicKey: key.publicKey, private: key };
-  }
-  if (options.seed) throw new BullaError('KEY_NOT_A_SEED', 'The file does not hold a seed of 64 hex digits.');
-  return { format, publicKey: readPublicKey(text, options.algorithm) };
-}
-
 async function show(file: string, options: KeyOptions) {
-  const { format, publicKey, private: secret } = readKey(file, options);
+  const { format, publicKey, private: secret } = readKeyFile(readInput(file, 'key'), options);
   const document = {
     ok: true,
     format,
@@ -125,7 +108,7 @@ async function show(file: string, options: KeyOptions) {
 }
 
 async function convert(file: string, options: ConvertOptions) {
-  const { publicKey, private: secret } = readKey(file, options);
+  const { publicKey, private: secret } = readKeyFile(readInput(file, 'key'), options);
   const kind = secret === undefined || options.public ? 'public' : 'private';
   const text =
     kind === 'private' ? writePrivateKey(secret!, options.to) : writePublicKey(publicKey, options.to);

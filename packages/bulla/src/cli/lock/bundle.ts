@@ -1,21 +1,10 @@
-import { BullaError } from '@bulla/core/error';
-import { verifyBundle, writeBundle } from '@bulla/core/lock';
+import { BUNDLE_NOT_PROVEN, bundleDetails, bundleText } from '@bulla/core/verify';
 import type { Command } from 'commander';
-import { readLimited, readWhole, replaceFile } from '../../locks/index.ts';
+import { type BundleInput, type KeyChoice, openBundle, packBundle } from '../../app/index.ts';
 import type { Run } from '../commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
-import { BUNDLE_NOT_PROVEN, bundleDetails, bundleText } from '../verify/artifact-bundle.ts';
-import { VERSION } from '../version.ts';
 import { COMPAT } from './compat.ts';
-import { type KeyOptions, keyOptions, keysFrom, readLockFile } from './keys.ts';
-
-interface ExportOptions extends ReportOptions {
-  lockfile: string;
-  signature?: string;
-  output: string;
-  policy?: string;
-  publicKey?: string;
-}
+import { keyOptions } from './keys.ts';
 
 export function define(command: Command, run: Run): void {
   command
@@ -52,54 +41,21 @@ Example:
     .action(run(verify));
 }
 
-/** The released program takes these two from the current folder. */
-function besides(named: string | undefined, usual: string): Uint8Array | null {
-  if (named !== undefined) return readWhole(named);
-  return COMPAT ? readLimited(usual) : null;
-}
-
-function signatureOf(lockfile: string): Uint8Array {
-  const bytes = readLimited(`${lockfile}.sig`);
-  if (bytes !== null) return bytes;
-  throw new BullaError(
-    'INPUT_UNREADABLE',
-    `There is no signature ${lockfile}.sig. "bulla sign -l ${lockfile}" makes one; "-s FILE" names another.`,
-  );
-}
-
-async function exportBundle(options: ExportOptions): Promise<Exit> {
-  const { lockfile, output, signature } = options;
-  const lock = readLockFile(lockfile);
-  const policy = besides(options.policy, 'policy.yaml');
-  const publicKey = besides(options.publicKey, 'public.key');
-  const bytes = writeBundle(
-    {
-      lock,
-      signature: signature === undefined ? signatureOf(lockfile) : readWhole(signature),
-      ...(policy && { policy }),
-      ...(publicKey && { publicKey }),
-    },
-    { toolVersion: `bulla ${VERSION}` },
-  );
-  replaceFile(output, bytes);
-  const { createHash } = await import('node:crypto');
-  const sha256 = createHash('sha256').update(bytes).digest('hex');
-  const document = { ok: true, bundle: output, sha256, bytes: bytes.length };
-  await report(options, document, () =>
+async function exportBundle(options: BundleInput & ReportOptions): Promise<Exit> {
+  const { output: bundle } = options;
+  const { sha256, bytes } = packBundle({ ...options, compat: COMPAT });
+  await report(options, { ok: true, bundle, sha256, bytes }, () =>
     [
-      ...(COMPAT ? [`✓ Bundle created: ${output}`] : []),
-      `${colors.green('packed')}  ${output} (${bytes.length} bytes)`,
+      ...(COMPAT ? [`✓ Bundle created: ${bundle}`] : []),
+      `${colors.green('packed')}  ${bundle} (${bytes} bytes)`,
       `  ${colors.dim(`SHA-256 ${sha256}`)}`,
     ].join('\n'),
   );
   return EXIT.good;
 }
 
-async function verify(file: string, options: KeyOptions & ReportOptions): Promise<Exit> {
-  const { keys, origin } = keysFrom(options);
-  if (keys.length === 0)
-    throw new BullaError('LOCK_SIGNATURE_NO_KEY', 'Name the keys that you trust with --key or --keyring.');
-  const verified = verifyBundle(readWhole(file), keys);
+async function verify(file: string, options: KeyChoice & ReportOptions): Promise<Exit> {
+  const { verified, origin } = openBundle(file, options);
   const details = { ...bundleDetails(verified), trusted_from: origin };
   await report(options, { ok: true, file, ...details, not_proven: BUNDLE_NOT_PROVEN }, () =>
     [

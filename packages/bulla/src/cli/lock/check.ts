@@ -1,16 +1,17 @@
-import { drift, driftJson, lockDigest, type Severity, verdict } from '@bulla/core/lock';
+import { driftJson, type Severity } from '@bulla/core/lock';
 import { type Command, Option } from 'commander';
-import { identityOf } from '../../locks/index.ts';
+import { check, type DriftPolicy, type LockTrust } from '../../app/index.ts';
 import type { Run } from '../commands.ts';
+import { tellingProblems } from '../policy/problems.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
-import { artifactNow, type FetchOptions, fetchOptions, pinnedServer } from '../run/pinned.ts';
-import { EXIT, type Exit, print, printExact, refusing, say } from '../terminal/io.ts';
+import { type FetchOptions, fetchOptions, observing } from '../run/pinned.ts';
+import { EXIT, type Exit, print, printExact, say } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
 import { type FormatOptions, formatOf, formatOptions, printDrift, writeReports } from './drift-formats.ts';
-import { openLockFile, type RequireOptions, requireOptions } from './keys.ts';
-import { SERVER_HELP, type ServerOptions, scanServer, serverOptions, targetFor } from './server.ts';
+import { requireOptions, trustOf } from './keys.ts';
+import { accessOf, SERVER_HELP, type ServerOptions, serverOptions } from './server.ts';
 
-interface CheckOptions extends ServerOptions, FormatOptions, RequireOptions, FetchOptions, RecordOptions {
+interface CheckOptions extends ServerOptions, FormatOptions, LockTrust, FetchOptions, RecordOptions {
   lock: string;
   pinned?: boolean;
   failOn: Severity | 'benign';
@@ -51,43 +52,43 @@ Examples:
   $ bulla check
   $ bulla check --require-signature --key public.key --format sarif > drift.sarif`,
     )
-    .action(run(recorded('check', check)));
+    .action(run(recorded('check', act)));
 }
 
-async function check(words: string[], options: CheckOptions): Promise<Exit> {
-  const ask = options.policy ? (await import('../policy/drift.ts')).driftPolicy(options.policy) : null;
-  const { lock, bytes } = openLockFile(options.lock, options);
-  note({ lock: lockDigest(lock) });
-  const target = targetFor(words, options.env, lock);
+async function act(words: string[], options: CheckOptions): Promise<Exit> {
+  const { lock: lockfile, env, pinned, allowPrivateRegistry } = options;
+  const failOn = options.failOn === 'benign' ? 'info' : options.failOn;
   const format = formatOf(options);
   const isReleased = COMPAT && format === 'text' && !options.quiet;
-  if (isReleased) await print('Scanning MCP server...\n');
-  const pinned = options.pinned ? await pinnedServer(lock, target, options) : null;
-  const now = pinned === null ? await artifactNow(lock, target) : {};
-  const { surface, authorization } = await scanServer(
-    pinned?.target ?? target,
-    options,
-    !options.quiet,
-  ).finally(() => pinned?.release());
-  const found = refusing('The server cannot be compared', () =>
-    drift(lock, surface, { identity: identityOf(target), authorization, ...now }),
+  const { drift, source, outcome, policy } = await tellingProblems(() =>
+    check({
+      ...{ server: words, env, lockfile, pinned, allowPrivateRegistry, failOn, policy: options.policy },
+      ...trustOf(options),
+      ...accessOf(options),
+      ...observing(options),
+      onTarget: async () => {
+        if (isReleased) await print('Scanning MCP server...\n');
+      },
+      onFacts: note,
+      onDrift: (found) => writeReports(options, found.drift, { lockfile, source: found.source, failOn }),
+    }),
   );
-  const failOn = options.failOn === 'benign' ? 'info' : options.failOn;
-  writeReports(options, found, { lockfile: options.lock, source: bytes, failOn });
-  const asked = ask?.(lock, surface, found);
-  note({ drift: { ...found.counts } });
-  if (asked)
-    note({ policy: { name: asked.policy.preset, digest: asked.digest, passed: asked.policy.passed } });
-  const outcome = asked?.policy.passed === false ? 'FAIL' : verdict(found, failOn).outcome;
   if (isReleased)
-    await print(`MCPTrust check: ${outcome} (policy=${asked?.policy.preset ?? 'none'}, fail-on=${failOn})\n`);
+    await print(`MCPTrust check: ${outcome} (policy=${policy?.preset ?? 'none'}, fail-on=${failOn})\n`);
   if (!options.quiet) {
-    const shown = { lockfile: options.lock, source: bytes, failOn };
-    if (asked && format === 'json') await printExact(driftJson(found, { ...shown, policy: asked.policy }));
-    else await printDrift(found, format, shown);
+    const shown = { lockfile, source, failOn };
+    if (policy !== null && format === 'json') {
+      const { preset, passed, reasons } = policy;
+      await printExact(driftJson(drift, { ...shown, policy: { preset, passed, reasons } }));
+    } else await printDrift(drift, format, shown);
     // The other formats have no place for it.
-    if (asked && format === 'text') await print(asked.text);
-    else if (asked && format !== 'json') say(asked.text.trimEnd());
+    if (policy !== null && format === 'text') await print(`${policyText(policy)}\n`);
+    else if (policy !== null && format !== 'json') say(policyText(policy));
   }
   return outcome === 'PASS' ? EXIT.good : EXIT.bad;
+}
+
+/** In the released program's words. */
+function policyText({ passed, reasons }: DriftPolicy): string {
+  return [passed ? 'Policy: PASS' : 'Policy: DENY', ...reasons.map((reason) => `- ${reason}`)].join('\n');
 }

@@ -1,8 +1,9 @@
 import { createInterface } from 'node:readline';
 import { BullaError } from '@bulla/core/error';
-import { type Lock, matchNames, riskOf } from '@bulla/core/lock';
+import { riskOf } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
+import type { ToolChoice } from '../../app/index.ts';
 import type { Surface } from '../../mcp/index.ts';
 import { isAnswered, type Terminal, terminal } from '../terminal/ask.ts';
 import { counted } from '../terminal/words.ts';
@@ -21,47 +22,24 @@ export function choiceOptions(command: Command): Command {
     .option('--choose', 'ask on the terminal which tools to lock');
 }
 
-/** Whether a choice was asked for; without one, that of the lockfile stands. */
-export function isChoosing({ only, except, choose }: ChoiceOptions): boolean {
-  return only !== undefined || except !== undefined || choose === true;
-}
-
-/**
- * The names of the tools that are left out on purpose. Throws `LOCK_SELECTION` for a name that no tool has, and where
- * nobody can be asked.
- */
-export async function leftOutOf(
-  { tools }: Surface,
-  old: Lock | null,
-  options: ChoiceOptions,
-  at: Terminal = terminal,
-): Promise<ReadonlySet<string>> {
-  const names = tools.map((tool) => tool.get('name') as string);
-  const before = new Set(names.filter((name) => old?.native?.leftOut.has(name)));
-  if (!isChoosing(options)) return before;
-  const { only = ['*'], except = [] } = options;
-  const named =
-    names.length === 0 && options.only === undefined ? new Set<string>() : matchNames(only, names);
-  for (const name of matchNames(except, names)) named.delete(name);
-  if (!options.choose) return new Set(names.filter((name) => !named.has(name)));
-  if (!isAnswered(at))
-    throw new BullaError('LOCK_SELECTION', 'There is no terminal to ask on; name the tools with --only.');
-  const kept = await choose(
-    tools.filter((tool) => named.has(tool.get('name') as string)),
-    before,
-    at,
-  );
-  return new Set(names.filter((name) => !kept.has(name)));
+export function choiceOf({ only, except, choose }: ChoiceOptions): ToolChoice {
+  return { only, except, ...(choose && { choose: (tools, before) => chooseTools(tools, before) }) };
 }
 
 const MAX_DESCRIPTION = 60;
 
-/** Shows the tools with their numbers, and asks until an answer can be read; an input that ends is no answer. */
-async function choose(
+/**
+ * Shows the tools with their numbers, and asks until an answer can be read; an input that ends is no answer. Rejects
+ * with `LOCK_SELECTION` then, and where nobody can be asked.
+ */
+export async function chooseTools(
   tools: Surface['tools'],
   before: ReadonlySet<string>,
-  { input, output }: Terminal,
+  at: Terminal = terminal,
 ): Promise<ReadonlySet<string>> {
+  if (!isAnswered(at))
+    throw new BullaError('LOCK_SELECTION', 'There is no terminal to ask on; name the tools with --only.');
+  const { input, output } = at;
   const text = (tool: (typeof tools)[number], key: string) => {
     const value = tool.get(key);
     return typeof value === 'string' ? value : '';

@@ -1,15 +1,14 @@
 import { BullaError } from '@bulla/core/error';
-import { type Drift, drift, type Lock } from '@bulla/core/lock';
 import type { Command } from 'commander';
-import { identityOf } from '../../locks/index.ts';
+import { diffLocks, diffServer, type LockTrust } from '../../app/index.ts';
 import type { Run } from '../commands.ts';
-import { EXIT, type Exit, print, refusing } from '../terminal/io.ts';
+import { EXIT, type Exit, print } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
 import { type FormatOptions, formatOf, formatOptions, printDrift, writeReports } from './drift-formats.ts';
-import { openLock, openLockFile, type RequireOptions, requireOptions } from './keys.ts';
-import { SERVER_HELP, type ServerOptions, scanServer, serverOptions, targetFor } from './server.ts';
+import { requireOptions, trustOf } from './keys.ts';
+import { accessOf, SERVER_HELP, type ServerOptions, scanning, serverOptions } from './server.ts';
 
-interface DiffOptions extends ServerOptions, FormatOptions, RequireOptions {
+interface DiffOptions extends ServerOptions, FormatOptions, LockTrust {
   lockfile?: string;
 }
 
@@ -38,28 +37,24 @@ Examples:
 async function diff(what: string[], options: DiffOptions): Promise<Exit> {
   // Only the command line tells a server of two words from two files.
   const isServer = options.lockfile !== undefined || what.length === 0 || process.argv.includes('--');
+  if (!isServer && what.length !== 2)
+    throw new BullaError('DIFF_SIDES', 'Name two lockfiles, or the server after --.');
   const lockfile = isServer ? (options.lockfile ?? 'mcp-lock.json') : what[0]!;
-  const { lock, bytes } = openLockFile(lockfile, options);
-  const found = isServer ? await sinceLock(lock, what, options) : betweenLocks(lock, what, options);
-  const isClean = found.counts.total === 0;
-  writeReports(options, found, { lockfile, source: bytes });
+  const trust = trustOf(options);
+  const { drift, source } = isServer
+    ? await diffServer({
+        ...{ server: what, env: options.env, lockfile },
+        ...trust,
+        ...accessOf(options),
+        ...scanning(!options.quiet),
+      })
+    : diffLocks(lockfile, what[1]!, trust);
+  const isClean = drift.counts.total === 0;
+  writeReports(options, drift, { lockfile, source });
   const isReleased = COMPAT && isClean && formatOf(options) === 'text';
   if (!options.quiet) {
     if (isReleased) await print('✓ No changes detected - server matches lockfile\n');
-    else await printDrift(found, formatOf(options), { lockfile, source: bytes });
+    else await printDrift(drift, formatOf(options), { lockfile, source });
   }
   return isClean ? EXIT.good : EXIT.bad;
-}
-
-async function sinceLock(lock: Lock, words: string[], options: DiffOptions): Promise<Drift> {
-  const target = targetFor(words, options.env, lock);
-  const { surface, authorization } = await scanServer(target, options, !options.quiet);
-  return refusing('The server cannot be compared', () =>
-    drift(lock, surface, { identity: identityOf(target), authorization }),
-  );
-}
-
-function betweenLocks(before: Lock, files: string[], options: DiffOptions): Drift {
-  if (files.length !== 2) throw new BullaError('DIFF_SIDES', 'Name two lockfiles, or the server after --.');
-  return drift(before, openLock(files[1]!, options));
 }

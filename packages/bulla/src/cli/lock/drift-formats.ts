@@ -11,9 +11,9 @@ import {
   type TextOptions,
 } from '@bulla/core/lock';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { VERSION } from '../../version.ts';
 import { colors, coloured, print, printExact } from '../terminal/io.ts';
 import { type Output, streams } from '../terminal/streams.ts';
-import { VERSION } from '../version.ts';
 
 /** How a difference is shown. */
 const FORMATS = ['text', 'json', 'sarif', 'junit', 'markdown'] as const;

@@ -1,9 +1,5 @@
-import { randomBytes } from 'node:crypto';
-import { existsSync, rmSync } from 'node:fs';
-import { keyId, privateKey, writePrivateKey, writePublicKey } from '@bulla/core/crypto';
-import { BullaError } from '@bulla/core/error';
 import type { Command } from 'commander';
-import { writeKeyFile } from '../../keys/index.ts';
+import { makeLockKeys } from '../../app/index.ts';
 import type { Run } from '../commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 
@@ -28,21 +24,7 @@ ever overwritten. 'bulla keys' makes keys that rotate, and keys in tokens; 'bull
 }
 
 async function keygen(options: KeygenOptions): Promise<Exit> {
-  const files = [options.private, options.public];
-  const there = files.find((file) => existsSync(file));
-  if (there !== undefined)
-    throw new BullaError('FILE_EXISTS', `${there} exists already; it is never overwritten.`);
-  if (options.private === options.public)
-    throw new BullaError('FILE_EXISTS', 'The two keys need a file each.');
-  const key = privateKey('Ed25519', new Uint8Array(randomBytes(32)));
-  writeKeyFile(options.private, writePrivateKey(key, 'lock-pem'), 'private');
-  try {
-    writeKeyFile(options.public, writePublicKey(key.publicKey, 'lock-pem'), 'public');
-  } catch (error) {
-    rmSync(options.private, { force: true });
-    throw error;
-  }
-  const id = keyId(key.publicKey);
+  const id = makeLockKeys(options.private, options.public);
   const document = { ok: true, private: options.private, public: options.public, key_id: id };
   await report(options, document, () =>
     [

@@ -1,9 +1,9 @@
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, type JsonValue } from '@bulla/core/json';
 import { riskKeywords, riskLevel } from '@bulla/core/lock';
+import { OWN_MEMBERS, type ScanFinding } from '../../app/index.ts';
 import { describeTarget } from '../../locks/index.ts';
 import type { Surface, Target } from '../../mcp/index.ts';
-import type { ScanFinding } from './scan-findings.ts';
 
 // The document of the released program, member for member in its order, with what it lacks behind it. Definitions are
 // given whole; of a tool, the members that it names come first.
@@ -60,8 +60,7 @@ function heading(target: Target, now: Date): [string, JsonValue][] {
   ];
 }
 
-/** Members that stand first, or that are ours; what a server says under these names is not repeated behind them. */
-export const OWN_MEMBERS: readonly string[] = ['riskLevel', 'riskReasons'];
+/** Members that stand first. */
 const FIRST = ['name', 'description', 'inputSchema'];
 
 function toolDocument(tool: JsonObject): JsonObject {

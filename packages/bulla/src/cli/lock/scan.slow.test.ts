@@ -114,7 +114,7 @@ describe('scan', () => {
       ['scan', '--header', 'Authorization: Bearer x', '--', 'https://example.invalid/'],
       'A secret does not belong',
     ],
-    [['scan', '-t', '10', '--', 'true'], 'A time is expected'],
+    [['scan', '-t', '10', '--', 'true'], 'A duration is expected'],
     [['scan', '--receipt', 'x', '--', 'true'], "unknown option '--receipt'"],
   ])('wrong usage: %j', async (args, told) => {
     const { status, stdout, stderr } = await bullaIn(temporaryFolder(), args);

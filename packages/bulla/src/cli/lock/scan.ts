@@ -3,6 +3,7 @@ import { type JsonObject, stringify } from '@bulla/core/json';
 import { LIST_KINDS, LISTS, type ListKind, riskOf } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
+import { findingsOf, type ScanFinding, scanServer, targetFor } from '../../app/index.ts';
 import { describeTarget } from '../../locks/index.ts';
 import type { Surface, Target } from '../../mcp/index.ts';
 import type { Run } from '../commands.ts';
@@ -10,8 +11,7 @@ import { escaped, indented } from '../terminal/indented.ts';
 import { colors, EXIT, type Exit, exitOf, print, printExact, type ReportOptions } from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';
 import { failureDocument, scanDocument } from './scan-document.ts';
-import { findingsOf, findingText, type ScanFinding } from './scan-findings.ts';
-import { SERVER_HELP, type ServerOptions, scanServer, serverOptions, targetFor } from './server.ts';
+import { accessOf, SERVER_HELP, type ServerOptions, scanning, serverOptions } from './server.ts';
 
 interface ScanOptions extends ServerOptions, ReportOptions {
   pretty?: boolean;
@@ -37,14 +37,18 @@ Examples:
 }
 
 async function scanOne(words: string[], options: ScanOptions): Promise<Exit> {
-  const target = targetFor(words, options.env, null);
+  const target = targetFor({ server: words, env: options.env }, null);
   const asText = options.text ?? (streams.stdout.isTTY && !options.json && !options.pretty);
   const write = (document: JsonObject) => {
     const text = escaped(stringify(document, Number.POSITIVE_INFINITY));
     return options.quiet ? undefined : printExact(`${options.pretty ? indented(text) : text}\n`);
   };
   try {
-    const { surface } = await scanServer(target, options, asText && !options.quiet);
+    const { surface } = await scanServer(
+      target,
+      accessOf(options),
+      scanning(asText === true && !options.quiet),
+    );
     const findings = findingsOf(surface);
     if (!asText) await write(scanDocument(target, surface, findings, new Date()));
     else if (!options.quiet) await print(`${summary(target, surface, findings)}\n`);
@@ -104,7 +108,7 @@ function line(kind: ListKind, definition: JsonObject): string {
   return `  ${name} ${RISK[risk](risk.padEnd(6))} ${colors.dim(description)}`;
 }
 
-function textOf(definition: JsonObject, key: string): string {
+export function textOf(definition: JsonObject, key: string): string {
   const value = definition.get(key);
   return typeof value === 'string' ? value : '';
 }
@@ -115,4 +119,11 @@ function firstLine(text: string): string {
   const shown = visible(text.trim().split('\n')[0]!, { ordinary: true });
   const isWhole = shown.length <= width && !text.trim().includes('\n');
   return isWhole ? shown : `${shown.slice(0, width - 1).toWellFormed()}…`;
+}
+
+/** A finding on one line, safe in a terminal. */
+export function findingText({ code, path, message, hidden }: ScanFinding): string {
+  const spelled = hidden === undefined ? '' : ` It spells ${JSON.stringify(visible(hidden))}.`;
+  const place = path === '' ? '' : ` ${colors.dim(`(at ${visible(path)})`)}`;
+  return `${message}${spelled}${place} ${colors.dim(`[${code}]`)}`;
 }

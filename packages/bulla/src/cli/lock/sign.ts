@@ -1,22 +1,9 @@
-import { basename } from 'node:path';
-import { formatVkey, keyId, noteVerifier, publicKey, type Signer, toUtf8 } from '@bulla/core/crypto';
-import { signLock, signLockNote, signLockStatement } from '@bulla/core/lock';
 import { type Command, Option } from 'commander';
-import { loadSigner, replaceFile, SIGNATURE_KINDS, type SignatureKind } from '../../locks/index.ts';
+import { type SignInput, sign } from '../../app/index.ts';
+import { SIGNATURE_KINDS } from '../../locks/index.ts';
 import type { Run } from '../commands.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
-import { readLockFile } from './keys.ts';
-
-interface SignOptions extends ReportOptions {
-  lockfile: string;
-  key?: string;
-  keys?: string;
-  output?: string;
-  canonicalization: 'v1' | 'v2';
-  format: SignatureKind;
-  name: string;
-}
 
 export function define(command: Command, run: Run): void {
   command
@@ -45,44 +32,20 @@ Nothing is signed that cannot be read: the lockfile is read strictly first.
 Example:
   $ bulla sign -l mcp-lock.json -k private.key && bulla verify -l mcp-lock.json -k public.key`,
     )
-    .action(run(sign));
+    .action(run(act));
 }
 
-async function sign(options: SignOptions): Promise<Exit> {
-  const { lockfile, format } = options;
-  const bytes = readLockFile(lockfile);
-  const key = loadSigner({
-    file: options.key ?? (options.keys === undefined ? 'private.key' : undefined),
-    keyring: options.keys,
-  });
-  let text: string;
-  let id: string;
-  let vkey: string | undefined;
-  try {
-    const signing = publicKey(key.signer.algorithm, key.signer.publicKey);
-    id = keyId(signing);
-    if (format === 'note') vkey = formatVkey(noteVerifier(options.name, signing));
-    text = await signAs(bytes, key.signer, options);
-  } finally {
-    key.close();
-  }
-  const output = options.output ?? `${lockfile}${SIGNATURE_KINDS[format]}`;
-  replaceFile(output, toUtf8(text));
-  const document = { ok: true, lockfile, signature: output, format, key_id: id, ...(vkey && { vkey }) };
+async function act(options: SignInput & ReportOptions): Promise<Exit> {
+  const { lockfile } = options;
+  const { signature, format, keyId: id, vkey } = await sign(options);
+  const document = { ok: true, lockfile, signature, format, key_id: id, ...(vkey && { vkey }) };
   await report(options, document, () =>
     [
-      ...(COMPAT ? [`✓ Signature created: ${output}`] : []),
-      `${colors.green('signed')}  ${lockfile} in ${output}`,
+      ...(COMPAT ? [`✓ Signature created: ${signature}`] : []),
+      `${colors.green('signed')}  ${lockfile} in ${signature}`,
       `  ${colors.dim(`key id ${id}`)}`,
-      ...(vkey === undefined ? [] : [`  ${colors.dim(`vkey ${vkey}`)}`]),
+      ...(vkey === null ? [] : [`  ${colors.dim(`vkey ${vkey}`)}`]),
     ].join('\n'),
   );
   return EXIT.good;
-}
-
-function signAs(lock: Uint8Array, signer: Signer, options: SignOptions): Promise<string> {
-  if (options.format === 'note') return signLockNote(lock, [{ name: options.name, signer }]);
-  if (options.format === 'dsse')
-    return signLockStatement(lock, [signer], { name: basename(options.lockfile) });
-  return signLock(lock, signer, { form: options.canonicalization });
 }

@@ -1,52 +1,24 @@
 import { existsSync } from 'node:fs';
-import type { JsonObject } from '@bulla/core/json';
-import {
-  type Artifact,
-  LIST_KINDS,
-  type LockProfile,
-  type LockWarning,
-  type RiskLevel,
-  riskOf,
-} from '@bulla/core/lock';
+import { type Artifact, LIST_KINDS, type RiskLevel, riskOf } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
+import { deceptions, isPrivateAllowed, type Locked } from '../../app/index.ts';
 import { SIGNATURE_KINDS } from '../../locks/index.ts';
-import type { Surface, Target } from '../../mcp/index.ts';
 import { type HostConfig, hostConfig, hostConfigText, relativePaths, typed } from '../guard/host-config.ts';
-import { isPrivateAllowed } from '../run/pinned.ts';
 import { colors, report } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
-import type { Format, LockOptions } from './lock.ts';
-import { countWords } from './scan.ts';
-import { deceptions, findingText } from './scan-findings.ts';
-
-/** What became of the lockfile. */
-export interface Done {
-  readonly state: 'created' | 'updated' | 'unchanged';
-  readonly format: Format;
-  readonly profile: LockProfile | null;
-  readonly sha256: string;
-  /** What it pins of the server's program. */
-  readonly artifact: Artifact | null;
-  readonly target: Target;
-  /** Tools that the server offers and that are left out on purpose. */
-  readonly leftOut: ReadonlySet<string>;
-}
+import type { LockOptions } from './lock.ts';
+import { countWords, findingText, textOf } from './scan.ts';
 
 const RISKS: readonly RiskLevel[] = ['HIGH', 'MEDIUM', 'LOW'];
 
 /** Tells what became of the lockfile, what it holds, and what whoever made it should know. */
-export async function tell(
-  done: Done,
-  surface: Surface,
-  warnings: readonly LockWarning[],
-  options: LockOptions,
-): Promise<void> {
+export async function tell(done: Locked, options: LockOptions): Promise<void> {
+  const { artifact, target, leftOut, surface, warnings, ...state } = done;
   const levels = surface.tools.map((tool) => riskOf(tool).level);
   const risk = RISKS.map((level) => [level, levels.filter((other) => other === level).length] as const);
   const counts = Object.fromEntries(LIST_KINDS.map((kind) => [kind, surface[kind].length]));
   const findings = deceptions(surface);
-  const { artifact, target, leftOut, ...state } = done;
-  const config = configFor(done, surface, options);
+  const config = configFor(done, options);
   const document = {
     ok: true,
     file: options.output,
@@ -60,7 +32,7 @@ export async function tell(
     config,
   };
   await report(options, document, () => {
-    if (COMPAT) return compatText(done, surface, options);
+    if (COMPAT) return compatText(done, options);
     const remarks = [
       ...(target.kind === 'stdio' ? relativePaths(target) : []).map(
         (path) =>
@@ -71,14 +43,13 @@ export async function tell(
       ...warnings.map(({ code, message }) => `${short(message)} ${colors.dim(`[${code}]`)}`),
       ...findings.map(findingText),
     ];
-    return summary(done, surface, risk, remarks, options.output, config);
+    return summary(done, risk, remarks, options.output, config);
   });
 }
 
 /** How a host reaches the server through the guard; at an address there is none yet. */
 function configFor(
-  { target, artifact }: Done,
-  surface: Surface,
+  { target, artifact, surface }: Locked,
   { output, ...options }: LockOptions,
 ): HostConfig | null {
   if (target.kind !== 'stdio') return null;
@@ -105,17 +76,12 @@ function pinText({ type, name, version, image, digest, tree }: Artifact): string
   return visible(`${name} ${version}: ${packages}`);
 }
 
-function textOf(definition: JsonObject, key: string): string {
-  const value = definition.get(key);
-  return typeof value === 'string' ? value : '';
-}
-
 /** An address may be as long as a server likes. */
 function short(text: string): string {
   return visible(text.length > MAX_REMARK ? `${text.slice(0, MAX_REMARK)}…` : text);
 }
 
-function staleSignatures({ state }: Done, { output }: LockOptions): string[] {
+function staleSignatures({ state }: Locked, { output }: LockOptions): string[] {
   const files = Object.values(SIGNATURE_KINDS).map((ending) => `${output}${ending}`);
   return state === 'unchanged' ? [] : files.filter((file) => existsSync(file));
 }
@@ -131,8 +97,7 @@ const MAX_REMARKS = 10;
 const MAX_REMARK = 400;
 
 function summary(
-  { state, format, artifact, leftOut }: Done,
-  surface: Surface,
+  { state, format, artifact, leftOut, surface }: Locked,
   risk: readonly (readonly [RiskLevel, number])[],
   remarks: readonly string[],
   output: string,
@@ -176,11 +141,8 @@ function summary(
 }
 
 /** The released program's words. */
-function compatText(
-  { state }: Done,
-  { tools, prompts, resourceTemplates }: Surface,
-  { output, v3 }: LockOptions,
-): string {
+function compatText({ state, surface }: Locked, { output, v3 }: LockOptions): string {
+  const { tools, prompts, resourceTemplates } = surface;
   if (state === 'unchanged') return 'No drift detected - lockfile is up to date';
   if (!v3) return `✓ Lockfile created: ${output}\n  Locked ${tools.length} tool(s)`;
   return [

@@ -10,17 +10,22 @@ import {
   parseProof,
   readAnchor,
 } from '@bulla/core/log';
+import {
+  type AnchorSources,
+  anchorTrust,
+  isUnknownSigner,
+  missingWitnesses,
+  unknownSigner,
+} from '@bulla/core/verify';
 import type { Command } from 'commander';
-import type { AnchorSources } from '../../chain/index.ts';
 import { openPublished } from '../../log/index.ts';
-import { naming } from '../../os/index.ts';
+import { naming, readInput } from '../../os/index.ts';
 import { type Chain, readCheckpointLines } from '../../store/index.ts';
 import { loadPolicy, POLICY_FILE } from '../../witness/index.ts';
 import { home } from '../place.ts';
-import { Refusal, readInput, Undecided } from '../terminal/io.ts';
-import { missingWitnesses, unknownSigner } from '../verify/artifact-checkpoint.ts';
-import { isUnknownSigner } from '../verify/artifact-note.ts';
-import { anchorTrust, type Trust } from '../verify/trust.ts';
+import { Refusal, Undecided } from '../terminal/io.ts';
+import { NAME_KEYS } from '../verify/hints.ts';
+import type { Trust } from '../verify/trust.ts';
 
 /** The options of the commands that hold a chain against checkpoints of it. */
 export interface AnchorOptions {
@@ -42,13 +47,13 @@ export function anchorOptions(command: Command): Command {
 
 /** The policy that was named, else the one of the data directory if there is one. */
 export function readPolicy({ policy }: Pick<AnchorOptions, 'policy'>): Policy | undefined {
-  if (policy !== undefined) return naming(policy, () => parsePolicy(readInput(policy)));
+  if (policy !== undefined) return naming(policy, () => parsePolicy(readInput(policy, 'signature')));
   return loadPolicy(join(home(), POLICY_FILE)) ?? undefined;
 }
 
 /** The checkpoints in a file: one signed note, the one of a proof, or the lines that a store keeps. */
 export function readCheckpoints(file: string): string[] {
-  const bytes = readInput(file);
+  const bytes = readInput(file, 'signature');
   try {
     const text = fromUtf8(bytes);
     const lines = readCheckpointLines(text);
@@ -124,7 +129,7 @@ function openNamed(note: string, how: AnchorTrust): Anchor {
     return readAnchor(note, how);
   } catch (error) {
     if (!isUnknownSigner(error)) throw error;
-    throw new Undecided(error.code, unknownSigner(note), { cause: error });
+    throw new Undecided(error.code, `${unknownSigner(note)} ${NAME_KEYS}`, { cause: error });
   }
 }
 

@@ -1,15 +1,11 @@
-import { formatVkey, noteVerifier, parseNote, toHex } from '@bulla/core/crypto';
-import { BullaError } from '@bulla/core/error';
-import { parseCheckpointBody, readAnchor } from '@bulla/core/log';
+import { anchorTrust } from '@bulla/core/verify';
 import type { Command } from 'commander';
-import { loadKeyring } from '../../keys/index.ts';
-import type { StoredCheckpoint } from '../../store/index.ts';
-import { nonNegative } from '../capsule/capsule.ts';
+import { checkpointFacts, findCheckpoint, listCheckpoints, logVkey } from '../../app/index.ts';
 import type { Run } from '../commands.ts';
-import { keysFolder, openToVerify, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
+import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
+import { nonNegative } from '../terminal/input.ts';
 import { colors, EXIT, type Exit, print, printExact, type ReportOptions, report } from '../terminal/io.ts';
-import { counted } from '../terminal/words.ts';
-import { anchorTrust, type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
+import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { readPolicy } from './anchors.ts';
 
 export function define(command: Command, run: Run): void {
@@ -48,95 +44,42 @@ export function define(command: Command, run: Run): void {
     .action(run(show));
 }
 
-function documentOf({ origin, size, note }: StoredCheckpoint) {
-  const { root } = parseCheckpointBody(parseNote(note).text);
-  return { origin, size, root: toHex(root), note };
-}
-
 async function create(options: PlaceOptions & ReportOptions): Promise<Exit> {
-  const store = await openToWrite(options, false);
-  try {
-    const made = await store.chain(options.chain).checkpoint();
-    await report(options, documentOf(made), () => made.note.trimEnd());
-  } finally {
-    await store.close();
-  }
+  await using at = await openFor(options, 'extend');
+  const made = await at.chain.checkpoint();
+  await report(options, checkpointFacts(made), () => made.note.trimEnd());
   return EXIT.good;
 }
 
+const COLOR_OF = { anchored: colors.green, local: colors.yellow, unverified: colors.red };
+
 async function list(options: PlaceOptions & TrustOptions & ReportOptions & { limit: number }): Promise<Exit> {
   const how = anchorTrust(trusted(options), readPolicy({}));
-  const store = await openToVerify(options);
-  try {
-    const found = (await store.chain(options.chain).checkpoints(options.limit)).map((stored) => ({
-      ...documentOf(stored),
-      ...judge(stored.note, how),
-    }));
-    await report(options, { chain: options.chain, checkpoints: found }, () =>
-      found.length === 0
-        ? 'no checkpoints'
-        : found
-            .map(
-              ({ size, root, state, witnesses }) =>
-                `${String(size).padStart(9)}  ${root.slice(0, 16)}…  ${{
-                  anchored: colors.green,
-                  local: colors.yellow,
-                  unverified: colors.red,
-                }[state](
-                  state,
-                )}${witnesses.map(({ name, time }) => `  ${name} ${new Date(time * 1000).toISOString()}`).join('')}`,
-            )
-            .join('\n'),
-    );
-    return found.length === 0 ? EXIT.undecided : EXIT.good;
-  } finally {
-    await store.close();
-  }
-}
-
-/** Who stands behind a checkpoint. */
-function judge(note: string, how: Parameters<typeof readAnchor>[1]) {
-  try {
-    const { witnesses, witnessed } = readAnchor(note, how);
-    return { state: witnessed ? ('anchored' as const) : ('local' as const), witnesses };
-  } catch (error) {
-    if (!(error instanceof BullaError)) throw error;
-    return { state: 'unverified' as const, witnesses: [], code: error.code };
-  }
+  await using at = await openFor(options, 'verify');
+  const checkpoints = await listCheckpoints(at.chain, how, options.limit);
+  await report(options, { chain: options.chain, checkpoints }, () =>
+    checkpoints.length === 0
+      ? 'no checkpoints'
+      : checkpoints
+          .map(({ size, root, state, witnesses }) => {
+            const seen = witnesses.map(
+              ({ name, time }) => `  ${name} ${new Date(time * 1000).toISOString()}`,
+            );
+            return `${String(size).padStart(9)}  ${root.slice(0, 16)}…  ${COLOR_OF[state](state)}${seen.join('')}`;
+          })
+          .join('\n'),
+  );
+  return checkpoints.length === 0 ? EXIT.undecided : EXIT.good;
 }
 
 async function vkey(options: PlaceOptions): Promise<Exit> {
-  const { publicKey } = loadKeyring(keysFolder(options)).active;
-  const store = await openToVerify(options);
-  try {
-    const origin = await store.chain(options.chain).origin();
-    if (origin === null)
-      throw new BullaError(
-        'CHECKPOINT_EMPTY',
-        `The chain ${options.chain} has no records, and so no log yet.`,
-      );
-    await print(`${formatVkey(noteVerifier(origin, publicKey))}\n`);
-  } finally {
-    await store.close();
-  }
+  await using at = await openFor(options, 'verify');
+  await print(`${await logVkey(at)}\n`);
   return EXIT.good;
 }
 
 async function show(size: number | undefined, options: PlaceOptions): Promise<Exit> {
-  const store = await openToVerify(options);
-  try {
-    const found = (await store.chain(options.chain).checkpoints(size === undefined ? 1 : MANY)).find(
-      (stored) => size === undefined || stored.size === size,
-    );
-    if (found === undefined) {
-      const which = size === undefined ? 'no checkpoint' : `no checkpoint of ${counted(size, 'record')}`;
-      throw new BullaError('CHECKPOINT_MISSING', `The chain ${options.chain} has ${which}.`);
-    }
-    await printExact(found.note);
-  } finally {
-    await store.close();
-  }
+  await using at = await openFor(options, 'verify');
+  await printExact((await findCheckpoint(at.chain, size)).note);
   return EXIT.good;
 }
-
-const MANY = 1_000_000;

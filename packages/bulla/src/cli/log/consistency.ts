@@ -1,26 +1,21 @@
 import { existsSync } from 'node:fs';
-import { equalBytes, toBase64, toHex } from '@bulla/core/crypto';
-import { BullaError } from '@bulla/core/error';
-import { readAnchor, verifyConsistency } from '@bulla/core/log';
+import { toBase64, toHex } from '@bulla/core/crypto';
+import { readAnchor } from '@bulla/core/log';
+import { anchorTrust } from '@bulla/core/verify';
 import type { Command } from 'commander';
-import { openPublished, proveConsistency, rootAt, type TileSource } from '../../log/index.ts';
+import { compareStates, type LogState } from '../../app/index.ts';
+import { openPublished } from '../../log/index.ts';
+import type { TileSource } from '../../store/index.ts';
 import type { Run } from '../commands.ts';
-import { openToVerify, type PlaceOptions, placeOptions } from '../place.ts';
+import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
-import { anchorTrust, type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
+import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { readCheckpoints, readPolicy } from './anchors.ts';
 
 interface ConsistencyOptions extends PlaceOptions, TrustOptions, ReportOptions {
   policy?: string;
   tiles?: string;
-}
-
-/** How long a log was, and its root then. */
-interface State {
-  readonly origin: string | null;
-  readonly size: number;
-  readonly root: Uint8Array;
 }
 
 export function define(command: Command, run: Run): void {
@@ -39,12 +34,8 @@ export function define(command: Command, run: Run): void {
 
 async function consistency(old: string, newer: string, options: ConsistencyOptions): Promise<Exit> {
   if (options.tiles !== undefined) return compare(openPublished(options.tiles), old, newer, options);
-  const store = await openToVerify(options);
-  try {
-    return await compare(store.chain(options.chain).tiles, old, newer, options);
-  } finally {
-    await store.close();
-  }
+  await using at = await openFor(options, 'verify');
+  return await compare(at.chain.tiles, old, newer, options);
 }
 
 async function compare(
@@ -53,19 +44,14 @@ async function compare(
   newer: string,
   options: ConsistencyOptions,
 ): Promise<Exit> {
-  const [a, b] = [await stateOf(old, tiles, options), await stateOf(newer, tiles, options)];
-  if (a.size > b.size)
-    throw new BullaError(
-      'CONSISTENCY_ORDER',
-      `The first has ${counted(a.size, 'record')}, the second only ${b.size}.`,
-    );
-  const { proof, problem } = await judge(a, b, tiles);
+  const found = await compareStates(tiles, stateOf(old, options), stateOf(newer, options));
+  const { old: a, new: b, problem } = found;
   const document = {
     ok: problem === null,
     ...(problem === null ? {} : { code: problem.code, message: problem.message }),
     old: { origin: a.origin, size: a.size, root: toHex(a.root) },
     new: { origin: b.origin, size: b.size, root: toHex(b.root) },
-    proof: proof.map(toBase64),
+    proof: found.proof.map(toBase64),
   };
   await report(options, document, () =>
     problem === null
@@ -78,33 +64,8 @@ async function compare(
   return problem === null ? EXIT.good : EXIT.bad;
 }
 
-async function stateOf(text: string, tiles: TileSource, options: ConsistencyOptions): Promise<State> {
-  if (/^(?:0|[1-9][0-9]*)$/.test(text) && !existsSync(text)) {
-    const size = Number(text);
-    return { origin: null, size, root: await rootAt(tiles, size) };
-  }
+function stateOf(text: string, options: ConsistencyOptions): LogState | number {
+  if (/^(?:0|[1-9][0-9]*)$/.test(text) && !existsSync(text)) return Number(text);
   const note = readCheckpoints(text).at(-1)!;
-  const { checkpoint } = readAnchor(note, anchorTrust(trusted(options), readPolicy(options)));
-  return checkpoint;
-}
-
-async function judge(
-  a: State,
-  b: State,
-  tiles: TileSource,
-): Promise<{ proof: readonly Uint8Array[]; problem: BullaError | null }> {
-  const bad = (code: string, message: string) => ({ proof: [], problem: new BullaError(code, message) });
-  if (a.origin !== null && b.origin !== null && a.origin !== b.origin)
-    return bad('LOG_ORIGIN', `The first is of the log ${a.origin}, the second of ${b.origin}.`);
-  if (a.size === b.size && !equalBytes(a.root, b.root))
-    return bad('LOG_CONSISTENCY', `There are two different trees of ${counted(a.size, 'record')}.`);
-  if (a.size === 0) return { proof: [], problem: null };
-  const proof = await proveConsistency(tiles, a.size, b.size);
-  try {
-    verifyConsistency({ oldSize: a.size, oldRoot: a.root, size: b.size, root: b.root, proof });
-    return { proof, problem: null };
-  } catch (error) {
-    if (!(error instanceof BullaError)) throw error;
-    return bad('LOG_CONSISTENCY', `The ${counted(b.size, 'record')} do not begin with the ${a.size}.`);
-  }
+  return readAnchor(note, anchorTrust(trusted(options), readPolicy(options))).checkpoint;
 }

@@ -1,12 +1,9 @@
-import { readHashed } from '@bulla/core/capsule';
-import { leafData } from '@bulla/core/log';
 import type { Command } from 'commander';
-import { exportTiles } from '../../log/index.ts';
-import type { Chain } from '../../store/index.ts';
+import { publishTiles } from '../../app/index.ts';
 import type { Run } from '../commands.ts';
-import { openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
+import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
 import { EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
-import { progressBar } from '../terminal/progress.ts';
+import { type Progress, progressBar } from '../terminal/progress.ts';
 import { counted } from '../terminal/words.ts';
 
 export function define(command: Command, run: Run): void {
@@ -29,29 +26,17 @@ export function define(command: Command, run: Run): void {
 }
 
 async function exportAll(dir: string, options: PlaceOptions & ReportOptions): Promise<Exit> {
-  const store = await openToWrite(options, false);
-  try {
-    const chain = store.chain(options.chain);
-    const { note, size, origin } = await chain.checkpoint();
-    const bar = progressBar({ total: size }, options);
-    const publication = {
-      tiles: chain.tiles,
-      leaves: (from: number) => leavesOf(chain, from),
-      checkpoint: note,
-    };
-    const files = await exportTiles(publication, dir, bar.update);
-    bar.done();
-    await report(
-      options,
-      { dir, origin, size, files },
-      () => `${counted(files, 'file')} for ${counted(size, 'record')} of ${origin} in ${dir}`,
-    );
-  } finally {
-    await store.close();
-  }
+  await using at = await openFor(options, 'extend');
+  let bar: Progress | undefined;
+  const { origin, size, files } = await publishTiles(at.chain, dir, (total) => {
+    bar = progressBar({ total }, options);
+    return bar.update;
+  });
+  bar?.done();
+  await report(
+    options,
+    { dir, origin, size, files },
+    () => `${counted(files, 'file')} for ${counted(size, 'record')} of ${origin} in ${dir}`,
+  );
   return EXIT.good;
-}
-
-async function* leavesOf(chain: Chain, from: number): AsyncGenerator<Uint8Array> {
-  for await (const { data, hash } of chain.records(from)) yield leafData(readHashed(data, hash));
 }

@@ -1,8 +1,7 @@
 import { dirname, join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
-import { evaluatePolicy, type Policy } from '@bulla/core/log';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { StoredCheckpoint } from '../../store/index.ts';
+import { defaultHome, pathsOf, type SeenByWitness, tellLoose, witnessedChain } from '../../app/index.ts';
 import {
   addWitness,
   createJournal,
@@ -10,7 +9,6 @@ import {
   type Journal,
   loadPolicy,
   openWitness,
-  POLICY_FILE,
   printable,
   type Quorum,
   type RequestLine,
@@ -18,8 +16,17 @@ import {
   serveWitness,
 } from '../../witness/index.ts';
 import type { Run } from '../commands.ts';
-import { home, openToRead, type PlaceOptions, placeOptions, tellLoose } from '../place.ts';
-import { colors, complain, EXIT, type Exit, type ReportOptions, report, say } from '../terminal/io.ts';
+import { NOTICES, openFor, type PlaceOptions, placeOptions } from '../place.ts';
+import {
+  colors,
+  complain,
+  EXIT,
+  type Exit,
+  type ReportOptions,
+  report,
+  reportOptions,
+  say,
+} from '../terminal/io.ts';
 import { counted } from '../terminal/words.ts';
 
 interface ServeOptions extends ReportOptions {
@@ -39,10 +46,7 @@ interface StatusOptions extends PlaceOptions, ReportOptions {
 }
 
 export function define(command: Command, run: Run): void {
-  const reporting = (sub: Command) =>
-    sub.option('--json', 'print one JSON document').option('--quiet', 'print nothing; the exit code tells');
-
-  reporting(command.command('serve').description('Run a witness, which cosigns the checkpoints of logs.'))
+  reportOptions(command.command('serve').description('Run a witness, which cosigns the checkpoints of logs.'))
     .requiredOption('--name <name>', 'its name: a URL without a scheme, such as witness.example/w1')
     .addOption(
       new Option('--listen <host:port>', 'where it takes requests')
@@ -73,7 +77,7 @@ Example:
     )
     .action(run(serve));
 
-  reporting(
+  reportOptions(
     command
       .command('add')
       .description('Add a witness to the policy, by which checkpoints are shown to it from then on.')
@@ -89,7 +93,7 @@ Example:
     .option('--policy <file>', 'the policy (default: BULLA_HOME/witnesses.policy)')
     .action(run(add));
 
-  reporting(
+  reportOptions(
     placeOptions(
       command
         .command('status')
@@ -123,8 +127,8 @@ async function serve(options: ServeOptions): Promise<Exit> {
   const tell = (line: string) => say(`${new Date().toISOString()} ${line}`);
   const journal = createJournal({ write: tell, now: () => performance.now() });
   const flushing = setInterval(() => journal.flush(), 60_000).unref();
-  const state = options.state ?? join(home(), 'witness', 'state.db');
-  tellLoose([dirname(state), state, `${state}-journal`]);
+  const state = options.state ?? join(defaultHome(), 'witness', 'state.db');
+  tellLoose([dirname(state), state, `${state}-journal`], NOTICES);
   const witness = openWitness({
     name: options.name,
     state,
@@ -204,7 +208,7 @@ function evidenceLine({ kind, origin, size, root }: Evidence, kept: string): str
 }
 
 async function add(name: string, vkey: string, url: string, options: AddOptions): Promise<Exit> {
-  const file = options.policy ?? join(home(), POLICY_FILE);
+  const file = options.policy ?? pathsOf().witnesses;
   const policy = addWitness(file, { name, vkey, url, quorum: options.quorum });
   const { threshold, members } = policy.groups[0]!;
   const document = { ok: true, policy: file, witnesses: members, enough: threshold };
@@ -212,87 +216,29 @@ async function add(name: string, vkey: string, url: string, options: AddOptions)
   return EXIT.good;
 }
 
-/** What one witness has cosigned. */
-interface Seen {
-  readonly name: string;
-  readonly url: string | null;
-  readonly size: number | null;
-  readonly time: string | null;
-  readonly behind: number;
-}
-
 async function status(options: StatusOptions): Promise<Exit> {
-  const file = options.policy ?? join(home(), POLICY_FILE);
+  const file = options.policy ?? pathsOf().witnesses;
   const policy = loadPolicy(file);
   if (policy === null || policy.witnesses.length === 0) {
     const message = `There is no witness in ${file}; add one with "bulla witness add".`;
     await report(options, { ok: false, code: 'WITNESS_NONE', message }, () => message);
     return EXIT.undecided;
   }
-  const store = await openToRead(options);
-  try {
-    const chain = store.chain(options.chain);
-    const { length } = await chain.head();
-    // A chain that was recovered goes on under another name, of which the old checkpoints say nothing.
-    const origin = await chain.origin();
-    const checkpoints = (await chain.checkpoints()).filter((checkpoint) => checkpoint.origin === origin);
-    const standings = checkpoints.map(({ size, note }) => ({ size, ...standing(policy, note) }));
-    const newest = standings.reduce<Standing | null>((a, b) => (a === null || b.size > a.size ? b : a), null);
-    const witnesses = policy.witnesses.map(({ name, url }) => seenBy(name, url, standings, length));
-    const quorum = newest?.quorum ?? false;
-    const document = {
-      ok: quorum,
-      chain: options.chain,
-      records: length,
-      checkpoint: newest?.size ?? null,
-      quorum,
-    };
-    await report(options, { ...document, witnesses }, () =>
-      [
-        newest === null
-          ? `${colors.yellow('undecided')}  the chain ${options.chain} has no checkpoint`
-          : `${quorum ? colors.green('witnessed') : colors.red('not witnessed')}  the newest checkpoint covers ${newest.size} of ${length} records`,
-        ...witnesses.map(seenLine),
-      ].join('\n'),
-    );
-    if (newest === null) return EXIT.undecided;
-    return quorum ? EXIT.good : EXIT.bad;
-  } finally {
-    await store.close();
-  }
+  await using at = await openFor(options, 'read');
+  const { records, checkpoint, quorum, witnesses } = await witnessedChain(at.chain, policy);
+  await report(options, { ok: quorum, chain: options.chain, records, checkpoint, quorum, witnesses }, () =>
+    [
+      checkpoint === null
+        ? `${colors.yellow('undecided')}  the chain ${options.chain} has no checkpoint`
+        : `${quorum ? colors.green('witnessed') : colors.red('not witnessed')}  the newest checkpoint covers ${checkpoint} of ${records} records`,
+      ...witnesses.map(seenLine),
+    ].join('\n'),
+  );
+  if (checkpoint === null) return EXIT.undecided;
+  return quorum ? EXIT.good : EXIT.bad;
 }
 
-interface Standing extends Pick<StoredCheckpoint, 'size'> {
-  readonly witnesses: readonly { readonly name: string; readonly time: number }[];
-  readonly quorum: boolean;
-}
-
-function standing(policy: Policy, note: string): Omit<Standing, 'size'> {
-  try {
-    return evaluatePolicy(policy, note);
-  } catch (error) {
-    if (error instanceof BullaError && error.code === 'NOTE_UNVERIFIED')
-      return { witnesses: [], quorum: policy.quorum === 'none' };
-    throw error;
-  }
-}
-
-function seenBy(name: string, url: string | null, standings: readonly Standing[], length: number): Seen {
-  let best: { size: number; time: number } | null = null;
-  for (const { size, witnesses } of standings) {
-    const found = witnesses.find((witness) => witness.name === name);
-    if (found !== undefined && (best === null || size > best.size)) best = { size, time: found.time };
-  }
-  const time = best && timeText(best.time);
-  return { name, url, size: best?.size ?? null, time, behind: length - (best?.size ?? 0) };
-}
-
-/** The largest times that a cosignature can state have no date. */
-function timeText(time: number): string {
-  return time <= 8.64e12 ? new Date(time * 1000).toISOString() : `second ${time}`;
-}
-
-function seenLine({ name, size, time, behind }: Seen): string {
+function seenLine({ name, size, time, behind }: SeenByWitness): string {
   const what =
     size === null ? colors.red('has cosigned nothing') : `cosigned ${counted(size, 'record')} at ${time}`;
   return `  ${name.padEnd(20)} ${what}${behind === 0 ? '' : colors.dim(`, ${behind} behind the end`)}`;

@@ -6,7 +6,7 @@ import { readLock } from '@bulla/core/lock';
 import { draftFromLock, type ManifestDraft } from '@bulla/core/manifest';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
-import { readWhole, replaceFile } from '../../locks/index.ts';
+import { readInput, replaceFile } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { indented } from '../terminal/indented.ts';
 import { EXIT, type Exit, printExact, type ReportOptions, say } from '../terminal/io.ts';
@@ -52,7 +52,7 @@ async function init(options: InitOptions): Promise<Exit> {
   for (const file of [output, bindings])
     if (file !== undefined && !options.force && existsSync(file))
       throw new BullaError('MANIFEST_EXISTS', `${file} is there already; --force replaces it.`);
-  const lock = readLock(readWhole(options.fromLock));
+  const lock = readLock(readInput(options.fromLock, 'document'));
   const draft = draftFromLock(lock, options.server ?? (lock.serverName || 'server'));
   const text = `${indented(stringify(draft.document))}\n`;
   if (output !== undefined) replaceFile(output, toUtf8(text));

@@ -1,12 +1,13 @@
 import { readManifest } from '@bulla/core/manifest';
 import type { Command } from 'commander';
-import { readWhole } from '../../locks/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { EXIT, type Exit, print } from '../terminal/io.ts';
 import { defineBind } from './bind.ts';
 import { defineDiff } from './diff.ts';
 import { defineInit } from './init.ts';
 import { definePush } from './push.ts';
+import { defineShow } from './show.ts';
 import { defineValidate } from './validate.ts';
 
 export function define(command: Command, run: Run): void {
@@ -28,9 +29,10 @@ Example:
   defineInit(command, run);
   definePush(command, run);
   defineBind(command, run);
+  defineShow(command, run);
 }
 
 async function hash(file: string): Promise<Exit> {
-  await print(`${readManifest(readWhole(file)).hash}\n`);
+  await print(`${readManifest(readInput(file, 'document')).hash}\n`);
   return EXIT.good;
 }

@@ -1,10 +1,10 @@
 import { userInfo } from 'node:os';
 import { type Decision, resultOf } from '@bulla/core/consent';
-import { diffText, ManifestError, type ManifestProblem } from '@bulla/core/manifest';
+import { changeJson, diffText, ManifestError, type ManifestProblem } from '@bulla/core/manifest';
 import type { Command } from 'commander';
 import { pushManifest } from '../../app/index.ts';
-import { readWhole } from '../../locks/index.ts';
 import type { Pushed } from '../../manifest/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
 import { colors, EXIT, type Exit, printJson, type ReportOptions, report, say } from '../terminal/io.ts';
@@ -36,6 +36,8 @@ export function definePush(command: Command, run: Run): void {
 Every version is kept. When it breaks with the one before it, what people granted rests until they have reviewed it.
 Exits with 0 if it was accepted, 1 if it is not valid, 2 for what cannot be read or is not JSON. The stored version is
 untouched then. A tool that was bound before and is bound to another one, or to none, breaks with the version before it.
+--json answers as the specification says: agent_id, capability_manifest_version, capability_manifest_hash and
+breaking_changes, each with its code, path and message; and more beside them.
 
 Examples:
   $ bulla manifest push manifest.json --agent desk
@@ -45,8 +47,8 @@ Examples:
 }
 
 async function push(file: string, options: PushOptions): Promise<Exit> {
-  const bytes = readWhole(file);
-  const bindings = options.bindings === undefined ? undefined : readWhole(options.bindings);
+  const bytes = readInput(file, 'document');
+  const bindings = options.bindings === undefined ? undefined : readInput(options.bindings, 'document');
   const { agent, chain, idempotencyKey } = options;
   const store = await openToWrite(options);
   try {
@@ -63,13 +65,16 @@ async function push(file: string, options: PushOptions): Promise<Exit> {
   }
 }
 
+/** The first four members are those of the specification's answer. */
 function documentOf(pushed: Pushed, ended: readonly Decision[]) {
   const { agent, version, hash, bytes, breaking, rebound, repeated, diff, warnings, capsule } = pushed;
-  const changes = diff && { breaking: diff.breaking.length, non_breaking: diff.non_breaking.length };
   return {
-    ok: true,
-    ...{ agent, version, hash, bytes, bindings: pushed.bindings.digest, breaking, rebound, repeated },
-    ...{ changes, warnings },
+    agent_id: agent,
+    capability_manifest_version: version,
+    capability_manifest_hash: hash,
+    breaking_changes: (diff?.breaking ?? []).map(changeJson),
+    non_breaking_changes: (diff?.non_breaking ?? []).map(changeJson),
+    ...{ ok: true, bytes, bindings: pushed.bindings.digest, breaking, rebound, repeated, warnings },
     ended: ended.map(({ id }) => id),
     capsule: capsule?.hash ?? null,
   };

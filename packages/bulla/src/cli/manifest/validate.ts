@@ -1,7 +1,7 @@
 import { BullaError } from '@bulla/core/error';
 import { type ManifestProblem, type ManifestReport, validateManifest } from '@bulla/core/manifest';
 import type { Command } from 'commander';
-import { readWhole } from '../../locks/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import {
   colors,
@@ -39,7 +39,7 @@ async function validate(files: string[], options: ReportOptions): Promise<Exit> 
   const exits = new Set<Exit>();
   for (const file of files) {
     try {
-      const bytes = readWhole(file);
+      const bytes = readInput(file, 'document');
       const report = validateManifest(bytes);
       exits.add(exitOf(report));
       reports.push(documentOf(file, report));

@@ -1,17 +1,18 @@
 import { toUtf8 } from '@bulla/core/crypto';
 import { explainDocument, explainMarkdown } from '@bulla/core/policy';
-import { replaceFile } from '../../locks/index.ts';
+import { loadPolicy, type PolicyChoice } from '../../app/index.ts';
+import { replaceFile } from '../../os/index.ts';
 import { EXIT, type Exit, printExact } from '../terminal/io.ts';
-import { loadPolicy, type PolicyOptions } from './file.ts';
+import { tellingProblems } from './problems.ts';
 
-interface ExplainOptions extends PolicyOptions {
+interface ExplainOptions extends PolicyChoice {
   format?: 'markdown' | 'json';
   json?: boolean;
   output?: string;
 }
 
 export async function explain(options: ExplainOptions): Promise<Exit> {
-  const { policy, source } = loadPolicy(options);
+  const { policy, source } = tellingProblems(() => loadPolicy(options));
   const text =
     options.json || options.format === 'json'
       ? `${JSON.stringify(explainDocument(policy, source, new Date()), null, 2)}\n`

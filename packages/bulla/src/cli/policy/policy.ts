@@ -4,15 +4,13 @@ import type { Run } from '../commands.ts';
 import { requireOptions } from '../lock/keys.ts';
 import { SERVER_HELP, serverOptions } from '../lock/server.ts';
 import { recorded, recordOptions } from '../receipt.ts';
+import { reportOptions } from '../terminal/io.ts';
 import { check } from './check.ts';
 import { explain } from './explain.ts';
 import { test } from './test.ts';
 
 export function define(command: Command, run: Run): void {
-  const reporting = (sub: Command) =>
-    sub
-      .option('--json', 'print one JSON document')
-      .option('--quiet', 'print nothing but errors; the exit code tells');
+  const reporting = (sub: Command) => reportOptions(sub, 'print nothing but errors; the exit code tells');
   const choosing = (sub: Command) =>
     sub
       .option('-P, --policy <file>', 'the policy, in YAML')

@@ -1,24 +1,22 @@
-import { BullaError } from '@bulla/core/error';
-import { lockDigest } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import {
-  type Checked,
-  npmArtifact,
-  type ProvenanceFacts,
-  parsePinCommand,
-  resolveOci,
-  verifyTree,
-} from '../../pin/index.ts';
+  type LockTrust,
+  openLock,
+  type ProvenanceChoice,
+  provenanceOf,
+  type VerifiedArtifact,
+  verifyArtifact,
+} from '../../app/index.ts';
+import { type Checked, npmArtifact, type ProvenanceFacts } from '../../pin/index.ts';
 import type { Run } from '../commands.ts';
-import { openLock, type RequireOptions, requireOptions } from '../lock/keys.ts';
+import { requireOptions, trustOf } from '../lock/keys.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
-import { progressBar } from '../terminal/progress.ts';
-import { artifactFacts, type FetchOptions, fetchOptions, lockedCommand, openSupply } from './pinned.ts';
-import { type ProvenanceOptions, provenanceOf, provenanceOptions } from './provenance.ts';
+import { type FetchOptions, fetchOptions, observing } from './pinned.ts';
+import { provenanceOptions } from './provenance.ts';
 
-interface LockedOptions extends RequireOptions, ReportOptions {
+interface LockedOptions extends LockTrust, ReportOptions {
   lock: string;
 }
 
@@ -71,43 +69,28 @@ Example:
 }
 
 async function verify(file: string | undefined, options: VerifyOptions): Promise<Exit> {
-  const lock = openLock(file ?? options.lock, options);
-  note({ lock: lockDigest(lock) });
-  if (lock.artifact !== null) note({ artifact: artifactFacts(lock.artifact) });
-  const supply = openSupply(options);
-  try {
-    if (lock.artifact?.type === 'oci') {
-      const { command, args } = lockedCommand(lock);
-      const parsed = parsePinCommand(command, args);
-      if (parsed.kind !== 'oci' || lock.artifact.image !== parsed.image)
-        throw new BullaError('PIN_OTHER', 'The command of the lock is not for the image that it pins.');
-      const { digest } = await resolveOci(parsed, supply.fetcher);
-      const ok = digest === lock.artifact.digest;
-      const document = { ok, type: 'oci', image: parsed.image, pinned: lock.artifact.digest, found: digest };
-      await report(options, document, () =>
-        ok ? `${colors.green('good')}  ${parsed.image} still is ${digest}` : otherImage(document),
-      );
-      return ok ? EXIT.good : EXIT.bad;
-    }
-    const artifact = npmArtifact(lock.artifact);
-    const registry = await supply.registry();
-    const bar = progressBar({ total: artifact.tree.packages.size }, options);
-    const checked = await verifyTree(artifact, registry, options.deep === true, bar.update).finally(bar.done);
-    const { name, version, integrity, tree } = artifact;
-    const ok = checked.differences.length === 0;
-    const document = { ok, type: 'npm', name, version, integrity, tree: tree.digest, ...checked };
-    await report(options, document, () => checkedText(`${name} ${version}`, checked));
-    return ok ? EXIT.good : EXIT.bad;
-  } finally {
-    supply.close();
+  const { allowPrivateRegistry, deep } = options;
+  const found = await verifyArtifact({
+    ...{ lockfile: file ?? options.lock, allowPrivateRegistry, deep },
+    ...trustOf(options),
+    ...observing(options),
+    onFacts: note,
+  });
+  const { ok, type } = found;
+  if (found.type === 'oci') {
+    const { image, pinned, found: digest } = found;
+    await report(options, { ok, type, image, pinned, found: digest }, () =>
+      ok ? `${colors.green('good')}  ${image} still is ${digest}` : otherImage(found),
+    );
+  } else {
+    const { name, version, integrity, tree } = found.artifact;
+    const document = { ok, type, name, version, integrity, tree: tree.digest, ...found.checked };
+    await report(options, document, () => checkedText(`${name} ${version}`, found.checked));
   }
+  return ok ? EXIT.good : EXIT.bad;
 }
 
-function otherImage({
-  image,
-  pinned,
-  found,
-}: Record<'image' | 'found', string | null> & { pinned: string | null }): string {
+function otherImage({ image, pinned, found }: VerifiedArtifact & { type: 'oci' }): string {
   return `${colors.red('bad')}  integrity mismatch (${image} is pinned to ${pinned}, its tag is now ${found})`;
 }
 
@@ -125,9 +108,9 @@ function checkedText(what: string, { packages, hashed, differences }: Checked): 
 
 async function provenance(
   file: string | undefined,
-  options: LockedOptions & ProvenanceOptions,
+  options: LockedOptions & ProvenanceChoice,
 ): Promise<Exit> {
-  const artifact = npmArtifact(openLock(file ?? options.lock, options).artifact);
+  const artifact = npmArtifact(openLock(file ?? options.lock, trustOf(options)).lock.artifact);
   const facts = await provenanceOf(artifact, options);
   const { name, version, integrity } = artifact;
   await report(options, { ok: true, name, version, integrity, ...facts }, () =>

@@ -1,18 +1,5 @@
-import { BullaError } from '@bulla/core/error';
 import type { Command } from 'commander';
-import { readWhole } from '../../locks/index.ts';
-import { checkProvenance, GITHUB_ISSUER, type NpmArtifact, type ProvenanceFacts } from '../../pin/index.ts';
-
-/** A provenance that was handed over, whom to trust, and whose it must be. */
-export interface ProvenanceOptions {
-  bundle?: string;
-  trustedRoot?: string;
-  issuer: string;
-  identity?: string;
-  expectedSource?: string;
-}
-
-const MAX_FILE = 16 * 1024 * 1024;
+import { GITHUB_ISSUER } from '../../pin/index.ts';
 
 export function provenanceOptions(command: Command): Command {
   return command
@@ -27,20 +14,4 @@ export function provenanceOptions(command: Command): Command {
       '--expected-source <repository[@ref]>',
       'the repository that the certificate must name, such as https://github.com/o/r@refs/tags/v1',
     );
-}
-
-/**
- * Verifies the provenance that was named. Rejects with `PROVENANCE_MISSING` when no bundle or no trusted root was, and
- * with what `checkProvenance` rejects with.
- */
-export async function provenanceOf(
-  { integrity }: NpmArtifact,
-  { bundle, trustedRoot, issuer, identity, expectedSource }: ProvenanceOptions,
-): Promise<ProvenanceFacts> {
-  if (bundle === undefined || trustedRoot === undefined) {
-    const message = 'Without --bundle and --trusted-root nothing is known of who built the package.';
-    throw new BullaError('PROVENANCE_MISSING', message);
-  }
-  const asked = { issuer, identity: identity ?? null, source: expectedSource ?? null };
-  return checkProvenance(readWhole(bundle, MAX_FILE), readWhole(trustedRoot, MAX_FILE), integrity, asked);
 }

@@ -1,34 +1,23 @@
 import { BullaError } from '@bulla/core/error';
-import { lockDigest } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import {
-  commandOf,
-  interruptible,
-  npmArtifact,
-  pinnedEnvironment,
-  programOf,
-  runCommand,
-} from '../../pin/index.ts';
+  type LockTrust,
+  type PinnedProgram,
+  type ProvenanceChoice,
+  pinnedProgram,
+  tellOpenFolder,
+} from '../../app/index.ts';
+import { interruptible, runCommand } from '../../pin/index.ts';
 import type { Run } from '../commands.ts';
 import { keepExit } from '../lock/compat.ts';
-import { openLock, type RequireOptions, requireOptions } from '../lock/keys.ts';
+import { requireOptions, trustOf } from '../lock/keys.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
 import { EXIT, type Exit, print } from '../terminal/io.ts';
-import {
-  artifactFacts,
-  type FetchOptions,
-  fetchOptions,
-  installPinned,
-  lockedCommand,
-  meantCommand,
-  openSupply,
-  type Supply,
-  tellOpenPlace,
-} from './pinned.ts';
-import { type ProvenanceOptions, provenanceOf, provenanceOptions } from './provenance.ts';
+import { type FetchOptions, fetchOptions, observing } from './pinned.ts';
+import { provenanceOptions } from './provenance.ts';
 
-interface RunOptions extends FetchOptions, RequireOptions, ProvenanceOptions, RecordOptions {
+interface RunOptions extends FetchOptions, LockTrust, ProvenanceChoice, RecordOptions {
   lock: string;
   dryRun?: boolean;
   bin?: string;
@@ -69,43 +58,30 @@ Examples:
 }
 
 async function runPinned(words: string[], options: RunOptions): Promise<Exit> {
-  const supply = openSupply(options);
-  try {
-    return await runFrom(supply, words, options);
-  } finally {
-    supply.close();
+  const observer = { ...observing(options), onFacts: note };
+  const input = {
+    ...{ lockfile: options.lock, words, bin: options.bin },
+    allowPrivateRegistry: options.allowPrivateRegistry,
+    ...trustOf(options),
+    ...observer,
+    ...(needsProvenance(options) && { provenance: options }),
+  };
+  using pinned = await interruptible(() => pinnedProgram(input));
+  if (options.dryRun) {
+    await print(dryRunText(pinned));
+    return EXIT.good;
   }
+  tellOpenFolder(pinned.installed.folder, observer);
+  const code = await runCommand(pinned.command, pinned.environment);
+  keepExit();
+  return code as Exit;
 }
 
-async function runFrom(supply: Supply, words: string[], options: RunOptions): Promise<Exit> {
-  const lock = openLock(options.lock, options);
-  note({ lock: lockDigest(lock) });
-  const artifact = npmArtifact(lock.artifact);
-  note({ artifact: artifactFacts(artifact) });
-  const command = meantCommand(words, artifact, lockedCommand(lock));
-  if (needsProvenance(options)) await provenanceOf(artifact, options);
-  const installed = await interruptible(() => installPinned(artifact, supply, options));
-  try {
-    const program = programOf(installed, options.bin ?? command.bin);
-    if (options.dryRun) {
-      const shown = [
-        'node',
-        ...program.flags,
-        program.script.slice(installed.folder.length + 1),
-        ...command.args,
-      ];
-      const pin = `${artifact.name} ${artifact.version}, ${installed.packages} packages, integrity verified`;
-      await print(`would execute: ${visible(shown.join(' '))}\n  ${pin} (${artifact.integrity})\n`);
-      return EXIT.good;
-    }
-    tellOpenPlace(installed.folder, options);
-    const env = pinnedEnvironment(process.env, lockedCommand(lock).env);
-    const code = await runCommand(commandOf(installed, program, command.args), env);
-    keepExit();
-    return code as Exit;
-  } finally {
-    installed.release();
-  }
+function dryRunText({ artifact, installed, program, args }: PinnedProgram): string {
+  const script = program.script.slice(installed.folder.length + 1);
+  const shown = ['node', ...program.flags, script, ...args];
+  const pin = `${artifact.name} ${artifact.version}, ${installed.packages} packages, integrity verified`;
+  return `would execute: ${visible(shown.join(' '))}\n  ${pin} (${artifact.integrity})\n`;
 }
 
 /** To name a bundle is to require it. Throws `PROVENANCE_OPTION` for a word that is neither true nor false. */

@@ -1,6 +1,7 @@
 import { type CanonOptions, type ProfileId, profile } from '@bulla/core/canon';
-import type { BullaError } from '@bulla/core/error';
+import { BullaError } from '@bulla/core/error';
 import { DEFAULT_MAX_BYTES, DEFAULT_MAX_DEPTH, type Leniency, type ParseOptions } from '@bulla/core/json';
+import { DURATION_FORM, parseDuration } from '@bulla/core/text';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
 /** The options of the commands that read one JSON document. */
@@ -13,9 +14,43 @@ export interface DocumentOptions {
 
 const LENIENCIES: Leniency[] = ['duplicate-keys', 'non-finite', 'lone-surrogates', 'bom'];
 
+/** Throws `USAGE_NUMBER`. */
+export function nonNegative(text: string): number {
+  if (!/^(?:0|[1-9][0-9]{0,14})$/.test(text))
+    throw new BullaError('USAGE_NUMBER', `${JSON.stringify(text)} is not a whole number.`);
+  return Number(text);
+}
+
 export function positiveInteger(text: string): number {
   if (!/^[1-9][0-9]{0,14}$/.test(text)) throw new InvalidArgumentError('A positive integer is expected.');
   return Number(text);
+}
+
+/** The longest time that a timer can be set to. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+interface DurationOption {
+  /** What is counted: milliseconds for a timer, else whole seconds. Default `ms`. */
+  readonly unit?: 'ms' | 's';
+  /** The shortest one. Default: one unit. */
+  readonly least?: string;
+  readonly initial?: string;
+}
+
+/** An option that takes a duration; one grammar, and the same words, wherever there is one. */
+export function durationOption(flag: string, description: string, given: DurationOption = {}): Option {
+  const { unit = 'ms', least = `1${unit}`, initial } = given;
+  const divisor = unit === 's' ? 1000 : 1;
+  const parse = (text: string) => {
+    const ms = parseDuration(text);
+    if (ms === null || ms % divisor !== 0)
+      throw new InvalidArgumentError(`A duration is expected, ${DURATION_FORM}.`);
+    if (ms < parseDuration(least)! || (unit === 'ms' && ms > MAX_TIMER_MS))
+      throw new InvalidArgumentError(`It is at least ${least}${unit === 'ms' ? ' and at most 24d' : ''}.`);
+    return ms / divisor;
+  };
+  const option = new Option(`${flag} <duration>`, description).argParser(parse);
+  return initial === undefined ? option : option.default(parse(initial), initial);
 }
 
 function profileId(text: string): ProfileId {

@@ -1,10 +1,12 @@
 import { BullaError, withoutSecrets } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
-import { readWhole } from '../../locks/index.ts';
+import type { Command } from 'commander';
+import { Refusal, Undecided } from '../../refusal.ts';
 import { escaped } from './indented.ts';
 import { colors, painted } from './paint.ts';
 import { type Output, streams, write } from './streams.ts';
 
+export { Refusal, refusing, Undecided } from '../../refusal.ts';
 export { colors } from './paint.ts';
 
 /** The exit codes of every command. */
@@ -94,23 +96,6 @@ const EXIT_OF: Readonly<Record<string, Exit>> = {
 /** What a server does or fails to do decides nothing; but how it is named on the command line is usage. */
 const MCP_USAGE = /^MCP_(?:TARGET_.*|HTTP_HEADER|HTTP_INSECURE)$/;
 
-/** What a server shows is refused: with the code of the reason, and as a verdict on the server. */
-export class Refusal extends BullaError {}
-
-/** Nothing is wrong, but what would decide is not at hand. */
-export class Undecided extends BullaError {}
-
-/** Does something with what a server shows; what that throws is a verdict on the server. */
-export function refusing<Result>(what: string, action: () => Result): Result {
-  try {
-    return action();
-  } catch (cause) {
-    if (!(cause instanceof BullaError)) throw cause;
-    const { code, message, path } = cause;
-    throw new Refusal(code, `${what}: ${message}`, { ...(path !== undefined && { path }), cause });
-  }
-}
-
 /** With which exit code a command ends that failed with this error. */
 export function exitOf(error: unknown): Exit {
   if (!(error instanceof BullaError)) return EXIT.undecided;
@@ -127,19 +112,18 @@ export interface ReportOptions {
   quiet?: boolean;
 }
 
+export function reportOptions(command: Command, quiet = 'print nothing; the exit code tells'): Command {
+  return command.option('--json', 'print one JSON document').option('--quiet', quiet);
+}
+
+/** Collects the values of an option that may be repeated. */
+export const collect = (value: string, previous: string[]): string[] => [...previous, value];
+
 /** Whether what is written there may have colours. */
 export function coloured(stream: Output): boolean {
   if (process.env.NO_COLOR) return false;
   const force = process.env.FORCE_COLOR;
   return force !== undefined ? force !== '0' && force !== 'false' : stream.isTTY === true;
-}
-
-/** The largest document that is read into memory. */
-const MAX_INPUT = 1024 * 1024 * 1024;
-
-/** Reads a file, or standard input for `-`. Throws `INPUT_UNREADABLE` and `INPUT_TOO_LARGE`. */
-export function readInput(file: string): Uint8Array {
-  return readWhole(file, MAX_INPUT);
 }
 
 // The print boundary. Whatever a command shows goes through one of the functions below, and nothing around them: texts

@@ -1,11 +1,10 @@
 import { fromUtf8, keyId, type NoteVerifier, type PublicKey, readPublicKey } from '@bulla/core/crypto';
-import type { AnchorTrust, Policy } from '@bulla/core/log';
+import type { KeyTrust } from '@bulla/core/verify';
 import type { Command } from 'commander';
-import type { Revocation } from '../../chain/index.ts';
-import { findKeyring, type KeyTrust, refuseSeed, trustIn } from '../../keys/index.ts';
+import { findKeyring, refuseSeed, trustIn } from '../../keys/index.ts';
 import { readKeyring } from '../../locks/index.ts';
+import { readInput } from '../../os/index.ts';
 import { keysFolder } from '../place.ts';
-import { readInput } from '../terminal/io.ts';
 
 /** What records are verified with. */
 export interface TrustOptions {
@@ -74,29 +73,5 @@ export function trusted(options: TrustOptions, vkeys: readonly NoteVerifier[] = 
 
 /** The text of a key that is written out or lies in a file. Throws `INPUT_UNREADABLE` and the `KEY_…` codes. */
 function readKey(text: string, algorithm: 'Ed25519' | 'ML-DSA-65'): PublicKey {
-  return readPublicKey(/^[0-9a-f]{64}$/.test(text) ? text : fromUtf8(readInput(text)), algorithm);
-}
-
-/** The same for checkpoints: the log signs with the keys of its records. */
-export function anchorTrust({ keys, revoked }: Trust, policy: Policy | undefined): AnchorTrust {
-  return {
-    keys: keys.filter((key) => key.algorithm === 'Ed25519'),
-    policy,
-    revokedAt: (key) => earliest(revoked, keyId(key)),
-  };
-}
-
-/** Since when a key is revoked by the strictest of those who know it. */
-function earliest(revoked: readonly Revocation[], id: string): number | undefined {
-  return revoked
-    .filter(({ key }) => key === id)
-    .reduce<number | undefined>((least, { at }) => Math.min(least ?? at, at), undefined);
-}
-
-/** The verifier keys that are not revoked: of a note nothing shows that it was signed before the revocation. */
-export function standingVkeys(known: {
-  readonly vkeys: readonly NoteVerifier[];
-  readonly revoked: readonly Revocation[];
-}): NoteVerifier[] {
-  return known.vkeys.filter(({ publicKey }) => earliest(known.revoked, keyId(publicKey)) === undefined);
+  return readPublicKey(/^[0-9a-f]{64}$/.test(text) ? text : fromUtf8(readInput(text, 'key')), algorithm);
 }

@@ -132,11 +132,11 @@ A key that comes with the bundle proves nothing: verify with one that you trust 
     ['no signature', { 'mcp-lock.json.sig': undefined }, 'BUNDLE_FILE_MISSING'],
     ['another README', { 'README.txt': utf8('All is well.\n') }, 'BUNDLE_README'],
     ['no README', { 'README.txt': undefined }, 'ok'],
-    ['a manifest that is none', { 'manifest.json': utf8('[]') }, 'BUNDLE_MANIFEST'],
+    ['a manifest that is none', { 'manifest.json': utf8('[]') }, 'BUNDLE_MANIFEST '],
     [
       'a manifest with a key more',
       { 'manifest.json': utf8(manifest.replace('{', '{"x":1,')) },
-      'BUNDLE_MANIFEST',
+      'BUNDLE_MANIFEST /x',
     ],
     [
       'a manifest with a key twice',

@@ -142,11 +142,11 @@ export interface VerifiedBundle extends Bundle {
  * when the text for people is not the one of this lock.
  */
 export function verifyBundle(
-  bytes: Uint8Array,
+  bundle: Uint8Array | Bundle,
   keys: readonly PublicKey[],
   options: ReadLockOptions & { readonly limits?: ZipLimits } = {},
 ): VerifiedBundle {
-  const { files, manifest } = readBundle(bytes, options.limits);
+  const { files, manifest } = bundle instanceof Uint8Array ? readBundle(bundle, options.limits) : bundle;
   const signature = fileOf(files, SIGNATURE_NAME);
   const { form } = readSignature(signature);
   if (manifest.canon_version !== null && manifest.canon_version !== (form === 'legacy' ? 'v1' : form))

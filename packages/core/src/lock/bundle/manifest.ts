@@ -1,7 +1,7 @@
 import { sortNames } from '../../canon/index.ts';
 import { sha256Hex, toUtf8 } from '../../crypto/index.ts';
 import { BullaError } from '../../error.ts';
-import { JsonNumber, JsonObject, type JsonValue, parse } from '../../json/index.ts';
+import { JsonNumber, JsonObject, Member, oneCode, parse } from '../../json/index.ts';
 import { goIndented } from '../file/go-json.ts';
 
 export const LOCK_NAME = 'mcp-lock.json';
@@ -47,48 +47,34 @@ export function writeManifest(
   return toUtf8(goIndented(document));
 }
 
-const REQUIRED = ['tool_version', 'files', 'lockfile_hash', 'signature_hash'];
-const OPTIONAL = ['go_version', 'compression_method', 'canon_version'];
+const FIELDS = {
+  required: ['tool_version', 'files', 'lockfile_hash', 'signature_hash'],
+  optional: ['go_version', 'compression_method', 'canon_version'],
+};
 
 /** Reads a manifest. Throws the `JSON_…` codes and `BUNDLE_MANIFEST`. */
 export function readManifest(bytes: Uint8Array): BundleManifest {
-  const root = record(parse(bytes), REQUIRED, OPTIONAL);
-  const files = root.get('files')!;
-  if (!Array.isArray(files)) throw malformed('files must be a list');
+  const root = new Member(parse(bytes), oneCode('BUNDLE_MANIFEST')).record(FIELDS);
+  const optional = (key: string) => root.optional(key, (member) => member.text());
   return {
-    tool_version: text(root, 'tool_version'),
-    go_version: root.has('go_version') ? text(root, 'go_version') : null,
-    compression_method: root.has('compression_method') ? text(root, 'compression_method') : null,
-    files: files.map((element) => {
-      const file = record(element, ['name', 'sha256', 'size'], []);
-      const size = file.get('size');
-      if (!(size instanceof JsonNumber) || !/^[0-9]{1,15}$/.test(size.lexeme))
-        throw malformed('a size must be a number');
-      return { name: text(file, 'name'), sha256: text(file, 'sha256'), size: size.toNumber() };
-    }),
-    lockfile_hash: text(root, 'lockfile_hash'),
-    signature_hash: text(root, 'signature_hash'),
-    canon_version: root.has('canon_version') ? text(root, 'canon_version') : null,
+    tool_version: root.get('tool_version').text(),
+    go_version: optional('go_version'),
+    compression_method: optional('compression_method'),
+    files: root
+      .get('files')
+      .list()
+      .map((element) => {
+        const file = element.record({ required: ['name', 'sha256', 'size'] });
+        return {
+          name: file.get('name').text(),
+          sha256: file.get('sha256').text(),
+          size: file.get('size').natural('bytes'),
+        };
+      }),
+    lockfile_hash: root.get('lockfile_hash').text(),
+    signature_hash: root.get('signature_hash').text(),
+    canon_version: optional('canon_version'),
   };
-}
-
-function record(value: JsonValue, required: readonly string[], optional: readonly string[]): JsonObject {
-  if (!(value instanceof JsonObject)) throw malformed('an object is missing');
-  const unknown = value.keys.find((key) => !required.includes(key) && !optional.includes(key));
-  if (unknown !== undefined) throw malformed(`the key ${JSON.stringify(unknown)} is unknown`);
-  const missing = required.find((key) => !value.has(key));
-  if (missing !== undefined) throw malformed(`the key ${JSON.stringify(missing)} is missing`);
-  return value;
-}
-
-function text(value: JsonObject, key: string): string {
-  const found = value.get(key);
-  if (typeof found !== 'string') throw malformed(`${key} must be a string`);
-  return found;
-}
-
-function malformed(what: string): BullaError {
-  return new BullaError('BUNDLE_MANIFEST', `The manifest is not one: ${what}.`);
 }
 
 /** Throws `BUNDLE_MISMATCH` where a file is not what the manifest says, and for a file on one side only. */

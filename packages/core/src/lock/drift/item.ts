@@ -1,8 +1,6 @@
-import { pointer } from '../../error.ts';
-import { JsonObject, type JsonValue, stringify } from '../../json/index.ts';
+import { JsonObject, type JsonValue, type Path, pointer, stringify } from '../../json/index.ts';
 import type { SchemaComparison } from '../../schema/index.ts';
 import { type DiffPart, visible } from '../../text/index.ts';
-import type { Path } from '../file/fields.ts';
 import type { ListKind } from '../file/surface.ts';
 import type { DriftCode } from './codes.ts';
 

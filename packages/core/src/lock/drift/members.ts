@@ -1,7 +1,6 @@
-import { BullaError, pointer } from '../../error.ts';
-import { JsonObject, type JsonValue } from '../../json/index.ts';
+import { BullaError } from '../../error.ts';
+import { JsonObject, type JsonValue, type Path, pointer } from '../../json/index.ts';
 import { entryOf } from '../file/entry.ts';
-import type { Path } from '../file/fields.ts';
 import {
   hashPrompt,
   hashSchema,

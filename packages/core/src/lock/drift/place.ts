@@ -1,6 +1,4 @@
-import { pointer } from '../../error.ts';
-import { JsonObject, type JsonValue } from '../../json/index.ts';
-import type { Path } from '../file/fields.ts';
+import { JsonObject, type JsonValue, type Path, pointer } from '../../json/index.ts';
 import { quoted } from './item.ts';
 
 const TEXTS: Readonly<Record<string, string>> = {

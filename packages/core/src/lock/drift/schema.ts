@@ -1,4 +1,4 @@
-import { JsonObject, type JsonValue } from '../../json/index.ts';
+import { JsonObject, type JsonValue, parsePointer, valueAt } from '../../json/index.ts';
 import { compareSchemas, type SchemaChange, type SchemaComparison } from '../../schema/index.ts';
 import {
   counted,
@@ -126,16 +126,9 @@ function typeWords(type: JsonValue): string {
 
 /** Whether the object that an argument was added to requires it. */
 function isRequired({ path }: SchemaChange, schema: JsonValue | undefined): boolean {
-  const steps = path
-    .split('/')
-    .slice(1)
-    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const steps = parsePointer(path)!;
   const name = steps.at(-1)!;
-  let value = schema;
-  for (const step of steps.slice(0, -2)) {
-    if (value instanceof JsonObject) value = value.get(step);
-    else if (Array.isArray(value)) value = value[Number(step)];
-  }
+  const value = valueAt(schema, steps.slice(0, -2));
   const required = value instanceof JsonObject ? value.get('required') : undefined;
   return Array.isArray(required) && required.includes(name);
 }

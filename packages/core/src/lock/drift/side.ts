@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../json/index.ts';
 import { DEFAULT_EXCLUSIONS, type Entry, type Exclusions, entryOf } from '../file/entry.ts';
-import { located } from '../file/fields.ts';
 import type { Lock } from '../file/lock.ts';
 import type { Native } from '../file/native.ts';
+import { located } from '../file/reading.ts';
 import type { LeftOut } from '../file/selection.ts';
 import { byKey, type Content, type Era, LIST_KINDS, type ListKind, type Surface } from '../file/surface.ts';
 

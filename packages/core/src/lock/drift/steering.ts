@@ -1,7 +1,5 @@
-import { pointer } from '../../error.ts';
-import type { JsonObject, JsonValue } from '../../json/index.ts';
+import { type JsonObject, type JsonValue, type Path, pointer } from '../../json/index.ts';
 import { entryOf } from '../file/entry.ts';
-import type { Path } from '../file/fields.ts';
 import { pathTo, walk } from '../file/walk.ts';
 import type { DriftCode } from './codes.ts';
 import { type DriftItem, itemOf, quoted, type Subject, shownValue, sides } from './item.ts';

@@ -1,6 +1,5 @@
-import { JsonObject, type JsonValue } from '../../json/index.ts';
+import { JsonObject, type JsonValue, type Path } from '../../json/index.ts';
 import { inspectText, references, type TextFinding } from '../../text/index.ts';
-import type { Path } from '../file/fields.ts';
 import { type Place, pathTo, walk } from '../file/walk.ts';
 import type { DriftCode } from './codes.ts';
 import { type DriftItem, itemOf, quoted, type Subject, some } from './item.ts';

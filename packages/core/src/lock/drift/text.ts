@@ -1,7 +1,5 @@
-import { pointer } from '../../error.ts';
-import { JsonObject, type JsonValue } from '../../json/index.ts';
+import { JsonObject, type JsonValue, type Path, pointer } from '../../json/index.ts';
 import { wordDiff } from '../../text/index.ts';
-import type { Path } from '../file/fields.ts';
 import { pathTo, walk } from '../file/walk.ts';
 import type { DriftCode } from './codes.ts';
 import { type DriftItem, itemOf, type Subject, sides } from './item.ts';

@@ -1,6 +1,6 @@
-import { digest, sameDecimal } from '../../canon/index.ts';
+import { digest } from '../../canon/index.ts';
 import { BullaError } from '../../error.ts';
-import { JsonNumber, JsonObject, type JsonValue } from '../../json/index.ts';
+import { isDouble, JsonNumber, JsonObject, type JsonValue, parsePointer } from '../../json/index.ts';
 import type { ListKind } from './surface.ts';
 import { walk } from './walk.ts';
 
@@ -40,8 +40,8 @@ const PINNED: Readonly<Record<ListKind, readonly string[]>> = {
 /** Throws `LOCK_EXCLUSION` for what is no JSON Pointer below the root, or reaches what must be pinned. */
 export function checkExclusions(kind: ListKind, pointers: readonly string[]): void {
   for (const pointer of pointers) {
-    const [head] = segments(pointer);
-    if (!/^(?:\/(?:[^~/]|~[01])*)+$/.test(pointer) || PINNED[kind].includes(head!)) {
+    const [head] = parsePointer(pointer) ?? [];
+    if (head === undefined || PINNED[kind].includes(head)) {
       const message = `${JSON.stringify(pointer)} cannot be left out of the digests of ${kind}.`;
       throw new BullaError('LOCK_EXCLUSION', message);
     }
@@ -50,16 +50,9 @@ export function checkExclusions(kind: ListKind, pointers: readonly string[]): vo
     throw new BullaError('LOCK_EXCLUSION', `An exclusion of ${kind} is named twice.`);
 }
 
-function segments(pointer: string): string[] {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
-}
-
 /** Digests a definition. Throws `CANON_NOT_FINITE` for a number that no double holds. */
 export function entryOf(definition: JsonValue, exclusions: readonly string[] = []): Entry {
-  const part = exclusions.reduce((value, pointer) => without(value, segments(pointer)), definition);
+  const part = exclusions.reduce((value, pointer) => without(value, parsePointer(pointer)!), definition);
   return {
     digest: `sha256:${digest(part, 'jcs')}`,
     sourceDigest: isExact(part) ? null : `sha256:${digest(part, 'mcptrust-v1')}`,
@@ -82,8 +75,7 @@ function without(value: JsonValue, [key, ...rest]: readonly string[]): JsonValue
 function isExact(root: JsonValue): boolean {
   let exact = true;
   walk([root], (value) => {
-    if (!(value instanceof JsonNumber) || /^-?[0-9]{1,15}$/.test(value.lexeme)) return;
-    if (!sameDecimal(value.lexeme, `${value.toNumber()}`)) exact = false;
+    if (value instanceof JsonNumber && !isDouble(value.lexeme)) exact = false;
   });
   return exact;
 }

@@ -1,8 +1,8 @@
 import { digest, profile, sortNames } from '../../canon/index.ts';
 import { sha256Hex } from '../../crypto/index.ts';
-import { BullaError, pointer } from '../../error.ts';
-import { JsonNumber, JsonObject, type JsonValue } from '../../json/index.ts';
-import { isCaseTwin, located, type Path } from './fields.ts';
+import { BullaError } from '../../error.ts';
+import { isCaseTwin, JsonNumber, JsonObject, type JsonValue, type Path, pointer } from '../../json/index.ts';
+import { located } from './reading.ts';
 import { type RiskLevel, riskLevel } from './risk.ts';
 import { pathTo, walk } from './walk.ts';
 

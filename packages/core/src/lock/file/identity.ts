@@ -1,14 +1,5 @@
 import { BullaError } from '../../error.ts';
-import { JsonObject, type JsonValue } from '../../json/index.ts';
-import {
-  type Path,
-  type Reading,
-  readRecord,
-  readText,
-  readTextOrNull,
-  readTexts,
-  readWord,
-} from './fields.ts';
+import { JsonObject, type Member } from '../../json/index.ts';
 
 /**
  * Which server was scanned: how it was reached, not what it called itself. Of the environment only the names
@@ -59,18 +50,18 @@ export function writeIdentity(identity: Identity): JsonObject {
 }
 
 /** Throws the `LOCK_FIELD_…` codes, `LOCK_CASE_TWIN` and `LOCK_IDENTITY`. */
-export function readIdentity(value: JsonValue | undefined, at: Path, reading: Reading): Identity {
-  const isHttp = value instanceof JsonObject && value.get('transport') === 'http';
-  const record = readRecord(value, at, isHttp ? HTTP : STDIO, reading);
-  const transport = readWord(record, 'transport', at, ['stdio', 'http']);
+export function readIdentity(value: Member): Identity {
+  const isHttp = value.object().get('transport') === 'http';
+  const record = value.record(isHttp ? HTTP : STDIO);
+  const transport = record.get('transport').word(['stdio', 'http']);
   const identity: Identity =
     transport === 'http'
-      ? { transport, url: readText(record, 'url', at) }
+      ? { transport, url: record.get('url').text() }
       : {
           transport,
-          command: readText(record, 'command', at),
-          args: readTexts(record.get('args'), [...at, 'args']),
-          env: readTexts(record.get('env'), [...at, 'env']),
+          command: record.get('command').text(),
+          args: record.get('args').texts(),
+          env: record.get('env').texts(),
         };
   checkIdentity(identity);
   return identity;
@@ -98,14 +89,14 @@ export function writeAuthorization(authorization: Authorization): JsonObject {
 }
 
 /** Throws the `LOCK_FIELD_…` codes, `LOCK_CASE_TWIN` and `LOCK_IDENTITY`. */
-export function readAuthorization(value: JsonValue | undefined, at: Path, reading: Reading): Authorization {
-  const record = readRecord(value, at, AUTHORIZATION, reading);
+export function readAuthorization(value: Member): Authorization {
+  const record = value.record(AUTHORIZATION);
   const authorization = {
-    scheme: readWord(record, 'scheme', at, SCHEMES),
-    issuer: readTextOrNull(record, 'issuer', at),
-    subject: readTextOrNull(record, 'subject', at),
-    scopes: readTexts(record.get('scopes'), [...at, 'scopes']),
-    headers: readTexts(record.get('headers'), [...at, 'headers']),
+    scheme: record.get('scheme').word(SCHEMES),
+    issuer: record.get('issuer').orNull((issuer) => issuer.text()),
+    subject: record.get('subject').orNull((subject) => subject.text()),
+    scopes: record.get('scopes').texts(),
+    headers: record.get('headers').texts(),
   };
   checkAuthorization(authorization);
   return authorization;

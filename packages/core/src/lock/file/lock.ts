@@ -1,10 +1,10 @@
 import { digest } from '../../canon/index.ts';
 import { sha256Hex } from '../../crypto/index.ts';
-import { JsonObject, parse } from '../../json/index.ts';
-import { inconsistent, type Path, type Reading, wrongType } from './fields.ts';
+import { type JsonObject, Member, type Path, parse } from '../../json/index.ts';
 import { LOCK_PROFILES, type LockProfile, textOf } from './hashes.ts';
 import { definitionsOf, type Native } from './native.ts';
 import { readNative } from './read-native.ts';
+import { inconsistent, lockReading, strictly } from './reading.ts';
 import { NATIVE_KEY, type Released, readReleased } from './released.ts';
 import { type Hashes, hashDefinitions } from './write-released.ts';
 
@@ -72,15 +72,14 @@ export function readLock(bytes: Uint8Array, options: ReadLockOptions = {}): Lock
  * The first half of `readLock`: strict JSON and no more, so that a signature can be checked before the rest.
  */
 export function parseLock(bytes: Uint8Array, { maxBytes }: ReadLockOptions): JsonObject {
-  const document = parse(bytes, maxBytes === undefined ? {} : { maxBytes });
-  if (!(document instanceof JsonObject)) throw wrongType([], 'an object');
-  return document;
+  return strictly(parse(bytes, maxBytes === undefined ? {} : { maxBytes })).object();
 }
 
 /** The second half of `readLock`: what the parsed file says. */
 export function interpret(document: JsonObject, bytes: Uint8Array, options: ReadLockOptions): Lock {
-  const reading: Reading = { lenient: options.lenient === true, ignored: [] };
-  const released = readReleased(document, reading);
+  const ignored: string[] = [];
+  const reading = lockReading(options.lenient === true ? ignored : undefined);
+  const released = readReleased(new Member(document, reading));
   const stored = released.version === '3.0' ? document.get(NATIVE_KEY) : undefined;
   const native = stored === undefined ? null : readNative(stored);
   if (native !== null) checkAgreement(released, native);
@@ -91,7 +90,7 @@ export function interpret(document: JsonObject, bytes: Uint8Array, options: Read
     coverage: coverageOf(released, native),
     document,
     sha256: sha256Hex(bytes),
-    ignored: reading.ignored,
+    ignored,
   };
 }
 

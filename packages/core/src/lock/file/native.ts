@@ -1,10 +1,10 @@
-import { BullaError, pointer } from '../../error.ts';
-import { JsonNumber, JsonObject, type JsonValue } from '../../json/index.ts';
+import { BullaError } from '../../error.ts';
+import { JsonNumber, JsonObject, type JsonValue, pointer } from '../../json/index.ts';
 import { checkExclusions, DEFAULT_EXCLUSIONS, type Entry, type Exclusions, entryOf } from './entry.ts';
-import { located } from './fields.ts';
 import { type LockProfile, schemaOf } from './hashes.ts';
 import { type Authorization, type Identity, writeAuthorization, writeIdentity } from './identity.ts';
 import { pointedContent } from './pointed.ts';
+import { located } from './reading.ts';
 import { refuseRemoteRefs } from './remote-ref.ts';
 import { keptOf, type LeftOut } from './selection.ts';
 import { byKey, type Content, type Era, LIST_KINDS, type ListKind, type Surface } from './surface.ts';

@@ -1,17 +1,6 @@
 import { digest, sortNames } from '../../canon/index.ts';
-import { JsonObject, type JsonValue } from '../../json/index.ts';
-import {
-  inconsistent,
-  located,
-  type Path,
-  type Reading,
-  readObject,
-  readRecord,
-  readText,
-  readTexts,
-  wrongType,
-  wrongValue,
-} from './fields.ts';
+import { JsonObject, type JsonValue, type Member, type Path } from '../../json/index.ts';
+import { inconsistent, located, strictly } from './reading.ts';
 
 /** Every package that a pinned npm package needs, each with the hash of its bytes. The key is ours. */
 export interface Tree {
@@ -79,7 +68,7 @@ export function treeOf(packages: Iterable<readonly [string, TreePackage]>): Tree
   const given = new Map(packages);
   const sorted = new Map(sortNames([...given.keys()], 'mcptrust-v1').map((path) => [path, given.get(path)!]));
   const tree = { digest: treeDigest(writePackages(sorted)), packages: sorted };
-  readTree(writeTree(tree), ['artifact', 'tree'], { lenient: false, ignored: [] });
+  readTree(strictly(writeTree(tree), ['artifact', 'tree']));
   return tree;
 }
 
@@ -111,44 +100,36 @@ function writePackage(entry: TreePackage): JsonObject {
  * Reads a `tree`. Throws with the path: the `LOCK_FIELD_…` codes, `LOCK_CASE_TWIN`, and `LOCK_INCONSISTENT` when the
  * packages do not have the digest beside them, or one lies in a package that is not there.
  */
-export function readTree(value: JsonValue, at: Path, reading: Reading): Tree {
-  const record = readRecord(value, at, { required: ['digest', 'packages'] }, reading);
-  const place = [...at, 'packages'];
-  const found = readObject(record.get('packages'), place);
+export function readTree(value: Member): Tree {
+  const record = value.record({ required: ['digest', 'packages'] });
+  const found = record.get('packages');
   const packages = new Map<string, TreePackage>();
   const folded = new Map<string, string>();
-  for (const [path, element] of found) {
-    if (!isInstallPath(path)) throw wrongValue([...place, path], 'This is no folder for a package.');
+  for (const [path, entry] of found.entries()) {
+    if (!isInstallPath(path)) throw entry.wrongValue('This is no folder for a package.');
     const twin = folded.get(path.toLowerCase());
     if (twin !== undefined)
-      throw wrongValue([...place, path], `On some disks this is the same folder as ${JSON.stringify(twin)}.`);
+      throw entry.wrongValue(`On some disks this is the same folder as ${JSON.stringify(twin)}.`);
     folded.set(path.toLowerCase(), path);
-    packages.set(path, readPackage(element, [...place, path], reading));
+    packages.set(path, readPackage(entry));
   }
   for (const path of packages.keys()) {
     const above = path.slice(0, path.lastIndexOf('/node_modules/') + 1).slice(0, -1);
     if (above !== '' && !packages.has(above))
-      throw inconsistent([...place, path], 'lies in a package that is not in the tree');
+      throw inconsistent(found.get(path).at, 'lies in a package that is not in the tree');
   }
-  const stored = readText(record, 'digest', at);
-  if (stored !== located(place, () => treeDigest(found)))
-    throw inconsistent(place, 'does not have the digest beside it');
+  const stored = record.get('digest').text();
+  if (stored !== located(found.at, () => treeDigest(found.object())))
+    throw inconsistent(found.at, 'does not have the digest beside it');
   return { digest: stored, packages };
 }
 
-function readPackage(value: JsonValue, at: Path, reading: Reading): TreePackage {
-  const record = readRecord(value, at, { required: TEXTS, optional: [...LISTS, ...FLAGS] }, reading);
-  const text = (key: (typeof TEXTS)[number], isGood: (text: string) => boolean, sentence: string) => {
-    const found = readText(record, key, at);
-    if (!isGood(found)) throw wrongValue([...at, key], sentence);
-    return found;
-  };
-  const list = (key: string) => (record.has(key) ? readTexts(record.get(key), [...at, key]) : null);
-  const flag = (key: string) => {
-    if (!record.has(key)) return false;
-    if (record.get(key) !== true) throw wrongType([...at, key], 'true, or left out');
-    return true;
-  };
+function readPackage(value: Member): TreePackage {
+  const record = value.record({ required: TEXTS, optional: [...LISTS, ...FLAGS] });
+  const text = (key: (typeof TEXTS)[number], fits: (text: string) => boolean, sentence: string) =>
+    record.get(key).fitting(fits, sentence);
+  const list = (key: (typeof LISTS)[number]) => record.optional(key, (member) => member.texts());
+  const flag = (key: (typeof FLAGS)[number]) => record.optional(key, (member) => member.flag()) ?? false;
   return {
     name: text('name', isPackageName, 'This is no name of a package.'),
     version: text('version', isExactVersion, 'This is no exact version.'),

@@ -1,6 +1,6 @@
-import { JsonNumber, JsonObject, type JsonValue } from '../../json/index.ts';
-import { type Path, type Reading, readOptionalText, readRecord, readWord, wrongType } from './fields.ts';
+import { JsonNumber, JsonObject, type JsonValue, type Member } from '../../json/index.ts';
 import { checkRoot, readTree, type Tree, writeTree } from './package-tree.ts';
+import { strictly } from './reading.ts';
 
 /** Where the server's program comes from, as the released program pins it. Absent members are null. */
 export interface Artifact {
@@ -57,35 +57,32 @@ const PROVENANCE = {
  * Reads an `artifact` object. Throws the `LOCK_FIELD_…` codes, `LOCK_CASE_TWIN`, and `LOCK_INCONSISTENT` for a tree that
  * does not have its digest or is of another package.
  */
-export function readArtifact(value: JsonValue, at: Path, reading: Reading): Artifact {
-  const record = readRecord(value, at, ARTIFACT, reading);
-  const text = (key: string) => readOptionalText(record, key, at);
-  const [provenance, tree] = [record.get('provenance'), record.get('tree')];
+export function readArtifact(value: Member): Artifact {
+  const record = value.record(ARTIFACT);
+  const text = (key: string) => record.optional(key, (member) => member.text());
   const artifact: Artifact = {
-    type: readWord(record, 'type', at, TYPES),
+    type: record.get('type').word(TYPES),
     name: text('name'),
     version: text('version'),
     registry: text('registry'),
     integrity: text('integrity'),
     tarball_url: text('tarball_url'),
     tarball_sha256: text('tarball_sha256'),
-    tarball_size: readSize(record.get('tarball_size'), [...at, 'tarball_size']),
+    tarball_size: record.optional('tarball_size', (size) => size.natural('bytes')),
     image: text('image'),
     digest: text('digest'),
-    provenance: provenance === undefined ? null : readProvenance(provenance, [...at, 'provenance'], reading),
-    tree: tree === undefined ? null : readTree(tree, [...at, 'tree'], reading),
+    provenance: record.optional('provenance', readProvenance),
+    tree: record.optional('tree', readTree),
   };
-  if (artifact.tree !== null) checkRoot(artifact, artifact.tree, [...at, 'tree']);
+  if (artifact.tree !== null) checkRoot(artifact, artifact.tree, record.get('tree').at);
   return artifact;
 }
 
-function readProvenance(value: JsonValue, at: Path, reading: Reading): Provenance {
-  const record = readRecord(value, at, PROVENANCE, reading);
-  const text = (key: string) => readOptionalText(record, key, at);
-  const verified = record.get('verified');
-  if (typeof verified !== 'boolean') throw wrongType([...at, 'verified'], 'true or false');
+function readProvenance(value: Member): Provenance {
+  const record = value.record(PROVENANCE);
+  const text = (key: string) => record.optional(key, (member) => member.text());
   return {
-    method: record.has('method') ? readWord(record, 'method', at, METHODS) : null,
+    method: record.optional('method', (method) => method.word(METHODS)),
     predicate_type: text('predicate_type'),
     builder_id: text('builder_id'),
     source_repo: text('source_repo'),
@@ -93,17 +90,9 @@ function readProvenance(value: JsonValue, at: Path, reading: Reading): Provenanc
     workflow_uri: text('workflow_uri'),
     issuer: text('issuer'),
     identity: text('identity'),
-    verified,
+    verified: record.get('verified').boolean(),
     verified_at: text('verified_at'),
   };
-}
-
-/** A size in bytes as it is written: digits, and no more than a double holds. */
-function readSize(value: JsonValue | undefined, at: Path): number | null {
-  if (value === undefined) return null;
-  const size = value instanceof JsonNumber && /^[0-9]+$/.test(value.lexeme) ? value.toNumber() : -1;
-  if (!Number.isSafeInteger(size) || size < 0) throw wrongType(at, 'a whole number of bytes');
-  return size;
 }
 
 /**
@@ -113,7 +102,7 @@ function readSize(value: JsonValue | undefined, at: Path): number | null {
 export function writeArtifact({ provenance, tree, ...artifact }: Artifact): JsonObject {
   const inner = provenance && record(PROVENANCE_ORDER, { ...provenance });
   const written = record(ARTIFACT, { ...artifact, provenance: inner, tree: tree && writeTree(tree) });
-  readArtifact(written, ['artifact'], { lenient: false, ignored: [] });
+  readArtifact(strictly(written, ['artifact']));
   return written;
 }
 

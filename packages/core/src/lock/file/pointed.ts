@@ -1,5 +1,4 @@
-import type { JsonValue } from '../../json/index.ts';
-import type { Path } from './fields.ts';
+import type { JsonValue, Path } from '../../json/index.ts';
 import { pathTo, walk } from './walk.ts';
 
 /** A place in a definition that points to content elsewhere. */

@@ -1,15 +1,5 @@
-import { BullaError, pointer } from '../../error.ts';
-import type { JsonObject, JsonValue } from '../../json/index.ts';
-import {
-  type Path,
-  type Reading,
-  readArray,
-  readObject,
-  readOptionalText,
-  readRecord,
-  readText,
-  readWord,
-} from './fields.ts';
+import { BullaError } from '../../error.ts';
+import type { JsonObject, Member } from '../../json/index.ts';
 import type { PromptHashes, TemplateHashes, ToolHashes } from './hashes.ts';
 import { type Artifact, readArtifact } from './package.ts';
 import { RISK_LEVELS } from './risk.ts';
@@ -61,9 +51,9 @@ const NO_HASH = 'missing';
  * `LOCK_CASE_TWIN` and `LOCK_DUPLICATE`. A hash need only be a string: old files hold some that can match
  * nothing.
  */
-export function readReleased(document: JsonObject, reading: Reading): Released {
-  const version = detectVersion(document);
-  return version === '3.0' ? readV3(document, reading) : readV2(document, version, reading);
+export function readReleased(document: Member): Released {
+  const version = detectVersion(document.object());
+  return version === '3.0' ? readV3(document) : readV2(document, version);
 }
 
 function detectVersion(document: JsonObject): LockVersion {
@@ -89,96 +79,88 @@ function detectVersion(document: JsonObject): LockVersion {
       });
 }
 
-function readV2(document: JsonObject, version: LockVersion, reading: Reading): Released {
+function readV2(document: Member, version: LockVersion): Released {
   // Version 1 has the same keys but no artifact.
-  const fields = {
-    ...V2,
-    optional: version === '2.0' ? V2.optional : [],
-    others: [...V2.optional, ...V3.required],
-  };
-  readRecord(document, [], fields, reading);
-  const artifact = version === '2.0' ? document.get('artifact') : undefined;
+  const optional = version === '2.0' ? V2.optional : [];
+  document.record({ ...V2, optional, others: [...V2.optional, ...V3.required] });
   return {
     version,
     generator: null,
     updatedAt: null,
     serverName: null,
-    serverCommand: readText(document, 'server_command', []),
-    artifact: artifact === undefined ? null : readArtifact(artifact, ['artifact'], reading),
-    tools: readTools(document, reading),
+    serverCommand: document.get('server_command').text(),
+    artifact: version === '2.0' ? document.optional('artifact', readArtifact) : null,
+    tools: readTools(document.get('tools')),
     prompts: null,
     resourceTemplates: null,
   };
 }
 
-function readV3(document: JsonObject, reading: Reading): Released {
-  readRecord(document, [], { ...V3, others: [...V2.required, ...V2.optional] }, reading);
-  const meta = readRecord(document.get('meta'), ['meta'], { required: ['generator', 'updatedAt'] }, reading);
-  const serverFields = { required: ['name'], optional: ['artifact'] };
-  const server = readRecord(document.get('server'), ['server'], serverFields, reading);
-  const artifact = server.get('artifact');
+function readV3(document: Member): Released {
+  document.record({ ...V3, others: [...V2.required, ...V2.optional] });
+  const meta = document.get('meta').record({ required: ['generator', 'updatedAt'] });
+  const server = document.get('server').record({ required: ['name'], optional: ['artifact'] });
   return {
     version: '3.0',
-    generator: readText(meta, 'generator', ['meta']),
-    updatedAt: readText(meta, 'updatedAt', ['meta']),
-    serverName: readText(server, 'name', ['server']),
+    generator: meta.get('generator').text(),
+    updatedAt: meta.get('updatedAt').text(),
+    serverName: server.get('name').text(),
     serverCommand: null,
-    artifact: artifact === undefined ? null : readArtifact(artifact, ['server', 'artifact'], reading),
-    tools: readTools(document, reading),
-    prompts: readPrompts(document.get('prompts'), reading),
-    resourceTemplates: readTemplates(document.get('resources'), reading),
+    artifact: server.optional('artifact', readArtifact),
+    tools: readTools(document.get('tools')),
+    prompts: readPrompts(document.get('prompts')),
+    resourceTemplates: readTemplates(document.get('resources')),
   };
 }
 
-function readTools(document: JsonObject, reading: Reading): Map<string, ToolHashes> {
-  const tools = new Map<string, ToolHashes>();
-  for (const [name, value] of readObject(document.get('tools'), ['tools'])) {
-    const at = ['tools', name];
-    const tool = readRecord(value, at, TOOL, reading);
-    const absent = (key: string) => reading.lenient && !tool.has(key);
-    const hash = (key: string) => (absent(key) ? NO_HASH : readText(tool, key, at));
-    tools.set(name, {
+/** A tool lacks something only where the file is read leniently. */
+function readTools(value: Member): Map<string, ToolHashes> {
+  const tools = value.entries().map(([name, entry]): [string, ToolHashes] => {
+    const tool = entry.record(TOOL);
+    const hash = (key: string) => tool.optional(key, text) ?? NO_HASH;
+    const hashes: ToolHashes = {
       description_hash: hash('description_hash'),
       input_schema_hash: hash('input_schema_hash'),
-      risk_level: absent('risk_level') ? 'HIGH' : readWord(tool, 'risk_level', at, RISK_LEVELS),
-    });
-  }
-  return tools;
+      risk_level: tool.optional('risk_level', (level) => level.word(RISK_LEVELS)) ?? 'HIGH',
+    };
+    return [name, hashes];
+  });
+  return new Map(tools);
 }
 
-function readPrompts(value: JsonValue | undefined, reading: Reading): Map<string, PromptHashes> {
-  const section = readRecord(value, ['prompts'], { required: ['definitions'] }, reading);
-  const prompts = new Map<string, PromptHashes>();
-  for (const [name, definition] of readObject(section.get('definitions'), ['prompts', 'definitions'])) {
-    const at = ['prompts', 'definitions', name];
-    const prompt = readRecord(definition, at, PROMPT, reading);
-    prompts.set(name, {
-      argumentsHash: readText(prompt, 'argumentsHash', at),
-      titleHash: readOptionalText(prompt, 'titleHash', at),
-      descriptionHash: readOptionalText(prompt, 'descriptionHash', at),
-    });
-  }
-  return prompts;
+const text = (member: Member) => member.text();
+
+function readPrompts(value: Member): Map<string, PromptHashes> {
+  const definitions = value.record({ required: ['definitions'] }).get('definitions');
+  const prompts = definitions.entries().map(([name, entry]): [string, PromptHashes] => {
+    const prompt = entry.record(PROMPT);
+    const hashes = {
+      argumentsHash: prompt.get('argumentsHash').text(),
+      titleHash: prompt.optional('titleHash', text),
+      descriptionHash: prompt.optional('descriptionHash', text),
+    };
+    return [name, hashes];
+  });
+  return new Map(prompts);
 }
 
-function readTemplates(value: JsonValue | undefined, reading: Reading): Map<string, TemplateHashes> {
-  const section = readRecord(value, ['resources'], { required: ['templates'] }, reading);
+function readTemplates(value: Member): Map<string, TemplateHashes> {
   const templates = new Map<string, TemplateHashes>();
-  readArray(section.get('templates'), ['resources', 'templates']).forEach((element, i) => {
-    const at: Path = ['resources', 'templates', i];
-    const template = readRecord(element, at, TEMPLATE, reading);
-    const uriTemplate = readText(template, 'uriTemplate', at);
-    if (templates.has(uriTemplate)) {
-      const message = `The template ${JSON.stringify(uriTemplate)} is listed twice.`;
-      throw new BullaError('LOCK_DUPLICATE', message, { path: pointer(at) });
-    }
+  for (const entry of value
+    .record({ required: ['templates'] })
+    .get('templates')
+    .list()) {
+    const template = entry.record(TEMPLATE);
+    const uriTemplate = template.get('uriTemplate').text();
+    if (templates.has(uriTemplate))
+      throw entry.error('LOCK_DUPLICATE', `The template ${JSON.stringify(uriTemplate)} is listed twice.`);
     templates.set(uriTemplate, {
       uriTemplate,
-      templateHash: readText(template, 'templateHash', at),
-      nameHash: readOptionalText(template, 'nameHash', at),
-      descriptionHash: readOptionalText(template, 'descriptionHash', at),
-      mimeType: readOptionalText(template, 'mimeType', at),
+      templateHash: template.get('templateHash').text(),
+      nameHash: template.optional('nameHash', text),
+      descriptionHash: template.optional('descriptionHash', text),
+      mimeType: template.optional('mimeType', text),
     });
-  });
+  }
   return templates;
 }

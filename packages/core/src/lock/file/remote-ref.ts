@@ -1,6 +1,5 @@
-import { BullaError, pointer } from '../../error.ts';
-import { JsonObject } from '../../json/index.ts';
-import type { Path } from './fields.ts';
+import { BullaError } from '../../error.ts';
+import { JsonObject, type Path, pointer } from '../../json/index.ts';
 import { pathTo, walk } from './walk.ts';
 
 const REFERENCES: readonly (string | number)[] = ['$ref', '$dynamicRef', '$recursiveRef'];

@@ -1,5 +1,5 @@
-import { BullaError, pointer } from '../../error.ts';
-import type { JsonObject } from '../../json/index.ts';
+import { BullaError } from '../../error.ts';
+import { type JsonObject, pointer } from '../../json/index.ts';
 
 /**
  * What a tool server offers, as it was scanned: every definition whole and lossless, in the server's order.

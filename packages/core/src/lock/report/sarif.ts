@@ -1,5 +1,12 @@
 import { sha256Hex } from '../../crypto/index.ts';
-import { JsonObject, type JsonValue, parseWithSpans, type Span, stringify } from '../../json/index.ts';
+import {
+  JsonObject,
+  type JsonValue,
+  parsePointer,
+  parseWithSpans,
+  spanAt,
+  stringify,
+} from '../../json/index.ts';
 import { DRIFT_CODES, type DriftCode } from '../drift/codes.ts';
 import type { Drift } from '../drift/drift.ts';
 import { asObject, type DriftItem, type Severity } from '../drift/item.ts';
@@ -156,13 +163,11 @@ function lines(source: Uint8Array): (item: DriftItem) => number {
   const isNative = value instanceof JsonObject && value.has(NATIVE_KEY);
   const templates = isNative ? new Map<string, number>() : templateIndex(value);
   return ({ path, from }) => {
-    const steps = path
-      .split('/')
-      .slice(1)
-      .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+    const steps = parsePointer(path)!;
     if (from !== undefined) steps[1] = from;
     const way = isNative ? nativeSteps(steps) : releasedSteps(steps, templates);
-    return lineAt(ends, offsetOf(value, span, way));
+    const at = spanAt(value, span, way);
+    return lineAt(ends, (at.key ?? at.value).start);
   };
 }
 
@@ -195,24 +200,6 @@ function templateIndex(document: JsonValue): Map<string, number> {
   const list = asObject(asObject(document).get('resources')).get('templates');
   const uris = Array.isArray(list) ? list.map((element) => asObject(element).get('uriTemplate')) : [];
   return new Map(uris.flatMap((uri, i) => (typeof uri === 'string' ? [[uri, i]] : [])));
-}
-
-/** Where the deepest value stands that the steps lead to: at its key, if it has one. */
-function offsetOf(root: JsonValue, whole: Span, steps: readonly string[]): number {
-  let value = root;
-  let span = whole;
-  let { start } = whole;
-  for (const step of steps) {
-    const isObject = value instanceof JsonObject;
-    const index =
-      value instanceof JsonObject ? value.indexOf(step) : Array.isArray(value) ? Number(step) : -1;
-    const inner = span.children?.[index];
-    if (inner === undefined) break;
-    start = (isObject ? span.keys![index]! : inner).start;
-    value = value instanceof JsonObject ? value.values[index]! : (value as JsonValue[])[index]!;
-    span = inner;
-  }
-  return start;
 }
 
 /** Lines are counted from 1. */

@@ -1,0 +1,71 @@
+import { type Drift, drift, type Lock, lockDigest, type Severity, verdict } from '@bulla/core/lock';
+import { identityOf } from '../locks/index.ts';
+import type { Target } from '../mcp/index.ts';
+import { refusing } from '../refusal.ts';
+import { type LockTrust, openLock } from './locked.ts';
+import type { Observer } from './observer.ts';
+import { artifactNow, type Fetching, pinnedServer } from './pinned.ts';
+import type { DriftPolicy } from './policy.ts';
+import { type MeantServer, type Scanned, type ServerAccess, scanServer, targetFor } from './server.ts';
+
+export interface CheckInput extends MeantServer, LockTrust, ServerAccess, Fetching, Observer {
+  readonly lockfile: string;
+  /** Start the program that the lock pins, not whatever the command would start now. */
+  readonly pinned?: boolean | undefined;
+  /** The mildest difference that fails. Default `critical`. */
+  readonly failOn?: Severity | undefined;
+  /** Rules that must hold too: a preset, or the file of a policy. */
+  readonly policy?: string | undefined;
+  /** What differs, before rules are asked. */
+  readonly onDrift?: ((found: ServerDrift) => void) | undefined;
+}
+
+/** What a server differs in from its lock. */
+export interface ServerDrift {
+  readonly drift: Drift;
+  /** The bytes of the lockfile. */
+  readonly source: Uint8Array;
+}
+
+export interface Checked extends ServerDrift {
+  readonly outcome: 'PASS' | 'FAIL';
+  readonly policy: DriftPolicy | null;
+}
+
+/**
+ * Tells whether a server still is as it was locked. Rejects as `openLock`, `scanServer`, `pinnedServer` and
+ * `loadPolicy` do.
+ */
+export async function check(input: CheckInput): Promise<Checked> {
+  const { onFacts, failOn = 'critical' } = input;
+  const ask = input.policy ? (await import('./policy.ts')).driftPolicy(input.policy) : null;
+  const { lock, bytes: source } = openLock(input.lockfile, input);
+  onFacts?.({ lock: lockDigest(lock) });
+  const target = targetFor(input, lock);
+  await input.onTarget?.(target);
+  using pinned = input.pinned ? await pinnedServer(lock, target, input) : null;
+  const now = pinned === null ? await artifactNow(lock, target) : {};
+  const scanned = await scanServer(pinned?.target ?? target, input, input);
+  const found = compareScanned(lock, target, scanned, now);
+  input.onDrift?.({ drift: found, source });
+  const policy = ask?.(lock, scanned.surface, found) ?? null;
+  onFacts?.({ drift: { ...found.counts } });
+  if (policy !== null) {
+    const { preset: name, digest, passed } = policy;
+    onFacts?.({ policy: { name, digest, passed } });
+  }
+  const outcome = policy?.passed === false ? 'FAIL' : verdict(found, failOn).outcome;
+  return { drift: found, source, outcome, policy };
+}
+
+/** What a scanned server differs in from a lock; one that cannot be compared is refused. */
+export function compareScanned(
+  lock: Lock,
+  target: Target,
+  { surface, authorization }: Scanned,
+  now: Awaited<ReturnType<typeof artifactNow>> = {},
+): Drift {
+  return refusing('The server cannot be compared', () =>
+    drift(lock, surface, { identity: identityOf(target), authorization, ...now }),
+  );
+}

@@ -1,0 +1,73 @@
+import { formatVkey, noteVerifier, parseNote, toHex } from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
+import { type AnchorTrust, parseCheckpointBody, readAnchor } from '@bulla/core/log';
+import { loadKeyring } from '../keys/index.ts';
+import type { Chain, StoredCheckpoint } from '../store/index.ts';
+import type { Opened } from './open.ts';
+
+/** A checkpoint as reports show it. */
+export interface CheckpointFacts {
+  readonly origin: string;
+  readonly size: number;
+  /** In hex. */
+  readonly root: string;
+  readonly note: string;
+}
+
+export function checkpointFacts({ origin, size, note }: StoredCheckpoint): CheckpointFacts {
+  const { root } = parseCheckpointBody(parseNote(note).text);
+  return { origin, size, root: toHex(root), note };
+}
+
+/** Who stands behind a checkpoint: enough witnesses, the log alone, or nobody that is trusted. */
+export type JudgedCheckpoint = CheckpointFacts & {
+  readonly state: 'anchored' | 'local' | 'unverified';
+  readonly witnesses: ReturnType<typeof readAnchor>['witnesses'];
+  /** Why nobody does. */
+  readonly code?: string;
+};
+
+/** The checkpoints of a chain, the newest first, each with who stands behind it. */
+export async function listCheckpoints(
+  chain: Chain,
+  how: AnchorTrust,
+  limit: number,
+): Promise<JudgedCheckpoint[]> {
+  return (await chain.checkpoints(limit)).map((stored) => ({
+    ...checkpointFacts(stored),
+    ...judgeNote(stored.note, how),
+  }));
+}
+
+export function judgeNote(
+  note: string,
+  how: AnchorTrust,
+): Pick<JudgedCheckpoint, 'state' | 'witnesses' | 'code'> {
+  try {
+    const { witnesses, witnessed } = readAnchor(note, how);
+    return { state: witnessed ? 'anchored' : 'local', witnesses };
+  } catch (error) {
+    if (!(error instanceof BullaError)) throw error;
+    return { state: 'unverified', witnesses: [], code: error.code };
+  }
+}
+
+const MANY = 1_000_000;
+
+/** The checkpoint of so many records, without a number the newest. Throws `CHECKPOINT_MISSING`. */
+export async function findCheckpoint(chain: Chain, size?: number): Promise<StoredCheckpoint> {
+  const all = await chain.checkpoints(size === undefined ? 1 : MANY);
+  const found = all.find((stored) => size === undefined || stored.size === size);
+  if (found !== undefined) return found;
+  const which = size === undefined ? '' : ` of ${size === 1 ? '1 record' : `${size} records`}`;
+  throw new BullaError('CHECKPOINT_MISSING', `The chain ${chain.name} has no checkpoint${which}.`);
+}
+
+/** What a witness or a policy knows the log of a chain by. Throws `CHECKPOINT_EMPTY`, and as `loadKeyring` does. */
+export async function logVkey({ chain, paths }: Opened): Promise<string> {
+  const { publicKey } = loadKeyring(paths.keys).active;
+  const origin = await chain.origin();
+  if (origin === null)
+    throw new BullaError('CHECKPOINT_EMPTY', `The chain ${chain.name} has no records, and so no log yet.`);
+  return formatVkey(noteVerifier(origin, publicKey));
+}

@@ -1,0 +1,61 @@
+import { equalBytes } from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
+import { verifyConsistency } from '@bulla/core/log';
+import { proveConsistency, rootAt, type TileSource } from '../store/index.ts';
+
+/** How long a log was, and its root then. */
+export interface LogState {
+  readonly origin: string | null;
+  readonly size: number;
+  readonly root: Uint8Array;
+}
+
+export interface Consistency {
+  readonly old: LogState;
+  readonly new: LogState;
+  readonly proof: readonly Uint8Array[];
+  /** Why the log did not only grow: `LOG_ORIGIN` or `LOG_CONSISTENCY`; null where it did. */
+  readonly problem: BullaError | null;
+}
+
+/**
+ * Whether a log only grew from one state to another; a state that is a number is that of the tiles. Throws
+ * `CONSISTENCY_ORDER` where the first is the longer one.
+ */
+export async function compareStates(
+  tiles: TileSource,
+  old: LogState | number,
+  newer: LogState | number,
+): Promise<Consistency> {
+  const stateOf = async (state: LogState | number) =>
+    typeof state === 'number' ? { origin: null, size: state, root: await rootAt(tiles, state) } : state;
+  const [a, b] = [await stateOf(old), await stateOf(newer)];
+  if (a.size > b.size)
+    throw new BullaError('CONSISTENCY_ORDER', `The first has ${records(a.size)}, the second only ${b.size}.`);
+  return { old: a, new: b, ...(await judge(a, b, tiles)) };
+}
+
+async function judge(
+  a: LogState,
+  b: LogState,
+  tiles: TileSource,
+): Promise<Pick<Consistency, 'proof' | 'problem'>> {
+  const bad = (code: string, message: string) => ({ proof: [], problem: new BullaError(code, message) });
+  if (a.origin !== null && b.origin !== null && a.origin !== b.origin)
+    return bad('LOG_ORIGIN', `The first is of the log ${a.origin}, the second of ${b.origin}.`);
+  if (a.size === b.size && !equalBytes(a.root, b.root))
+    return bad('LOG_CONSISTENCY', `There are two different trees of ${records(a.size)}.`);
+  if (a.size === 0) return { proof: [], problem: null };
+  const proof = await proveConsistency(tiles, a.size, b.size);
+  try {
+    verifyConsistency({ oldSize: a.size, oldRoot: a.root, size: b.size, root: b.root, proof });
+    return { proof, problem: null };
+  } catch (error) {
+    if (!(error instanceof BullaError)) throw error;
+    return bad('LOG_CONSISTENCY', `The ${records(b.size)} do not begin with the ${a.size}.`);
+  }
+}
+
+function records(count: number): string {
+  return count === 1 ? '1 record' : `${count} records`;
+}

@@ -1,0 +1,113 @@
+import { fromUtf8 } from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
+import type { Drift, Lock, Surface } from '@bulla/core/lock';
+import {
+  checkInput,
+  evaluateSurface,
+  type NamedTool,
+  type ParsePolicyOptions,
+  type Policy,
+  PolicyError,
+  type PolicySource,
+  PRESET_NAMES,
+  parsePolicy,
+  prepareInput,
+  presetText,
+  toolInput,
+} from '@bulla/core/policy';
+import { visible } from '@bulla/core/text';
+import { readInput } from '../os/index.ts';
+import { refusing } from '../refusal.ts';
+
+/** Which policy is meant: a file or a preset. */
+export interface PolicyChoice {
+  readonly policy?: string | undefined;
+  readonly preset?: string | undefined;
+}
+
+export interface LoadedPolicy {
+  readonly policy: Policy;
+  readonly source: PolicySource;
+  /** Whether nobody named one. */
+  readonly isDefault: boolean;
+}
+
+/** A policy file that cannot be used, with everything that is wrong in it; the error is the first of these. */
+export class UnusablePolicy extends BullaError {
+  readonly file: string;
+  readonly problems: PolicyError['problems'];
+  constructor(file: string, cause: PolicyError) {
+    const { code, path, message } = cause;
+    super(code, `${file} cannot be used. ${message}`, { ...(path !== undefined && { path }), cause });
+    this.file = file;
+    this.problems = cause.problems;
+  }
+}
+
+const DEFAULT_PRESET = 'baseline';
+
+/**
+ * The policy that was named, else the preset baseline. Throws `POLICY_OPTION` for both a file and a preset,
+ * `UnusablePolicy`, `CRYPTO_UTF8_MALFORMED` and `INPUT_UNREADABLE`.
+ */
+export function loadPolicy({ policy, preset }: PolicyChoice, options: ParsePolicyOptions = {}): LoadedPolicy {
+  if (policy !== undefined && preset !== undefined)
+    throw new BullaError('POLICY_OPTION', 'Name a policy or a preset, not both.');
+  if (policy === undefined) {
+    const name = preset ?? DEFAULT_PRESET;
+    return {
+      policy: parsePolicy(presetText(name), options),
+      source: { type: 'preset', name },
+      isDefault: preset === undefined,
+    };
+  }
+  const text = fromUtf8(readInput(policy, 'policy'));
+  try {
+    return { policy: parsePolicy(text, options), source: { type: 'file', name: policy }, isDefault: false };
+  } catch (error) {
+    throw error instanceof PolicyError ? new UnusablePolicy(policy, error) : error;
+  }
+}
+
+/** Of one word that names a preset or a file. */
+function policyNamed(word: string): PolicyChoice {
+  return (PRESET_NAMES as readonly string[]).includes(word) ? { preset: word } : { policy: word };
+}
+
+/** What a policy says of a server that was compared with its lock, as the released program reports it. */
+export interface DriftPolicy {
+  /** The name of the preset or the file. */
+  readonly preset: string;
+  readonly passed: boolean;
+  readonly reasons: readonly string[];
+  /** The digest of the policy. */
+  readonly digest: string;
+}
+
+/** Loads a preset or a file, to be asked as `check` asks: errors fail, and warnings are left to `checkPolicy`. */
+export function driftPolicy(word: string): (lock: Lock, surface: Surface, drift: Drift) => DriftPolicy {
+  const { policy, source } = loadPolicy(policyNamed(word), { shape: 'check' });
+  return (lock, surface, drift) => {
+    const { rules } = refusing('The rules cannot be asked about the server', () => {
+      const input = prepareInput('check', checkInput({ surface, lock, drift }));
+      return evaluateSurface(policy, input, toolInputs(surface));
+    });
+    const failed = rules.filter(({ passed, severity }) => !passed && severity === 'error');
+    const reasons = failed.map(({ name, message, tools }) =>
+      visible(`${name}: ${message}${tools === undefined ? '' : ` (${tools.join(', ')})`}`),
+    );
+    // A policy that asked nothing must not pass for one that found nothing.
+    if (rules.length === 0) reasons.push('The policy has no rule about a server or its tools.');
+    return { preset: source.name, passed: reasons.length === 0, reasons, digest: policy.digest };
+  };
+}
+
+/** The tools of a surface, for rules about each. */
+export function toolInputs({ tools, serverInfo }: Surface): NamedTool[] {
+  const name = serverInfo.get('name');
+  const server = typeof name === 'string' ? name : '';
+  return tools.map((tool) => ({
+    name: String(tool.get('name')),
+    input: prepareInput('tool', toolInput(tool, { server })),
+  }));
+}

@@ -1,0 +1,37 @@
+import { type JsonObject, parse, toPlain } from '@bulla/core/json';
+import { createHistory, type History, storyOf } from '@bulla/core/verify';
+import type { Chain } from '../store/index.ts';
+
+/** How often each name occurs in the records of a chain; without a prototype, because others chose the names. */
+export interface ChainStats {
+  readonly records: number;
+  readonly counts: Readonly<Record<'type' | 'status' | 'tool' | 'agent', Readonly<Record<string, number>>>>;
+  readonly history: History;
+}
+
+/** Counts the records of a chain by type, status, tool and agent. */
+export async function chainStats(chain: Chain): Promise<ChainStats> {
+  const empty = (): Record<string, number> => Object.create(null);
+  const counts = { type: empty(), status: empty(), tool: empty(), agent: empty() };
+  const history = createHistory();
+  const add = (kind: keyof typeof counts, name: string) => {
+    if (name !== '') counts[kind][name] = (counts[kind][name] ?? 0) + 1;
+  };
+  let records = 0;
+  for await (const row of chain.records()) {
+    const record = parse(row.data, { allow: ['non-finite'] }) as JsonObject;
+    history.add(storyOf(record), records);
+    const capsule = toPlain(record) as {
+      type: string;
+      outcome: { status: string };
+      context: { agent_id: string };
+      execution: { tool_calls: { tool: string }[] };
+    };
+    records++;
+    add('type', capsule.type);
+    add('status', capsule.outcome.status);
+    add('agent', capsule.context.agent_id);
+    for (const { tool } of capsule.execution.tool_calls) add('tool', tool);
+  }
+  return { records, counts, history: history.finish() };
+}

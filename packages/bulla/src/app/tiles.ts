@@ -1,0 +1,33 @@
+import { readHashed } from '@bulla/core/capsule';
+import { leafData } from '@bulla/core/log';
+import { exportTiles } from '../log/index.ts';
+import type { Chain } from '../store/index.ts';
+
+export interface PublishedTiles {
+  readonly origin: string;
+  readonly size: number;
+  /** How many files were written. */
+  readonly files: number;
+}
+
+/**
+ * Writes the log of a chain, with a checkpoint of all its records, into a folder that any static host can serve.
+ * `progress` is told of how many records there are, and of how many are done.
+ */
+export async function publishTiles(
+  chain: Chain,
+  dir: string,
+  progress: (total: number) => (done: number) => void = () => () => undefined,
+): Promise<PublishedTiles> {
+  const { note, size, origin } = await chain.checkpoint();
+  const publication = {
+    tiles: chain.tiles,
+    leaves: (from: number) => leavesOf(chain, from),
+    checkpoint: note,
+  };
+  return { origin, size, files: await exportTiles(publication, dir, progress(size)) };
+}
+
+async function* leavesOf(chain: Chain, from: number): AsyncGenerator<Uint8Array> {
+  for await (const { data, hash } of chain.records(from)) yield leafData(readHashed(data, hash));
+}

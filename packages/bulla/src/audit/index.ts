@@ -1,9 +1,0 @@
-export {
-  type Audit,
-  type AuditOptions,
-  type Intent,
-  type Loss,
-  type Outcome,
-  openAudit,
-  type Step,
-} from './audit.ts';

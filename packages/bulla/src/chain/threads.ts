@@ -1,0 +1,67 @@
+import { Worker } from 'node:worker_threads';
+import type { RecordOptions, SegmentRunner } from '@bulla/core/verify';
+import { type PackedResults, pack, unpackResults } from './packed.ts';
+
+/** So many segments a thread are under way at most, so that memory stays the same however long the chain is. */
+const AHEAD = 3;
+
+/** Lets threads verify segments, and takes the results in the order of the segments. */
+export const onThreads =
+  (threads: number): SegmentRunner =>
+  async (segments, start, options, take) => {
+    const workers = Array.from({ length: threads }, () => startWorker(options));
+    const waiting = new Map<
+      number,
+      { resolve(results: PackedResults): void; reject(error: unknown): void }
+    >();
+    let failure: unknown;
+    for (const worker of workers) {
+      worker.on('message', ({ batch, results }: { batch: number; results: PackedResults }) => {
+        waiting.get(batch)!.resolve(results);
+        waiting.delete(batch);
+      });
+      worker.on('error', (error) => {
+        failure = error;
+        for (const { reject } of waiting.values()) reject(error);
+        waiting.clear();
+      });
+    }
+    try {
+      const underWay: Promise<PackedResults>[] = [];
+      let next = 0;
+      let first = start;
+      for await (const records of segments) {
+        if (failure !== undefined) throw failure;
+        const batch = next++;
+        const result = new Promise<PackedResults>((resolve, reject) =>
+          waiting.set(batch, { resolve, reject }),
+        );
+        result.catch(() => undefined);
+        underWay.push(result);
+        const packed = pack(records);
+        workers[batch % threads]!.postMessage({ batch, first, packed }, [packed.bytes.buffer]);
+        first += records.length;
+        if (underWay.length >= threads * AHEAD) take(unpackResults(await underWay.shift()!));
+      }
+      for (const result of underWay) take(unpackResults(await result));
+    } finally {
+      await Promise.all(workers.map((worker) => worker.terminate()));
+    }
+  };
+
+/** The thread's code lies beside this file: as a source under test, as a bundle when it is built. */
+function startWorker(workerData: RecordOptions): Worker {
+  const fromSource = import.meta.url.endsWith('.ts');
+  const script = new URL(fromSource ? './worker.ts' : './chain-worker.js', workerBase());
+  return new Worker(script, {
+    workerData,
+    execArgv: fromSource ? ['--conditions=bulla-source'] : [],
+    // Records live for a moment; without a limit a thread would let them pile up before it clears them away.
+    resourceLimits: { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 256 },
+  });
+}
+
+function workerBase(): string {
+  // Bundled code lies in chunks/, its threads one folder up.
+  return import.meta.url.includes('/chunks/') ? new URL('../', import.meta.url).href : import.meta.url;
+}

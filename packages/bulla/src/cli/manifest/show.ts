@@ -1,0 +1,86 @@
+import type { Command } from 'commander';
+import { type CurrentManifest, createManifests, type StoredVersion } from '../../manifest/index.ts';
+import type { Run } from '../commands.ts';
+import { indented } from '../terminal/indented.ts';
+import { colors, EXIT, type Exit, printExact, type ReportOptions, report, say } from '../terminal/io.ts';
+import { parseVersion, reading, type StoredOptions, storedOptions, storedVersion } from './stored.ts';
+
+type ShowOptions = StoredOptions & ReportOptions;
+
+export function defineShow(command: Command, run: Run): void {
+  const reporting = (sub: Command) =>
+    storedOptions(sub)
+      .option('--json', 'print one JSON document')
+      .option('--quiet', 'print no facts about it');
+
+  reporting(command.command('show').description('Print a stored version of an agent’s manifest.'))
+    .argument('<agent>', 'whose manifest')
+    .argument('[version]', 'its number, or latest', 'latest')
+    .addHelpText(
+      'after',
+      `
+Prints the manifest on standard output, and its version, hash and origin on standard error; with --json all in one
+document. What is read is hashed again. Exits with 2 if there is no such version.
+
+Examples:
+  $ bulla manifest show desk
+  $ bulla manifest show desk 3 > manifest-3.json`,
+    )
+    .action(run(show));
+
+  reporting(command.command('versions').description('List the stored versions of an agent’s manifest.'))
+    .argument('<agent>', 'whose manifest')
+    .addHelpText(
+      'after',
+      `
+The first one first. Exits with 2 if the agent has no manifest.
+
+Example:
+  $ bulla manifest versions desk`,
+    )
+    .action(run(versions));
+}
+
+async function show(agent: string, version: string, options: ShowOptions): Promise<Exit> {
+  const number = parseVersion(version);
+  const found = await reading(options, (store) => storedVersion(store, agent, number));
+  if (options.json) {
+    await printExact(documentOf(found));
+    return EXIT.good;
+  }
+  if (!options.quiet) say([factsOf(found), `  ${found.hash}`]);
+  await printExact(`${indented(found.manifest.canonical)}\n`);
+  return EXIT.good;
+}
+
+/** The manifest is written as it was hashed. */
+function documentOf(found: CurrentManifest): string {
+  const facts = JSON.stringify({ agent_id: found.agent, ...versionDocument(found) });
+  return `${facts.slice(0, -1)},"manifest":${found.manifest.canonical}}\n`;
+}
+
+async function versions(agent: string, options: ShowOptions): Promise<Exit> {
+  const all = await reading(options, async (store) => {
+    await storedVersion(store, agent, null);
+    return createManifests(store).versions(agent);
+  });
+  const document = { agent_id: agent, versions: all.map(versionDocument) };
+  await report(options, document, () => all.map((each) => `${factsOf(each)}  ${colors.dim(each.hash)}`));
+  return EXIT.good;
+}
+
+function versionDocument({ version, hash, bytes, breaking, by, at, capsuleId }: StoredVersion) {
+  return {
+    capability_manifest_version: version,
+    capability_manifest_hash: hash,
+    ...{ bytes, breaking },
+    pushed_by: by,
+    pushed_at: new Date(at).toISOString(),
+    capsule_id: capsuleId,
+  };
+}
+
+function factsOf({ agent, version, breaking, by, at }: StoredVersion): string {
+  const mark = breaking ? `, ${colors.red('breaking')}` : '';
+  return `${agent} version ${version}, pushed by ${by} on ${new Date(at).toISOString()}${mark}`;
+}

@@ -1,0 +1,288 @@
+import { performance } from 'node:perf_hooks';
+import { BullaError } from '@bulla/core/error';
+import type { Evidence, Stage } from '@bulla/core/evidence';
+import type { ErrorFrame, RequestFrame, ResultFrame } from '../mcp/index.ts';
+import type { Call, Intent, Outcome, Part } from '../record/index.ts';
+import { checkContents } from './answers/contents.ts';
+import { checkResult, type Result } from './answers/result.ts';
+import type { Context } from './context.ts';
+import { asDenial, Denial, RPC } from './denial.ts';
+import type { GatedCall, Ruling } from './gates/gate.ts';
+import type { HostRequest } from './gates/methods.ts';
+import { type Subject, subjectOf } from './gates/pinned.ts';
+import { withholdCapabilities } from './gates/session.ts';
+import { aboutOf, causeOf, shown } from './notices.ts';
+import { waivedStep } from './record.ts';
+import { weightOf } from './wire/slots.ts';
+import type { Edit } from './wire/splice.ts';
+import type { Request } from './wire/wire.ts';
+
+type CallRow = Extract<HostRequest, { kind: 'call' }>;
+type Answer = ResultFrame | ErrorFrame;
+
+/** What calls need of the flow of requests around them. */
+export interface Around {
+  /** Runs work in a slot for decisions, or for recordings. */
+  decide(request: Request, work: () => Promise<void>, weight?: number): void | Promise<void>;
+  record(request: Request, work: () => Promise<void>, weight?: number): void | Promise<void>;
+  /** Records a denial and tells the host. */
+  deny(request: Request, call: Call, error: unknown, parts?: readonly Part[]): Promise<void>;
+  /** Tells the host of a denial whose record is this capsule. */
+  answer(request: Request, call: Call, denial: Denial, capsule: string | null): Promise<void>;
+  write(request: Request, bytes: Uint8Array): void | Promise<void>;
+  /** What an answer must lose of how the server names itself in it. */
+  named(request: Request, answer: Answer): readonly Edit[];
+}
+
+/** A call on its way through the gates. */
+interface Passing {
+  readonly request: Request;
+  readonly frame: RequestFrame;
+  readonly edits: readonly Edit[];
+  readonly subject: Subject;
+  readonly horizon: number;
+  readonly stop: AbortController;
+  readonly weight: number;
+  call: Call;
+  parts: Part[];
+  evidence: Evidence;
+}
+
+const failure = (code: string, sentence: string): Result => ({
+  status: 'failure',
+  failure: { stage: 'server', code, sentence },
+});
+const CANCELLED = {
+  host: failure('GATEWAY_CANCELLED', 'The host took the call back.'),
+  server: failure('GATEWAY_CANCELLED', 'The server ended the subscription.'),
+};
+const NOT_SENT = failure('GATEWAY_NOT_SENT', 'The call was over before it was forwarded.');
+
+/** Limit on what the messages of all parked calls weigh together. */
+const MAX_PARKED_WEIGHT = 64 * 1024 * 1024;
+
+/** Calls: through the gates, sealed, asked again, forwarded, sealed. */
+export class Calls {
+  readonly #context: Context;
+  readonly #around: Around;
+  readonly #parked = new Map<Passing, Promise<void>>();
+  #parkedWeight = 0;
+
+  constructor(context: Context, around: Around) {
+    this.#context = context;
+    this.#around = around;
+  }
+
+  /** Resolves when no call waits for a person any more. */
+  async idle(): Promise<void> {
+    while (this.#parked.size > 0) await Promise.all(this.#parked.values());
+  }
+
+  start(request: Request, frame: RequestFrame, row: CallRow, weight: number): void | Promise<void> {
+    return this.#around.decide(request, () => this.#begin(request, frame, row, weight), weight);
+  }
+
+  async #begin(request: Request, frame: RequestFrame, row: CallRow, weight: number): Promise<void> {
+    const { record, session, features, offers } = this.#context;
+    const about = aboutOf(frame, session.host);
+    const horizon = offers.horizon();
+    let passing: Passing;
+    try {
+      const edits = withholdCapabilities(frame, features);
+      const { subject, waived } = this.#subject(frame, row);
+      const tool = subject.name === null ? null : { name: shown(subject.name) };
+      const call: Call = {
+        ...record.call({ ...about, tool }),
+        args: record.payload('args', subject.args),
+        ...(subject.rest !== null && { rest: record.payload('rest', subject.rest) }),
+      };
+      const parts: Part[] = waived === null ? [] : [{ authority: [waivedStep(waived)] }];
+      const stop = new AbortController();
+      passing = { request, frame, edits, subject, horizon, stop, weight, call, parts, evidence: {} };
+    } catch (error) {
+      return this.#around.deny(request, record.call(about), error);
+    }
+    const { failed } = request;
+    request.cancelled = () => passing.stop.abort();
+    request.failed = (denial) => {
+      passing.stop.abort();
+      return failed(denial);
+    };
+    return this.#pass(passing, 0);
+  }
+
+  /** In the modes that only watch, what is not locked is called all the same. */
+  #subject(frame: RequestFrame, { names, params }: CallRow): { subject: Subject; waived: Denial | null } {
+    try {
+      return { subject: subjectOf(frame, names, params, this.#context.pins), waived: null };
+    } catch (error) {
+      const denial = asDenial(error);
+      if (this.#context.enforce.calls || denial.code !== 'GATEWAY_NOT_LOCKED') throw denial;
+      return { subject: { name: null, args: frame.params!, rest: null, needs: [] }, waived: denial };
+    }
+  }
+
+  /** Passes the gates from this one on, then seals and forwards. */
+  async #pass(passing: Passing, from: number, first?: Ruling): Promise<void> {
+    const { gates } = this.#context;
+    for (let at = from; at < gates.length; at++) {
+      let ruling: Ruling;
+      try {
+        ruling = at === from && first !== undefined ? first : await gates[at]!.rule(gated(passing));
+      } catch (error) {
+        return this.#refused(passing, asDenial(error), []);
+      }
+      if ('deny' in ruling) return this.#refused(passing, ruling.deny, ruling.part ? [ruling.part] : []);
+      if ('ask' in ruling) return this.#park(passing, at, ruling.ask);
+      passing.parts = [...passing.parts, stamped(ruling.pass, gates[at]!.name)];
+      passing.evidence = { ...passing.evidence, ...ruling.pass.evidence };
+      const { tool } = ruling.pass.evidence ?? {};
+      if (tool !== undefined) passing.call = { ...passing.call, tool: { ...passing.call.tool, ...tool } };
+    }
+    return this.#seal(passing);
+  }
+
+  /** Waits for an answer of a person beside everything else: no slot is held, and the host is read on. */
+  #park(passing: Passing, at: number, ask: Promise<Ruling>): void | Promise<void> {
+    const { weight, request } = passing;
+    if (this.#parkedWeight + weight > MAX_PARKED_WEIGHT) {
+      passing.stop.abort();
+      void ask.catch(() => undefined);
+      const message = 'Too much waits for people already.';
+      return this.#refused(
+        passing,
+        new Denial('ids', 'GATEWAY_OVERLOADED', message, { rpc: RPC.unavailable }),
+        [],
+      );
+    }
+    this.#parkedWeight += weight;
+    const resume = (work: () => Promise<void>) => void this.#around.decide(request, work, weight);
+    const waiting = ask
+      .then(
+        (ruling) => resume(() => this.#pass(passing, at, ruling)),
+        (error) => resume(() => this.#refused(passing, asDenial(error), [])),
+      )
+      .finally(() => {
+        this.#parked.delete(passing);
+        this.#parkedWeight -= weight;
+      });
+    this.#parked.set(passing, waiting);
+  }
+
+  async #refused(passing: Passing, denial: Denial, parts: readonly Part[]): Promise<void> {
+    const { request, call } = passing;
+    // A call that is over already has its answer, or wants none; that it was denied is recorded all the same.
+    if (!this.#context.wire.isOpen(request)) {
+      await this.#context.record.blocked(call, denial, [...passing.parts, ...parts]);
+      return;
+    }
+    return this.#around.deny(request, call, denial, [...passing.parts, ...parts]);
+  }
+
+  /** Seals, asks the gates again with what has come meanwhile, and forwards. */
+  async #seal(passing: Passing): Promise<void> {
+    const { wire, record, gates } = this.#context;
+    const { request, frame, edits } = passing;
+    if (!wire.isOpen(request)) return;
+    let intent: Intent;
+    try {
+      intent = await record.intent(passing.call, passing.parts);
+    } catch (error) {
+      return this.#refused(passing, asDenial(error), []);
+    }
+    try {
+      for (const gate of gates) await gate.again?.(gated(passing));
+    } catch (error) {
+      const denial = asDenial(error);
+      const isOpen = wire.isOpen(request);
+      wire.drop(request);
+      await this.#outcome(intent, { status: 'blocked', failure: denial.failure, durationMs: 0 });
+      if (isOpen) await this.#around.answer(request, intent.call, denial, intent.capsule.id);
+      return;
+    }
+    if (!wire.isOpen(request)) {
+      await this.#outcome(intent, { ...NOT_SENT, durationMs: 0 });
+      return;
+    }
+    const uri = frame.method === 'resources/read' ? frame.params?.get('uri') : undefined;
+    this.#expect(request, intent, typeof uri === 'string' ? uri : null);
+    await wire.forward(request, frame, edits);
+  }
+
+  /** What is done with the answer to a call: it is recorded, then it reaches the host. */
+  #expect(request: Request, intent: Intent, requested: string | null): void {
+    const { pins, features, wire } = this.#context;
+    const around = this.#around;
+    const startedAt = performance.now();
+    const elapsed = (): number => performance.now() - startedAt;
+    const ended = (result: Result): Outcome => ({ ...result, durationMs: elapsed() });
+    request.cancelled = (by) => {
+      const outcome = ended(CANCELLED[by]);
+      void around.record(request, async () => void (await this.#outcome(intent, outcome)));
+    };
+    request.failed = (denial) =>
+      around.record(request, async () => {
+        await this.#outcome(intent, ended({ status: 'failure', failure: denial.failure }));
+        return around.answer(request, intent.call, denial, intent.capsule.id);
+      });
+    request.answered = (answer) => {
+      let result: Result;
+      let bytes: Uint8Array | null = null;
+      let denial: Denial | null = null;
+      try {
+        result = checkResult(request.method, answer, features);
+        // What a tool gives as data of its own is no message of the protocol.
+        checkContents(answer, requested, ['structuredContent'], pins);
+        // Before the outcome is recorded: what is recorded as done must not fail afterwards.
+        bytes = wire.restored(request, answer, around.named(request, answer));
+      } catch (error) {
+        denial = asDenial(error);
+        result = { status: 'failure', failure: denial.failure };
+      }
+      const outcome = {
+        ...ended(result),
+        ...(answer.kind === 'result' && { result: answer.result }),
+      };
+      const work = async (): Promise<void> => {
+        const lost = await this.#outcome(intent, outcome);
+        const refusal = denial ?? lost;
+        if (refusal === null) await around.write(request, bytes!);
+        else await around.answer(request, intent.call, refusal, intent.capsule.id);
+      };
+      return around.record(request, work, weightOf(answer.bytes));
+    };
+  }
+
+  /** Records what came of a call. Gives the denial that stands in the way of the answer if that cannot be done. */
+  async #outcome(intent: Intent, outcome: Outcome): Promise<Denial | null> {
+    try {
+      await this.#context.record.outcome(intent, outcome);
+      return null;
+    } catch (error) {
+      const denial = asDenial(error);
+      this.#context.log(`the outcome of ${intent.capsule.id} is not recorded: ${causeOf(denial)}`);
+      return denial;
+    }
+  }
+}
+
+/** What a part refuses in the transaction of the intent is a denial of its gate. */
+function stamped(part: Part, stage: Stage): Part {
+  const { onIntent } = part;
+  if (onIntent === undefined) return part;
+  return {
+    ...part,
+    onIntent: (intentId) => async (transaction) => {
+      try {
+        await onIntent(intentId)(transaction);
+      } catch (error) {
+        if (!(error instanceof BullaError) || error.code.startsWith('STORE_')) throw error;
+        throw new Denial(stage, error.code, error.message, { cause: error });
+      }
+    },
+  };
+}
+
+function gated({ frame, subject, call, evidence, horizon, stop }: Passing): GatedCall {
+  return { frame, subject, call, evidence, horizon, signal: stop.signal };
+}

@@ -1,0 +1,158 @@
+import type { Era, ListKind } from '@bulla/core/lock';
+import { Denial, RPC } from '../denial.ts';
+
+// The one table of what may pass. What is not in it does not pass, in either direction, whatever a later version of
+// the protocol may say of it: somebody must first decide how it is checked.
+
+/** How a request of the host is dealt with. */
+export type HostRequest = {
+  /** In which eras the method exists. */
+  readonly eras: readonly Era[];
+  /** The members of its params beside `_meta`, in both eras. */
+  readonly params: readonly string[];
+} & (
+  | { readonly kind: 'open' }
+  /** Forwarded as it is. */
+  | { readonly kind: 'pass' }
+  | { readonly kind: 'list'; readonly list: ListKind }
+  /** It names an item of a list: sealed before it is forwarded, and after. */
+  | { readonly kind: 'call'; readonly names: Naming }
+);
+
+/** How a request says which item it is about. */
+export type Naming = 'tool' | 'prompt' | 'resource' | 'reference' | 'subscriptions';
+
+const BOTH: readonly Era[] = ['initialize', 'stateless'];
+const INITIALIZE: readonly Era[] = ['initialize'];
+const STATELESS: readonly Era[] = ['stateless'];
+
+/** What a host gives with a request that it makes again (2026-07-28, Multi Round-Trip Requests). */
+export const AGAIN: readonly string[] = ['inputResponses', 'requestState'];
+const PAGE = ['cursor'];
+const NAMED = ['name', 'arguments', 'task', ...AGAIN];
+
+const HOST_REQUESTS: Readonly<Record<string, HostRequest>> = {
+  initialize: { kind: 'open', eras: INITIALIZE, params: ['protocolVersion', 'capabilities', 'clientInfo'] },
+  'server/discover': { kind: 'open', eras: STATELESS, params: [] },
+  ping: { kind: 'pass', eras: INITIALIZE, params: [] },
+  'logging/setLevel': { kind: 'pass', eras: INITIALIZE, params: ['level'] },
+  'tools/list': { kind: 'list', eras: BOTH, params: PAGE, list: 'tools' },
+  'prompts/list': { kind: 'list', eras: BOTH, params: PAGE, list: 'prompts' },
+  'resources/list': { kind: 'list', eras: BOTH, params: PAGE, list: 'resources' },
+  'resources/templates/list': { kind: 'list', eras: BOTH, params: PAGE, list: 'resourceTemplates' },
+  'tools/call': { kind: 'call', eras: BOTH, params: NAMED, names: 'tool' },
+  'prompts/get': { kind: 'call', eras: BOTH, params: NAMED, names: 'prompt' },
+  'resources/read': { kind: 'call', eras: BOTH, params: ['uri', ...AGAIN], names: 'resource' },
+  'completion/complete': {
+    kind: 'call',
+    eras: BOTH,
+    params: ['ref', 'argument', 'context'],
+    names: 'reference',
+  },
+  'resources/subscribe': { kind: 'call', eras: INITIALIZE, params: ['uri'], names: 'resource' },
+  'resources/unsubscribe': { kind: 'call', eras: INITIALIZE, params: ['uri'], names: 'resource' },
+  'subscriptions/listen': {
+    kind: 'call',
+    eras: STATELESS,
+    params: ['notifications'],
+    names: 'subscriptions',
+  },
+};
+
+/** The capabilities of a server whose methods are in the table; others are not shown to the host. */
+export const SERVER_CAPABILITIES: readonly string[] = [
+  'tools',
+  'prompts',
+  'resources',
+  'completions',
+  'logging',
+];
+
+/** What a host can do for a server. None of it passes unless the operator says so. */
+export const CLIENT_FEATURES = ['roots', 'sampling', 'elicitation'] as const;
+export type ClientFeature = (typeof CLIENT_FEATURES)[number];
+
+const SERVER_REQUESTS: Readonly<Record<string, ClientFeature | null>> = {
+  ping: null,
+  'roots/list': 'roots',
+  'sampling/createMessage': 'sampling',
+  'elicitation/create': 'elicitation',
+};
+
+/** `exact` is forwarded as it is; the others name a request by its id, its progress token or a subscription. */
+type Notification = 'exact' | 'request' | 'token' | 'subscription';
+
+interface NotificationRow {
+  readonly carries: Notification;
+  /** The members of its params beside `_meta`. */
+  readonly params: readonly string[];
+  readonly feature?: ClientFeature;
+}
+
+const CANCELLED: NotificationRow = { carries: 'request', params: ['requestId', 'reason'] };
+const PROGRESS: NotificationRow = {
+  carries: 'token',
+  params: ['progressToken', 'progress', 'total', 'message'],
+};
+
+const HOST_NOTIFICATIONS: Readonly<Record<string, NotificationRow>> = {
+  'notifications/initialized': { carries: 'exact', params: [] },
+  'notifications/cancelled': CANCELLED,
+  'notifications/progress': PROGRESS,
+  'notifications/roots/list_changed': { carries: 'exact', params: [], feature: 'roots' },
+};
+
+const CHANGED: NotificationRow = { carries: 'subscription', params: [] };
+
+const SERVER_NOTIFICATIONS: Readonly<Record<string, NotificationRow>> = {
+  'notifications/message': { carries: 'exact', params: ['level', 'logger', 'data'] },
+  'notifications/cancelled': CANCELLED,
+  'notifications/progress': PROGRESS,
+  'notifications/tools/list_changed': CHANGED,
+  'notifications/prompts/list_changed': CHANGED,
+  'notifications/resources/list_changed': CHANGED,
+  'notifications/resources/updated': { carries: 'subscription', params: ['uri'] },
+  'notifications/subscriptions/acknowledged': { carries: 'subscription', params: ['notifications'] },
+  'notifications/elicitation/complete': {
+    carries: 'exact',
+    params: ['elicitationId'],
+    feature: 'elicitation',
+  },
+};
+
+/** Throws a denial for what a host may not send, in this era or, before it is known, in any. */
+export function hostRequest(method: string, era?: Era): HostRequest {
+  const row = own(HOST_REQUESTS, method);
+  if (row !== undefined && (era === undefined || row.eras.includes(era))) return row;
+  throw notPassed('The gateway passes no such request from a host.');
+}
+
+/** Throws a denial for what a server may not ask of a host. */
+export function serverRequest(method: string, features: ReadonlySet<ClientFeature>): void {
+  const feature = own(SERVER_REQUESTS, method);
+  if (feature === undefined) throw notPassed('The gateway passes no such request from a server.');
+  if (feature !== null && !features.has(feature)) {
+    throw notPassed(`The gateway passes no requests for ${feature}; its operator can permit them.`);
+  }
+}
+
+/** Throws a denial for what may not be told to the other side. */
+export function notification(
+  from: 'host' | 'server',
+  method: string,
+  features: ReadonlySet<ClientFeature>,
+): NotificationRow {
+  const row = own(from === 'host' ? HOST_NOTIFICATIONS : SERVER_NOTIFICATIONS, method);
+  if (row === undefined || (row.feature !== undefined && !features.has(row.feature))) {
+    throw notPassed(`The gateway passes no such notification from a ${from}.`);
+  }
+  return row;
+}
+
+function own<Row>(table: Readonly<Record<string, Row>>, method: string): Row | undefined {
+  return Object.hasOwn(table, method) ? table[method] : undefined;
+}
+
+function notPassed(message: string): Denial {
+  return new Denial('method', 'GATEWAY_METHOD', message, { rpc: RPC.method });
+}

@@ -1,0 +1,52 @@
+import { JsonObject, type JsonValue } from '@bulla/core/json';
+import { caseTwin, quote } from '../../mcp/index.ts';
+import { Denial, RPC } from '../denial.ts';
+import { SUBSCRIPTION_ID } from '../wire/tokens.ts';
+import { META_CAPABILITIES, META_CLIENT, META_VERSION } from './session.ts';
+
+const META = [META_VERSION, META_CLIENT, META_CAPABILITIES, SUBSCRIPTION_ID, 'progressToken'];
+
+/**
+ * Refuses params that another reader could understand otherwise, and those with members that are not `known`: nobody
+ * has decided how they are checked and recorded, and the other side may act on them. Throws a denial.
+ */
+export function checkParams(params: JsonObject | null, known: readonly string[]): void {
+  if (params === null) return;
+  checkTwins(params, known);
+  onlyMembers(params, [...known, '_meta']);
+}
+
+/** The first half of `checkParams`. */
+export function checkTwins(params: JsonObject | null, known: readonly string[]): void {
+  if (params === null) return;
+  refuseTwins(params, [...known, '_meta']);
+  const meta = params.get('_meta');
+  if (meta instanceof JsonObject) refuseTwins(meta, META);
+}
+
+/** Throws a denial for a member that is not known. */
+export function onlyMembers(object: JsonObject, known: readonly string[]): void {
+  refuseTwins(object, known);
+  const unknown = object.keys.find((key) => !known.includes(key));
+  if (unknown !== undefined) throw badParams(`The member ${quote(unknown)} is not known here.`);
+}
+
+/** 2025-11-25, Logging, Log Levels. */
+const LEVELS: readonly (JsonValue | undefined)[] = [
+  ...['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'],
+];
+
+/** Throws a denial for what is no level of a log. */
+export function checkLevel(level: JsonValue | undefined): void {
+  if (!LEVELS.includes(level)) throw badParams('The level is none that the protocol knows.');
+}
+
+/** A server that does not care for case could be told one name while another was checked. */
+function refuseTwins(object: JsonObject, known: readonly string[]): void {
+  const twin = caseTwin(object, known);
+  if (twin !== null) throw badParams(`The member ${quote(twin)} could be taken for another.`);
+}
+
+export function badParams(message: string): Denial {
+  return new Denial('arguments', 'GATEWAY_PARAMS', message, { rpc: RPC.params });
+}

@@ -1,0 +1,127 @@
+import { JsonObject, type JsonValue } from '@bulla/core/json';
+import type { Era } from '@bulla/core/lock';
+import { INITIALIZE_VERSIONS, type RequestFrame, STATELESS_VERSIONS } from '../../mcp/index.ts';
+import { Denial, RPC } from '../denial.ts';
+import { shown } from '../notices.ts';
+import { cutMembers, type Edit, placeOf } from '../wire/splice.ts';
+import type { ClientFeature } from './methods.ts';
+
+export const META_VERSION = 'io.modelcontextprotocol/protocolVersion';
+export const META_CLIENT = 'io.modelcontextprotocol/clientInfo';
+export const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
+
+/**
+ * Which era a request is of. In the stateless one every request says so itself; in the other one the handshake comes
+ * first. A host may use both on one process (2026-07-28, Versioning, Backward Compatibility).
+ */
+export class Session {
+  #handshake: 'none' | 'asked' | 'done' = 'none';
+  #host = '';
+
+  /** The host as it names itself; it proves nothing. */
+  get host(): string {
+    return this.#host;
+  }
+
+  /** Whether the handshake of the initialize era is done. */
+  get isEstablished(): boolean {
+    return this.#handshake === 'done';
+  }
+
+  /** Tells the era of a request. Throws a denial for one that comes too early, or speaks an unknown version. */
+  read({ method, params }: RequestFrame): Era {
+    const meta = member(params, '_meta');
+    const version = member(meta, META_VERSION);
+    if (version !== undefined) {
+      if (typeof version !== 'string' || !STATELESS_VERSIONS.includes(version)) throw unsupported(version);
+      this.#name(member(meta, META_CLIENT));
+      return 'stateless';
+    }
+    if (method === 'initialize') {
+      if (this.#handshake !== 'none') {
+        throw new Denial('session', 'GATEWAY_HANDSHAKE_AGAIN', 'The session was initialized before.', {
+          rpc: RPC.invalid,
+        });
+      }
+      this.#handshake = 'asked';
+      this.#name(member(params, 'clientInfo'));
+      return 'initialize';
+    }
+    if (this.#handshake === 'done' || method === 'ping') return 'initialize';
+    throw new Denial(
+      'session',
+      'GATEWAY_NO_HANDSHAKE',
+      'The request names no protocol version, and the session was not initialized.',
+      { rpc: RPC.invalid },
+    );
+  }
+
+  /** The server answered `initialize`. Throws a denial for a version that is not known here. */
+  initialized(protocolVersion: JsonValue | undefined): void {
+    this.#handshake = 'none';
+    if (typeof protocolVersion !== 'string' || !INITIALIZE_VERSIONS.includes(protocolVersion)) {
+      throw new Denial('session', 'GATEWAY_VERSION', 'The server speaks a version that is not known here.', {
+        rpc: RPC.bad,
+      });
+    }
+    this.#handshake = 'done';
+  }
+
+  /** The server refused `initialize`, or the request did not reach it: it may be asked again. */
+  notInitialized(): void {
+    this.#handshake = 'none';
+  }
+
+  #name(info: JsonValue | undefined): void {
+    const parts = [member(info, 'name'), member(info, 'version')];
+    const text = parts.filter((part) => typeof part === 'string').join('/');
+    this.#host = shown(text).toWellFormed();
+  }
+}
+
+function unsupported(version: JsonValue): Denial {
+  const requested = typeof version === 'string' ? version.slice(0, 40) : '';
+  const data = { supported: STATELESS_VERSIONS, requested };
+  return new Denial('session', 'GATEWAY_VERSION', 'The gateway does not know this protocol version.', {
+    rpc: RPC.version,
+    data,
+  });
+}
+
+function member(value: JsonValue | undefined, key: string): JsonValue | undefined {
+  return value instanceof JsonObject ? value.get(key) : undefined;
+}
+
+/**
+ * Cuts out of a request whatever the host says it can do for the server and the gateway will not pass, so that the
+ * server does not count on it.
+ */
+export function withholdCapabilities(frame: RequestFrame, features: ReadonlySet<ClientFeature>): Edit[] {
+  const edits: Edit[] = [];
+  const isInitialize = frame.method === 'initialize';
+  for (const path of isInitialize
+    ? [['capabilities'], ['_meta', META_CAPABILITIES]]
+    : [['_meta', META_CAPABILITIES]]) {
+    const place = placeOf(frame, 'params', ...path);
+    if (place === null || !(place.value instanceof JsonObject)) continue;
+    const { keys } = place.value;
+    const cut = cutMembers(place.span, (i) => !(features as ReadonlySet<string>).has(keys[i]!));
+    for (const edit of cut) edits.push(edit);
+  }
+  return edits;
+}
+
+/** What a request of our own must carry to be of the same session as one of the host. */
+export function ownMeta(frame: RequestFrame, features: ReadonlySet<ClientFeature>): JsonObject | null {
+  const meta = member(frame.params, '_meta');
+  if (!(meta instanceof JsonObject) || !meta.has(META_VERSION)) return null;
+  const capabilities = meta.get(META_CAPABILITIES);
+  const entries = [META_VERSION, META_CLIENT]
+    .filter((key) => meta.has(key))
+    .map((key): [string, JsonValue] => [key, meta.get(key)!]);
+  if (capabilities instanceof JsonObject) {
+    const kept = [...capabilities].filter(([key]) => (features as ReadonlySet<string>).has(key));
+    entries.push([META_CAPABILITIES, JsonObject.from(kept)]);
+  }
+  return JsonObject.from(entries);
+}

@@ -1,0 +1,164 @@
+import { sha256Hex, toUtf8 } from '@bulla/core/crypto';
+import { JsonObject } from '@bulla/core/json';
+import { LIST_KINDS, type ListKind } from '@bulla/core/lock';
+import { LISTS, type ResultFrame } from '../../mcp/index.ts';
+import { Denial, RPC } from '../denial.ts';
+import { checkPage, type Offer } from './page.ts';
+import type { Pins } from './pins.ts';
+
+/** Asks the server for one page of a list. Rejects with a denial. */
+export type AskPage = (method: string, params: JsonObject) => Promise<ResultFrame>;
+
+interface Known {
+  /** How often the server told that the list changed. */
+  generation: number;
+  readonly items: Map<string, { readonly offer: Offer; readonly at: number }>;
+  /** When the list was last read from its beginning to its end; null if it was not. */
+  readAt: number | null;
+  reading: Promise<void> | null;
+  /** The digests of the cursors that the host was given, the oldest first. */
+  readonly cursors: Set<string>;
+  /** Changed definitions that came by while the list is read; what was read before must not overrule them. */
+  readonly meanwhile: Set<Offer>;
+}
+
+const MAX_PAGES = 1000;
+const MAX_ITEMS = 100_000;
+/** The most that all pages of one list may take together. */
+const MAX_LIST_BYTES = 64 * 1024 * 1024;
+
+/**
+ * What the server has offered in this session, from every list that came by. A call rests on it: what was not offered,
+ * or was offered otherwise than locked, is not called. When the server tells of a change, or what is known is old, the
+ * gateway reads the list again, over the same connection.
+ */
+export class Offers {
+  readonly #pins: Pins;
+  readonly #recheckMs: number;
+  readonly #now: () => number;
+  readonly #lists: Record<ListKind, Known>;
+  readonly #maxListBytes: number;
+
+  constructor(pins: Pins, recheckMs: number, now: () => number, maxListBytes: number = MAX_LIST_BYTES) {
+    this.#pins = pins;
+    this.#maxListBytes = maxListBytes;
+    this.#recheckMs = recheckMs;
+    this.#now = now;
+    const none = (): Known => ({
+      generation: 0,
+      items: new Map(),
+      readAt: null,
+      reading: null,
+      cursors: new Set(),
+      meanwhile: new Set(),
+    });
+    this.#lists = { tools: none(), prompts: none(), resources: none(), resourceTemplates: none() };
+  }
+
+  /** To be kept with a request for a list, and given back with its answer. */
+  generation(kind: ListKind): number {
+    return this.#lists[kind].generation;
+  }
+
+  /**
+   * A page came by. One that was asked for before the last change tells nothing of now. Of two different definitions
+   * under one name the changed one counts, until the whole list is read again.
+   */
+  saw(kind: ListKind, offers: readonly Offer[], generation: number): void {
+    const known = this.#lists[kind];
+    if (known.generation !== generation) return;
+    for (const offer of offers) this.#keep(known, offer);
+    if (known.reading === null) return;
+    for (const offer of offers) if (offer.status === 'changed') known.meanwhile.add(offer);
+  }
+
+  /** The host is given a cursor, which it may then use. */
+  gave(kind: ListKind, cursor: string): void {
+    const { cursors } = this.#lists[kind];
+    cursors.add(keyOf(cursor));
+    if (cursors.size > MAX_PAGES) cursors.delete(cursors.keys().next().value!);
+  }
+
+  /** Whether the host has a cursor from the server. Any other would only tell the server something. */
+  hasGiven(kind: ListKind, cursor: string): boolean {
+    return this.#lists[kind].cursors.has(keyOf(cursor));
+  }
+
+  /** Only what the lock holds is kept, so that no server can make it more. */
+  #keep(known: Known, offer: Offer): void {
+    if (offer.key === null || offer.status === 'unlocked') return;
+    const isTainted = known.items.get(offer.key)?.offer.status === 'changed';
+    if (!isTainted || offer.status === 'changed') known.items.set(offer.key, { offer, at: this.#now() });
+  }
+
+  /** The server told that something changed; nothing that it told before counts. */
+  changed(method: string): void {
+    for (const kind of LIST_KINDS) {
+      if (LISTS[kind].changed !== method) continue;
+      const known = this.#lists[kind];
+      known.generation++;
+      known.items.clear();
+      known.readAt = null;
+    }
+  }
+
+  /** What is known from before this time is too old to decide by. */
+  horizon(): number {
+    return this.#now() - this.#recheckMs;
+  }
+
+  /** How an item stands by what was learnt since the horizon; null when that must be asked. */
+  find(kind: ListKind, key: string, horizon: number): Offer | 'absent' | null {
+    const { items, readAt } = this.#lists[kind];
+    const found = items.get(key);
+    if (found !== undefined) return found.at >= horizon ? found.offer : null;
+    return readAt !== null && readAt >= horizon ? 'absent' : null;
+  }
+
+  /** Reads a list to its end, once for all who ask meanwhile. Rejects with a denial. */
+  read(kind: ListKind, ask: AskPage, meta: JsonObject | null): Promise<void> {
+    const known = this.#lists[kind];
+    known.reading ??= this.#readAll(kind, ask, meta).finally(() => {
+      known.reading = null;
+      known.meanwhile.clear();
+    });
+    return known.reading;
+  }
+
+  async #readAll(kind: ListKind, ask: AskPage, meta: JsonObject | null): Promise<void> {
+    const known = this.#lists[kind];
+    const { generation } = known;
+    const { method } = LISTS[kind];
+    const cursors = new Set<string>();
+    const locked: Offer[] = [];
+    let [items, bytes] = [0, 0];
+    for (let cursor: string | null = null; ; ) {
+      const params = JsonObject.from([
+        ...(cursor === null ? [] : [['cursor', cursor] as const]),
+        ...(meta === null ? [] : [['_meta', meta] as const]),
+      ]);
+      const frame: ResultFrame = await ask(method, params);
+      const page = checkPage(kind, frame, this.#pins);
+      for (const offer of page.offers) if (offer.status !== 'unlocked') locked.push(offer);
+      items += page.offers.length;
+      bytes += frame.bytes.length;
+      cursor = page.nextCursor;
+      if (cursor === null) break;
+      const seen = keyOf(cursor);
+      const isTooMuch = cursors.size >= MAX_PAGES || items > MAX_ITEMS || bytes > this.#maxListBytes;
+      if (cursors.has(seen) || isTooMuch) {
+        throw new Denial('lists', 'GATEWAY_LIST', `The server's ${method} has no end.`, { rpc: RPC.bad });
+      }
+      cursors.add(seen);
+    }
+    if (known.generation !== generation) return;
+    known.items.clear();
+    known.readAt = this.#now();
+    for (const offer of [...locked, ...known.meanwhile]) this.#keep(known, offer);
+  }
+}
+
+/** The digest, because a cursor may be long, and a part of a text keeps the whole text in memory. */
+function keyOf(cursor: string): string {
+  return sha256Hex(toUtf8(cursor));
+}

@@ -1,0 +1,144 @@
+import { JsonNumber, JsonObject, type JsonValue, parse, parsePointer } from '@bulla/core/json';
+import {
+  type Content,
+  entryOf,
+  hashPrompt,
+  hashTemplate,
+  hashTool,
+  type ListKind,
+  type Lock,
+  lockDigest,
+} from '@bulla/core/lock';
+import { skeleton } from '@bulla/core/text';
+import { addressKey } from './uri.ts';
+
+/** How a definition that a server offers stands to the lock. */
+export interface Verdict {
+  readonly status: 'same' | 'changed' | 'unlocked';
+  /** The digest of what was offered; null where it has none. */
+  readonly digest: string | null;
+}
+
+/** What a lock permits, in the form in which the stages ask for it. */
+export interface Pins {
+  /** The digest by which capsules name the lock. */
+  readonly lock: string;
+  judge(kind: ListKind, key: string, definition: JsonObject): Verdict;
+  has(kind: ListKind, key: string): boolean;
+  keys(kind: ListKind): Iterable<string>;
+  /** The lock's own text of a key that it has. */
+  own(kind: ListKind, key: string): string | undefined;
+  /** Whether the lock's file holds a tool that does not pass here (`narrowed`). */
+  isLeftOut(kind: ListKind, key: string): boolean;
+  /** A locked key that could be taken for this one, which is not locked. */
+  lookAlike(kind: ListKind, key: string): string | undefined;
+  readonly instructions: string | null;
+  readonly capabilities: JsonObject;
+  readonly serverInfo: JsonObject;
+  /**
+   * What must lie behind an address, where that is pinned, also under one that a reader could take for a pinned one
+   * (see `addressKey`).
+   */
+  contentLike(uri: string): Content | undefined;
+}
+
+/** A lock of the released program holds no capabilities: these are what its lists need. */
+const RELEASED_CAPABILITIES = parse(
+  '{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true}}',
+) as JsonObject;
+
+/**
+ * Reads a lock for the gateway. One of the released program pins what it pins: of tools the description and input
+ * schema, of prompts and templates some members, of resources and instructions nothing, so that none of these pass.
+ */
+export function pinsOf(lock: Lock): Pins {
+  const { native } = lock;
+  const inFile = lock.document.get('tools');
+  const lists: Record<ListKind, ReadonlyMap<string, unknown>> = native ?? {
+    tools: lock.tools,
+    prompts: lock.prompts ?? new Map(),
+    resources: new Map(),
+    resourceTemplates: lock.resourceTemplates ?? new Map(),
+  };
+  const isSame =
+    native === null
+      ? (kind: ListKind, key: string, definition: JsonObject) => hashesAgree(lock, kind, key, definition)
+      : (kind: ListKind, key: string, definition: JsonObject) => {
+          const [one, other] = [native[kind].get(key)!, entryOf(definition, native.excluded[kind])];
+          if (one.digest !== other.digest || one.sourceDigest !== other.sourceDigest) return false;
+          return native.excluded[kind].every((pointer) => isPlain(at(definition, pointer)));
+        };
+  const contents = [...(native?.contents.values() ?? [])];
+  const likeness = new Map(contents.map((content) => [addressKey(content.uri), content]));
+  const owned = perKind((kind) => new Map([...lists[kind].keys()].map((key) => [key, key])));
+  const looks = perKind((kind) => new Map([...lists[kind].keys()].map((key) => [skeleton(key), key])));
+  return {
+    lock: lockDigest(lock),
+    judge(kind, key, definition) {
+      const digest = attempt(() => entryOf(definition, native?.excluded[kind]).digest);
+      if (!lists[kind].has(key)) return { status: 'unlocked', digest };
+      const same = digest !== null && attempt(() => isSame(kind, key, definition)) === true;
+      return { status: same ? 'same' : 'changed', digest };
+    },
+    has: (kind, key) => lists[kind].has(key),
+    keys: (kind) => lists[kind].keys(),
+    own: (kind, key) => owned(kind).get(key),
+    isLeftOut: (kind, key) =>
+      kind === 'tools' && !lists.tools.has(key) && inFile instanceof JsonObject && inFile.has(key),
+    lookAlike: (kind, key) => looks(kind).get(skeleton(key)),
+    instructions: (native?.instructions.definition ?? null) as string | null,
+    capabilities: (native?.capabilities.definition ?? RELEASED_CAPABILITIES) as JsonObject,
+    serverInfo: (native?.serverInfo.definition ?? new JsonObject()) as JsonObject,
+    contentLike(uri) {
+      if (contents.length === 0) return undefined;
+      const key = addressKey(uri);
+      // What hides where it leads is like any.
+      return native!.contents.get(uri) ?? (key === null ? contents[0] : likeness.get(key));
+    },
+  };
+}
+
+/** Makes something for a list when it is first asked for. */
+function perKind<Value>(make: (kind: ListKind) => Value): (kind: ListKind) => Value {
+  const made = new Map<ListKind, Value>();
+  return (kind) => {
+    if (!made.has(kind)) made.set(kind, make(kind));
+    return made.get(kind)!;
+  };
+}
+
+/** As the digest leaves it out: an exclusion leads through objects only. */
+function at(definition: JsonValue, exclusion: string): JsonValue | undefined {
+  let value: JsonValue | undefined = definition;
+  for (const key of parsePointer(exclusion)!)
+    value = value instanceof JsonObject ? value.get(key) : undefined;
+  return value;
+}
+
+/** What the digest leaves out may be a number or a date, but no text that somebody could be told with it. */
+function isPlain(value: JsonValue | undefined): boolean {
+  if (typeof value === 'string') return /^[0-9TZ:.+-]{1,40}$/.test(value);
+  return value === undefined || value instanceof JsonNumber;
+}
+
+/** A definition that cannot be digested is none that was locked. */
+function attempt<Result>(run: () => Result): Result | null {
+  try {
+    return run();
+  } catch {
+    return null;
+  }
+}
+
+function hashesAgree(lock: Lock, kind: ListKind, key: string, definition: JsonObject): boolean {
+  if (kind === 'tools') {
+    const locked = lock.tools.get(key)!;
+    return lock.profiles.some((profile) => sameMembers(locked, hashTool(definition, profile)));
+  }
+  if (kind === 'prompts') return sameMembers(lock.prompts!.get(key)!, hashPrompt(definition));
+  return sameMembers(lock.resourceTemplates!.get(key)!, hashTemplate(definition));
+}
+
+function sameMembers<Hashes extends object>(locked: Hashes, offered: Hashes): boolean {
+  return (Object.keys(offered) as (keyof Hashes)[]).every((name) => locked[name] === offered[name]);
+}

@@ -1,0 +1,172 @@
+import { canonicalize } from '@bulla/core/canon';
+import { toUtf8 } from '@bulla/core/crypto';
+import { JsonObject, type JsonValue, stringify } from '@bulla/core/json';
+import {
+  caseTwin,
+  INITIALIZE_VERSIONS,
+  quote,
+  type ResultFrame,
+  STATELESS_VERSIONS,
+} from '../../mcp/index.ts';
+import { Denial, RPC } from '../denial.ts';
+import { SERVER_CAPABILITIES } from '../gates/methods.ts';
+import { cutItems, cutMembers, type Edit, type Place, placeOf, replace } from '../wire/splice.ts';
+import { SERVER_INFO } from '../wire/tokens.ts';
+import type { Pins } from './pins.ts';
+
+/** What a server's answer to `initialize` or `server/discover` must lose, and what of it is not as it was locked. */
+export interface SelfCheck {
+  readonly edits: readonly Edit[];
+  /** Paths inside the result, for the record. */
+  readonly changed: readonly string[];
+  /** Those of them that pass all the same, because the lock holds nothing to put in their place. */
+  readonly passed: readonly string[];
+}
+
+const MEMBERS = [
+  ...['protocolVersion', 'supportedVersions', 'capabilities', 'instructions', 'serverInfo'],
+  ...['_meta', 'resultType', 'ttlMs', 'cacheScope'],
+];
+/** The protocol wants these of every server, so that the locked value stands in the place of another one. */
+const NAMES = ['name', 'version'];
+/** A name or version that a lock of the released program does not hold passes if it can hardly tell anybody anything. */
+const PLAIN = /^[A-Za-z0-9@._+/-]{1,64}$/;
+
+/**
+ * Checks what a server says of itself. Instructions that are not the locked ones go; of capabilities and of the
+ * description of the server stays what was locked, and its name and version are the locked ones; versions of the
+ * protocol that are not known here go. Throws a denial for an answer that has not the form of the protocol.
+ */
+export function checkSelf(frame: ResultFrame, pins: Pins): SelfCheck {
+  const { result } = frame;
+  const twin = caseTwin(result, MEMBERS);
+  if (twin !== null) throw misshapen(`its member ${quote(twin)} could be taken for another`);
+  if ((result.get('resultType') ?? 'complete') !== 'complete') throw misshapen('it is not complete');
+  const capabilities = placeOf(frame, 'result', 'capabilities');
+  if (!(capabilities?.value instanceof JsonObject)) throw misshapen('it has no capabilities');
+  const instructions = result.get('instructions') ?? null;
+  if (instructions !== null && typeof instructions !== 'string') {
+    throw misshapen('its instructions are no text');
+  }
+  const edits: Edit[] = [];
+  const changed: string[] = [];
+  const passed: string[] = [];
+  if (instructions !== null && instructions !== pins.instructions) {
+    const index = result.indexOf('instructions');
+    for (const edit of cutMembers(placeOf(frame, 'result')!.span, (i) => i === index)) edits.push(edit);
+  }
+  if (instructions !== pins.instructions) changed.push('/instructions');
+  const kept = capabilitiesKept(capabilities, pins.capabilities);
+  for (const edit of kept.edits) edits.push(edit);
+  for (const path of kept.changed) changed.push(`/capabilities${path}`);
+  for (const path of [['serverInfo'], ['_meta', SERVER_INFO]]) {
+    const info = placeOf(frame, 'result', ...path);
+    if (info === null) continue;
+    if (!(info.value instanceof JsonObject)) throw misshapen('its serverInfo is no object');
+    const found = serverInfoKept(info, pins);
+    for (const edit of found.edits) edits.push(edit);
+    for (const path of found.changed) changed.push(path);
+    for (const path of found.passed) passed.push(path);
+  }
+  return { edits: [...edits, ...unknownVersions(frame)], changed, passed };
+}
+
+/**
+ * Checks how a server names itself in any other result (2026-07-28, Basic, `_meta` of results). What is no description
+ * goes as a whole.
+ */
+export function checkNamed(frame: ResultFrame, pins: Pins): SelfCheck {
+  const info = placeOf(frame, 'result', '_meta', SERVER_INFO);
+  if (info === null) return { edits: [], changed: [], passed: [] };
+  if (info.value instanceof JsonObject) return serverInfoKept(info, pins);
+  const meta = placeOf(frame, 'result', '_meta')!;
+  const index = (meta.value as JsonObject).indexOf(SERVER_INFO);
+  return { edits: cutMembers(meta.span, (i) => i === index), changed: ['/serverInfo'], passed: [] };
+}
+
+function serverInfoKept(info: Place, { serverInfo }: Pins): SelfCheck {
+  const { edits, changed } = common(info, serverInfo, NAMES);
+  const passed: string[] = [];
+  const { keys, values } = info.value as JsonObject;
+  for (const [i, key] of keys.entries()) {
+    if (!NAMES.includes(key) || !changed.includes(`/${key}`)) continue;
+    const locked = serverInfo.get(key);
+    const value = values[i]!;
+    if (locked === undefined && typeof value === 'string' && PLAIN.test(value))
+      passed.push(`/serverInfo/${key}`);
+    else
+      edits.push(replace({ value, span: info.span.children![i]! }, toUtf8(stringify(locked ?? 'unknown'))));
+  }
+  return { edits, changed: changed.map((at) => `/serverInfo${at}`), passed };
+}
+
+/** Capabilities that the gateway has no methods for are cut as well, but that is no change of the server. */
+function capabilitiesKept(place: Place, locked: JsonObject): SelfCheck {
+  const passed = JsonObject.from([...locked].filter(([key]) => SERVER_CAPABILITIES.includes(key)));
+  const { changed } = common(place, locked, []);
+  return {
+    edits: common(place, passed, []).edits,
+    changed: changed.filter((path) => SERVER_CAPABILITIES.includes(path.split('/')[1]!)),
+    passed: [],
+  };
+}
+
+/**
+ * Cuts every member that the locked object has not, or has with another value, at any depth; those that are spared are
+ * only told. As deep as the lock is, without recursion.
+ */
+function common(
+  root: Place,
+  lockedRoot: JsonObject,
+  spared: readonly string[],
+): { edits: Edit[]; changed: string[] } {
+  const edits: Edit[] = [];
+  const changed: string[] = [];
+  const open = [{ place: root, locked: lockedRoot, at: '' }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { place, locked, at } = next;
+    const { keys, values } = place.value as JsonObject;
+    const doomed = new Set<number>();
+    for (const [i, key] of keys.entries()) {
+      const value = values[i]!;
+      const other = locked.get(key);
+      const path = `${at}/${key}`;
+      if (value instanceof JsonObject && other instanceof JsonObject) {
+        open.push({ place: { value, span: place.span.children![i]! }, locked: other, at: path });
+      } else if (other === undefined || !isSame(value, other)) {
+        changed.push(path);
+        if (at !== '' || !spared.includes(key)) doomed.add(i);
+      }
+    }
+    for (const edit of cutMembers(place.span, (i) => doomed.has(i))) edits.push(edit);
+  }
+  return { edits, changed };
+}
+
+function isSame(a: JsonValue, b: JsonValue): boolean {
+  try {
+    return canonicalize(a, 'mcptrust-v1') === canonicalize(b, 'mcptrust-v1');
+  } catch {
+    return false;
+  }
+}
+
+function unknownVersions(frame: ResultFrame): Edit[] {
+  const place = placeOf(frame, 'result', 'supportedVersions');
+  if (place === null) return [];
+  if (!Array.isArray(place.value)) throw misshapen('its supportedVersions are no list');
+  const versions = place.value;
+  const known: readonly JsonValue[] = [...STATELESS_VERSIONS, ...INITIALIZE_VERSIONS];
+  return cutItems(place.span, (i) => !known.includes(versions[i]!));
+}
+
+function misshapen(what: string): Denial {
+  return new Denial(
+    'session',
+    'GATEWAY_HANDSHAKE',
+    `The server's description of itself cannot be used: ${what}.`,
+    {
+      rpc: RPC.bad,
+    },
+  );
+}

@@ -1,0 +1,102 @@
+import type { Readable, Writable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BullaError } from '@bulla/core/error';
+import { JsonNumber, JsonObject, parse } from '@bulla/core/json';
+import { DEFAULT_MAX_FRAME_BYTES, type Frame, type Id, parseFrame } from '../../mcp/index.ts';
+import { asLine, lines } from '../../os/index.ts';
+
+/** The two ends of the pipe to the host, as a server has them: standard input and output. */
+export interface HostStreams {
+  readonly input: Readable;
+  readonly output: Writable;
+}
+
+/** What is told of the host's messages. While a promise is pending, nothing more is read. */
+export interface HostReceiver {
+  frame(frame: Frame): void | Promise<void>;
+  refused(error: BullaError, bytes: Uint8Array): void | Promise<void>;
+}
+
+/** Reads the host's messages, one a line, until it closes its side. Never rejects: a broken pipe is as good as its end. */
+export async function readHost(
+  input: Readable,
+  receiver: HostReceiver,
+  maxBytes: number = DEFAULT_MAX_FRAME_BYTES,
+): Promise<void> {
+  try {
+    for await (const line of lines(input, maxBytes)) {
+      if (isBlank(line)) continue;
+      let frame: Frame;
+      try {
+        frame = parseFrame(line, { maxBytes, spans: true });
+      } catch (error) {
+        await receiver.refused(error as BullaError, line);
+        continue;
+      }
+      const pending = receiver.frame(frame);
+      if (pending) await pending;
+    }
+  } catch (error) {
+    if (!(error instanceof BullaError)) throw error;
+  }
+}
+
+function isBlank(line: Uint8Array): boolean {
+  return line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
+}
+
+/**
+ * The id in a message that was refused, if it says one that can be read: whoever waits for its answer can then be told.
+ */
+export function idIn(bytes: Uint8Array): Id | null {
+  try {
+    const message = parse(bytes, { allow: ['duplicate-keys', 'lone-surrogates', 'bom'] });
+    const id = message instanceof JsonObject ? message.get('id') : undefined;
+    if (typeof id === 'string' && id.isWellFormed()) return id;
+    return id instanceof JsonNumber && /^-?(?:0|[1-9][0-9]*)$/.test(id.lexeme) ? id : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Writes messages to the host, whole and in order. */
+export class HostWriter {
+  readonly #output: Writable;
+  readonly #gone = new AbortController();
+
+  constructor(output: Writable) {
+    this.#output = output;
+    for (const event of ['error', 'close']) output.on(event, () => this.#gone.abort());
+  }
+
+  /** A promise where the pipe is full, so that whoever writes may wait. What a host that went away misses is lost. */
+  write(bytes: Uint8Array): void | Promise<void> {
+    if (this.#gone.signal.aborted) return;
+    if (!this.#output.write(asLine(bytes))) return this.#until('drain');
+  }
+
+  /** Waits no longer than this for a host that does not read; then it counts as gone. */
+  hurry(ms: number): void {
+    setTimeout(() => this.#gone.abort(), ms).unref();
+  }
+
+  /** Resolves when everything is taken, or the host is gone. */
+  async flushed(): Promise<void> {
+    if (this.#output.writableNeedDrain) await this.#until('drain');
+    while (this.#output.writableLength > 0 && !this.#gone.signal.aborted) await sleep(5);
+  }
+
+  #until(event: string): Promise<void> {
+    const { signal } = this.#gone;
+    return new Promise((resolve) => {
+      const done = (): void => {
+        this.#output.off(event, done);
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      this.#output.on(event, done);
+      signal.addEventListener('abort', done);
+      if (signal.aborted) done();
+    });
+  }
+}

@@ -1,0 +1,63 @@
+import { toUtf8 } from '@bulla/core/crypto';
+import fc from 'fast-check';
+import { expect, inject, test } from 'vitest';
+import { parseFrame } from '../../mcp/index.ts';
+import { bytesOf, cutItems, cutMembers, placeOf, replace, splice } from './splice.ts';
+
+const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
+const frameOf = (result: string) =>
+  parseFrame(toUtf8(`{"jsonrpc":"2.0","id":1,"result":${result}}`), { spans: true });
+
+test.each([
+  ['{"a":[ 1 , 2 ,3 ]}', [0], '{"a":[ 2 ,3 ]}'],
+  ['{"a":[ 1 , 2 ,3 ]}', [1], '{"a":[ 1 , 3 ]}'],
+  ['{"a":[ 1 , 2 ,3 ]}', [2], '{"a":[ 1 , 2 ]}'],
+  ['{"a":[ 1 , 2 ,3 ]}', [1, 2], '{"a":[ 1 ]}'],
+  ['{"a":[ 1 , 2 ,3 ]}', [0, 2], '{"a":[ 2 ]}'],
+  ['{"a":[ 1 , 2 ,3 ]}', [0, 1, 2], '{"a":[  ]}'],
+  ['{"a":[]}', [], '{"a":[]}'],
+])('items are cut with their commas: %s without %j', (result, doomed, expected) => {
+  const frame = frameOf(result);
+  const edits = cutItems(placeOf(frame, 'result', 'a')!.span, (i) => doomed.includes(i));
+  expect(text(splice(frame.bytes, edits))).toBe(`{"jsonrpc":"2.0","id":1,"result":${expected}}`);
+});
+
+test('members are cut with their keys, and values replaced', () => {
+  const frame = frameOf('{ "\u00e9" : {"x":1} , "b":"\u{1f600}","c":null}');
+  const place = placeOf(frame, 'result')!;
+  const edits = [...cutMembers(place.span, (i) => i !== 1), replace(placeOf(frame, 'id')!, toUtf8('"new"'))];
+  expect(text(splice(frame.bytes, edits))).toBe('{"jsonrpc":"2.0","id":"new","result":{ "b":"\u{1f600}"}}');
+  expect(text(bytesOf(frame, placeOf(frame, 'result', 'b')!))).toBe('"\u{1f600}"');
+  expect(placeOf(frame, 'result', 'b', 'x')).toBeNull();
+  expect(placeOf(frame, 'params')).toBeNull();
+});
+
+test('whatever is cut, what is left is what was not', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.jsonValue(), fc.boolean())), fc.nat(3), (items, indent) => {
+      const result = JSON.stringify({ list: items.map(([value]) => value) }, null, indent);
+      const frame = frameOf(result);
+      const edits = cutItems(placeOf(frame, 'result', 'list')!.span, (i) => items[i]![1]);
+      const left = JSON.parse(text(splice(frame.bytes, edits))).result.list;
+      const kept = items.filter(([, doomed]) => !doomed).map(([value]) => value);
+      expect(left).toEqual(JSON.parse(JSON.stringify(kept)));
+    }),
+    { numRuns: 100 * inject('soak') },
+  );
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.tuple(fc.string(), fc.jsonValue(), fc.boolean()), { selector: ([key]) => key }),
+      (members) => {
+        const body = members
+          .map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`)
+          .join(',');
+        const frame = frameOf(`{${body}}`);
+        const edits = cutMembers(placeOf(frame, 'result')!.span, (i) => members[i]![2]);
+        const left = members.filter(([, , doomed]) => !doomed);
+        const rest = left.map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`).join(',');
+        expect(text(splice(frame.bytes, edits))).toBe(`{"jsonrpc":"2.0","id":1,"result":{${rest}}}`);
+      },
+    ),
+    { numRuns: 100 * inject('soak') },
+  );
+});

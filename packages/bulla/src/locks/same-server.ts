@@ -1,0 +1,75 @@
+import { digest } from '@bulla/core/canon';
+import { BullaError } from '@bulla/core/error';
+import type { Lock } from '@bulla/core/lock';
+import { quote, type StdioTarget, type Target } from '../mcp/index.ts';
+import { targetOf } from './identity.ts';
+
+/**
+ * The same text for the same server: what is started or where it is, and, unless `env` is false, the names of the
+ * variables that it sees, in any order.
+ */
+export function serverKey(target: Target, { env = true } = {}): string {
+  if (target.kind === 'http') return JSON.stringify([target.url]);
+  return JSON.stringify([target.command, target.args, env ? [...target.env].sort() : []]);
+}
+
+/** Whether two ways to reach a server are of the same one. */
+export function isSameServer(a: Target, b: Target, compared: { readonly env?: boolean } = {}): boolean {
+  return serverKey(a, compared) === serverKey(b, compared);
+}
+
+/**
+ * Makes sure that a lock is of the server that is about to be started: the same command, arguments and names of
+ * environment variables. Throws `GATEWAY_OTHER_SERVER`, which says what differs. A lock that names no server tells
+ * nothing, which is not checked.
+ */
+export function checkIdentity(lock: Lock, target: StdioTarget): void {
+  const { native, serverCommand } = lock;
+  if (native !== null && isSameServer(targetOf(lock), target)) return;
+  const differences =
+    native === null ? commandDifference(serverCommand, target) : differencesOf(targetOf(lock), target);
+  if (differences.length === 0) return;
+  throw new BullaError('GATEWAY_OTHER_SERVER', `The lock is of another server: ${differences.join('; ')}.`);
+}
+
+/** Versions 1 and 2 hold the command as one text. */
+function commandDifference(locked: string | null, { command, args }: StdioTarget): string[] {
+  if (locked === null || locked === [command, ...args].join(' ')) return [];
+  const word = firstDifference(locked.split(' '), [command, ...args].join(' ').split(' '));
+  return [word === 0 ? 'its command is another one' : `argument ${word} of its command differs`];
+}
+
+/** What differs, in words. Arguments are told by their place: they may hold secrets. */
+function differencesOf(locked: Target, { command, args, env }: StdioTarget): string[] {
+  if (locked.kind !== 'stdio') return ['it is reached at an address, not by a command'];
+  const found: string[] = [];
+  if (locked.command !== command)
+    found.push(`its command is ${quote(locked.command)}, not ${quote(command)}`);
+  const argument = firstDifference(locked.args, args);
+  if (argument !== null) {
+    const [here, there] = [argument < args.length, argument < locked.args.length];
+    const what = here && there ? 'differs' : here ? 'is not in the lock' : 'is missing';
+    found.push(`argument ${argument + 1} ${what}`);
+  }
+  const more = env.filter((name) => !locked.env.includes(name));
+  const fewer = locked.env.filter((name) => !env.includes(name));
+  if (more.length > 0) found.push(`it does not see the environment variable ${more.map(quote).join(', ')}`);
+  if (fewer.length > 0) found.push(`it sees the environment variable ${fewer.map(quote).join(', ')} as well`);
+  return found;
+}
+
+function firstDifference(a: readonly string[], b: readonly string[]): number | null {
+  const length = Math.max(a.length, b.length);
+  for (let i = 0; i < length; i++) if (a[i] !== b[i]) return i;
+  return null;
+}
+
+/** The digest by which capsules name how a server is reached. */
+export function serverDigest({ command, args, env }: StdioTarget): string {
+  return `sha256:${digest({ transport: 'stdio', command, args, env }, 'jcs')}`;
+}
+
+/** What a server is called in records: as it called itself when it was locked, else by its program. */
+export function serverName({ serverName }: Lock, { command }: StdioTarget): string {
+  return serverName || command.split(/[\\/]/).at(-1)!;
+}

@@ -1,2 +1,0 @@
-/** The guard's recorder, for tests of the store that it records into. */
-export { Recorder } from '../src/gateway/stages/record.ts';

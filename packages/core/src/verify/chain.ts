@@ -1,0 +1,217 @@
+import {
+  type ChainFailure,
+  type ChainReport,
+  type ChainState,
+  createChainVerifier,
+  type KeyFacts,
+} from '../capsule/index.ts';
+import { type PublicKey, toHex } from '../crypto/index.ts';
+import { BullaError } from '../error.ts';
+import type { AnchorReport } from '../log/index.ts';
+import { Anchoring, type AnchorSources, originIn } from './anchoring.ts';
+import { createHistory, type History } from './history.ts';
+import { linkOf, type RecordOptions, type RecordResult, verifyRecords } from './records.ts';
+import { type Revocation, withRevocations } from './revocation.ts';
+import { batchesOf, type ChainSource, type SourceRecord } from './source.ts';
+
+export interface VerifyChainOptions {
+  /**
+   * `structural` trusts the stored hashes; `hashes` recomputes them and checks no signature; `cryptographic`, the
+   * default, does both.
+   */
+  readonly mode?: ChainState['mode'];
+  readonly keys: readonly PublicKey[];
+  readonly pqKeys?: readonly PublicKey[];
+  /** What else is known of the keys: when they are valid, and which post-quantum key signs with them. */
+  readonly facts?: readonly KeyFacts[];
+  /** What these keys signed fails with `key_revoked`, unless witnesses saw it before. */
+  readonly revoked?: readonly Revocation[];
+  /**
+   * Checkpoints to compare the chain with, or what gives those of a log, by the origin that the first record names. Not
+   * together with `from`, which knows nothing of the tree.
+   */
+  readonly anchors?: AnchorSources | ((origin: string | undefined) => AnchorSources | undefined) | undefined;
+  /**
+   * Leave out the signatures of the records that a checkpoint covers: the one under the checkpoint stands for all
+   * of them, because its signer verified them. Every hash is still checked, and that the signer named in each record
+   * is known, valid then, and not revoked. Default false.
+   */
+  readonly byCheckpoint?: boolean;
+  readonly requirePq?: boolean;
+  readonly allowNonFinite?: boolean;
+  readonly expectLength?: number;
+  readonly expectHead?: string;
+  /** Go on from what an earlier run of the same check has seen. */
+  readonly from?: ChainState;
+  readonly progress?: (done: number) => void;
+}
+
+/**
+ * Verifies the segments of a chain, of which the first begins at place `start`, and gives the results of each to
+ * `take`, in their order. With it a shell uses its threads; each of them calls `verifyRecords`.
+ */
+export type SegmentRunner = (
+  segments: AsyncIterable<readonly SourceRecord[]>,
+  start: number,
+  options: RecordOptions,
+  take: (results: Iterable<RecordResult>) => void,
+) => Promise<void>;
+
+/** Verifies segments here, one after the other. */
+export const inOrder: SegmentRunner = async (segments, start, options, take) => {
+  let place = start;
+  for await (const segment of segments) {
+    take(verifyRecords(segment, place, options));
+    place += segment.length;
+  }
+};
+
+/** What was found, and which records are anchored; null where no checkpoints were given. */
+export interface VerifiedChain extends ChainReport {
+  readonly state: ChainState;
+  readonly anchors: AnchorReport | null;
+  /** What happened besides, as far as the records of this run tell. */
+  readonly history: History;
+}
+
+/**
+ * Verifies a chain from its source, in constant memory. All failures are counted, and the first thousand are told.
+ * Never throws for a bad record; throws what the source throws when it cannot be read, and `CHAIN_RESUME_ANCHORS` for
+ * anchors together with `from`.
+ */
+export async function verifyChain(
+  source: ChainSource,
+  options: VerifyChainOptions,
+  run: SegmentRunner = inOrder,
+): Promise<VerifiedChain> {
+  const { mode = 'cryptographic', from, anchors, revoked = [], expectLength, expectHead } = options;
+  if (from !== undefined && anchors !== undefined)
+    throw new BullaError(
+      'CHAIN_RESUME_ANCHORS',
+      'A chain is compared with checkpoints from its beginning on.',
+    );
+  const verifier = createChainVerifier({
+    mode,
+    keys: options.keys,
+    ...(expectLength !== undefined && { expectLength }),
+    ...(expectHead !== undefined && { expectHead }),
+    ...(from !== undefined && { from }),
+  });
+  const start = from?.count ?? 0;
+  const skipped: Skipped = { count: 0, last: undefined };
+  const { first, segments } = await segmentsOf(skip(batchesOf(source, options.progress), start, skipped));
+  const origin = first === undefined ? undefined : originIn(first);
+  const found = typeof anchors === 'function' ? anchors(origin) : anchors;
+  const anchoring = found && new Anchoring(found, origin);
+  const history = createHistory();
+  let index = start;
+  const take = (results: Iterable<RecordResult>) => {
+    for (const { link, verdict, leaf, story } of results) {
+      const place = index++;
+      history.add(story, place);
+      anchoring?.push(leaf);
+      if (verdict === undefined || revoked.length === 0) verifier.pushLink(link, verdict);
+      else {
+        const seen = (seconds: number) => anchoring?.seenBefore(place, seconds) ?? false;
+        verifier.pushLink(link, withRevocations(verdict, revoked, seen));
+      }
+    }
+  };
+  await run(segments, start, recordOptions(mode, options, found), take);
+  const state = verifier.state();
+  const report = withFailures(verifier.finish(), sameAsBefore(from, skipped));
+  const more = { state, history: history.finish() };
+  if (anchoring === undefined) return { ...report, ...more, anchors: null };
+  return { ...withAnchors(report, await anchoring.finish()), ...more };
+}
+
+function recordOptions(
+  mode: ChainState['mode'],
+  options: VerifyChainOptions,
+  anchors: AnchorSources | undefined,
+): RecordOptions {
+  const send = (keys: readonly PublicKey[]) =>
+    keys.map(({ algorithm, bytes }) => ({ algorithm, hex: toHex(bytes) }));
+  return {
+    mode,
+    keys: send(options.keys),
+    pqKeys: send(options.pqKeys ?? []),
+    facts: options.facts ?? [],
+    requirePq: options.requirePq ?? false,
+    allowNonFinite: options.allowNonFinite ?? false,
+    leaves: anchors !== undefined,
+    hashOnlyBelow: options.byCheckpoint ? sizeOf(anchors) : 0,
+  };
+}
+
+function sizeOf(sources: AnchorSources | undefined): number {
+  return (sources?.anchors ?? []).reduce((most, { checkpoint }) => Math.max(most, checkpoint.size), 0);
+}
+
+/** A chain is good only if it is also the one that the checkpoints are of; a checkpoint of nothing is one too. */
+function withAnchors(report: ChainReport, anchors: AnchorReport): ChainReport & { anchors: AnchorReport } {
+  const failures = anchors.failures.map(({ code, index, error }) => ({
+    ...{ index, sequence: index, id: null },
+    ...{ code, error },
+  }));
+  return { ...withFailures(report, failures), anchors };
+}
+
+function withFailures(report: ChainReport, failures: readonly ChainFailure[]): ChainReport {
+  if (failures.length === 0) return report;
+  return {
+    ...report,
+    ...{ ok: false, outcome: 'failed' },
+    failureCount: report.failureCount + failures.length,
+    failures: [...failures, ...report.failures],
+  };
+}
+
+/** What was passed over because an earlier run verified it. */
+interface Skipped {
+  count: number;
+  last: SourceRecord | undefined;
+}
+
+/** Whether the records that were passed over can be those of the earlier run: as many, and the last with its hash. */
+function sameAsBefore(from: ChainState | undefined, { count, last }: Skipped): ChainFailure[] {
+  if (from === undefined) return [];
+  const whole = { index: null, sequence: null, id: null };
+  if (count < from.count) {
+    const error = `The saved state is of ${from.count} records, and the chain has ${count}`;
+    return [{ ...whole, code: 'truncated', error }];
+  }
+  // After a failure the last record need not be the one that the chain goes on from.
+  if (last === undefined || from.failureCount > 0 || linkOf(last).hash === from.head?.hash) return [];
+  const error = `The saved state is of another chain: record ${count - 1} has another hash`;
+  return [{ ...whole, code: 'rewritten', error }];
+}
+
+async function* skip(
+  batches: AsyncIterable<readonly SourceRecord[]>,
+  count: number,
+  skipped: Skipped,
+): AsyncGenerator<readonly SourceRecord[]> {
+  for await (const batch of batches) {
+    const known = Math.min(count - skipped.count, batch.length);
+    if (known > 0) {
+      skipped.count += known;
+      skipped.last = batch[known - 1];
+    }
+    if (known < batch.length) yield known > 0 ? batch.slice(known) : batch;
+  }
+}
+
+/** The segments of a chain, and the first record of all; undefined if there is none. */
+async function segmentsOf(batches: AsyncGenerator<readonly SourceRecord[]>): Promise<{
+  first: SourceRecord | undefined;
+  segments: AsyncGenerator<readonly SourceRecord[]>;
+}> {
+  const { value: head, done } = await batches.next();
+  async function* segments() {
+    if (done) return;
+    yield head;
+    yield* batches;
+  }
+  return { first: done ? undefined : head[0], segments: segments() };
+}

@@ -1,0 +1,86 @@
+import { keyId } from '../crypto/index.ts';
+import { type ApproverKey, execHash, openAuthorization, readApprovals } from '../envelope/index.ts';
+import { BullaError } from '../error.ts';
+import { approverKey } from './approver.ts';
+import { type Artifact, type Finding, findings } from './artifact.ts';
+import type { Trust } from './trust.ts';
+
+const { good, bad, undecided, keyless } = findings([
+  'that it was not used before, or that its time and its policy still hold: "bulla envelope explain" asks the ledger',
+  'that the people who hold the keys understood what they signed',
+]);
+
+/** An envelope is as good as the authorization of it, which is looked for among the artifacts by its exec_hash. */
+export function checkEnvelope(
+  { envelope }: Artifact<'execution envelope'>,
+  trust: Trust,
+  artifacts: readonly Artifact[],
+): Finding {
+  return orRefused(() => {
+    if (envelope instanceof BullaError) throw envelope;
+    const hashes = [execHash(envelope), execHash(envelope, 'envelope-v1-nul')];
+    const details = { exec_hash: hashes[0], action_type: envelope.action_type };
+    const found = artifacts
+      .filter((each) => each.kind === 'authorization')
+      .find(({ claims }) => !(claims instanceof BullaError) && hashes.includes(claims.exec_hash));
+    if (found === undefined) {
+      const message = 'It is well formed. Name the authorization of it too, to see who approved it.';
+      return undecided('VERIFY_NO_KEY', message, details);
+    }
+    if (trust.keys.length === 0)
+      return keyless('VERIFY_NO_KEY', 'No key is known to verify the authorization with.', details);
+    const missing = missingSigners(found.bytes, trust);
+    if (missing !== null) return keyless('VERIFY_NO_KEY', missing, details);
+    const { people, unknown } = openAuthorization(found.bytes, { keys: approvers(trust) });
+    return good(`Exactly this was approved by ${shortened(people)}.${unknownText(unknown)}`, {
+      ...details,
+      people,
+    });
+  });
+}
+
+/** An authorization by itself: who signed it, for which exec_hash. */
+export function checkAuthorization({ bytes, claims }: Artifact<'authorization'>, trust: Trust): Finding {
+  return orRefused(() => {
+    if (claims instanceof BullaError) throw claims;
+    const { exec_hash, aud, exp } = claims;
+    if (trust.keys.length === 0)
+      return keyless('VERIFY_NO_KEY', 'No key is known to verify it with.', { exec_hash });
+    const missing = missingSigners(bytes, trust);
+    if (missing !== null) return keyless('VERIFY_NO_KEY', missing, { exec_hash });
+    const { people, unknown } = openAuthorization(bytes, { keys: approvers(trust) });
+    return good(`Signed by ${shortened(people)}, for ${exec_hash}.${unknownText(unknown)}`, {
+      ...{ exec_hash, audience: aud, expires: exp, people, unknown },
+    });
+  });
+}
+
+function orRefused(check: () => Finding): Finding {
+  try {
+    return check();
+  } catch (error) {
+    if (!(error instanceof BullaError)) throw error;
+    return bad(error.code, error.message, error.path === undefined ? {} : { path: error.path });
+  }
+}
+
+/** Who holds a key is not known here, so each key counts as a person of its own. */
+function approvers(trust: Trust): ApproverKey[] {
+  return [...trust.keys, ...trust.pqKeys].flatMap((key) => approverKey(keyId(key), key, trust));
+}
+
+/** Who an authorization says signed it, where none of them is at hand; null where one is. */
+function missingSigners(bytes: Uint8Array, trust: Trust): string | null {
+  const signers = readApprovals(bytes).map((approval) => approval.keyId);
+  const known = new Set([...trust.keys, ...trust.pqKeys].map(keyId));
+  if (signers.some((id) => known.has(id))) return null;
+  return `None of the keys at hand signed the authorization; it says that it was signed by ${signers.join(', ')}.`;
+}
+
+const shortened = (ids: readonly string[]) => ids.map((id) => id.slice(0, 16)).join(', ');
+
+/** What was not verified is said, though it counts for nothing. */
+function unknownText(unknown: readonly string[]): string {
+  if (unknown.length === 0) return '';
+  return ` Of keys that are not known here and count for nothing: ${shortened(unknown)}.`;
+}

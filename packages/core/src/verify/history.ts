@@ -1,0 +1,98 @@
+import { JsonObject, type JsonValue, toPlain } from '../json/index.ts';
+
+/** What one record tells about what happened around it. Nothing of it makes a record bad. */
+export interface Story {
+  /** The call that it announces: sealed before the call, to be followed by its outcome. */
+  readonly intent: string | null;
+  readonly parent: string | null;
+  /** When it says that it was sealed, else when it was triggered, in milliseconds since 1970; NaN if it does not. */
+  readonly time: number;
+  /** What a recovery of the chain says. */
+  readonly recovery: Recovery | null;
+}
+
+/** A chain that did not continue its checkpoints, and was let go on. */
+export interface Recovery {
+  readonly origin: string;
+  readonly reason: string;
+  /** The checkpoint that the chain does not continue, and how long the chain was. */
+  readonly recovered: unknown;
+}
+
+/** What a record tells; `signedAt` where that stands beside the content. */
+export function storyOf(record: JsonObject, signedAt?: string | null): Story {
+  const at = (...path: string[]) => {
+    let found: JsonValue | undefined = record;
+    for (const key of path) found = found instanceof JsonObject ? found.get(key) : undefined;
+    return found;
+  };
+  const text = (...path: string[]) => {
+    const found = at(...path);
+    return typeof found === 'string' ? found : null;
+  };
+  const recovered = at('context', 'environment', 'bulla', 'recovered');
+  // A call, or a command that was told to leave a receipt; a session may stay open.
+  const isAct = text('type') === 'tool' || (text('type') === 'auth' && text('domain') === 'admin');
+  const isIntent = isAct && text('outcome', 'status') === 'pending';
+  return {
+    intent: isIntent ? text('id') : null,
+    parent: text('parent_id'),
+    time: Date.parse(signedAt ?? text('signed_at') ?? text('trigger', 'timestamp') ?? ''),
+    recovery:
+      recovered instanceof JsonObject && text('type') === 'system'
+        ? {
+            origin: text('context', 'environment', 'bulla', 'origin') ?? '',
+            reason: text('outcome', 'summary') ?? '',
+            recovered: toPlain(recovered),
+          }
+        : null,
+  };
+}
+
+/** What happened to a chain besides its records, as far as they tell. */
+export interface History {
+  /** Calls with an intent and no outcome: a crash, or a call that still runs. */
+  readonly unfinished: { readonly count: number; readonly first: readonly { id: string; index: number }[] };
+  readonly recoveries: readonly (Recovery & { readonly index: number })[];
+  /** Where a record is of an earlier time than the one before it, by more than clocks differ. */
+  readonly clockBack: {
+    readonly count: number;
+    readonly first: readonly { index: number; before: string; after: string }[];
+  };
+}
+
+/** Processes on several machines append to one chain; their clocks differ by less. */
+const TOLERATED_MS = 5 * 60_000;
+/** So many of each kind are told; all are counted. */
+const MAX_TOLD = 100;
+/** So many open calls are remembered; whoever forges more is found out by other checks. */
+const MAX_OPEN = 100_000;
+
+export function createHistory(): { add(story: Story | null, index: number): void; finish(): History } {
+  const open = new Map<string, { index: number }>();
+  const recoveries: History['recoveries'][number][] = [];
+  const clockBack: History['clockBack']['first'][number][] = [];
+  let backCount = 0;
+  let last = Number.NaN;
+  return {
+    add(story, index) {
+      if (story === null) return;
+      const { intent, parent, time, recovery } = story;
+      // An intent below another one is a call inside that call.
+      if (parent !== null && intent === null) open.delete(parent);
+      if (intent !== null && open.size < MAX_OPEN) open.set(intent, { index });
+      if (recovery !== null && recoveries.length < MAX_TOLD) recoveries.push({ ...recovery, index });
+      if (time < last - TOLERATED_MS && ++backCount <= MAX_TOLD)
+        clockBack.push({ index, before: new Date(last).toISOString(), after: new Date(time).toISOString() });
+      if (!Number.isNaN(time)) last = time;
+    },
+    finish: () => ({
+      unfinished: {
+        count: open.size,
+        first: [...open].slice(0, MAX_TOLD).map(([id, { index }]) => ({ id, index })),
+      },
+      recoveries,
+      clockBack: { count: backCount, first: clockBack },
+    }),
+  };
+}

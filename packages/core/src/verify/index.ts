@@ -1,0 +1,48 @@
+/**
+ * Recognises artifacts from bytes and verifies them, from public keys alone: without disk, network or clock. The
+ * command line, servers and browsers call the same functions.
+ */
+export type { AnchorSources } from './anchoring.ts';
+export { originIn } from './anchoring.ts';
+export { approverKey } from './approver.ts';
+export {
+  type Artifact,
+  type Finding,
+  KINDS,
+  type Kind,
+  SIGNED,
+  type Step,
+  type Verdict,
+} from './artifact.ts';
+export {
+  inOrder,
+  type SegmentRunner,
+  type VerifiedChain,
+  type VerifyChainOptions,
+  verifyChain,
+} from './chain.ts';
+export { BUNDLE_NOT_PROVEN, bundleDetails, bundleText } from './check-bundle.ts';
+export { checkCapability } from './check-capability.ts';
+export { verifyRecord } from './check-capsules.ts';
+export { missingWitnesses, unknownSigner } from './check-checkpoint.ts';
+export { isUnknownSigner } from './check-note.ts';
+export { type Digest, digestsOf } from './digests.ts';
+export { createHistory, type History, type Story, storyOf } from './history.ts';
+export { historyLines, missingText, noticeLines, unsealedPaths } from './notices.ts';
+export { type RecogniseOptions, recognise } from './recognise.ts';
+export { type RecordOptions, type RecordResult, verifyRecords } from './records.ts';
+export type { Revocation } from './revocation.ts';
+export {
+  type ChainSource,
+  type ChainText,
+  canonicalOf,
+  MAX_RECORD,
+  openBytes,
+  openText,
+  type SourceRecord,
+  SQLITE_MAGIC,
+  startOf,
+} from './source.ts';
+export { anchorTrust, type KeyTrust, type Trust } from './trust.ts';
+export { verify, verifyArtifact } from './verify.ts';
+export { counted } from './words.ts';

@@ -1,0 +1,64 @@
+import type { ChainNotice, ChainReport } from '../capsule/index.ts';
+import { pointer } from '../json/index.ts';
+import type { History } from './history.ts';
+import type { ChainSource } from './source.ts';
+import { counted } from './words.ts';
+
+const UNSEALED = 'unauthenticated_field';
+
+/** What the seals of records do not cover, and what else was noticed in them: names and texts for a report. */
+export function noticeLines(
+  { notices, moreNotices, count }: Pick<ChainReport, 'notices' | 'moreNotices' | 'count'>,
+  { unread = [], table = '' }: Pick<ChainSource, 'unread' | 'table'>,
+): [string, string][] {
+  const where = ({ count: n, first }: ChainNotice) =>
+    n === count && count > 1 ? 'every record' : n === 1 ? `record ${first}` : `${n} records from ${first} on`;
+  const unsealed = notices.filter(({ code }) => code === UNSEALED);
+  const others = notices.filter(({ code }) => code !== UNSEALED);
+  return [
+    ['table', table],
+    ['not sealed', unsealed.map((notice) => `${notice.path} (${where(notice)})`).join(', ')],
+    ['noticed', others.map((notice) => `${notice.code} ${notice.path} (${where(notice)})`).join(', ')],
+    ['not read', unread.join(', ')],
+    ['', moreNotices === 0 ? '' : `${moreNotices} more fields or places were noticed, and are not listed`],
+  ];
+}
+
+/** The same of one record, by its top-level fields. */
+export function unsealedPaths(fields: readonly string[]): string[] {
+  return fields.map((field) => pointer([field]));
+}
+
+/** Which keys are missing, in one sentence. */
+export function missingText(missing: Readonly<Record<string, number>>): string {
+  const names = Object.entries(missing).map(
+    ([name, n]) => `${name === '' ? 'an unnamed key' : name} (${counted(n, 'record')})`,
+  );
+  return `Keys are missing that signed records: ${names.join(', ')}.`;
+}
+
+/** What happened to a chain besides its records: names and texts for a report. */
+export function historyLines({ unfinished, recoveries, clockBack }: History): [string, string][] {
+  const some = (texts: readonly string[], count: number) =>
+    `${texts.slice(0, 5).join(', ')}${count > 5 ? ` and ${count - 5} more` : ''}`;
+  const calls = unfinished.first.map(({ id, index }) => `${id} (record ${index})`);
+  return [
+    [
+      'unfinished',
+      unfinished.count === 0
+        ? ''
+        : `${unfinished.count === 1 ? '1 call has' : `${unfinished.count} calls have`} an intent and no outcome: ${some(calls, unfinished.count)}`,
+    ],
+    ...recoveries.map(({ index, origin, reason }): [string, string] => [
+      'recovered',
+      `at record ${index} the chain goes on as ${origin}, although it did not continue its checkpoint: ${reason}`,
+    ]),
+    ...clockBack.first
+      .slice(0, 5)
+      .map(({ index, before, after }): [string, string] => [
+        'clock',
+        `went back at record ${index}, from ${before} to ${after}`,
+      ]),
+    ['', clockBack.count > 5 ? `the clock went back ${clockBack.count - 5} more times` : ''],
+  ];
+}

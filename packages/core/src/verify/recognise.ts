@@ -1,0 +1,124 @@
+import { type HashOptions, readSnapshot } from '../capability/index.ts';
+import { fromBase64url, parseCheckpointBody, parseNote } from '../crypto/index.ts';
+import { AUTHORIZATION_TYPE, parseEnvelope, readAuthorization } from '../envelope/index.ts';
+import { BullaError } from '../error.ts';
+import { JsonObject, parse } from '../json/index.ts';
+import { readBundle, readLock, readSignature } from '../lock/index.ts';
+import { parseProof } from '../log/index.ts';
+import { ManifestError, validateManifest } from '../manifest/index.ts';
+import { type Artifact, KINDS, type Kind, read } from './artifact.ts';
+import { hasAll, hasAny, type Look, lookAt } from './look.ts';
+import { latin1, openBytes, SQLITE_MAGIC } from './source.ts';
+
+export interface RecogniseOptions {
+  /** The label of the artifact, for reports. Default none. */
+  readonly name?: string;
+  /** The kind that the caller says it is; nothing else is then considered. */
+  readonly as?: Kind;
+  /** How a capability link was hashed that does not say so. */
+  readonly assumed?: HashOptions | undefined;
+}
+
+/**
+ * Decides what bytes are and reads them. What they are called decides nothing. Throws `VERIFY_UNRECOGNISED`,
+ * `VERIFY_AMBIGUOUS` for what two kinds claim, and the codes of the reader for what claims to be a chain, a manifest or a
+ * capability envelope and cannot be read: `CHAIN_SOURCE…`, `JSON_…`, `CAPABILITY_…`.
+ */
+export function recognise(bytes: Uint8Array, options: RecogniseOptions = {}): Artifact {
+  const look = lookAt(bytes);
+  const { as } = options;
+  const [kind, other] = as === undefined ? KINDS.filter((candidate) => CLAIMS[candidate](look)) : [as];
+  if (kind === undefined) throw unrecognised(look);
+  // Of a broken document nothing is good, whatever it was to be.
+  if (other !== undefined && look.root !== 'broken') {
+    const message = `This could be read as two kinds of artifact: ${kind}, ${other}.`;
+    throw new BullaError('VERIFY_AMBIGUOUS', message);
+  }
+  return { kind, name: options.name ?? '', ...READERS[kind](look, options) } as Artifact;
+}
+
+function unrecognised({ bytes, start }: Look): BullaError {
+  const message =
+    bytes.length === 0
+      ? 'The file is empty.'
+      : start.startsWith(SQLITE_MAGIC)
+        ? 'This is a SQLite database, which is read from a file.'
+        : 'This is no artifact that Bulla knows.';
+  return new BullaError('VERIFY_UNRECOGNISED', message);
+}
+
+const isProof = ({ start }: Look) => start.startsWith('c2sp.org/tlog-proof@');
+
+function isCheckpoint({ note }: Look): boolean {
+  return note !== null && !(read(() => parseCheckpointBody(parseNote(note).text)) instanceof BullaError);
+}
+
+function isAuthorization({ root }: Look): boolean {
+  const signatures = root instanceof JsonObject ? root.get('signatures') : undefined;
+  if (!Array.isArray(signatures)) return false;
+  return signatures.some((each) => {
+    const header = each instanceof JsonObject ? each.get('protected') : undefined;
+    if (typeof header !== 'string') return false;
+    const bytes = read(() => fromBase64url(header));
+    return bytes instanceof Uint8Array && latin1(bytes).includes(AUTHORIZATION_TYPE);
+  });
+}
+
+/** The released program's signature is a line of hex digits, behind a header or alone. */
+function isLockSignature(look: Look): boolean {
+  if (hasAll(look, 'payloadType', 'payload', 'signatures')) return true;
+  if (
+    look.bytes.length > 4096 ||
+    !/^\s*(?:\{[^\n]*"canon_version"[^\n]*\n\s*)?[0-9A-Fa-f]{128}\s*$/.test(look.start)
+  )
+    return false;
+  return !(read(() => readSignature(look.bytes)) instanceof BullaError);
+}
+
+function isCapsules({ root, start }: Look): boolean {
+  if (root instanceof JsonObject) return root.has('signature') || root.has('capsules');
+  // The empty list is one, so that it can be told that it holds nothing.
+  return /^\s*[[{]/.test(start) && (/"signature"\s*:/.test(start) || /^\s*\[\s*\]\s*$/.test(start));
+}
+
+/** Whether bytes claim to be of a kind; they may still be bad. */
+const CLAIMS: Readonly<Record<Kind, (look: Look) => boolean>> = {
+  'log proof': isProof,
+  checkpoint: (look) => !isProof(look) && isCheckpoint(look),
+  'signed note': (look) => look.note !== null && !isProof(look) && !isCheckpoint(look),
+  bundle: ({ start }) => start.startsWith('PK\u0003\u0004'),
+  lockfile: (look) => hasAny(look, 'lockFileVersion', 'server_command'),
+  'lock signature': isLockSignature,
+  'execution envelope': (look) => hasAll(look, 'policy_binding', 'action_type'),
+  authorization: isAuthorization,
+  'capability envelope': (look) =>
+    hasAll(look, 'schemaVersion', 'runtime') || hasAll(look, 'staticHash', 'runtimeHash', 'toolRefs'),
+  manifest: (look) => hasAny(look, 'permission_scopes', 'capability_flags'),
+  capsules: isCapsules,
+};
+
+type Contents<K extends Kind> = Omit<Artifact<K>, 'kind' | 'name'>;
+
+const READERS: { readonly [K in Kind]: (look: Look, options: RecogniseOptions) => Contents<K> } = {
+  'log proof': ({ bytes }) => ({ proof: read(() => parseProof(bytes)) }),
+  checkpoint: ({ note }) => ({ note: note!, checkpoint: parseCheckpointBody(parseNote(note!).text) }),
+  'signed note': ({ note }) => ({ note: note! }),
+  bundle: ({ bytes }) => ({ bundle: read(() => readBundle(bytes)) }),
+  lockfile: ({ bytes }) => ({ bytes, lock: read(() => readLock(bytes)) }),
+  'lock signature': ({ bytes }) => ({ bytes }),
+  'execution envelope': ({ bytes }) => ({ envelope: read(() => parseEnvelope(bytes)) }),
+  authorization: ({ bytes }) => ({ bytes, claims: read(() => readAuthorization(bytes)) }),
+  'capability envelope': ({ bytes }, { assumed }) => ({ snapshot: readSnapshot(bytes, assumed) }),
+  manifest({ bytes }) {
+    const report = validateManifest(bytes);
+    const error = report.manifest === null ? new ManifestError(report) : undefined;
+    if (error?.code.startsWith('JSON_')) throw error;
+    return { report };
+  },
+  capsules({ bytes }, { name }) {
+    const source = openBytes(name || 'The input', bytes);
+    if (source.format !== 'capsule') return { source, capsule: null };
+    const capsule = read(() => parse(bytes));
+    return { source, capsule: capsule instanceof JsonObject ? capsule : bytes };
+  },
+};
