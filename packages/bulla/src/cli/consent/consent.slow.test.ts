@@ -288,9 +288,14 @@ describe('manifest bind', () => {
     const bindings = join(home, 'bindings.json');
     writeFileSync(bindings, FILES);
     const push = ['manifest', 'push', write(manifestText()), '--agent', AGENT, '--bindings', bindings];
-    expect(json(...push)).toMatchObject([0, { version: 2, breaking: false, rebound: [] }]);
+    expect(json(...push)).toMatchObject([
+      0,
+      { capability_manifest_version: 2, breaking: false, rebound: [] },
+    ]);
     granted('filesystem:read');
-    expect(run('grants', 'show', '--agent', AGENT).stdout).toContain('    read_file = files/read_text\n');
+    expect(run('grants', 'show', '--agent', AGENT).stdout).toContain(
+      '    read_file = files/read_text: tools.read_file.1\n',
+    );
     const added = run('manifest', 'bind', AGENT, 'list_files=files/ls');
     expect([added.status, added.stdout.split('\n').slice(0, 3)]).toEqual([
       0,
@@ -299,12 +304,12 @@ describe('manifest bind', () => {
     const call = { identity: caller(), server: 'files', tool: 'read_text', args: ARGS };
     const { id } = await questionOf(consent(), store, call);
     const shown = run('consent', 'pending').stdout;
-    expect(shown).toContain('  to call read_file, which is files/read_text\n');
-    expect(shown).toContain(`  declared ${digestOf('read_file')}\n`);
+    const tool = `read_file = files/read_text: tools.read_file.1 ${digestOf('read_file')}`;
+    expect(shown).toContain(`  to call ${tool}\n`);
     expect(json('manifest', 'bind', AGENT, 'read_file=', 'list_files=disk/ls')).toMatchObject([
       0,
       {
-        version: 2,
+        capability_manifest_version: 2,
         tools: { list_files: { server: 'disk', tool: 'ls' } },
         breaking: true,
         rebound: ['read_file', 'list_files'],

@@ -46,8 +46,10 @@ async function bind(agent: string, texts: string[], options: PlaceOptions & Repo
 function documentOf({ bound, ended }: BindResult) {
   const { agent, version, hash, bindings, breaking, rebound, capsule } = bound;
   return {
-    ok: true,
-    ...{ agent, version, hash, bindings: bindings.digest, tools: Object.fromEntries(bindings.tools) },
+    agent_id: agent,
+    capability_manifest_version: version,
+    capability_manifest_hash: hash,
+    ...{ ok: true, bindings: bindings.digest, tools: Object.fromEntries(bindings.tools) },
     ...{ breaking, rebound, ended: ended.map(({ id }) => id), capsule: capsule.hash },
   };
 }
