@@ -22,7 +22,10 @@ const identity = identityOf({
   process: randomUUID(),
 });
 // Allowed or denied at once, or after somebody answers; recorded before and after it is done.
-const call = await consent.run({ identity, tool: 'read_note', args: { path: note } }, () => `text of ${note}`);
+const call = await consent.run(
+  { identity, tool: 'read_note', args: { path: note } },
+  () => `text of ${note}`,
+);
 if (call.status === 'ok') console.log(`read ${note}: ${call.result} (${call.decision.by})`);
 else console.log(`${call.status}: ${call.reason}`);
 await store.close();
