@@ -70,6 +70,7 @@ import {
   diffManifests,
   diffText,
   draftFromLock,
+  readBindings,
   readManifest,
   validateManifest,
 } from '../src/manifest/index.ts';
@@ -430,6 +431,15 @@ const READERS: readonly Reader[] = [
   ...each('readSnapshot', SNAPSHOTS, (text) => readSnapshot(toUtf8(text))),
   ...each('readCapabilityLink', SNAPSHOTS, (text) => readCapabilityLink(parse(text))),
   ...each('readEnvelope', SNAPSHOTS, (text) => readEnvelope(parse(text))),
+  reader(
+    'readBindings',
+    (n) => `{${list(n, (i) => `"t${i}":{"server":"s","tool":"t${i}"}`).join(',')}}`,
+    (text) =>
+      readBindings(
+        text,
+        list(text.split('},').length, (i) => `t${i}`),
+      ),
+  ),
   ...each('readManifest', DOCUMENTS, (text) => readManifest(text)),
 ];
 
