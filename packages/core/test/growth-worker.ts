@@ -71,6 +71,7 @@ import {
   diffManifests,
   diffText,
   draftFromLock,
+  readBindings,
   readManifest,
   validateManifest,
 } from '../src/manifest/index.ts';
@@ -415,7 +416,7 @@ const READERS: readonly Reader[] = [
   ...each(
     'draftFromLock, the name of a tool',
     TEXTS,
-    (name) => draftFromLock(lockOf({ tools: [tool(name)] })),
+    (name) => draftFromLock(lockOf({ tools: [tool(name)] }), 'files'),
     2000,
   ),
   reader(
@@ -435,6 +436,15 @@ const READERS: readonly Reader[] = [
   ...each('readSnapshot', SNAPSHOTS, (text) => readSnapshot(toUtf8(text))),
   ...each('readCapabilityLink', SNAPSHOTS, (text) => readCapabilityLink(parse(text))),
   ...each('readEnvelope', SNAPSHOTS, (text) => readEnvelope(parse(text))),
+  reader(
+    'readBindings',
+    (n) => `{${list(n, (i) => `"t${i}":{"server":"s","tool":"t${i}"}`).join(',')}}`,
+    (text) =>
+      readBindings(
+        text,
+        list(text.split('},').length, (i) => `t${i}`),
+      ),
+  ),
   ...each('readManifest', DOCUMENTS, (text) => readManifest(text)),
 ];
 

@@ -60,7 +60,8 @@ test.each([Number.NaN, -1, 0.5, Number.POSITIVE_INFINITY, 253_402_300_800_000])(
     const events: ConsentEvent[] = [
       { ...relation.answering(prompt, 'allow-once'), at },
       { type: 'escalate', at, prompt: prompt.id, to: 'boss', why: 'why' },
-      { type: 'start', at, id: allowed.id, tool_digest: allowed.tool_digest!, commitment: COMMITMENT },
+      { type: 'start', at, id: allowed.id, declared: allowed.declared!, locked: null, args: COMMITMENT },
+      { type: 'bind', at, bound: new Map(), bindings: 'none' },
       { type: 'finish', at, id: running.id, status: 'ok' },
       { type: 'withdraw', at, id: prompt.id },
       { type: 'revoke', at, scopes: 'all', who: USER, channel: passkey },
@@ -141,9 +142,12 @@ test('where devices are named, only they answer', () => {
     id: 'c',
     at: relation.at,
     identity: caller,
+    server: null,
     tool: name,
-    tool_digest: digest,
-    commitment: COMMITMENT,
+    declared: digest,
+    locked: null,
+    lock: null,
+    args: COMMITMENT,
     devices: ['credential:watch', caller.device!],
   });
   expect(relation.refusal(relation.answering(prompt!, 'allow-once'))).toBe('CONSENT_PERSON');
@@ -207,16 +211,25 @@ test('an id that was used before, of whatever', () => {
     id: prompt.id,
     at: relation.at,
     identity: caller,
+    server: null,
     tool: NOTIFY.name,
-    tool_digest: NOTIFY.digest,
-    commitment: COMMITMENT,
+    declared: NOTIFY.digest,
+    locked: null,
+    lock: null,
+    args: COMMITMENT,
   };
   expect(relation.refusal(call)).toBe('CONSENT_REPEATED');
   relation.answer(prompt, 'deny-once');
   expect(relation.refusal(call)).toBe('CONSENT_REPEATED');
   expect(relation.refusal({ ...call, id: '' })).toBe('CONSENT_ID');
   expect(relation.refusal({ ...call, id: 'x', tool: '\udfff' })).toBe('CONSENT_ID');
-  expect(relation.refusal({ ...call, id: 'x', commitment: 'abc' })).toBe('CONSENT_ID');
+  const none = { commitment: 'abc', of: 'jcs' } as const;
+  expect(relation.refusal({ ...call, id: 'x', args: none })).toBe('CONSENT_ID');
+  const formless = { ...COMMITMENT, of: 'text' as 'jcs' };
+  expect(relation.refusal({ ...call, id: 'x', args: formless })).toBe('CONSENT_ID');
+  expect(relation.refusal({ ...call, id: 'x', server: '' })).toBe('CONSENT_ID');
+  expect(relation.refusal({ ...call, id: 'x', locked: 'pinned' })).toBe('CONSENT_LOCK');
+  expect(relation.refusal({ ...call, id: 'x', lock: 'lock' })).toBe('CONSENT_LOCK');
   const stranger = { ...caller, user: 'os:other/1' };
   expect(relation.refusal({ ...call, id: 'x', identity: stranger })).toBe('CONSENT_STATE');
   expect(relation.refusal({ ...call, id: 'x', identity: { ...caller, agent: 'other' } })).toBe(

@@ -116,12 +116,15 @@ function isAskedDevice(prompt: Prompt, { kind, device, session }: Channel): bool
   return device !== null && device === prompt.device;
 }
 
-function approval(state: ConsentState, { id, tool, tool_digest, commitment, decided_at }: Decision): Change {
+function approval(state: ConsentState, decision: Decision): Change {
+  const { id, tool, server, declared, locked, args, decided_at } = decision;
   return put(state, 'approvals', {
     tool: tool!,
     decision: id,
-    tool_digest: tool_digest!,
-    commitment: commitment!,
+    server,
+    declared: declared!,
+    locked,
+    args: args!,
     at: decided_at,
   });
 }
@@ -131,10 +134,12 @@ function silence(state: ConsentState, prompt: Prompt, { id, decided_at }: Decisi
     scope: prompt.scope,
     device: prompt.device!,
     session: prompt.session!,
+    server: prompt.server,
+    lock: prompt.lock,
     grant: prompt.grant!,
     decision: id,
     shown: prompt.shown,
-    version: manifestOf(state)!.version,
+    declared: manifestOf(state)!.rev,
     used_at: decided_at,
     until: decided_at + SILENCE_MS,
   });

@@ -1,8 +1,9 @@
+import type { Commitment } from '../canon/index.ts';
 import type { Code } from '../codes.ts';
 import type { Channel } from './channel.ts';
 import type { Disclosure } from './disclose.ts';
 import type { Identity } from './identity.ts';
-import type { Change, Choice, Decision, Declared, Detail, Prompt, Tool } from './rows.ts';
+import type { Bound, Change, Choice, Decision, Declared, Detail, Prompt, Tool } from './rows.ts';
 import type { Raise } from './sensitivity.ts';
 
 // What can happen, and what comes of it. `at` is always Unix time in milliseconds, and ids are drawn by our side from
@@ -16,11 +17,16 @@ export interface CallEvent {
   readonly call_id?: string | null;
   readonly at: number;
   readonly identity: Identity;
+  /** The server, and what it calls the tool; without a server, what the manifest calls it. */
+  readonly server: string | null;
   readonly tool: string;
-  /** The digest of the definition that would run, which must be the declared one. */
-  readonly tool_digest: string;
-  /** `commit('args', arguments, salt)`, 64 hex digits. */
-  readonly commitment: string;
+  /** The digest of the definition that would run, where the caller knows it; it must be the declared one. */
+  readonly declared?: string | null;
+  /** The digest of the tool as the lock pins it, and of that lock; both null without a lock. */
+  readonly locked: string | null;
+  readonly lock: string | null;
+  /** `commit('args', arguments, salt)`. */
+  readonly args: Commitment;
   readonly raises?: readonly Raise[];
   /** The devices that a question is sent to, if only they may answer. */
   readonly devices?: readonly string[] | null;
@@ -66,8 +72,9 @@ export interface StartEvent {
   readonly type: 'start';
   readonly at: number;
   readonly id: string;
-  readonly tool_digest: string;
-  readonly commitment: string;
+  readonly declared: string;
+  readonly locked: string | null;
+  readonly args: Commitment;
   /** Of the envelope that carries it; null without one. */
   readonly exec_hash?: string | null;
 }
@@ -125,6 +132,16 @@ export interface ManifestEvent {
   readonly breaking: boolean;
 }
 
+/** The operator says anew which tools of servers the declared ones are. */
+export interface BindEvent {
+  readonly type: 'bind';
+  readonly at: number;
+  /** By the name of the declared tool; the others are bound to nothing. */
+  readonly bound: ReadonlyMap<string, Bound>;
+  /** The digest of all of them. */
+  readonly bindings: string;
+}
+
 /** A session is over. */
 export interface EndSessionEvent {
   readonly type: 'end-session';
@@ -158,6 +175,7 @@ export type ConsentEvent =
   | GrantEvent
   | RevokeEvent
   | ManifestEvent
+  | BindEvent
   | EndSessionEvent
   | SweepEvent
   | RestartEvent;

@@ -23,7 +23,12 @@ export function start(state: ConsentState, event: StartEvent): Step {
   if (decision === undefined) return refused('CONSENT_UNKNOWN', 'Nothing was decided about this call.');
   if (decision.started_at !== null) return refused('CONSENT_SPENT', 'The call was started before.');
   if (decision.stage !== 'allowed') return refused('CONSENT_NOT_ALLOWED', 'The call was not allowed.');
-  if (event.tool_digest !== decision.tool_digest || event.commitment !== decision.commitment)
+  if (
+    event.declared !== decision.declared ||
+    event.locked !== decision.locked ||
+    event.args.commitment !== decision.args?.commitment ||
+    event.args.of !== decision.args.of
+  )
     return refused('CONSENT_OTHER_CALL', 'Another tool or other arguments were allowed.');
   const { at } = event;
   if (!isMoment(at) || at < decision.decided_at) return refused(...NO_MOMENT);

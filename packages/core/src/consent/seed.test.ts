@@ -243,7 +243,7 @@ test('a tool that was defined anew is asked about again, in the window and at an
     [open.id, 'error', 'tool_changed'],
     [waiting.id, 'error', 'tool_changed'],
   ]);
-  expect(relation.call(anew).prompt).toMatchObject({ previous: { tool_digest: READ.digest } });
+  expect(relation.call(anew).prompt).toMatchObject({ previous: { declared: READ.digest } });
   expect(by(relation.call(LIST))).toBe('medium-window');
   expect(told(relation.call(READ))).toBe('error: tool_changed');
 });

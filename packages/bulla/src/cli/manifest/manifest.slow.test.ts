@@ -172,7 +172,15 @@ describe('manifest init', () => {
     );
     const json = JSON.parse(bulla(['manifest', 'init', '--from-lock', lock, '--json']).stdout);
     expect(json.draft).toEqual(JSON.parse(readFileSync(file, 'utf8')));
-    expect([json.ok, json.names['get-sum']]).toEqual([true, 'get_sum']);
+    expect([json.ok, json.bindings.get_sum]).toEqual([
+      true,
+      { server: 'mcp-servers/everything', tool: 'get-sum' },
+    ]);
+    const bindings = join(folder, 'bindings.json');
+    const init = ['manifest', 'init', '--from-lock', lock, '--server', 'all', '--bindings', bindings];
+    expect(bulla([...init, '--quiet']).status).toBe(0);
+    expect(JSON.parse(readFileSync(bindings, 'utf8')).get_sum).toEqual({ server: 'all', tool: 'get-sum' });
+    expect(bulla([...init, '--quiet']).stderr).toContain('[FILE_EXISTS]');
   });
 
   test('a lock of hashes alone is refused, and nothing is written', () => {
