@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import * as made from '../../test/artifacts.ts';
-import { keyId, toUtf8 } from '../crypto/index.ts';
+import { keyId, sha256Hex, toUtf8 } from '../crypto/index.ts';
 import { execHash } from '../envelope/index.ts';
 import { BullaError } from '../error.ts';
 import { lockDigest, readLock } from '../lock/index.ts';
@@ -316,6 +316,15 @@ test('artifacts tell the digests that records name them by', () => {
     ['capsule id', id, undefined],
     ['capsule hash', hash, undefined],
   ]);
-  expect(of(made.manifest)).toEqual([['manifest', expect.stringMatching(/[0-9a-f]{64}$/), undefined]]);
+  expect(of(made.manifest)).toEqual([
+    ['manifest', expect.stringMatching(/[0-9a-f]{64}$/), undefined],
+    [
+      'declared tool',
+      'sha256:e327c3a474df2ea05faabc1a7dace4e1127ac206a792fa0924f026fb12f50cc8',
+      'fetch_web_page',
+    ],
+  ]);
+  expect(of(BINDINGS)).toEqual([['bindings', sha256Hex(BINDINGS), undefined]]);
+  expect(of(RULES)).toEqual([['rules', `sha256:${sha256Hex(RULES)}`, undefined]]);
   expect([lines, checkpoint, proof, made.note].flatMap(of)).toEqual([]);
 });
