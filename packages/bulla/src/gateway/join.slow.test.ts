@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { fromHex, publicKey, toUtf8 } from '@bulla/core/crypto';
@@ -8,6 +8,7 @@ import { build } from 'esbuild';
 import { chromium } from 'playwright-core';
 import { describe, expect, inject, test } from 'vitest';
 import { type Evidence, joinedCall } from '../../test/join.ts';
+import { bulla, temporaryFolder } from '../../test/run.ts';
 
 // The gate of the whole: locked, declared, allowed by a rule, consented to by a person, bound to an envelope.
 
@@ -203,6 +204,38 @@ describe('a flipped bit', () => {
         if (step !== undefined && isSealed) expect(bad, `record ${i} at ${at}`).toContain(step);
       }
     }
+  });
+});
+
+test('an auditor walks the same way on the command line, with files and public keys alone', async () => {
+  const folder = temporaryFolder();
+  const { files, keys, intent } = joined;
+  const named = Object.entries(files).map(([name, text]) => {
+    const file = join(folder, name);
+    writeFileSync(file, text);
+    return file;
+  });
+  const trusted = keys.flatMap((key) => ['--public-key', key]);
+  const run = (...paths: string[]) => bulla(['trace', intent.id, ...paths, ...trusted]);
+  const good = run(...named);
+  expect([good.stderr, good.status]).toEqual(['', 0]);
+  const rows = good.stdout.trimEnd().split('\n').slice(0, -1);
+  expect(rows.map((row) => row.split(/ {2,}/).slice(0, 2))).toEqual(
+    ALL.map((row) => row.split(' ').slice(0, 2).toReversed()),
+  );
+  expect(rows[1]).toContain('It ended as success.');
+  expect(rows[11]).toContain('account:alice answered: allow-once.');
+  const withoutLock = run(...named.filter((file) => !file.endsWith('/lock')));
+  expect(withoutLock.status).toBe(3);
+  writeFileSync(join(folder, 'rules'), files.rules!.replace('100', '101'));
+  const other = run(...named);
+  expect([other.status, other.stdout.match(/^failed.*$/gm)?.map((row) => row.split(/ {2,}/)[1])]).toEqual([
+    1,
+    ['rules'],
+  ]);
+  expect(bulla(['trace', 'nobody', ...named, ...trusted])).toMatchObject({
+    status: 3,
+    stderr: expect.stringContaining('[TRACE_NO_RECORD]'),
   });
 });
 

@@ -258,8 +258,13 @@ function asked(walk: Walk, step: 'question' | 'answer', id: string | undefined):
       digest: id,
     };
   const { facts, consent, args } = readEvidence(record) ?? {};
-  const who = String(step === 'question' ? (facts?.asked ?? facts?.user ?? '') : (facts?.who ?? ''));
-  const says = step === 'question' ? `${who} was asked.` : `${who} answered: ${facts?.choice ?? ''}.`;
+  const answer = (facts?.answer ?? null) as { readonly who?: unknown; readonly choice?: unknown } | null;
+  const says =
+    step === 'question'
+      ? `${facts?.asked ?? facts?.user ?? 'Somebody'} was asked.`
+      : answer === null
+        ? 'Nobody answered; the question ended.'
+        : `${answer.who} answered: ${answer.choice}.`;
   const found = sealed(step, record, walk.trust, says);
   if (found.basis !== 'verified') return found;
   const own = walk.evidence;
