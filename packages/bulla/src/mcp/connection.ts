@@ -37,7 +37,7 @@ export interface RequestOptions {
 
 interface Pending {
   readonly method: string;
-  resolve(result: JsonObject): void;
+  resolve(answer: ResultFrame): void;
   reject(error: Error): void;
 }
 
@@ -89,17 +89,22 @@ export class Connection {
    * Asks the server. Rejects with `MCP_ERROR_ANSWER` (an `RpcError`), `MCP_TIMEOUT`, `MCP_INPUT_REQUIRED`,
    * `MCP_RESULT_TYPE`, the code of the connection's failure, and the codes of the transport.
    */
-  async request(
+  async request(method: string, params?: object | null, options?: RequestOptions): Promise<JsonObject> {
+    return (await this.ask(method, params, options)).result;
+  }
+
+  /** As {@link request}, with the whole answer. */
+  async ask(
     method: string,
     params: object | null = null,
     options: RequestOptions = {},
-  ): Promise<JsonObject> {
+  ): Promise<ResultFrame> {
     if (this.#failure !== null) throw this.#failure;
     const { meta } = this;
     const all = meta === null ? params : { ...params, _meta: meta };
     const frame = requestFrame(this.#next++, method, all ?? undefined);
     const key = idKey(frame.id);
-    const { promise: answer, resolve, reject } = Promise.withResolvers<JsonObject>();
+    const { promise: answer, resolve, reject } = Promise.withResolvers<ResultFrame>();
     this.#pending.set(key, { method, resolve, reject });
     const stop = new AbortController();
     const giveUp = (reason: Error): void => {
@@ -184,7 +189,7 @@ export class Connection {
       this.#fail(unknownAnswer('sent an error without an id', frame));
     } else if (pending !== undefined) {
       this.#pending.delete(key);
-      if (frame.kind === 'result') pending.resolve(frame.result);
+      if (frame.kind === 'result') pending.resolve(frame);
       else pending.reject(new RpcError(pending.method, frame.error));
     } else if (!this.#abandoned.delete(key)) {
       const wasAsked = typeof frame.id !== 'string' && /^[1-9]/.test(key) && Number(key) < this.#next;
@@ -223,9 +228,9 @@ function unknownAnswer(what: string, frame: ResultFrame | ErrorFrame): BullaErro
 }
 
 /** 2026-07-28, Basic, ResultType: what is absent is complete, what is unknown is invalid. */
-function complete(method: string, result: JsonObject): JsonObject {
-  const type = result.get('resultType');
-  if (type === undefined || type === 'complete') return result;
+function complete(method: string, answer: ResultFrame): ResultFrame {
+  const type = answer.result.get('resultType');
+  if (type === undefined || type === 'complete') return answer;
   if (type === 'input_required') {
     throw new BullaError(
       'MCP_INPUT_REQUIRED',

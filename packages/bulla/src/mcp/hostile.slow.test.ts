@@ -175,6 +175,7 @@ describe('a server that cannot be relied on is refused', () => {
     ['tool-without-name', 'MCP_LIST_ITEM', /an item has no name/],
     ['tool-without-schema', 'MCP_LIST_ITEM', /an item has no inputSchema/],
     ['tool-twice', 'MCP_LIST_DUPLICATE', /"one" stands in it twice/],
+    ['page-case-twin', 'MCP_LIST_CASE_TWIN', /"Tools"/],
     ['tool-case-twin', 'MCP_LIST_CASE_TWIN', /"Description"/],
     ['resource-twice', 'MCP_LIST_DUPLICATE', /resources\/list cannot be relied on: "a:b"/],
   ])('%s: %s', async (behaviour, code, message) => {

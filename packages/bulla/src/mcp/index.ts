@@ -29,9 +29,10 @@ export {
   withId,
 } from './frame.ts';
 export { connectHttp } from './http.ts';
-export { LISTS, type ListLimits, readList } from './lists.ts';
+export { LISTS, readList } from './lists.ts';
 export { type OAuthMemory, type OAuthOptions, oauth, oauthWith } from './oauth.ts';
 export { authorized, type OpenOptions, open, type Session } from './open.ts';
+export { cursorKey, type Page, pageOf, type RefuseList, readPages } from './pages.ts';
 export { Changes, type ScanOptions, scan, scanSession } from './scan.ts';
 export { connectSse } from './sse.ts';
 export { connectStdio, type StdioOptions } from './stdio.ts';

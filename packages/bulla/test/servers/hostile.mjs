@@ -292,6 +292,7 @@ const behaviours = {
   'tool-twice': {
     tools: ({ cursor }) => (cursor ? { tools: [tool('one')] } : { tools: [tool('one')], nextCursor: 'p2' }),
   },
+  'page-case-twin': { tools: () => ({ tools: [tool('one')], Tools: [] }) },
   'tool-case-twin': { tools: () => ({ tools: [tool('one', { Description: 'other' })] }) },
   'resource-twice': {
     resources: () => ({
