@@ -7,6 +7,7 @@ export {
 } from './agree.ts';
 export { type Authorizer, bearer, type HttpOptions } from './call.ts';
 export { Connection, type ConnectionOptions, type Reply, type RequestOptions } from './connection.ts';
+export { Exchange, type Waiting } from './exchange.ts';
 export {
   caseTwin,
   DEFAULT_MAX_FRAME_BYTES,
@@ -26,7 +27,6 @@ export {
   resultFrame,
   spanOf,
   twinFinder,
-  withId,
 } from './frame.ts';
 export { connectHttp } from './http.ts';
 export { LISTS, readList } from './lists.ts';
