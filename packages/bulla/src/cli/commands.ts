@@ -76,7 +76,7 @@ export const COMMANDS: readonly { readonly title: string; readonly entries: read
     entries: [
       {
         name: 'manifest',
-        summary: 'validate, hash, compare, draft and push the manifests of agents',
+        summary: 'validate, hash, compare, draft, push and bind the manifests of agents',
         load: () => import('./manifest/manifest.ts'),
       },
       {

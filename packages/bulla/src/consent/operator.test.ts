@@ -11,7 +11,7 @@ test('an installation has one id, drawn once, for its owner alone', () => {
   expect([installationId(home), readdirSync(home)]).toEqual([id, ['installation']]);
   expect(statSync(join(home, 'installation')).mode & 0o777).toBe(0o600);
   writeFileSync(join(home, 'installation'), 'laptop\n');
-  expect(() => installationId(home)).toThrow(expect.objectContaining({ code: 'CONSENT_INSTALLATION' }));
+  expect(() => installationId(home)).toThrow(expect.objectContaining({ code: 'CONSENT_STATE' }));
 });
 
 test('what the operator decides is read exactly, or refused', () => {

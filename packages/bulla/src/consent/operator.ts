@@ -12,13 +12,13 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\n$/;
 
 /**
  * The id of this installation, drawn the first time that it is asked for. It names the device of who calls from here.
- * Throws `CONSENT_INSTALLATION` for a file that holds none, and `HOME_UNWRITABLE`.
+ * Throws `CONSENT_STATE` for a file that holds none, and `HOME_UNWRITABLE`.
  */
 export function installationId(home: string): string {
   const file = join(home, 'installation');
   const found = readIfThere(file) ?? drawn(home, file);
   if (!UUID.test(found))
-    throw new BullaError('CONSENT_INSTALLATION', `${file} does not hold the id of an installation.`);
+    throw new BullaError('CONSENT_STATE', `${file} does not hold the id of an installation.`);
   return found.trim();
 }
 

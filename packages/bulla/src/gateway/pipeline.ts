@@ -126,7 +126,7 @@ export class Pipeline {
   #refusedFromServer(error: BullaError, bytes: Uint8Array | null): void | Promise<void> {
     // What the parser found holds words of the server, which are not for a model.
     const message = `The server sent something that is no message (${error.code}).`;
-    const denial = new Denial('frame', 'GATEWAY_BAD_ANSWER', message, { rpc: RPC.bad, cause: error });
+    const denial = new Denial('frame', 'GATEWAY_BAD_ANSWER', message, { cause: error });
     this.#drop(denial, 'server', error.message);
     return this.#context.wire.settleUnread(bytes === null ? null : idIn(bytes), denial);
   }
@@ -161,14 +161,12 @@ export class Pipeline {
       if (!session.isEstablished) {
         throw new Denial(
           'session',
-          'GATEWAY_NO_HANDSHAKE',
+          'GATEWAY_SESSION',
           'A server may ask only in a session that was initialized.',
         );
       }
       if (this.#asked.size >= MAX_ASKED || !this.#asked.take(request)) {
-        throw new Denial('ids', 'GATEWAY_ID_IN_USE', 'The id is in use, or too many requests are open.', {
-          rpc: RPC.invalid,
-        });
+        throw new Denial('ids', 'GATEWAY_ID_IN_USE', 'The id is in use, or too many requests are open.');
       }
     } catch (error) {
       const denial = asDenial(error);

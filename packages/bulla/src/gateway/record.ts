@@ -4,7 +4,7 @@ import { BullaError } from '@bulla/core/error';
 import type { ToolReference } from '@bulla/core/evidence';
 import type { Call, Intent, Outcome, Part, Recorder } from '../record/index.ts';
 import type { Store } from '../store/index.ts';
-import { Denial, RPC } from './denial.ts';
+import { Denial } from './denial.ts';
 
 /** What every record of a session says. */
 export interface RecordContext {
@@ -151,7 +151,7 @@ export class SessionRecord {
         'record',
         'RECORD_OUTCOME_LOST',
         'The call was made, but its outcome could not be recorded, so it is withheld. Do not call again before somebody has looked.',
-        { rpc: RPC.unavailable, cause: (cause as Error).cause ?? cause },
+        { cause: (cause as Error).cause ?? cause },
       );
     }
   }
@@ -227,7 +227,6 @@ export function waivedStep({ stage, code }: Denial) {
 function noRecord(cause: unknown): Denial {
   const why = cause instanceof BullaError ? ` (${cause.code})` : '';
   return new Denial('record', 'RECORD_FAILED', `Nothing can be recorded now${why}, so nothing is called.`, {
-    rpc: RPC.unavailable,
     cause,
   });
 }

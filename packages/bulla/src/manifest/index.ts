@@ -4,11 +4,14 @@
  */
 export { declaredOf, namedOf, toolDigest } from './declared.ts';
 export {
+  type BindOptions,
   type CurrentManifest,
   createManifests,
+  type InForce,
   type Manifests,
   type ManifestsOptions,
   type Pushed,
   type PushOptions,
+  type Rebound,
 } from './manifests.ts';
-export { declaredRow, type StoredVersion } from './rows.ts';
+export { declaredRow, readContent, type StoredBindings, type StoredVersion } from './rows.ts';

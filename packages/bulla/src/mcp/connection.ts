@@ -192,7 +192,7 @@ export class Connection {
       this.#fail(unknownAnswer('sent an error without an id', frame));
     } else if (match === 'duplicate') {
       const message = `The server answered request ${idKey(frame.id)} twice.`;
-      this.#fail(new BullaError('MCP_ANSWER_DUPLICATE', message));
+      this.#fail(new BullaError('MCP_ANSWER_UNKNOWN', message));
     } else {
       const what = `answered a request with the id ${quote(idKey(frame.id))}, which was never made`;
       this.#fail(unknownAnswer(what, frame));

@@ -1,3 +1,4 @@
+import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, type JsonValue } from '@bulla/core/json';
 import type { ListKind } from '@bulla/core/lock';
@@ -58,10 +59,9 @@ export const LISTS: Readonly<Record<ListKind, List>> = {
 const METHOD_NOT_FOUND = -32601;
 
 /**
- * Reads a list to its end: all of it, or an error. Rejects with `MCP_LIST_SHAPE` for a page that is no list,
- * `MCP_LIST_ITEM` for an item without what it must have, `MCP_LIST_CASE_TWIN` for a page or an item with a member that
- * a reader of any case would confuse with a known one, `MCP_LIST_DUPLICATE` for two items of one name, and the codes of
- * {@link readPages} and `Connection.ask`.
+ * Reads a list to its end: all of it, or an error. Rejects with `MCP_LIST_SHAPE` for a page that is no list, an item
+ * without what it must have, two items of one name, and a page or an item with a member that a reader of any case would
+ * confuse with a known one; and with the codes of {@link readPages} and `Connection.ask`.
  */
 export async function readList(
   connection: Connection,
@@ -95,11 +95,11 @@ function checkItem(
   keys: Set<string>,
 ): JsonObject {
   const path = `/${name}/${index}`;
-  if (!(item instanceof JsonObject)) throw bad('MCP_LIST_ITEM', list, 'an item is not an object', path);
+  if (!(item instanceof JsonObject)) throw bad('MCP_LIST_SHAPE', list, 'an item is not an object', path);
   const twin = caseTwin(item, list.members);
   if (twin !== null) {
     throw bad(
-      'MCP_LIST_CASE_TWIN',
+      'MCP_LIST_SHAPE',
       list,
       `the member ${quote(twin)} differs from a known one only in case`,
       path,
@@ -108,18 +108,18 @@ function checkItem(
   for (const member of new Set(['name', list.key])) {
     const value = item.get(member);
     if (typeof value !== 'string' || value === '')
-      throw bad('MCP_LIST_ITEM', list, `an item has no ${member}`, path);
+      throw bad('MCP_LIST_SHAPE', list, `an item has no ${member}`, path);
   }
   if (name === 'tools' && !(item.get('inputSchema') instanceof JsonObject)) {
-    throw bad('MCP_LIST_ITEM', list, 'an item has no inputSchema', path);
+    throw bad('MCP_LIST_SHAPE', list, 'an item has no inputSchema', path);
   }
   const key = item.get(list.key) as string;
-  if (keys.has(key)) throw bad('MCP_LIST_DUPLICATE', list, `${quote(key)} stands in it twice`, path);
+  if (keys.has(key)) throw bad('MCP_LIST_SHAPE', list, `${quote(key)} stands in it twice`, path);
   keys.add(key);
   return item;
 }
 
-function bad(code: string, list: List, what: string, path?: string): BullaError {
+function bad(code: Code, list: List, what: string, path?: string): BullaError {
   return new BullaError(code, `The server's ${list.method} cannot be relied on: ${what}.`, {
     ...(path === undefined ? {} : { path }),
   });

@@ -3,9 +3,9 @@ import { BullaError } from '@bulla/core/error';
 import { expect, test } from 'vitest';
 import { refusal } from '../../test/mcp.ts';
 import { parseFrame, type ResultFrame } from './frame.ts';
-import { type Page, type PageLimits, pageOf, readPages } from './pages.ts';
+import { type Page, type PageLimits, pageOf, type RefuseList, readPages } from './pages.ts';
 
-const refuse = (code: string, reason: string) => new BullaError(code, reason);
+const refuse: RefuseList = (code, reason) => new BullaError(code, reason);
 const read = (result: string): Page =>
   pageOf('tools', parseFrame(toUtf8(`{"jsonrpc":"2.0","id":1,"result":${result}}`)) as ResultFrame, refuse);
 
@@ -35,7 +35,7 @@ test.each([
 
 test('a cursor that leads back is refused', async () => {
   const back = all(9, {}, (n) => `${n % 3}`);
-  expect(await refusal(back)).toMatchObject({ code: 'MCP_LIST_CURSOR_REPEATED' });
+  expect(await refusal(back)).toMatchObject({ message: 'the same page was offered twice' });
 });
 
 test('a page has a list and a cursor, and no other member could be taken for one of them', () => {
@@ -50,5 +50,5 @@ test('a page has a list and a cursor, and no other member could be taken for one
   };
   expect(
     ['{}', '{"tools":{}}', '{"tools":[],"nextCursor":1}', '{"tools":[],"nextcursor":"a"}'].map(codeOf),
-  ).toEqual(['MCP_LIST_SHAPE', 'MCP_LIST_SHAPE', 'MCP_LIST_SHAPE', 'MCP_LIST_CASE_TWIN']);
+  ).toEqual(['MCP_LIST_SHAPE', 'MCP_LIST_SHAPE', 'MCP_LIST_SHAPE', 'MCP_LIST_SHAPE']);
 });

@@ -21,16 +21,16 @@ export interface PageLimits {
   readonly maxBytes?: number | undefined;
 }
 
-/** Makes the error for a list that cannot be used, from an `MCP_LIST_…` code and the reason. */
-export type RefuseList = (code: string, reason: string) => Error;
+/** Makes the error for a list that cannot be used. */
+export type RefuseList = (code: 'MCP_LIST_SHAPE' | 'MCP_LIST_TOO_LONG', reason: string) => Error;
 
 const MEMBERS = ['nextCursor', '_meta', 'resultType', 'ttlMs', 'cacheScope'];
 
-/** Reads the answer to a list request. Refuses with `MCP_LIST_CASE_TWIN` and `MCP_LIST_SHAPE`. */
+/** Reads the answer to a list request. Refuses with `MCP_LIST_SHAPE`. */
 export function pageOf(kind: ListKind, { result, bytes }: ResultFrame, refuse: RefuseList): Page {
   const twin = caseTwin(result, [kind, ...MEMBERS]);
   if (twin !== null)
-    throw refuse('MCP_LIST_CASE_TWIN', `the member ${quote(twin)} differs from a known one only in case`);
+    throw refuse('MCP_LIST_SHAPE', `the member ${quote(twin)} differs from a known one only in case`);
   const items = result.get(kind);
   if (!Array.isArray(items)) throw refuse('MCP_LIST_SHAPE', `${kind} is not a list`);
   const nextCursor = result.get('nextCursor') ?? null;
@@ -40,8 +40,8 @@ export function pageOf(kind: ListKind, { result, bytes }: ResultFrame, refuse: R
 }
 
 /**
- * Reads the pages of a list to its end, whatever the server sends: refuses with `MCP_LIST_TOO_LONG` beyond a limit, and
- * with `MCP_LIST_CURSOR_REPEATED` for a cursor that leads back. Rejects with what `ask` rejects with.
+ * Reads the pages of a list to its end, whatever the server sends: refuses with `MCP_LIST_TOO_LONG` beyond a limit
+ * and for a cursor that leads back. Rejects with what `ask` rejects with.
  */
 export async function* readPages<P extends Page>(
   ask: (cursor: string | null) => Promise<P>,
@@ -60,7 +60,7 @@ export async function* readPages<P extends Page>(
     cursor = page.nextCursor;
     if (cursor === null) return;
     const key = cursorKey(cursor);
-    if (cursors.has(key)) throw refuse('MCP_LIST_CURSOR_REPEATED', 'the same page was offered twice');
+    if (cursors.has(key)) throw refuse('MCP_LIST_TOO_LONG', 'the same page was offered twice');
     cursors.add(key);
     if (cursors.size >= maxPages) throw refuse('MCP_LIST_TOO_LONG', `it has more than ${maxPages} pages`);
   }

@@ -17,7 +17,7 @@ export interface NpmSettings {
 
 /**
  * Asks npm. Tokens are not among what it tells, so that a registry that wants one cannot be used. Rejects with
- * `PIN_NPM_MISSING`, `PIN_NPM_FAILED`, and `PIN_NPM_CONFIG` for a setting that cannot be used.
+ * `PIN_NPM_FAILED`, and `PIN_NPM_CONFIG` for a setting that cannot be used.
  */
 export async function npmSettings(): Promise<NpmSettings> {
   const { stdout } = await runNpm(['config', 'list', '--json']);

@@ -83,12 +83,12 @@ describe('the policy file', () => {
   });
 
   test.for([
-    ['WITNESS_VKEY', { vkey: 'nonsense' }],
-    ['WITNESS_VKEY', { vkey: testLog().vkey }],
-    ['WITNESS_URL', { url: 'witness.example' }],
-    ['WITNESS_URL', { url: 'ftp://witness.example' }],
-    ['WITNESS_URL', { url: 'https://user:secret@witness.example' }],
-    ['WITNESS_URL', { url: 'https://witness.example?x' }],
+    ['WITNESS_OPTION', { vkey: 'nonsense' }],
+    ['WITNESS_OPTION', { vkey: testLog().vkey }],
+    ['WITNESS_OPTION', { url: 'witness.example' }],
+    ['WITNESS_OPTION', { url: 'ftp://witness.example' }],
+    ['WITNESS_OPTION', { url: 'https://user:secret@witness.example' }],
+    ['WITNESS_OPTION', { url: 'https://witness.example?x' }],
     ['WITNESS_QUORUM', { quorum: 3 }],
     ['WITNESS_QUORUM', { quorum: 0 }],
     ['WITNESS_QUORUM', { quorum: 1.5 }],
@@ -113,7 +113,7 @@ describe('the policy file', () => {
     addWitness(file, { name: 'w1', vkey: vkey(1), url: url(1) });
     writeFileSync(file, 'nonsense\n');
     expect(() => loadPolicy(file)).toThrow(`${file}: Line 1: `);
-    expect(() => loadPolicy(temporaryFolder())).toThrow(code('WITNESS_POLICY_UNREADABLE'));
+    expect(() => loadPolicy(temporaryFolder())).toThrow(code('INPUT_UNREADABLE'));
   });
 
   test('two processes do not change it at once', () => {

@@ -22,7 +22,7 @@ export interface NewWitness {
   readonly quorum?: Quorum | undefined;
 }
 
-/** Reads a policy; null where there is no such file. Throws `WITNESS_POLICY_UNREADABLE` and `LOG_POLICY`. */
+/** Reads a policy; null where there is no such file. Throws `INPUT_UNREADABLE` and `LOG_POLICY`. */
 export function loadPolicy(file: string): Policy | null {
   const bytes = readFile(file);
   return bytes === null ? null : parse(file, bytes);
@@ -31,8 +31,8 @@ export function loadPolicy(file: string): Policy | null {
 /**
  * Adds a witness to a policy, or begins one: all its witnesses are in one group, which is the quorum. The file is
  * replaced as a whole, durably. Throws `WITNESS_POLICY_BY_HAND`, and changes nothing, for a policy that holds more than
- * that, such as comments or groups; `WITNESS_VKEY`, `WITNESS_URL`, `WITNESS_QUORUM` and `LOG_POLICY` for what cannot
- * be added; `WITNESS_POLICY_BUSY` while another process is at it; and `WITNESS_POLICY_UNREADABLE` or `FILE_UNWRITABLE`.
+ * that, such as comments or groups; `WITNESS_OPTION`, `WITNESS_QUORUM` and `LOG_POLICY` for what cannot
+ * be added; `WITNESS_POLICY_BUSY` while another process is at it; and `INPUT_UNREADABLE` or `FILE_UNWRITABLE`.
  */
 export function addWitness(file: string, { name, vkey, url, quorum }: NewWitness): Policy {
   checkUrl(url);
@@ -74,7 +74,7 @@ function readVkey(vkey: string): Policy['witnesses'][number]['verifier'] {
     cause = error;
   }
   const reason = cause instanceof Error ? cause.message : 'It is the key of a log.';
-  throw new BullaError('WITNESS_VKEY', `This is not the verifier key of a witness: ${reason}`, { cause });
+  throw new BullaError('WITNESS_OPTION', `This is not the verifier key of a witness: ${reason}`, { cause });
 }
 
 function checkUrl(url: string): void {
@@ -82,7 +82,7 @@ function checkUrl(url: string): void {
   const good = parsed !== null && ['http:', 'https:'].includes(parsed.protocol);
   if (good && !parsed.username && !parsed.search && !parsed.hash && !/\s/.test(url)) return;
   throw new BullaError(
-    'WITNESS_URL',
+    'WITNESS_OPTION',
     'The address of a witness is a URL with http or https, without a user, a query or a fragment.',
   );
 }
@@ -109,7 +109,7 @@ function readFile(file: string): Uint8Array | null {
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'ENOENT') return null;
-    throw new BullaError('WITNESS_POLICY_UNREADABLE', `${file} cannot be read (${code}).`, { cause });
+    throw new BullaError('INPUT_UNREADABLE', `${file} cannot be read (${code}).`, { cause });
   }
 }
 

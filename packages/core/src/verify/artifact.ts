@@ -1,4 +1,5 @@
 import type { Snapshot } from '../capability/index.ts';
+import type { Code } from '../codes.ts';
 import type { Checkpoint } from '../crypto/index.ts';
 import type { Authorization, Envelope } from '../envelope/index.ts';
 import { BullaError } from '../error.ts';
@@ -81,7 +82,7 @@ export interface Verdict {
    */
   readonly result: 'good' | 'bad' | 'undecided' | 'unreadable';
   /** The code of what is wrong or missing; `ok` when nothing is. */
-  readonly code: string;
+  readonly code: Code | 'ok';
   readonly message: string;
   /** Of what is undecided: whether a key that is not at hand would decide. */
   readonly missing?: 'key';
@@ -106,7 +107,7 @@ export type Finding = Omit<Verdict, 'name' | 'kind'>;
 export function findings(notProven: readonly string[]) {
   const finding =
     (result: Finding['result']) =>
-    (code: string, message: string, details: Finding['details'] = {}): Finding => ({
+    (code: Finding['code'], message: string, details: Finding['details'] = {}): Finding => ({
       ...{ result, code, message, details, notProven },
     });
   return {
@@ -114,7 +115,7 @@ export function findings(notProven: readonly string[]) {
     bad: finding('bad'),
     undecided: finding('undecided'),
     /** Undecided for want of a key. */
-    keyless: (code: string, message: string, details?: Finding['details']): Finding => ({
+    keyless: (code: Code, message: string, details?: Finding['details']): Finding => ({
       ...finding('undecided')(code, message, details),
       missing: 'key',
     }),

@@ -227,7 +227,7 @@ describe('what was changed is bad', () => {
     const bound = { ...artifact(made.lock), signature: { name: 's', bytes: toUtf8(signature) } };
     expect((await verify([bound as ReturnType<typeof artifact>], trust))[0]).toMatchObject({
       result: 'unreadable',
-      code: 'LOCK_SIGNATURE_UNSUPPORTED',
+      code: 'LOCK_SIGNATURE_MALFORMED',
     });
   });
 

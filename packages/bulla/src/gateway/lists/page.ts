@@ -1,7 +1,7 @@
 import { JsonObject } from '@bulla/core/json';
 import type { ListKind } from '@bulla/core/lock';
-import { LISTS, type Page, pageOf, type ResultFrame } from '../../mcp/index.ts';
-import { Denial, RPC } from '../denial.ts';
+import { LISTS, type Page, pageOf, type RefuseList, type ResultFrame } from '../../mcp/index.ts';
+import { Denial } from '../denial.ts';
 import { cutItems, type Edit, placeOf } from '../wire/splice.ts';
 import type { Pins, Verdict } from './pins.ts';
 
@@ -25,11 +25,10 @@ export interface JudgedPage extends Page {
  */
 export function checkPage(kind: ListKind, frame: ResultFrame, pins: Pins): JudgedPage {
   const { method, key } = LISTS[kind];
-  const refuse = (_: string, reason: string): Denial =>
-    refused(`answer to ${method} cannot be used: ${reason}`);
+  const refuse: RefuseList = (_, reason) => refused(`answer to ${method} cannot be used: ${reason}`);
   const page = pageOf(kind, frame, refuse);
   const type = frame.result.get('resultType');
-  if (type !== undefined && type !== 'complete') throw refuse('', 'it is not complete');
+  if (type !== undefined && type !== 'complete') throw refuse('MCP_LIST_SHAPE', 'it is not complete');
   const offers = page.items.map((item): Offer => {
     const name = item instanceof JsonObject ? item.get(key) : undefined;
     if (typeof name !== 'string') return { kind, key: null, status: 'unlocked', digest: null };
@@ -42,5 +41,5 @@ export function checkPage(kind: ListKind, frame: ResultFrame, pins: Pins): Judge
 
 /** The denial of a list that cannot be used. */
 export function refused(what: string): Denial {
-  return new Denial('lists', 'GATEWAY_LIST', `The server's ${what}.`, { rpc: RPC.bad });
+  return new Denial('lists', 'GATEWAY_BAD_ANSWER', `The server's ${what}.`);
 }
