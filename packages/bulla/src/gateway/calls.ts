@@ -99,7 +99,8 @@ export class Calls {
       };
       const parts: Part[] = waived === null ? [] : [{ authority: [waivedStep(waived)] }];
       const stop = new AbortController();
-      passing = { request, frame, edits, subject, horizon, stop, weight, call, parts, evidence: {} };
+      const evidence = record.base.evidence ?? {};
+      passing = { request, frame, edits, subject, horizon, stop, weight, call, parts, evidence };
     } catch (error) {
       return this.#around.deny(request, record.call(about), error);
     }

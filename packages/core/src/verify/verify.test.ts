@@ -43,6 +43,9 @@ const link = JSON.stringify(JSON.parse(made.capability).runtime.link);
 const checkpoint = await made.checkpoint(5);
 const proof = await made.proof(2, 5);
 
+const BINDINGS = '{"read_file":{"server":"files","tool":"read_text_file"}}';
+const RULES = 'name: r\nrules:\n  - name: one\n    phase: call\n    expr: "true"\n    failure_msg: No.\n';
+
 const SAMPLES: readonly [string, Input][] = [
   ['log proof', proof],
   ['checkpoint', checkpoint],
@@ -57,6 +60,9 @@ const SAMPLES: readonly [string, Input][] = [
   ['capability envelope', made.capability],
   ['capability envelope', link],
   ['manifest', made.manifest],
+  ['bindings', BINDINGS],
+  ['rules', RULES],
+  ['execution policy', made.executionPolicy],
   ['capsules', capsules[0]!],
   ['capsules', lines],
   ['capsules', array],
@@ -96,6 +102,7 @@ describe('with the right keys', () => {
     const all = [
       ...[proof, checkpoint, made.bundle, made.lock, made.signature, made.envelopeText, made.authorization],
       ...[made.capability, made.manifest, capsules[2]!, lines, array, list],
+      ...[BINDINGS, RULES, made.executionPolicy],
     ];
     const found = await verdicts(all);
     expect(found.map(({ result, code }) => `${result} ${code}`)).toEqual(all.map(() => 'good ok'));
