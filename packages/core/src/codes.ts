@@ -252,7 +252,7 @@ export const AREAS = {
     MCP_VERSION: ['peer', 'There is no protocol version in common.'],
     MCP_HANDSHAKE: ['peer', 'The first answer of the server is not as specified.'],
     MCP_LIST_SHAPE: ['peer', 'A list of the server has a wrong page, or an item without a proper name, key or schema of its own.'],
-    MCP_LIST_TOO_LONG: ['peer', 'A list of the server has too many pages or items, or offers a page again.'],
+    MCP_LIST_TOO_LONG: ['peer', 'A list of the server has too many pages, items or bytes, or offers a page again.'],
     MCP_LIST_CHANGED: ['peer', 'A list changed again while it was read; try again.'],
     MCP_HTTP_UNREACHABLE: ['unavailable', 'The server cannot be reached.'],
     MCP_HTTP_STATUS: ['peer', 'The server answered with a status that is no success.'],
