@@ -19,7 +19,8 @@ import {
 import { localSigner, privateKey, writePrivateKey } from '@bulla/core/crypto';
 import { createConsent } from '../packages/bulla/src/consent/index.ts';
 import { createRunner } from '../packages/bulla/src/consent/runner.ts';
-import { createManifests, declaredOf } from '../packages/bulla/src/manifest/index.ts';
+import { createManifests } from '../packages/bulla/src/manifest/index.ts';
+import { createRecorder } from '../packages/bulla/src/record/index.ts';
 import { openStore } from '../packages/bulla/src/store/index.ts';
 import { hasPostgres, startPostgres } from '../packages/bulla/test/postgres.ts';
 import { compare, median, type Row, round3 } from './measure.ts';
@@ -41,9 +42,11 @@ const call = (id: string): ConsentEvent => ({
   id,
   at: AT + 1,
   identity,
+  server: null,
   tool: 'read_file',
-  tool_digest: digest,
-  commitment: 'cd'.repeat(32),
+  locked: null,
+  lock: null,
+  args: { commitment: 'cd'.repeat(32), of: 'jcs' },
 });
 
 /** An agent of 50 tools whose medium scope is granted, and inside its window. */
@@ -58,8 +61,14 @@ function granted(): ConsentState {
     agent: 'desk',
     version: 1,
     hash: 'ef'.repeat(32),
+    bindings: '44'.repeat(32),
     scopes: [{ id: SCOPE, sensitivity: 'medium' as const }],
-    tools: [read, ...others].map((tool) => ({ ...tool, sensitivity: 'medium' as const, timeout_ms: 10_000 })),
+    tools: [read, ...others].map((tool) => ({
+      ...tool,
+      sensitivity: 'medium' as const,
+      timeout_ms: 10_000,
+      bound: null,
+    })),
   };
   const disclosure = disclose({ ...manifest, flags: {} }, ENGLISH);
   let state = emptyState(user, 'desk');
@@ -107,20 +116,32 @@ async function storeRead(name: string, url: string, sign: () => unknown): Promis
   const open = () => openStore({ url, create: true, sealer: () => ({ signer }) });
   const [store, elsewhere] = [await open(), await open()];
   const chain = 'bench';
-  const ours = createConsent(store, { chain });
-  await createManifests(store).push('desk', manifestText, { by: 'bench', chain });
+  const record = createRecorder(store.chain(chain));
+  const ours = createConsent(store, { chain, record });
+  await createManifests(store).push('desk', manifestText, { by: 'bench', record });
   const disclosure = (await ours.disclosure('desk'))!;
   const pair = { user, agent: 'desk' };
   const said = { who: user, channel };
   await ours.disclose(user, disclosure, said);
   await ours.grant(pair, [SCOPE], { ...said, disclosure: disclosureDigest(disclosure) });
-  const { manifest } = (await createManifests(store).current('desk'))!;
-  const [tool] = declaredOf(manifest).tools;
-  const asked = { identity, tool: tool!.name, tool_digest: tool!.digest, args: { path: '/tmp/a' } };
-  const { id, shown } = (await ours.call(asked)).prompt!;
+  const args = { path: '/tmp/a' };
+  const ruling = await ours.rule({
+    call: {
+      door: 'agents',
+      agentId: 'desk',
+      source: 'bench',
+      request: 'tools/call read_file',
+      tool: { name: 'read_file' },
+      args: record.payload('args', args),
+    },
+    identity,
+    args,
+  });
+  if (!('ask' in ruling)) throw new Error('not asked');
+  const { id, shown } = ruling.prompt;
   await ours.answer({ prompt: id, shown, choice: 'allow-session', ...said });
-  const runner = createRunner({ store, chain, now: async () => Date.now(), rules: DEFAULT_RULES });
-  const read = () => runner.state(pair, null);
+  const runner = createRunner({ store, record, now: async () => Date.now(), rules: DEFAULT_RULES });
+  const read = async () => (await runner.read(pair, null)).state;
 
   const [reads, signs]: [number[], number[]] = [[], []];
   for (let round = 0; round <= 15; round++) {

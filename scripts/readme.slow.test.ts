@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -87,47 +87,4 @@ describe('README.md', () => {
     expect(links.length).toBeGreaterThan(4);
     for (const link of links) expect(() => readFileSync(join(root, link)), link).not.toThrow();
   });
-});
-
-test('docs/errors.md lists every error code, and no other', () => {
-  const inCode = new Set<string>();
-  for (const name of ['core', 'bulla']) {
-    const folder = join(root, 'packages', name, 'src');
-    for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
-      if (!file.endsWith('.ts') || file.endsWith('.test.ts')) continue;
-      for (const [, code] of readFileSync(join(folder, file), 'utf8').matchAll(
-        /'((?:[A-Z]+(?:_[A-Z0-9]+)+)|KILLED)'/g,
-      ))
-        inCode.add(code!);
-    }
-  }
-  const NOT_ERRORS = [
-    'NO_COLOR',
-    'FORCE_COLOR',
-    'CKR_USER_ALREADY_LOGGED_IN',
-    'LC_ALL',
-    'LC_CTYPE',
-    'PROCESSOR_ARCHITECTURE',
-    'PROMPT_ARGS_CHANGED',
-    'PROMPT_DESC_CHANGED',
-    'TOOL_CALL',
-    'XDG_CONFIG_HOME',
-    'BULLA_HOME',
-    'QUOTE_SINGLE',
-    'QUOTE_DOUBLE',
-    'MULTIPLE_DOCS',
-    'MODULE_NOT_FOUND',
-    'COPILOT_HOME',
-    'CODEX_HOME',
-    'CLAUDE_CONFIG_DIR',
-    'BLOCK_LITERAL',
-    'BLOCK_FOLDED',
-  ];
-  for (const name of NOT_ERRORS) inCode.delete(name);
-  // Node's own errors and variables.
-  for (const name of inCode) if (/^(?:ERR|NODE)_/.test(name)) inCode.delete(name);
-  const documented = [
-    ...readFileSync(join(root, 'docs/errors.md'), 'utf8').matchAll(/^\| `([A-Z0-9_]+)` \|/gm),
-  ].map((match) => match[1]!);
-  expect(documented.toSorted()).toEqual([...inCode].toSorted());
 });

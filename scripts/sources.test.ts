@@ -60,6 +60,7 @@ const SHORT: Readonly<Record<string, string>> = {
   'core/src/consent/answer.ts': 'refused',
   'core/src/consent/call.ts': 'refused',
   'core/src/consent/check-row.ts': 'word',
+  'core/src/consent/declare.ts': 'refused',
   'core/src/consent/grants.ts': 'refused',
   'core/src/consent/run.ts': 'refused',
   'core/src/consent/sweep.ts': 'refused',

@@ -276,7 +276,7 @@ export const cpsPython: Suite = {
 };
 
 function notExact(name: string, why: string, input: string): Refusal {
-  return { name, why, input, code: 'CANON_NUMBER_NOT_EXACT' };
+  return { name, why, input, code: 'CANON_NUMBER' };
 }
 
 export const cpsTs: Suite = {

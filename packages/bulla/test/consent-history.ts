@@ -11,12 +11,15 @@ import * as fc from 'fast-check';
 import { expect } from 'vitest';
 import { Model, type Name, SCOPES, TOOLS, WHERE } from '../../core/test/consent-model.ts';
 import type { Consent, Decided } from '../src/consent/index.ts';
+import type { Intent } from '../src/record/index.ts';
 import type { Store } from '../src/store/index.ts';
 import {
   ARGS,
+  begin,
   caller,
   consentOn,
   DAY,
+  decisionOf,
   digestOf,
   type Editions,
   grant,
@@ -24,8 +27,12 @@ import {
   manifestText,
   PAIR,
   passkey,
+  passOf,
   push,
+  recorderOf,
+  ruleOn,
   START,
+  type Stepwise,
   terminal,
   USER,
 } from './consent.ts';
@@ -43,7 +50,7 @@ type Op =
       readonly over: string;
       readonly flaw: string;
     }
-  | { readonly op: 'start' | 'finish'; readonly nth: number; readonly flaw: string }
+  | { readonly op: 'start' | 'finish'; readonly nth: number }
   | { readonly op: 'request' | 'revoke'; readonly scope: string }
   | { readonly op: 'grant'; readonly scope: string; readonly over: string }
   | { readonly op: 'redefine'; readonly tool: Name; readonly breaking: boolean }
@@ -74,7 +81,7 @@ export const histories: fc.Arbitrary<Op[]> = fc
       },
       {
         weight: 5,
-        arbitrary: fc.record({ op: is('start', 'finish'), nth, flaw: is('', '', '', 'arguments') }),
+        arbitrary: fc.record({ op: is('start', 'finish'), nth }),
       },
       { weight: 2, arbitrary: fc.record({ op: is('request', 'revoke'), scope }) },
       { weight: 3, arbitrary: fc.record({ op: is('grant'), scope, over }) },
@@ -86,6 +93,16 @@ export const histories: fc.Arbitrary<Op[]> = fc
   )
   .map((ops) => [...SCOPES.map((each): Op => ({ op: 'grant', scope: each, over: 'passkey' })), ...ops]);
 
+/** A call that was allowed: at once, or by an answer. */
+interface Allowed {
+  readonly stepwise: Stepwise;
+  readonly silent: { readonly tool: Name; readonly where: string } | null;
+  /** How often the agent had declared something when it was ruled on. */
+  readonly declarations: number;
+  release: Model['releases'][number] | null;
+  intent: Intent | null;
+}
+
 /** Runs one history: each thing happens to the model, and in turn over one of several handles to the store. */
 export async function runHistory(stores: readonly Store[], history: readonly Op[]): Promise<void> {
   const model = new Model();
@@ -94,7 +111,10 @@ export async function runHistory(stores: readonly Store[], history: readonly Op[
     consentOn(store, { now: () => clock.at, rules: { maxOpenPrompts: 1000 } }),
   );
   const prompts: Prompt[] = [];
-  const allowed: Decision[] = [];
+  /** The calls that were asked about, by the id of the question. */
+  const asked = new Map<string, Stepwise>();
+  const allowed: Allowed[] = [];
+  const declarations = () => model.facts.filter(({ what }) => what === 'declared').length;
   const editions: Record<Name, { input: number; words: number }> = {
     notify: { input: 1, words: 1 },
     read_file: { input: 1, words: 1 },
@@ -111,11 +131,10 @@ export async function runHistory(stores: readonly Store[], history: readonly Op[
       return 'asked';
     }
     const [decision] = step.decisions;
-    if (decision === undefined) return 'done';
-    if (decision.stage === 'allowed') {
-      allowed.push(decision);
-      return `allowed ${decision.by}`;
-    }
+    return decision === undefined ? 'done' : saidOf(decision);
+  };
+  const saidOf = (decision: Decision): string => {
+    if (decision.stage === 'allowed') return `allowed ${decision.by}`;
     const result = resultOf(decision);
     if (result === null) return decision.stage;
     return result.status === 'ok' ? 'ok' : `${result.status} ${result.reason}`;
@@ -127,6 +146,18 @@ export async function runHistory(stores: readonly Store[], history: readonly Op[
       if (release.started !== null && model.now - release.started >= 10_000) release.ended = true;
   };
 
+  /** What the model says of a beginning: unasked it is decided anew, and always under the same declaration. */
+  const started = (call: Allowed): string => {
+    if (call.release?.started != null || call.declarations !== declarations()) return 'refused';
+    if (call.silent !== null) {
+      const { tool, where } = call.silent;
+      if (!model.would(tool, where).startsWith('allowed')) return 'refused';
+      model.call(tool, where);
+      call.release = model.releases.at(-1)!;
+    }
+    return model.start(call.release!, '');
+  };
+
   const both = async (consent: Consent, store: Store, op: Op): Promise<readonly [string, string]> => {
     switch (op.op) {
       case 'call': {
@@ -135,9 +166,21 @@ export async function runHistory(stores: readonly Store[], history: readonly Op[
           session: op.where === 'nowhere' ? null : op.where === 'there' ? 'process:p2' : caller.session,
           conversation: op.where === 'group' ? ('group' as const) : ('direct' as const),
         };
-        const tool_digest = digestOf(op.tool, text());
-        const step = await consent.call({ identity, tool: op.tool, tool_digest, args: ARGS });
-        return [said(step), model.call(op.tool, op.where)];
+        const declared = digestOf(op.tool, text());
+        const stepwise = await ruleOn(consent, store, { identity, tool: op.tool, declared, args: ARGS });
+        const { ruling } = stepwise;
+        const would = model.would(op.tool, op.where);
+        if ('ask' in ruling) {
+          prompts.push(ruling.prompt);
+          asked.set(ruling.prompt.id, stepwise);
+          return ['asked', model.call(op.tool, op.where)];
+        }
+        const said = saidOf(decisionOf(stepwise));
+        if ('pass' in ruling) {
+          const silent = { tool: op.tool, where: op.where };
+          allowed.push({ stepwise, silent, declarations: declarations(), release: null, intent: null });
+        } else await recorderOf(store).denied(stepwise.asked.call, ruling.deny, [ruling.part]);
+        return [said, would];
       }
       case 'answer': {
         const prompt = prompts.at(-1 - op.nth);
@@ -154,21 +197,32 @@ export async function runHistory(stores: readonly Store[], history: readonly Op[
           disclosure: disclosureDigest(shown),
           ...flawed,
         });
-        return [said(step), model.answer(model.questions.at(-1 - op.nth)!, op.choice, op.over, op.flaw)];
+        const expected = model.answer(model.questions.at(-1 - op.nth)!, op.choice, op.over, op.flaw);
+        if (step.refusal === null && step.decisions[0]!.stage === 'allowed') {
+          const stepwise = asked.get(prompt.id)!;
+          await passOf(stepwise);
+          const release = model.releases.at(-1)!;
+          allowed.push({ stepwise, silent: null, declarations: declarations(), release, intent: null });
+        }
+        return [said(step), expected];
       }
       case 'start': {
-        const decision = allowed.at(-1 - op.nth);
-        if (decision === undefined) break;
-        const { id, tool_digest } = decision;
-        const commitment = op.flaw === '' ? decision.commitment! : '0'.repeat(64);
-        const step = await consent.start({ id, tool_digest: tool_digest!, commitment });
-        return [said(step), model.start(model.releases.at(-1 - op.nth)!, op.flaw)];
+        const call = allowed.at(-1 - op.nth);
+        if (call === undefined) break;
+        const begun = await begin(store, call.stepwise);
+        if (typeof begun !== 'string') call.intent = begun;
+        return [typeof begun === 'string' ? 'refused' : 'running', started(call)];
       }
       case 'finish': {
-        const decision = allowed.at(-1 - op.nth);
-        if (decision === undefined) break;
-        const step = await consent.finish({ id: decision.id, status: 'ok' });
-        return [said(step), model.finish(model.releases.at(-1 - op.nth)!)];
+        const call = allowed.at(-1 - op.nth);
+        if (call?.intent == null) break;
+        const ended = { status: 'success', durationMs: 0 } as const;
+        const { refused } = await recorderOf(store).outcome(call.intent, ended);
+        const { id } = (await passOf(call.stepwise)).decision;
+        const said = refused.length > 0 ? 'refused' : saidOf((await consent.decision(id))!);
+        const expected = model.finish(call.release!);
+        // Whoever waits for an answer may have swept a call that ran too long.
+        return said === 'refused' && expected === 'error timeout' ? [said, said] : [said, expected];
       }
       case 'request':
         return [said(await consent.request({ identity: caller, scope: op.scope })), model.request(op.scope)];

@@ -2,11 +2,11 @@
 //
 // push N     waits for the file, pushes N manifests at once, and says the number of each version
 // answer     waits for the file with a question in it, answers it, and says what came of it
-// start      waits for the file with a decision in it, starts it, and says what came of it
-// calls      calls and starts until it may not, and says the id of each call that it has begun
+// ask        asks for a call, waits for the file, begins the call, and says what came of it
+// calls      makes calls until it may not, and says the id of each that it has begun
 import { existsSync, readFileSync, writeSync } from 'node:fs';
 import { openStore } from '../src/store/index.ts';
-import { calling, consentOn, manifestText, passkey, push, USER } from './consent.ts';
+import { begin, calling, consentOn, manifestText, passkey, push, ruleOn, USER } from './consent.ts';
 import { sealer } from './store-signer.ts';
 
 const [url, file, mode, argument] = process.argv.slice(2) as [string, string, string, string];
@@ -33,20 +33,17 @@ if (mode === 'push') {
     channel: passkey,
   });
   say(step.refusal?.code ?? step.decisions[0]!.stage);
-} else if (mode === 'start') {
-  const { id, tool_digest, commitment } = JSON.parse(await given());
-  const step = await consent.start({ id, tool_digest, commitment });
-  say(step.refusal?.code ?? step.decisions[0]!.stage);
+} else if (mode === 'ask') {
+  const stepwise = await ruleOn(consent, store, calling('read_file'));
+  if ('ask' in stepwise.ruling) say(stepwise.ruling.prompt.id);
+  const begun = await begin(store, stepwise);
+  say(typeof begun === 'string' ? begun : 'running');
 } else {
   say('ready');
   for (;;) {
-    const [decision] = (await consent.call(calling('notify'))).decisions;
-    const { id, stage, tool_digest, commitment } = decision!;
-    if (stage !== 'allowed') break;
-    const begun = await consent.start({ id, tool_digest: tool_digest!, commitment: commitment! });
-    if (begun.refusal !== null) break;
-    say(id);
-    await consent.finish({ id, status: 'ok' });
+    const call = await consent.run(calling('notify'), () => null);
+    if (call.status !== 'ok') break;
+    say(call.id);
   }
 }
 await store.close();

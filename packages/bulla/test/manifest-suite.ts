@@ -1,11 +1,10 @@
+import { sha256Hex } from '@bulla/core/crypto';
 import { ManifestError } from '@bulla/core/manifest';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createManifests } from '../src/manifest/index.ts';
 import type { Store, StoreOptions } from '../src/store/index.ts';
-import { AGENT, CHAIN, manifestText, push } from './consent.ts';
+import { AGENT, CHAIN, manifestText, push, recorderOf } from './consent.ts';
 import { sealer, verifiedLength } from './store-suite.ts';
-
-const by = { by: 'operator', chain: CHAIN };
 
 /** What every database must do; `open` gives a handle on one store, each tenant of which is new. */
 export function manifestSuite(open: (options: Partial<StoreOptions>) => Promise<Store>): void {
@@ -23,6 +22,7 @@ export function manifestSuite(open: (options: Partial<StoreOptions>) => Promise<
       const [first, second] = [manifestText(), manifestText({ notify: { input: 2 } })];
       expect(await manifests.current(AGENT)).toBe(null);
       const pushed = [];
+      const by = { by: 'operator', record: recorderOf(store) };
       for (const text of [first, first, second, first]) pushed.push(await manifests.push(AGENT, text, by));
       expect(pushed.map(({ version, breaking }) => [version, breaking])).toEqual([
         [1, false],
@@ -55,16 +55,22 @@ export function manifestSuite(open: (options: Partial<StoreOptions>) => Promise<
 
     test('is sealed with it, by whom it was', async () => {
       const store = await opened();
-      const { capsule, hash } = await push(store);
+      const { capsule, hash, bindings } = await push(store);
       expect(capsule).toMatchObject({
         type: 'auth',
-        domain: 'manifest',
+        domain: 'admin',
         trigger: { source: 'operator', request: 'manifest push desk 1' },
         context: {
           agent_id: AGENT,
-          environment: { bulla: { manifest: { agent_id: AGENT, version: 1, hash } } },
+          environment: {
+            bulla: {
+              v: 1,
+              instance: 'test',
+              manifest: { agent_id: AGENT, version: 1, hash, bindings: bindings.digest },
+              facts: { breaking: false, changes: null, rebound: [] },
+            },
+          },
         },
-        outcome: { status: 'success', result: { breaking: false, changes: null } },
       });
       expect(await verifiedLength(store, CHAIN)).toBe(1);
     });
@@ -100,6 +106,7 @@ export function manifestSuite(open: (options: Partial<StoreOptions>) => Promise<
     test('needs a name and a key that can be kept', async () => {
       const store = await opened();
       const manifests = createManifests(store);
+      const by = { by: 'operator', record: recorderOf(store) };
       for (const agent of ['', 'a\0b', '\ud800', 'x'.repeat(513)])
         await expect(manifests.push(agent, manifestText(), by)).rejects.toMatchObject({
           code: 'MANIFEST_AGENT',
@@ -152,6 +159,108 @@ export function manifestSuite(open: (options: Partial<StoreOptions>) => Promise<
       await alter('{');
       await expect(createManifests(store).version(AGENT, 1)).rejects.toMatchObject(wrong);
       await expect(push(store)).rejects.toMatchObject(wrong);
+    });
+  });
+
+  describe('the bindings of a manifest', () => {
+    const FILES = '{"read_file":{"server":"files","tool":"read_text"}}';
+    const bound = (server: string, tool: string) => ({ server, tool });
+    const bind = (store: Store, ...edits: [string, { server: string; tool: string } | null][]) =>
+      createManifests(store, { now: () => 1_790_000_000_000 }).bind(AGENT, new Map(edits), {
+        by: 'ann',
+        record: recorderOf(store),
+      });
+
+    test('come with a push, are carried over by the next, and another one is breaking', async () => {
+      const store = await opened();
+      const first = await push(store, manifestText(), undefined, FILES);
+      expect(first.bindings).toMatchObject({ canonical: FILES, digest: sha256Hex(FILES) });
+      const second = await push(store, manifestText({ locate: { words: 2 } }));
+      expect([second.bindings.digest, second.breaking, second.rebound]).toEqual([
+        sha256Hex(FILES),
+        false,
+        [],
+      ]);
+      const moved = FILES.replace('files', 'disk');
+      const third = await push(store, manifestText({ locate: { words: 2 } }), undefined, moved);
+      expect([third.diff, third.breaking, third.rebound]).toEqual([
+        { breaking: [], non_breaking: [] },
+        true,
+        ['read_file'],
+      ]);
+      expect(third.capsule!.context.environment).toMatchObject({
+        bulla: { facts: { breaking: true, rebound: ['read_file'] } },
+      });
+      expect((await createManifests(store).current(AGENT))!.bindings.canonical).toBe(moved);
+    });
+
+    test('are edited without a new version, each edit sealed and kept', async () => {
+      const store = await opened();
+      const { hash } = await push(store, manifestText(), undefined, FILES);
+      const added = await bind(store, ['list_files', bound('files', 'ls')]);
+      expect([added.version, added.breaking, added.rebound]).toEqual([1, false, []]);
+      expect([...added.bindings.tools.keys()]).toEqual(['read_file', 'list_files']);
+      expect(added.capsule).toMatchObject({
+        type: 'auth',
+        domain: 'admin',
+        trigger: { source: 'ann', request: 'manifest bind desk' },
+        context: {
+          environment: {
+            bulla: {
+              manifest: { agent_id: AGENT, version: 1, hash, bindings: added.bindings.digest },
+              facts: { breaking: false, rebound: [], tools: ['list_files'] },
+            },
+          },
+        },
+      });
+      const removed = await bind(store, ['read_file', null]);
+      expect([removed.breaking, removed.rebound]).toEqual([true, ['read_file']]);
+      const kept = await createManifests(store).bindings(AGENT);
+      expect(kept.map(({ rev, version, digest, by }) => [rev, version, digest, by])).toEqual([
+        [1, 1, sha256Hex(FILES), 'operator'],
+        [2, 1, added.bindings.digest, 'ann'],
+        [3, 1, removed.bindings.digest, 'ann'],
+      ]);
+      expect((await createManifests(store).versions(AGENT)).length).toBe(1);
+      expect(await verifiedLength(store, CHAIN)).toBe(3);
+    });
+
+    test('that are none leave all as it was', async () => {
+      const store = await opened();
+      await expect(bind(store, ['read_file', null])).rejects.toMatchObject({
+        code: 'MANIFEST_NOT_FOUND',
+      });
+      await push(store, manifestText(), undefined, FILES);
+      const code = (code: string) => expect.objectContaining({ code });
+      await expect(bind(store, ['unheard_of', bound('a', 'b')])).rejects.toThrow(
+        code('MANIFEST_BINDING_UNKNOWN'),
+      );
+      await expect(bind(store, ['unheard_of', null])).rejects.toThrow(code('MANIFEST_BINDING_UNKNOWN'));
+      await expect(bind(store, ['list_files', bound('files', 'read_text')])).rejects.toThrow(
+        code('MANIFEST_BINDING_TWICE'),
+      );
+      await expect(bind(store, ['list_files', bound('', 'ls')])).rejects.toThrow(code('MANIFEST_BINDING'));
+      const other = push(store, manifestText(), undefined, '{"unheard_of":{"server":"a","tool":"b"}}');
+      await expect(other).rejects.toThrow(code('MANIFEST_BINDING_UNKNOWN'));
+      expect(await verifiedLength(store, CHAIN)).toBe(1);
+    });
+
+    test('at once from two handles are all kept', async () => {
+      const [a, b] = [await opened('bound'), await opened('bound')];
+      await push(a);
+      const names = ['notify', 'read_file', 'list_files', 'locate'];
+      await Promise.all(names.map((name, i) => bind(i % 2 === 0 ? a : b, [name, bound('s', name)])));
+      const { bindings } = (await createManifests(a).current(AGENT))!;
+      expect([...bindings.tools.keys()].toSorted()).toEqual(names.toSorted());
+    });
+
+    test('are not read back when they were altered in the store', async () => {
+      const store = await opened();
+      await push(store, manifestText(), undefined, FILES);
+      await store.transaction(({ run, tenant }) =>
+        run("UPDATE manifest_bindings SET canonical = '{}' WHERE coalesce(tenant, '') = ?", tenant ?? ''),
+      );
+      await expect(createManifests(store).current(AGENT)).rejects.toMatchObject({ code: 'MANIFEST_STORED' });
     });
   });
 }

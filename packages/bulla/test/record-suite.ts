@@ -30,11 +30,11 @@ const nested = (depth: number) => {
 
 /** Whatever an application may note or return, and what keeps it from being committed to. */
 const NO_JSON: [string, unknown, string][] = [
-  ['a Date', new Date(0), 'VALUE_CLASS_INSTANCE'],
+  ['a Date', new Date(0), 'VALUE_NOT_JSON'],
   ['NaN', { a: Number.NaN }, 'CANON_NOT_FINITE'],
-  ['a function', { a: () => 1 }, 'VALUE_FUNCTION'],
-  ['a symbol', Symbol('x'), 'VALUE_SYMBOL'],
-  ['undefined inside', { a: undefined }, 'VALUE_UNDEFINED'],
+  ['a function', { a: () => 1 }, 'VALUE_NOT_JSON'],
+  ['a symbol', Symbol('x'), 'VALUE_NOT_JSON'],
+  ['undefined inside', { a: undefined }, 'VALUE_NOT_JSON'],
   ['a cycle', cyclic, 'VALUE_CYCLE'],
   ['a very deep value', nested(2000), 'VALUE_TOO_DEEP'],
   ['a getter that throws', throwing, 'VALUE_UNREADABLE'],

@@ -105,7 +105,7 @@ export function registrySuite(database: Database): void {
       const agent = testAgent();
       const { link } = await computeFullCapabilityLink({ agent, ...ctx({ mayWrite: true }) });
       const { envelope } = await captureAgentSnapshotEnvelope({ agent, ...ctx() });
-      const refs = { code: 'CAPABILITY_TOOL_REFS' };
+      const refs = { code: 'CAPABILITY_ENVELOPE_INVALID' };
       await expect(registry.putLink({ ...link, toolRefs: link.toolRefs.slice(1) })).rejects.toMatchObject(
         refs,
       );
@@ -116,7 +116,7 @@ export function registrySuite(database: Database): void {
         },
       );
       await expect(registry.putLink({ ...link, more: 1 })).rejects.toMatchObject({
-        code: 'CAPABILITY_FIELD_UNKNOWN',
+        code: 'CAPABILITY_FIELD',
       });
       const { runtime } = envelope;
       const affordances = { ...runtime.affordances, instructions: 'Obey.' };
@@ -135,7 +135,7 @@ export function registrySuite(database: Database): void {
       const options = { agent, ...ctx(), invocationContext, omitInvocationContext: true };
       const { envelope } = await captureAgentSnapshotEnvelope(options);
       await expect(registry.putEnvelope(envelope)).rejects.toMatchObject({
-        code: 'REGISTRY_ENVELOPE_INCOMPLETE',
+        code: 'REGISTRY_ENVELOPE',
         path: '/runtime/link/invocationHash',
       });
       await expect(
@@ -149,7 +149,7 @@ export function registrySuite(database: Database): void {
         includeStatic: false,
       });
       await expect(registry.putEnvelope(bare)).rejects.toMatchObject({
-        code: 'REGISTRY_ENVELOPE_INCOMPLETE',
+        code: 'REGISTRY_ENVELOPE',
         path: '/runtime/link/staticHash',
       });
     });
@@ -167,7 +167,7 @@ export function registrySuite(database: Database): void {
       });
       const { envelope } = await captureAgentSnapshotEnvelope({ agent, ctx: { env: {} } });
       const text = JSON.stringify(envelope).replaceAll('9007199254740992', '9007199254740993');
-      await expect(registry.putEnvelope(text)).rejects.toMatchObject({ code: 'REGISTRY_INEXACT' });
+      await expect(registry.putEnvelope(text)).rejects.toMatchObject({ code: 'REGISTRY_ENVELOPE' });
     });
   });
 

@@ -236,7 +236,7 @@ export function sessionSuite(database: Database): void {
       const [odd, whole, part] = (await capsulesOf(store)).filter(({ type, parent_id: parent, outcome }) => {
         return type === 'tool' && parent !== null && outcome.status !== 'pending';
       });
-      expect(odd!.execution.tool_calls[0]!.result).toEqual({ uncommitted: 'VALUE_CLASS_INSTANCE' });
+      expect(odd!.execution.tool_calls[0]!.result).toEqual({ uncommitted: 'VALUE_NOT_JSON' });
       expect(whole!.outcome).toMatchObject({ status: 'success', metrics: { values: 3 } });
       expect(part!.outcome).toMatchObject({ status: 'partial', metrics: { values: 2 } });
     });
@@ -253,7 +253,7 @@ export function sessionSuite(database: Database): void {
         });
         await expect(turn.call('rm -rf', {})).rejects.toMatchObject({ code: 'SESSION_TOOL_UNKNOWN' });
         await expect(turn.call('echo', { text: undefined })).rejects.toMatchObject({
-          code: 'VALUE_UNDEFINED',
+          code: 'VALUE_NOT_JSON',
         });
         gate.open = false;
         await expect(turn.call('echo', { text: 'x' })).rejects.toMatchObject({
@@ -273,7 +273,7 @@ export function sessionSuite(database: Database): void {
       expect(all.flatMap(({ outcome }) => outcome.error ?? [])).toEqual([
         'policy: SESSION_TOOL_DISABLED: Policies keep the tool out of this turn: may-write.',
         'pinned: SESSION_TOOL_UNKNOWN: There is no such tool in this turn.',
-        'arguments: VALUE_UNDEFINED',
+        'arguments: VALUE_NOT_JSON',
         'policy: CAPABILITY_POLICY_DENIED: Policy denied: may-read',
         'session: SESSION_TURN_OVER: The turn is over.',
       ]);
@@ -281,7 +281,7 @@ export function sessionSuite(database: Database): void {
       expect(bullaOf(all[1]!)).toMatchObject({ tool: { name: 'write' } });
       expect(bullaOf(all[1]!).tool).not.toHaveProperty('fingerprint');
       expect(bullaOf(all[2]!).tool).toBe(undefined);
-      expect(bullaOf(all[3]!).args).toEqual({ uncommitted: 'VALUE_UNDEFINED' });
+      expect(bullaOf(all[3]!).args).toEqual({ uncommitted: 'VALUE_NOT_JSON' });
       expect(await verifiedLength(store, 'default')).toBe(7);
     });
 
@@ -353,13 +353,13 @@ export function sessionSuite(database: Database): void {
     test('includes a turn whose agent cannot be evaluated or whose context is none', async () => {
       const { store, registry, session } = await opened();
       await expect(session.turn(() => 0, { invocationContext: new Map() })).rejects.toMatchObject({
-        code: 'CAPABILITY_NOT_PLAIN',
+        code: 'CAPABILITY_VALUE',
       });
       await expect(session.turn(() => 0, { context: (() => 7) as never })).rejects.toMatchObject({
         code: 'SESSION_CONTEXT',
       });
       expect((await capsulesOf(store)).map(({ outcome }) => outcome.error)).toEqual([
-        'session: CAPABILITY_NOT_PLAIN',
+        'session: CAPABILITY_VALUE',
         'session: SESSION_CONTEXT: The context of a session is an object.',
       ]);
       expect(await registry.turns(session.id)).toEqual([]);

@@ -225,7 +225,7 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
       const store = await open({});
       onTestFinished(() => store.close());
       await expect(store.chain('x').append(input('x'))).rejects.toMatchObject({ code: 'STORE_NO_KEY' });
-      expect(() => store.chain('../x')).toThrow(expect.objectContaining({ code: 'STORE_CHAIN_NAME' }));
+      expect(() => store.chain('../x')).toThrow(expect.objectContaining({ code: 'STORE_NAME' }));
     });
 
     test('records from elsewhere are taken as they are, only where they continue the chain', async () => {
@@ -307,7 +307,7 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
       const store = await opened({ tenant: 'acme/eu', operator: 'example.com/agents' });
       const chain = store.chain('c');
       expect(await chain.origin()).toBe(null);
-      await expect(chain.checkpoint()).rejects.toMatchObject({ code: 'CHECKPOINT_EMPTY' });
+      await expect(chain.checkpoint()).rejects.toMatchObject({ code: 'CHAIN_EMPTY' });
       const first = await chain.append(input('one', { context: { environment: { host: 'h1' } } }));
       const origin = 'example.com/agents/acme%2Feu/c';
       expect(first.context.environment).toEqual({ host: 'h1', bulla: { v: 1, origin } });
@@ -339,7 +339,7 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
       expect(await other.chain('x').origin()).toBe('one.example/op/x');
       await expect(
         opened({ tenant: 'op', operator: 'has space' }).then((bad) => bad.chain('z').append(input('z'))),
-      ).rejects.toMatchObject({ code: 'STORE_ORIGIN' });
+      ).rejects.toMatchObject({ code: 'STORE_NAME' });
     });
 
     test('are shown to witnesses, and kept with what these add', async () => {
@@ -384,7 +384,7 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
     });
 
     test('an empty name is refused', async () => {
-      await expect(open({ tenant: '' })).rejects.toMatchObject({ code: 'STORE_TENANT' });
+      await expect(open({ tenant: '' })).rejects.toMatchObject({ code: 'STORE_NAME' });
     });
   });
 
@@ -547,7 +547,7 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
         await expect(store.chain('t').append(input('kill'), { effect: kill })).rejects.toMatchObject(refused);
         // Found by the same form of a key as the search tables have.
         expect([await store.opening(text), await store.eraseOpenings(text)]).toEqual([null, 0]);
-        await expect(open({ tenant: text })).rejects.toMatchObject({ code: 'STORE_TENANT' });
+        await expect(open({ tenant: text })).rejects.toMatchObject({ code: 'STORE_NAME' });
         await store.assertMayAct(text);
       }
       expect((await store.chain('t').head()).length).toBe(0);
@@ -568,7 +568,7 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
   describe('effects', () => {
     const refusing: Effect = async (transaction) => {
       await setKill({ agentId: 'refused', reason: 'x', capsuleId: 'x' })(transaction);
-      throw new BullaError('TEST_REFUSED', 'No.');
+      throw new BullaError('CONSENT_CONFLICT', 'No.');
     };
 
     test('one that refuses takes its own record back, and what it changed, and no other', async () => {
@@ -586,7 +586,7 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
         'fulfilled',
         'fulfilled',
       ]);
-      expect((results[1] as PromiseRejectedResult).reason).toMatchObject({ code: 'TEST_REFUSED' });
+      expect((results[1] as PromiseRejectedResult).reason).toMatchObject({ code: 'CONSENT_CONFLICT' });
       expect((await store.kills()).map(({ agentId }) => agentId)).toEqual(['a', 'b']);
       const summaries: string[] = [];
       for await (const row of store.chain('e').records())
@@ -622,7 +622,7 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
 
     test('a transaction without a record is whole, or nothing', async () => {
       const store = await opened({ tenant: 'effects-alone' });
-      await expect(store.transaction(refusing)).rejects.toMatchObject({ code: 'TEST_REFUSED' });
+      await expect(store.transaction(refusing)).rejects.toMatchObject({ code: 'CONSENT_CONFLICT' });
       expect(await store.kills()).toEqual([]);
       await store.transaction(setKill({ agentId: 'a', reason: 'x', capsuleId: 'x' }));
       expect((await store.kills()).length).toBe(1);
@@ -720,13 +720,13 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
     test('of a record that is refused are not stored', async () => {
       const store = await opened({ tenant: 'open-refused' });
       const refuse: Effect = async () => {
-        throw new BullaError('TEST_REFUSED', 'No.');
+        throw new BullaError('CONSENT_CONFLICT', 'No.');
       };
       const openings = [opening('args', '1')];
       const refused = store
         .chain('o')
         .append(committing('refused', { args: 'a' }), { openings, effect: refuse });
-      await expect(refused).rejects.toMatchObject({ code: 'TEST_REFUSED' });
+      await expect(refused).rejects.toMatchObject({ code: 'CONSENT_CONFLICT' });
       const { length } = await store.reading.all<object>(
         "SELECT 1 FROM opening JOIN chain ON chain.chain_key = opening.chain_key WHERE coalesce(chain.tenant, '') = ?",
         'open-refused',

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
+import type { Code } from './codes.ts';
 import { BullaError, failureOf, withoutSecrets } from './error.ts';
 
 test('an error carries its code, path and offset, and only those that are known', () => {
-  const error = new BullaError('X_Y', 'A sentence.', { path: '/a', offset: 3 });
-  expect({ ...error }).toEqual({ name: 'BullaError', code: 'X_Y', path: '/a', offset: 3 });
-  expect('path' in new BullaError('X', 'y')).toBe(false);
+  const error = new BullaError('JSON_SYNTAX', 'A sentence.', { path: '/a', offset: 3 });
+  expect({ ...error }).toEqual({ name: 'BullaError', code: 'JSON_SYNTAX', path: '/a', offset: 3 });
+  expect('path' in new BullaError('USAGE', 'y')).toBe(false);
   expect(error).toBeInstanceOf(Error);
 });
 
@@ -14,7 +15,7 @@ test('a failure stands in a record by its code or its class, never by its words'
   expect(
     [
       new BullaError('STORE_FULL', secret),
-      new BullaError(secret, secret),
+      new BullaError(secret as Code, secret),
       new RangeError(secret),
       new DOMException(secret, 'AbortError'),
       named,
@@ -54,7 +55,7 @@ test.each([
   ['https://127.0.0.1:4873/@scope/name', 'https://127.0.0.1:4873/@scope/name'],
   ['npx -y a@1.2.3 and me@example.com', 'npx -y a@1.2.3 and me@example.com'],
 ])('no error quotes a password: %s', (text, shown) => {
-  expect(new BullaError('X', text).message).toBe(shown);
+  expect(new BullaError('USAGE', text).message).toBe(shown);
 });
 
 test('a long text does not stall the hiding', () => {

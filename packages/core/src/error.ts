@@ -1,23 +1,32 @@
+import { type Code, type Kind, kindOf } from './codes.ts';
+
 /**
- * The one error type of Bulla. `code` is stable API; `message` is a plain sentence for people and never
+ * The one error type of Bulla. `code` is stable API, a row of `codes.ts`; `kind` is that of the code, unless the place
+ * knows better: a server that shows what no lock can hold is bad, a file that does is unreadable. `message` is a plain sentence for people and never
  * holds a secret; `path` is a JSON Pointer (RFC 6901) into the offending value; `offset` is a byte offset
  * into the offending text.
  */
 export class BullaError extends Error {
-  readonly code: string;
+  readonly code: Code;
+  readonly #kind: Kind | undefined;
   declare readonly path?: string;
   declare readonly offset?: number;
 
   constructor(
-    code: string,
+    code: Code,
     message: string,
-    where: { path?: string; offset?: number; cause?: unknown } = {},
+    where: { path?: string; offset?: number; cause?: unknown; kind?: Kind | undefined } = {},
   ) {
     super(withoutSecrets(message), where.cause === undefined ? undefined : { cause: where.cause });
     this.name = 'BullaError';
     this.code = code;
+    this.#kind = where.kind;
     if (where.path !== undefined) this.path = where.path;
     if (where.offset !== undefined) this.offset = where.offset;
+  }
+
+  get kind(): Kind {
+    return this.#kind ?? kindOf(this.code);
   }
 }
 

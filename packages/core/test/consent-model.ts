@@ -9,14 +9,24 @@ export const WHERE = ['here', 'there', 'nowhere', 'group'] as const;
 /** What happened to a scope, a tool or a window, in the order in which it did. */
 type Fact =
   | { readonly what: 'given' | 'taken' | 'never'; readonly scope: string }
-  | { readonly what: 'broken' | 'restarted' | 'declared' }
+  | { readonly what: 'broken' | 'restarted' | 'declared' | 'locked' }
   | { readonly what: 'defined'; readonly tool: Name }
-  | { readonly what: 'opened' | 'used'; readonly scope: string; readonly where: string; readonly at: number };
+  | {
+      readonly what: 'opened' | 'used';
+      readonly scope: string;
+      readonly where: string;
+      readonly server: string;
+      readonly lock: number;
+      readonly at: number;
+    };
 
 interface Question {
   readonly about: Name | null;
   readonly scope: string;
   readonly where: string;
+  readonly server: string;
+  /** How often the lock had changed when it was asked. */
+  readonly lock: number;
   readonly since: number;
   readonly at: number;
   closed: boolean;
@@ -70,15 +80,18 @@ export class Model {
     );
   }
 
-  isSilent(scope: string, tool: Name, where: string): boolean {
+  isSilent(scope: string, tool: Name, where: string, server: string): boolean {
     const place = this.grant(scope) as number;
     const isHere = (fact: Fact, what: string) =>
       fact.what === what &&
       (fact as { scope: string }).scope === scope &&
-      (fact as { where: string }).where === where;
+      (fact as { where: string }).where === where &&
+      (fact as { server: string }).server === server;
     const opened = this.facts.findLastIndex((fact) => isHere(fact, 'opened'));
     if (opened <= place || this.after(opened).some((fact) => fact.what === 'defined' && fact.tool === tool))
       return false;
+    // What was allowed for the session was asked under a lock; under another one nothing is covered.
+    if ((this.facts[opened] as { lock: number }).lock !== this.locks()) return false;
     const times = this.facts
       .slice(opened)
       .flatMap((fact) =>
@@ -87,18 +100,39 @@ export class Model {
     return this.now - Math.max(...times) < DAY;
   }
 
-  call(tool: Name, where: string): string {
+  locks(): number {
+    return this.facts.filter(({ what }) => what === 'locked').length;
+  }
+
+  /** What would come of a call now. */
+  would(tool: Name, where: string, server = ''): string {
     if (where === 'group') return 'denied tool_not_supported_in_group';
     const scope = TOOLS[tool].permission_scope;
     const [level, grant] = [this.level(scope), this.grant(scope)];
     if (typeof grant !== 'number') return 'denied permission_revoked';
-    if (level === 'low') return this.release(tool, scope, 'low-silent');
-    if (level === 'medium' && where !== 'nowhere' && this.isSilent(scope, tool, where)) {
-      this.facts.push({ what: 'used', scope, where, at: this.now });
-      return this.release(tool, scope, 'medium-window');
-    }
-    this.questions.push({ about: tool, scope, where, since: this.facts.length, at: this.now, closed: false });
-    return 'asked';
+    if (level === 'low') return 'allowed low-silent';
+    const silent = level === 'medium' && where !== 'nowhere' && this.isSilent(scope, tool, where, server);
+    return silent ? 'allowed medium-window' : 'asked';
+  }
+
+  call(tool: Name, where: string, server = ''): string {
+    const said = this.would(tool, where, server);
+    const scope = TOOLS[tool].permission_scope;
+    if (said === 'allowed medium-window')
+      this.facts.push({ what: 'used', scope, where, server, lock: this.locks(), at: this.now });
+    if (said === 'asked')
+      this.questions.push({
+        about: tool,
+        scope,
+        where,
+        server,
+        lock: this.locks(),
+        since: this.facts.length,
+        at: this.now,
+        closed: false,
+      });
+    if (said.startsWith('allowed')) this.release(tool, scope, '');
+    return said;
   }
 
   release(about: Name, scope: string, by: string): string {
@@ -135,7 +169,7 @@ export class Model {
     if (choice === 'grant' && over === 'host' && this.grant(question.scope) !== 'none') return 'refused';
     if (choice === 'allow-session' && (level === 'high' || question.where === 'nowhere')) return 'refused';
     question.closed = true;
-    const { scope, where, about } = question;
+    const { scope, where, server, about } = question;
     if (choice === 'deny-once') return 'denied user_rejected';
     if (choice === 'never') {
       this.facts.push({ what: 'never', scope });
@@ -145,7 +179,8 @@ export class Model {
       this.facts.push({ what: 'given', scope });
       return 'ok';
     }
-    if (choice === 'allow-session') this.facts.push({ what: 'opened', scope, where, at: this.now });
+    if (choice === 'allow-session')
+      this.facts.push({ what: 'opened', scope, where, server, lock: question.lock, at: this.now });
     return this.release(
       about!,
       scope,
@@ -171,6 +206,8 @@ export class Model {
       about: null,
       scope,
       where: 'here',
+      server: '',
+      lock: this.locks(),
       since: this.facts.length,
       at: this.now,
       closed: false,

@@ -1,7 +1,8 @@
 /** One person, one agent with a tool of each level, and a store that is written and read back after every step. */
-import { commit } from '../src/canon/index.ts';
+import { type Commitment, commit } from '../src/canon/index.ts';
 import {
   applyChanges,
+  type Bound,
   type Channel,
   type ChannelKind,
   type Choice,
@@ -35,7 +36,7 @@ export const DAY = 24 * HOUR;
 export const AGENT = 'desk';
 export const SALT: Uint8Array = new Uint8Array(32).fill(7);
 export const ARGS = { path: '/tmp/a' };
-export const COMMITMENT: string = commit('args', ARGS, SALT);
+export const COMMITMENT: Commitment = commit('args', ARGS, SALT);
 
 export const caller: Identity = identityOf({
   transport: 'stdio',
@@ -46,9 +47,16 @@ export const caller: Identity = identityOf({
 });
 export const USER: string = caller.user!;
 
+/** A commitment to other arguments. */
+export const OTHER: Commitment = { commitment: 'ab'.repeat(32), of: 'jcs' };
+/** A lock, and a tool as it pins it. */
+export const LOCK: string = `sha256:${'1c'.repeat(32)}`;
+export const PINNED: string = `sha256:${'9d'.repeat(32)}`;
+export const UNBOUND: string = sha256Hex('{}');
+
 export function tool(name: string, scope: string, sensitivity: Sensitivity, edition = 1): Tool {
   const digest = `sha256:${sha256Hex(`${name} ${edition}`)}`;
-  return { name, permission_scope: scope, sensitivity, digest, timeout_ms: 10_000 };
+  return { name, permission_scope: scope, sensitivity, digest, timeout_ms: 10_000, bound: null };
 }
 
 export const NOTIFY = tool('notify', 'notification:send', 'low');
@@ -74,7 +82,7 @@ export function manifest(
   tools: readonly Tool[] = [NOTIFY, READ, LIST, LOCATE],
   scopes = SCOPES,
 ) {
-  return { agent: AGENT, version, hash: `manifest-${version}`, scopes, tools };
+  return { agent: AGENT, version, hash: `manifest-${version}`, bindings: UNBOUND, scopes, tools };
 }
 
 export const passkey: Channel = { kind: 'passkey', device: 'credential:phone', session: null };
@@ -123,8 +131,7 @@ export class Relation {
 
   /** Shows the person what the agent declares now. */
   disclose(who = USER): string {
-    const { agent, version, hash, scopes, tools } = this.state.rows.manifests.get(AGENT)!;
-    const disclosure = disclose({ agent, version, hash, scopes, tools, flags: FLAGS }, ENGLISH);
+    const disclosure = disclose({ ...this.state.rows.manifests.get(AGENT)!, flags: FLAGS }, ENGLISH);
     this.run({ type: 'disclose', at: this.at, disclosure, who, channel: passkey });
     return disclosureDigest(disclosure);
   }
@@ -137,17 +144,27 @@ export class Relation {
 
   call(
     called: Tool,
-    more: { identity?: Identity; raises?: readonly Raise[]; commitment?: string; call_id?: string } = {},
+    more: {
+      identity?: Identity;
+      raises?: readonly Raise[];
+      args?: Commitment;
+      locked?: string;
+      lock?: string;
+      call_id?: string;
+    } = {},
   ): Step {
-    const { name, digest } = called;
+    const { name, digest, bound } = called;
     return this.run({
       type: 'call',
       id: this.id(),
       at: this.at,
       identity: caller,
-      tool: name,
-      tool_digest: digest,
-      commitment: COMMITMENT,
+      server: bound?.server ?? null,
+      tool: bound?.tool ?? name,
+      declared: digest,
+      locked: null,
+      lock: null,
+      args: COMMITMENT,
       ...more,
     });
   }
@@ -161,9 +178,14 @@ export class Relation {
     return { type: 'answer', at: this.at, prompt: id, shown, choice, who: USER, channel: over };
   }
 
-  start({ id, tool_digest, commitment }: Decision): Step {
-    const [digest, args] = [tool_digest!, commitment!];
-    return this.run({ type: 'start', at: this.at, id, tool_digest: digest, commitment: args });
+  start({ id, declared, locked, args }: Decision): Step {
+    return this.run({ type: 'start', at: this.at, id, declared: declared!, locked, args: args! });
+  }
+
+  /** Binds tools to those of a server; the others to nothing. */
+  bind(...bindings: readonly (readonly [name: string, bound: Bound])[]): Step {
+    const digest = sha256Hex(JSON.stringify(bindings));
+    return this.run({ type: 'bind', at: this.at, bound: new Map(bindings), bindings: digest });
   }
 
   revoke(...scopes: string[]): Step {

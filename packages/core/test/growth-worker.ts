@@ -30,6 +30,7 @@ import {
   readAuthorization,
   readMapping,
 } from '../src/envelope/index.ts';
+import { readEvidence, readFailure } from '../src/evidence/index.ts';
 import {
   isDouble,
   type JsonValue,
@@ -70,6 +71,7 @@ import {
   diffManifests,
   diffText,
   draftFromLock,
+  readBindings,
   readManifest,
   validateManifest,
 } from '../src/manifest/index.ts';
@@ -207,7 +209,7 @@ const READERS: readonly Reader[] = [
     (text) => parse(text, { allow: ['duplicate-keys', 'non-finite', 'lone-surrogates', 'bom'] }),
   ),
   ...each('parseStrictly', DOCUMENTS, (text) =>
-    parseStrictly(text, { maxBytes: 1 << 30 }, 'X', 'It is not JSON'),
+    parseStrictly(text, { maxBytes: 1 << 30 }, 'EE_INVALID_JSON', 'It is not JSON'),
   ),
   ...each(
     'parsePointer',
@@ -352,6 +354,10 @@ const READERS: readonly Reader[] = [
     const [bytes, chunks] = [toUtf8(text), async function* () {}];
     openText({ name: 'x', start: text, size: bytes.length, chunks, whole: () => bytes });
   }),
+  ...each('readEvidence', DOCUMENTS, (text) =>
+    readEvidence(parse(`{"context":{"environment":{"bulla":${text}}}}`)),
+  ),
+  ...each('readFailure', TEXTS, (text) => readFailure(`policy: ${text}`)),
   ...each('detectKey', KEYS, detectKey),
   ...each('readPublicKey', KEYS, (text) => readPublicKey(text)),
   ...each('readPrivateKey', KEYS, (text) => readPrivateKey(text)),
@@ -410,7 +416,7 @@ const READERS: readonly Reader[] = [
   ...each(
     'draftFromLock, the name of a tool',
     TEXTS,
-    (name) => draftFromLock(lockOf({ tools: [tool(name)] })),
+    (name) => draftFromLock(lockOf({ tools: [tool(name)] }), 'files'),
     2000,
   ),
   reader(
@@ -430,6 +436,15 @@ const READERS: readonly Reader[] = [
   ...each('readSnapshot', SNAPSHOTS, (text) => readSnapshot(toUtf8(text))),
   ...each('readCapabilityLink', SNAPSHOTS, (text) => readCapabilityLink(parse(text))),
   ...each('readEnvelope', SNAPSHOTS, (text) => readEnvelope(parse(text))),
+  reader(
+    'readBindings',
+    (n) => `{${list(n, (i) => `"t${i}":{"server":"s","tool":"t${i}"}`).join(',')}}`,
+    (text) =>
+      readBindings(
+        text,
+        list(text.split('},').length, (i) => `t${i}`),
+      ),
+  ),
   ...each('readManifest', DOCUMENTS, (text) => readManifest(text)),
 ];
 

@@ -203,7 +203,7 @@ describe('a tool set for the AI SDK', () => {
     const other = createRegisteredAgent({ agentId: 'b', name: 'B', rootComposable: one });
     const affordances = await evaluateRegisteredAgentAffordances(other, { env: {} });
     expect(() => aiSdkTools(affordances, { env: {} })).toThrow(
-      expect.objectContaining({ code: 'ADAPTER_SCHEMA_OPAQUE', path: '/tools/v/inputSchema' }),
+      expect.objectContaining({ code: 'ADAPTER_SCHEMA', path: '/tools/v/inputSchema' }),
     );
   });
 });

@@ -7,8 +7,7 @@ import { call, type Enabled, inputJsonSchema, lastOf } from './enabled.ts';
  * The enabled tools as a tool set for `generateText`, `streamText` and agents. Each call goes through the gate: its
  * policies are asked, its input is validated, and the SDK's own signal ends it too. The model is shown the JSON Schema
  * of what goes in; the schema is applied once, by the tool, so that transforms do not run twice. Of a tool that
- * streams, each value is a preliminary result and the last one the result. Throws `ADAPTER_SCHEMA_OPAQUE` and
- * `ADAPTER_SCHEMA_THREW`.
+ * streams, each value is a preliminary result and the last one the result. Throws `ADAPTER_SCHEMA`.
  *
  * The text for the model is not in a tool set: give it as `instructions`.
  */

@@ -36,8 +36,8 @@ export async function lastOf(output: unknown): Promise<unknown> {
 
 /**
  * The JSON Schema of what a tool takes: by Standard JSON Schema where the schema has it, because that tells what goes
- * in from what comes out, else what its `toJSONSchema()` returns. Throws `ADAPTER_SCHEMA_OPAQUE` for a schema that can
- * say neither, and `ADAPTER_SCHEMA_THREW` for one that fails to.
+ * in from what comes out, else what its `toJSONSchema()` returns. Throws `ADAPTER_SCHEMA` for a schema that can
+ * say neither, and `ADAPTER_SCHEMA` for one that fails to.
  */
 export function inputJsonSchema(
   name: string,
@@ -55,7 +55,7 @@ export function inputJsonSchema(
     else if (typeof toJSONSchema === 'function') found = toJSONSchema.call(schema);
   } catch (cause) {
     const why = `The schema of the tool ${JSON.stringify(name)} cannot be written as JSON Schema.`;
-    throw new BullaError('ADAPTER_SCHEMA_THREW', why, { path, cause });
+    throw new BullaError('ADAPTER_SCHEMA', why, { path, cause });
   }
   if (
     typeof found === 'object' &&
@@ -65,5 +65,5 @@ export function inputJsonSchema(
   )
     return found as Record<string, unknown>;
   const why = `The schema of the tool ${JSON.stringify(name)} has no form as JSON Schema, so nobody can be told what it takes.`;
-  throw new BullaError('ADAPTER_SCHEMA_OPAQUE', why, { path });
+  throw new BullaError('ADAPTER_SCHEMA', why, { path });
 }

@@ -33,10 +33,10 @@ export function openLocked(lock: Lock, options: OpenOptions = {}): Promise<Sessi
  * A toolkit of the tools of a locked server. Names, descriptions, schemas and the text for the model are those of the
  * lock, so its hash does not depend on the server. Each call reads the server's list first: where its definition is
  * not, to the last member, the one that was locked, nothing is called. A handler gives the server's result as it came,
- * one with `isError` too. Throws `ADAPTER_LOCK_NO_DEFINITIONS` for a lock of the released program,
- * `ADAPTER_INSTRUCTIONS_DRIFTED`, `ADAPTER_SCHEMA_THREW` for a schema of an unknown dialect, `ADAPTER_TOOL_UNKNOWN` for a name in `only` that is not locked, and
+ * one with `isError` too. Throws `LOCK_NO_DEFINITIONS` for a lock of the released program,
+ * `ADAPTER_DRIFTED`, `ADAPTER_SCHEMA` for a schema of an unknown dialect, `ADAPTER_TOOL_UNKNOWN` for a name in `only` that is not locked, and
  * `VALUE_INEXACT_NUMBER` for a schema with a number that JavaScript cannot hold. Calls reject with
- * `ADAPTER_TOOL_GONE`, `ADAPTER_TOOL_DRIFTED`, the `MCP_…` codes, and what the gate and the validation throw.
+ * `ADAPTER_TOOL_GONE`, `ADAPTER_DRIFTED`, the `MCP_…` codes, and what the gate and the validation throw.
  */
 export function toolkitFromLock<Env = unknown>(
   lock: Lock,
@@ -47,7 +47,7 @@ export function toolkitFromLock<Env = unknown>(
   const instructions = native.instructions.definition as string | null;
   if (session.instructions !== instructions) {
     const why = 'The server gives other instructions than those that were locked.';
-    throw new BullaError('ADAPTER_INSTRUCTIONS_DRIFTED', why);
+    throw new BullaError('ADAPTER_DRIFTED', why);
   }
   const names = options.only ?? [...native.tools.keys()];
   const members = names.map((name) => {
@@ -63,7 +63,7 @@ export function toolkitFromLock<Env = unknown>(
 
 /**
  * For `runtimeToolAugments`: with it the runtime hash covers the whole definition that was locked of each tool, its
- * annotations and output schema too, which a tool's own hash does not know. Throws `ADAPTER_LOCK_NO_DEFINITIONS`.
+ * annotations and output schema too, which a tool's own hash does not know. Throws `LOCK_NO_DEFINITIONS`.
  */
 export function lockAugments(
   lock: Lock,
@@ -78,7 +78,7 @@ export function lockAugments(
 function definitionsOf({ native }: Lock): Native {
   if (native !== null) return native;
   const why = 'A lock of the released program holds hashes and no definitions; make one with `bulla lock`.';
-  throw new BullaError('ADAPTER_LOCK_NO_DEFINITIONS', why);
+  throw new BullaError('LOCK_NO_DEFINITIONS', why);
 }
 
 function lockedTool<Env>(
@@ -127,7 +127,7 @@ function checkSame(
   const now = entryOf(definition, excluded);
   if (now.digest === locked.digest && now.sourceDigest === locked.sourceDigest) return;
   const why = `The server's definition of the tool ${JSON.stringify(name)} is not the one that was locked.`;
-  throw new BullaError('ADAPTER_TOOL_DRIFTED', why, { path });
+  throw new BullaError('ADAPTER_DRIFTED', why, { path });
 }
 
 /** Interprets schemas; the SDK's other engine would make code of what a server sent. */
@@ -157,7 +157,7 @@ function validatorOf(name: string, schema: Record<string, unknown>) {
     return engine.getValidator(schema);
   } catch (cause) {
     const why = `The schema of the tool ${JSON.stringify(name)} cannot be used: ${(cause as Error).message}`;
-    throw new BullaError('ADAPTER_SCHEMA_THREW', why, {
+    throw new BullaError('ADAPTER_SCHEMA', why, {
       path: pointer(['tools', name, 'inputSchema']),
       cause,
     });

@@ -28,7 +28,7 @@ type Source<Env> = RegisteredAgent<Env> | Composable<Env>;
 /**
  * Serves the enabled tools over standard input and output, to clients of both protocol eras. Policies are asked now,
  * to tell which tools there are, and those that bind `live` again at each call. Rejects with what the evaluation
- * throws, `ADAPTER_SCHEMA_OPAQUE`, `ADAPTER_SCHEMA_THREW`, `ADAPTER_SCHEMA_NOT_OBJECT`, and `ADAPTER_PEER_MISSING`.
+ * throws, `ADAPTER_SCHEMA`, and `ADAPTER_PEER_MISSING`.
  */
 export async function serveToolkit<Env>(
   source: Source<Env>,
@@ -93,7 +93,7 @@ function messageOf(error: unknown): string {
 function objectSchema(name: string, schema: Record<string, unknown>) {
   if (schema.type === 'object') return schema as { type: 'object' };
   const why = `The tool ${JSON.stringify(name)} does not take an object, and MCP has no other arguments.`;
-  throw new BullaError('ADAPTER_SCHEMA_NOT_OBJECT', why, { path: pointer(['tools', name, 'inputSchema']) });
+  throw new BullaError('ADAPTER_SCHEMA', why, { path: pointer(['tools', name, 'inputSchema']) });
 }
 
 async function peer<Module>(load: () => Promise<Module>): Promise<Module> {

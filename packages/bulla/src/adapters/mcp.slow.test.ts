@@ -112,7 +112,7 @@ describe('a toolkit of a locked server', () => {
     for (const changed of changes) {
       server.show({ ...SHOP, tools: [changed, order] });
       expect(await refusal(call('search', { query: 'x' }))).toEqual({
-        code: 'ADAPTER_TOOL_DRIFTED',
+        code: 'ADAPTER_DRIFTED',
         message: 'The server\'s definition of the tool "search" is not the one that was locked.',
       });
       expect(await refusal(call('order', { article: 'x' }))).toMatchObject(ARRIVED);
@@ -128,7 +128,7 @@ describe('a toolkit of a locked server', () => {
     const lock = readLock(lockOf(SHOP, server.words));
     const session = await connect(lock);
     expect(() => toolkitFromLock(lock, session, { name: 'kit' })).toThrow(
-      expect.objectContaining({ code: 'ADAPTER_INSTRUCTIONS_DRIFTED' }),
+      expect.objectContaining({ code: 'ADAPTER_DRIFTED' }),
     );
   });
 
@@ -144,7 +144,7 @@ describe('a toolkit of a locked server', () => {
       toolkitFromLock(given, session, { name: 'k', only });
     expect(wrong(lock, ['constructor'])).toThrow(expect.objectContaining({ code: 'ADAPTER_TOOL_UNKNOWN' }));
     expect(wrong({ ...lock, native: null })).toThrow(
-      expect.objectContaining({ code: 'ADAPTER_LOCK_NO_DEFINITIONS' }),
+      expect.objectContaining({ code: 'LOCK_NO_DEFINITIONS' }),
     );
   });
 });
@@ -227,7 +227,7 @@ describe('a server of a toolkit', () => {
     const schema = z.string();
     const root = toolkit([tool({ name: 't', inputSchema: schema, handler: () => 0 })], { name: 'kit' });
     expect(await refusal(serverOf(root, { env: {} }, { name: 's', version: '1' }))).toMatchObject({
-      code: 'ADAPTER_SCHEMA_NOT_OBJECT',
+      code: 'ADAPTER_SCHEMA',
     });
   });
 });

@@ -1,3 +1,4 @@
+import type { Code } from '@bulla/core/codes';
 import { keyId, publicKey, type Signer } from '@bulla/core/crypto';
 import {
   type Authorization,
@@ -53,7 +54,7 @@ export interface Proposed {
 
 /**
  * Prepares the authorization of an envelope, so that a person can be shown what they sign. Throws what reading an
- * envelope or an authorization throws, `ENVELOPE_AUDIENCE` for a new one without its ledger, and `EE_HASH_MISMATCH`,
+ * envelope or an authorization throws, `USAGE` for a new one without its ledger, and `EE_HASH_MISMATCH`,
  * `EE_AO_SUBJECT_MISMATCH` or `EE_AO_TENANT_MISMATCH` for one of others that is not for this envelope.
  */
 export function proposeAuthorization(input: AuthorizeInput): Proposed {
@@ -80,7 +81,7 @@ export function proposeAuthorization(input: AuthorizeInput): Proposed {
 function newClaims(envelope: Envelope, id: string, input: AuthorizeInput): Authorization {
   const { audience, issuer = id, notBefore = 0, expires, profile } = input;
   if (audience === undefined)
-    throw new BullaError('ENVELOPE_AUDIENCE', 'Name the ledger that will use the authorization.');
+    throw new BullaError('USAGE', 'Name the ledger that will use the authorization.');
   const nbf = unixTime() + notBefore;
   const exp = expires === undefined ? undefined : nbf + expires;
   return claimsOf(envelope, {
@@ -92,7 +93,7 @@ function newClaims(envelope: Envelope, id: string, input: AuthorizeInput): Autho
 /** Somebody else's authorization is signed only when it is for the envelope that is shown, and for its caller. */
 function claimsToSign(add: Uint8Array, envelope: Envelope, { profile }: AuthorizeInput): Authorization {
   const claims = readAuthorization(add);
-  const refuse = (code: string, claim: string, sentence: string) => {
+  const refuse = (code: Code, claim: string, sentence: string) => {
     throw new BullaError(code, sentence, { path: `/payload/${claim}` });
   };
   if (claims.exec_hash !== execHash(envelope, profile))
@@ -107,7 +108,7 @@ function claimsToSign(add: Uint8Array, envelope: Envelope, { profile }: Authoriz
 /** Nobody signs what no ledger can use any more. */
 function refuseExpired({ constraints }: Envelope, { exp }: Authorization): void {
   const now = unixTime();
-  const refuse = (code: string, what: string, until: number) => {
+  const refuse = (code: Code, what: string, until: number) => {
     throw new BullaError(
       code,
       `${what} expired at ${moment(until)}, and now it is ${moment(now)}: not signed.`,

@@ -63,11 +63,11 @@ export async function findCheckpoint(chain: Chain, size?: number): Promise<Store
   throw new BullaError('CHECKPOINT_MISSING', `The chain ${chain.name} has no checkpoint${which}.`);
 }
 
-/** What a witness or a policy knows the log of a chain by. Throws `CHECKPOINT_EMPTY`, and as `loadKeyring` does. */
+/** What a witness or a policy knows the log of a chain by. Throws `CHAIN_EMPTY`, and as `loadKeyring` does. */
 export async function logVkey({ chain, paths }: Opened): Promise<string> {
   const { publicKey } = loadKeyring(paths.keys).active;
   const origin = await chain.origin();
   if (origin === null)
-    throw new BullaError('CHECKPOINT_EMPTY', `The chain ${chain.name} has no records, and so no log yet.`);
+    throw new BullaError('CHAIN_EMPTY', `The chain ${chain.name} has no records, and so no log yet.`);
   return formatVkey(noteVerifier(origin, publicKey));
 }

@@ -5,7 +5,6 @@ import type { Drift } from '@bulla/core/lock';
 import { type Judged, scrubbed, shownWords } from '../discover/index.ts';
 import type { Target } from '../mcp/index.ts';
 import { createDirectory } from '../os/index.ts';
-import { Refusal } from '../refusal.ts';
 import { compareScanned } from './check.ts';
 import type { DiscoverInput } from './discover.ts';
 import { writeScanned } from './lock.ts';
@@ -90,8 +89,8 @@ async function outcome(
     if (!(error instanceof BullaError)) throw error;
     // A server may say anything with its last words, its secrets too.
     const message = scrubbed(error.message, secretsOf(server));
-    const Kind = error instanceof Refusal ? Refusal : BullaError;
-    return { action, error: new Kind(error.code, message, { cause: error }), drift: null };
+    const { code, kind } = error;
+    return { action, error: new BullaError(code, message, { cause: error, kind }), drift: null };
   }
 }
 
@@ -131,7 +130,7 @@ function scanConfigured({ entry, project }: Judged, target: Target): Promise<Sca
   }
   const given = [...headers].map(([name, { value, isSecret }]) => {
     if (value !== null) return { name, value, isSecret };
-    throw new BullaError('SERVER_VARIABLE', `The value of the header ${name} is not set in the environment.`);
+    throw new BullaError('MCP_TARGET_ENV', `The value of the header ${name} is not set in the environment.`);
   });
   const bearer = given.find(({ name, value }) => name === 'authorization' && BEARER.test(value));
   const others = given.filter((header) => header !== bearer);

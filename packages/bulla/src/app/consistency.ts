@@ -1,3 +1,4 @@
+import type { Code } from '@bulla/core/codes';
 import { equalBytes } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { verifyConsistency } from '@bulla/core/log';
@@ -20,7 +21,7 @@ export interface Consistency {
 
 /**
  * Whether a log only grew from one state to another; a state that is a number is that of the tiles. Throws
- * `CONSISTENCY_ORDER` where the first is the longer one.
+ * `USAGE` where the first is the longer one.
  */
 export async function compareStates(
   tiles: TileSource,
@@ -31,7 +32,7 @@ export async function compareStates(
     typeof state === 'number' ? { origin: null, size: state, root: await rootAt(tiles, state) } : state;
   const [a, b] = [await stateOf(old), await stateOf(newer)];
   if (a.size > b.size)
-    throw new BullaError('CONSISTENCY_ORDER', `The first has ${records(a.size)}, the second only ${b.size}.`);
+    throw new BullaError('USAGE', `The first has ${records(a.size)}, the second only ${b.size}.`);
   return { old: a, new: b, ...(await judge(a, b, tiles)) };
 }
 
@@ -40,7 +41,7 @@ async function judge(
   b: LogState,
   tiles: TileSource,
 ): Promise<Pick<Consistency, 'proof' | 'problem'>> {
-  const bad = (code: string, message: string) => ({ proof: [], problem: new BullaError(code, message) });
+  const bad = (code: Code, message: string) => ({ proof: [], problem: new BullaError(code, message) });
   if (a.origin !== null && b.origin !== null && a.origin !== b.origin)
     return bad('LOG_ORIGIN', `The first is of the log ${a.origin}, the second of ${b.origin}.`);
   if (a.size === b.size && !equalBytes(a.root, b.root))

@@ -11,7 +11,6 @@ import {
   type OwnProgram,
   type Problem,
 } from '../discover/index.ts';
-import { Refusal } from '../refusal.ts';
 import { checkConfigured, lockConfigured, type Outcome } from './configured.ts';
 import { pathsOf } from './paths.ts';
 
@@ -152,7 +151,7 @@ function resultOf(
   const isBad = used.some(
     (one) =>
       stateOf(one) === 'changed' ||
-      one.outcome?.error instanceof Refusal ||
+      one.outcome?.error?.kind === 'bad' ||
       (one.outcome && isChanged(one.outcome)),
   );
   if (isBad) return 'bad';

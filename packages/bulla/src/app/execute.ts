@@ -26,26 +26,26 @@ export interface ExecuteInput extends LedgerInput {
   readonly command: readonly string[];
 }
 
-/** How each step of the checklist would go; consumes and records nothing. Throws `ENVELOPE_AUDIENCE`, `ENVELOPE_TENANT`. */
+/** How each step of the checklist would go; consumes and records nothing. Throws `USAGE`, `USAGE`. */
 export function explainSteps(input: LedgerInput): Promise<Verdict> {
   return verifierOf(input).check(input.envelope, input.authorization, aboutOf(input));
 }
 
 /**
  * Runs a command once for an envelope, when every step passes and that is durable; its output goes to standard error.
- * Throws as `explainSteps` does, and `ENVELOPE_NO_COMMAND`.
+ * Throws as `explainSteps` does, and `USAGE`.
  */
 export function executeEnvelope(input: ExecuteInput): Promise<Decision<number>> {
   const { envelope, authorization, command } = input;
   const [program, ...args] = command;
-  if (program === undefined) throw new BullaError('ENVELOPE_NO_COMMAND', 'Name what is to be executed.');
+  if (program === undefined) throw new BullaError('USAGE', 'Name what is to be executed.');
   const execute = () => run(program, args, envelope);
   return verifierOf(input).verifyAndConsume(envelope, authorization, execute, aboutOf(input));
 }
 
 function verifierOf({ store, chain, audience, tenantId, keys, profile }: LedgerInput): Verifier {
   if (audience === undefined)
-    throw new BullaError('ENVELOPE_AUDIENCE', 'Name this ledger, as the authorization names it.');
+    throw new BullaError('USAGE', 'Name this ledger, as the authorization names it.');
   const record = createRecorder(chain);
   return createVerifier({
     ...{ store, record, audience, keys, profile },

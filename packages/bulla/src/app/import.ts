@@ -3,7 +3,6 @@ import { type JsonObject, parse, stringify, toPlain } from '@bulla/core/json';
 import type { SourceRecord, VerifyChainOptions } from '@bulla/core/verify';
 import { openSource, verifyChain } from '../chain/index.ts';
 import { snapshot } from '../os/index.ts';
-import { Undecided } from '../refusal.ts';
 import type { Chain, Row } from '../store/index.ts';
 
 /** A chain of a file that was verified and can be stored; what is stored is what was verified. */
@@ -11,13 +10,13 @@ export interface VerifiedImport extends Disposable {
   readonly count: number;
   /**
    * Stores it behind what the chain has, which must be its beginning; gives the number of new records. Throws
-   * `IMPORT_DIFFERS`, `IMPORT_CANONICAL`, and what `adopt` throws.
+   * `IMPORT_DIFFERS`, `CHAIN_SOURCE`, and what `adopt` throws.
    */
   into(chain: Chain): Promise<number>;
 }
 
 /**
- * Verifies a chain to import, in any format that can be verified. Throws `IMPORT_NOT_VERIFIED`, as `Undecided` where
+ * Verifies a chain to import, in any format that can be verified. Throws `IMPORT_NOT_VERIFIED`, of the kind `unavailable` where
  * only keys are missing; then `missing` says which in words.
  */
 export async function verifyImport(
@@ -32,9 +31,10 @@ export async function verifyImport(
     const refuse = (why: string) =>
       new BullaError('IMPORT_NOT_VERIFIED', `The chain is not imported: ${why}`);
     if (verified.outcome === 'undecided')
-      throw new Undecided(
+      throw new BullaError(
         'IMPORT_NOT_VERIFIED',
         `The chain is not imported. ${missing(verified.missingKeys)}`,
+        { kind: 'unavailable' },
       );
     if (!verified.ok) throw refuse(verified.failures[0]?.error ?? 'it is empty');
     // The next checkpoint would make it our word that the key signed which they name.
@@ -83,7 +83,7 @@ async function adoptAll(chain: Chain, path: string, count: number, allowNonFinit
 function rowOf(record: SourceRecord, allowNonFinite: boolean): Row {
   if (typeof record === 'object' && 'canonical' in record) {
     throw new BullaError(
-      'IMPORT_CANONICAL',
+      'CHAIN_SOURCE',
       'Records that store a canonical text are verified, but not imported.',
     );
   }

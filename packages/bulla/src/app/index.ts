@@ -2,8 +2,11 @@
  * Use cases, one a file: typed inputs, typed results, errors with codes. Nothing here reads a command line, prints or
  * speaks HTTP: commands, routes and programs call these.
  */
+
+export { type Answer, answerQuestion, isUnanswerable, pendingQuestions, type Question } from './answer.ts';
 export { type VerifiedArtifact, verifyArtifact } from './artifact.ts';
 export { type AuthorizeInput, type Proposed, proposeAuthorization } from './authorize.ts';
+export { type BindRequest, type BindResult, bindTools, readEdits } from './bind.ts';
 export { type BundleInput, openBundle, packBundle } from './bundle.ts';
 export { type Checked, check } from './check.ts';
 export { checkpointFacts, findCheckpoint, listCheckpoints, logVkey } from './checkpoint.ts';
@@ -16,6 +19,7 @@ export { type ExecuteInput, executeEnvelope, explainSteps, type LedgerInput } fr
 export { exportRecords } from './export.ts';
 export { resolveUri } from './find.ts';
 export { deceptions, findingsOf, OWN_MEMBERS, type ScanFinding } from './findings.ts';
+export { disclosureOf, grantRefusal, grantScopes, revokeScopes, type Told } from './grants.ts';
 export { verifyImport } from './import.ts';
 export { makeLockKeys } from './keygen.ts';
 export { exportPublic, readKeyFile } from './keys.ts';
@@ -39,6 +43,7 @@ export { isMet, type TestedInput, testPolicy } from './policy-test.ts';
 export { provePublished, proveStored, type RecordProof } from './prove.ts';
 export { type ProvenanceChoice, provenanceOf } from './provenance.ts';
 export { publishEnvelopePolicy } from './publish.ts';
+export { type PushRequest, type PushResult, pushManifest } from './push.ts';
 export { type Decided, type Unrecorded, withReceipt } from './receipt.ts';
 export { type PinnedProgram, pinnedProgram } from './run.ts';
 export { readContent } from './seal.ts';
@@ -47,5 +52,6 @@ export { type SignInput, sign } from './sign.ts';
 export { type CapabilitySource, opaqueTools, openSources, readContext } from './sources.ts';
 export { chainStats } from './stats.ts';
 export { publishTiles } from './tiles.ts';
+export { traceFiles } from './trace.ts';
 export { type FileVerdict, type NamedLock, verifyFiles } from './verify.ts';
 export { type SeenByWitness, witnessedChain } from './witnessed.ts';

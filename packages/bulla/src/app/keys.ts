@@ -21,7 +21,7 @@ export interface ReadKey {
 
 /**
  * Reads a key in any format. 64 hex digits are a public key, and a seed only where that is said. Throws
- * `KEY_NOT_A_SEED`, and the `KEY_…` codes.
+ * `KEY_MALFORMED`, and the `KEY_…` codes.
  */
 export function readKeyFile(
   bytes: Uint8Array,
@@ -36,7 +36,7 @@ export function readKeyFile(
     const key = readPrivateKey(text, algorithm);
     return { format, publicKey: key.publicKey, private: key };
   }
-  if (seed) throw new BullaError('KEY_NOT_A_SEED', 'The file does not hold a seed of 64 hex digits.');
+  if (seed) throw new BullaError('KEY_MALFORMED', 'The file does not hold a seed of 64 hex digits.');
   return { format, publicKey: readPublicKey(text, algorithm) };
 }
 
@@ -52,7 +52,7 @@ export interface PublicKeyChoice {
   readonly format?: KeyFormat | undefined;
 }
 
-/** The text of a public key of a keyring, or of all. Throws `KEYRING_KEY_AMBIGUOUS` and `KEYRING_EPOCH_UNKNOWN`. */
+/** The text of a public key of a keyring, or of all. Throws `KEYRING_KEY_AMBIGUOUS` and `KEYRING_KEY_UNKNOWN`. */
 export function exportPublic(dir: string, choice: PublicKeyChoice = {}): string {
   const { name, epoch: number, all, pq, format = 'hex' } = choice;
   if (name !== undefined && (all || number !== undefined))
@@ -62,10 +62,8 @@ export function exportPublic(dir: string, choice: PublicKeyChoice = {}): string 
   if (all) return formatKeyring(epochs.map((epoch) => ({ ...epoch, token: null })));
   const numbered = () => (number === undefined ? active : epochs.find((one) => one.epoch === number));
   const epoch = name === undefined ? numbered() : epochNamed(epochs, name);
-  if (epoch === undefined)
-    throw new BullaError('KEYRING_EPOCH_UNKNOWN', `The keyring has no epoch ${number}.`);
+  if (epoch === undefined) throw new BullaError('KEYRING_KEY_UNKNOWN', `The keyring has no epoch ${number}.`);
   const key = pq ? epoch.pqPublicKey : epoch.publicKey;
-  if (key === null)
-    throw new BullaError('KEYRING_EPOCH_UNKNOWN', `Epoch ${epoch.epoch} has no ML-DSA-65 key.`);
+  if (key === null) throw new BullaError('KEYRING_KEY_UNKNOWN', `Epoch ${epoch.epoch} has no ML-DSA-65 key.`);
   return writePublicKey(key, format);
 }

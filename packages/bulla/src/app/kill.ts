@@ -22,7 +22,7 @@ export interface KillChanged {
 }
 
 /**
- * Sets or lifts a kill switch and records that, in one transaction. Throws `KILL_REASON` without a reason, and
+ * Sets or lifts a kill switch and records that, in one transaction. Throws `USAGE` without a reason, and
  * `KILL_NOT_STANDING` for one that cannot be lifted.
  */
 export async function changeKill(
@@ -45,9 +45,9 @@ export async function changeKill(
   return { summary, capsule: hash, isKnown };
 }
 
-/** Throws `KILL_REASON` for none. */
+/** Throws `USAGE` for none. */
 export function requireReason(reason: string | undefined): asserts reason is string {
-  if (!reason) throw new BullaError('KILL_REASON', 'Say why, with --reason.');
+  if (!reason) throw new BullaError('USAGE', 'Say why, with --reason.');
 }
 
 /** The switch stands already, whatever fails here. */

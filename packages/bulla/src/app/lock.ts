@@ -74,8 +74,8 @@ export interface NotLocked {
 }
 
 /**
- * Scans a server and locks what it offers. Rejects with `LOCK_SELECTION`, `LOCK_TOO_LARGE`, `LOCK_TIME`,
- * `PIN_UNDECIDED`, with what `readLock` throws for a lockfile that is there, and as `scanServer` and `pinProgram` do.
+ * Scans a server and locks what it offers. Rejects with `LOCK_SELECTION`, `LOCK_TOO_LARGE`, `USAGE`,
+ * `USAGE`, with what `readLock` throws for a lockfile that is there, and as `scanServer` and `pinProgram` do.
  */
 export async function lock(input: LockInput): Promise<Locked | NotLocked> {
   const old = input.ignoreOld ? null : readOld(input);
@@ -215,16 +215,16 @@ function timeOfFiles(): Date {
   const epoch = process.env.SOURCE_DATE_EPOCH;
   if (!epoch) return new Date();
   if (!/^[0-9]{1,11}$/.test(epoch))
-    throw new BullaError('LOCK_TIME', 'SOURCE_DATE_EPOCH is a number of seconds since 1970.');
+    throw new BullaError('USAGE', 'SOURCE_DATE_EPOCH is a number of seconds since 1970.');
   return new Date(Number(epoch) * 1000);
 }
 
 /**
  * A lock with a tree says what the pinned package shows. Locking the server without pinning would make it say what some
- * other program shows. Throws `PIN_UNDECIDED`.
+ * other program shows. Throws `USAGE`.
  */
 function refuseUnpinned(old: Lock | null, pin: boolean | undefined): void {
   if (pin !== undefined || !old?.artifact?.tree) return;
   const message = 'This lock pins its program. Pin it anew with --pin, or drop the pin with --no-pin.';
-  throw new BullaError('PIN_UNDECIDED', message);
+  throw new BullaError('USAGE', message);
 }

@@ -9,6 +9,7 @@ import {
   type LintFinding,
   readEnvelope,
 } from '@bulla/core/capability';
+import { isCode } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, type JsonValue, parse, toPlain } from '@bulla/core/json';
 import { environmentOf } from '../mcp/index.ts';
@@ -54,8 +55,7 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /**
  * Evaluates the agent of a module, in a process of its own. That keeps its output, its time, its memory and the rest of
  * the environment apart; it is no sandbox, and the module is code that runs with your rights. What comes back must
- * recompute. Throws `CAPABILITY_MODULE_MISSING`, `CAPABILITY_MODULE_CORE`, `CAPABILITY_MODULE_EXPORT`,
- * `CAPABILITY_MODULE_FAILED`, `CAPABILITY_MODULE_TIMEOUT`, `CAPABILITY_MODULE_ANSWER`, `MCP_TARGET_ENV` for a variable
+ * recompute. Throws `CAPABILITY_MODULE`, `CAPABILITY_MODULE_TIMEOUT`, `CAPABILITY_MODULE`, `MCP_TARGET_ENV` for a variable
  * that is not set, and the codes with which the agent could not be evaluated.
  */
 export async function runModule(question: ModuleQuestion, limits: ModuleLimits): Promise<ModuleAnswer> {
@@ -72,7 +72,7 @@ export async function runModule(question: ModuleQuestion, limits: ModuleLimits):
   const answer = read(await ask(JSON.stringify(request), limits));
   if (answer.get('ok') !== true) {
     const [code, message, where] = ['code', 'message', 'path'].map((key) => answer.get(key));
-    if (typeof code !== 'string' || typeof message !== 'string') throw unreadable();
+    if (!isCode(code) || typeof message !== 'string') throw unreadable();
     throw new BullaError(code, message, typeof where === 'string' ? { path: where } : {});
   }
   const json = answer.get('envelope');
@@ -95,7 +95,7 @@ function placeOf(word: string): { path: string; exportName: string | null } {
   const [path, exportName] =
     cut < 0 || isFile(word) ? [word, null] : [word.slice(0, cut), word.slice(cut + 1)];
   if (isFile(path)) return { path, exportName };
-  throw new BullaError('CAPABILITY_MODULE_MISSING', `There is no module ${path}.`);
+  throw new BullaError('CAPABILITY_MODULE', `There is no module ${path}.`);
 }
 
 function isFile(path: string): boolean {
@@ -152,7 +152,7 @@ async function ask(request: string, limits: ModuleLimits): Promise<Uint8Array> {
     }
     if (bytes === null || bytes.length === 0) {
       const why = `The module's process ended (${how}) without an answer; it may use ${limits.memoryMb} MB.`;
-      throw new BullaError('CAPABILITY_MODULE_FAILED', why);
+      throw new BullaError('CAPABILITY_MODULE', why);
     }
     return bytes;
   } finally {
@@ -205,5 +205,5 @@ function plain(value: JsonValue | undefined): unknown {
 function unreadable(): BullaError {
   const why =
     "The answer of the module's process cannot be read; the module may have written into its channel.";
-  return new BullaError('CAPABILITY_MODULE_ANSWER', why);
+  return new BullaError('CAPABILITY_MODULE', why);
 }

@@ -59,7 +59,7 @@ test('a keyring that is gone from beside its records is missed, not replaced', a
 test('a damaged keyring is told and left alone', async () => {
   await sealOne();
   writeFileSync(join(keys(), 'keyring.json'), '{');
-  await expect(sealOne()).rejects.toMatchObject({ code: 'KEYRING_NOT_JSON' });
+  await expect(sealOne()).rejects.toMatchObject({ code: 'KEYRING_MALFORMED' });
 });
 
 test('only writing makes a store and a keyring', async () => {

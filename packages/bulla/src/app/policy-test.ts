@@ -33,13 +33,13 @@ export interface TestedInput {
 }
 
 /**
- * Asks the rules of a policy about a recorded input, and compares the answers. Throws `POLICY_TEST` with the path for
+ * Asks the rules of a policy about a recorded input, and compares the answers. Throws `POLICY_INPUT` with the path for
  * a file that is no recorded input, and what `prepareInput` throws.
  */
 export function testPolicy(policy: Policy, input: Uint8Array, file: string): TestedInput {
   const document = parse(input);
   const refuse = (message: string, path: readonly string[]) =>
-    new BullaError('POLICY_TEST', `${file}: ${message}`, { path: pointer(path) });
+    new BullaError('POLICY_INPUT', `${file}: ${message}`, { path: pointer(path) });
   if (!(document instanceof JsonObject)) throw refuse('A recorded input is an object.', []);
   for (const key of document.keys)
     if (!['shape', 'input', 'expect'].includes(key)) throw refuse('This field is not known.', [key]);

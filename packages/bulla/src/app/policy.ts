@@ -47,12 +47,12 @@ export class UnusablePolicy extends BullaError {
 const DEFAULT_PRESET = 'baseline';
 
 /**
- * The policy that was named, else the preset baseline. Throws `POLICY_OPTION` for both a file and a preset,
- * `UnusablePolicy`, `CRYPTO_UTF8_MALFORMED` and `INPUT_UNREADABLE`.
+ * The policy that was named, else the preset baseline. Throws `USAGE` for both a file and a preset,
+ * `UnusablePolicy`, `CRYPTO_ENCODING` and `INPUT_UNREADABLE`.
  */
 export function loadPolicy({ policy, preset }: PolicyChoice, options: ParsePolicyOptions = {}): LoadedPolicy {
   if (policy !== undefined && preset !== undefined)
-    throw new BullaError('POLICY_OPTION', 'Name a policy or a preset, not both.');
+    throw new BullaError('USAGE', 'Name a policy or a preset, not both.');
   if (policy === undefined) {
     const name = preset ?? DEFAULT_PRESET;
     return {

@@ -18,7 +18,7 @@ async function opened() {
     operator: 'op.example',
     onCheckpointError: () => undefined,
     sealer: () => {
-      if (key.gone) throw new BullaError('TEST_NO_KEY', 'No key.');
+      if (key.gone) throw new BullaError('STORE_NO_KEY', 'No key.');
       return sealer();
     },
   });
@@ -77,7 +77,7 @@ test('what cannot be recorded is not done; a lost outcome carries how it ended',
   const code = 'RECORD_OUTCOME_LOST';
   await expect(losing(() => 7)).rejects.toMatchObject({ code, result: { value: 7 } });
   const decide = vi.fn();
-  await expect(withReceipt(record, 'bulla lock', decide)).rejects.toMatchObject({ code: 'TEST_NO_KEY' });
+  await expect(withReceipt(record, 'bulla lock', decide)).rejects.toMatchObject({ code: 'STORE_NO_KEY' });
   expect(decide).not.toHaveBeenCalled();
   key.gone = false;
   const thrown = new Error('own');
@@ -92,7 +92,7 @@ test('a kill switch and its record become true together', async () => {
   const at = { store, record };
   const change = { agentId: 'bot', reason: 'it ran away' };
   key.gone = true;
-  await expect(changeKill(at, change)).rejects.toMatchObject({ code: 'TEST_NO_KEY' });
+  await expect(changeKill(at, change)).rejects.toMatchObject({ code: 'STORE_NO_KEY' });
   expect(await store.kills()).toEqual([]);
   key.gone = false;
   const { capsule, isKnown } = await changeKill(at, change);

@@ -5,6 +5,7 @@ import { readFileSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type * as Capability from '@bulla/core/capability';
+import type { Code } from '@bulla/core/codes';
 
 /** What this process is asked, on its standard input. */
 export interface RunnerRequest {
@@ -24,8 +25,8 @@ export interface RunnerRequest {
 const ANSWER_FD = 3;
 
 class Refused extends Error {
-  readonly code: string;
-  constructor(code: string, message: string, cause?: unknown) {
+  readonly code: Code;
+  constructor(code: Code, message: string, cause?: unknown) {
     super(message, { cause });
     this.code = code;
   }
@@ -34,7 +35,7 @@ class Refused extends Error {
 async function answer(request: RunnerRequest): Promise<object> {
   const core = await coreOf(request.module);
   const loaded: Record<string, unknown> = await import(request.module).catch((cause) => {
-    throw new Refused('CAPABILITY_MODULE_FAILED', `The module cannot be loaded: ${messageOf(cause)}`, cause);
+    throw new Refused('CAPABILITY_MODULE', `The module cannot be loaded: ${messageOf(cause)}`, cause);
   });
   const agent = agentIn(loaded, request.exportName);
   const { agentId, name, rootComposable, staticInstructions: instructions, staticContext, hashing } = agent;
@@ -60,7 +61,7 @@ async function coreOf(module: string): Promise<typeof Capability> {
     path = createRequire(module).resolve(name);
   } catch (cause) {
     const why = `${name} cannot be found from ${fileURLToPath(module)}; install @bulla/core beside the module.`;
-    throw new Refused('CAPABILITY_MODULE_CORE', why, cause);
+    throw new Refused('CAPABILITY_MODULE', why, cause);
   }
   return import(pathToFileURL(path).href);
 }
@@ -76,7 +77,7 @@ function agentIn(loaded: Record<string, unknown>, exportName: string | null): Ca
     found === undefined
       ? `The module exports no ${names.join(' and no ')}, but ${there}; name one after #.`
       : `The export ${found} was not made by createRegisteredAgent.`;
-  throw new Refused('CAPABILITY_MODULE_EXPORT', why);
+  throw new Refused('CAPABILITY_MODULE', why);
 }
 
 function messageOf(error: unknown): string {
@@ -89,7 +90,7 @@ function refusal(error: unknown): object {
   const isOurs = typeof code === 'string' && /^(?:CAPABILITY|CANON|VALUE)_[A-Z_]+$/.test(code);
   return {
     ok: false,
-    code: isOurs ? code : 'CAPABILITY_MODULE_FAILED',
+    code: isOurs ? code : 'CAPABILITY_MODULE',
     message: isOurs ? messageOf(error) : `The agent cannot be evaluated: ${messageOf(error)}`,
     ...(typeof path === 'string' ? { path } : {}),
   };

@@ -6,16 +6,16 @@ const GIVEN = [...SEAL_FIELDS, 'id', 'sequence', 'previous_hash', 'spec_version'
 
 /**
  * The content of a capsule as JSON, as the sealer takes it: sections, options and tool calls become plain, and
- * everything inside them keeps the digits that were written. Throws `CAPSULE_NOT_AN_OBJECT`, `CAPSULE_GIVEN` for what
+ * everything inside them keeps the digits that were written. Throws `CAPSULE_INVALID`, `CAPSULE_INVALID` for what
  * only the sealer gives, and what `parse` throws.
  */
 export function readContent(bytes: Uint8Array): CapsuleInput {
   const content = parse(bytes);
   if (!(content instanceof JsonObject))
-    throw new BullaError('CAPSULE_NOT_AN_OBJECT', 'The content of a capsule is an object.');
+    throw new BullaError('CAPSULE_INVALID', 'The content of a capsule is an object.');
   const given = GIVEN.filter((key) => content.has(key));
   if (given.length > 0)
-    throw new BullaError('CAPSULE_GIVEN', `The sealer gives ${given.join(', ')}; leave it out.`);
+    throw new BullaError('CAPSULE_INVALID', `The sealer gives ${given.join(', ')}; leave it out.`);
   const plain = (value: JsonValue | undefined) =>
     value instanceof JsonObject ? Object.fromEntries(value) : value;
   const list = (value: unknown) => (Array.isArray(value) ? value.map(plain) : value);

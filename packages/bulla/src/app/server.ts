@@ -57,16 +57,16 @@ export interface MeantServer {
 }
 
 /**
- * The server that is meant. Throws `MCP_TARGET_EMPTY` for neither words nor a lock, the other `MCP_TARGET_…` codes,
- * `SERVER_OPTION` and `LOCK_NO_SERVER`.
+ * The server that is meant. Throws `MCP_TARGET` for neither words nor a lock, the other `MCP_TARGET_…` codes,
+ * `USAGE` and `LOCK_NO_SERVER`.
  */
 export function targetFor({ server: words = [], env = [] }: MeantServer, lock: Lock | null): Target {
   if (words.length === 0) {
-    if (lock === null) throw new BullaError('MCP_TARGET_EMPTY', 'Name the server after --.');
+    if (lock === null) throw new BullaError('MCP_TARGET', 'Name the server after --.');
     const locked = targetOf(lock);
     if (env.length === 0) return locked;
     if (locked.kind === 'stdio') return parseTarget([locked.command, ...locked.args], env);
-    throw new BullaError('SERVER_OPTION', 'A server at an address has no environment to pass on.');
+    throw new BullaError('USAGE', 'A server at an address has no environment to pass on.');
   }
   const named = parseTarget(words, env);
   if (named.kind === 'http' || env.length > 0 || !lock?.native) return named;
@@ -83,7 +83,7 @@ export interface Scanned {
 const DEFAULT_MS = 60_000;
 
 /**
- * Scans a server. Rejects with the `MCP_…` codes, and with `SERVER_OPTION` for access that is not for this kind of
+ * Scans a server. Rejects with the `MCP_…` codes, and with `USAGE` for access that is not for this kind of
  * server.
  */
 export async function scanServer(
@@ -102,7 +102,7 @@ export async function scanServer(
   };
   if (target.kind === 'stdio') {
     if (headers.length + secretHeaders.length > 0 || token || access.signIn?.isAsked)
-      throw new BullaError('SERVER_OPTION', 'Headers and tokens are for a server at an address.');
+      throw new BullaError('USAGE', 'Headers and tokens are for a server at an address.');
     const { environment, cwd } = access;
     const surface = await scanning({ ...(environment && { environment }), ...(cwd && { cwd }) });
     return { surface, authorization: NO_AUTHORIZATION };
@@ -133,7 +133,7 @@ interface Credentials {
 function credentialsFor(address: string, access: ServerAccess): Credentials | null {
   const { token, signIn } = access;
   if (token !== undefined) {
-    if (signIn?.isAsked) throw new BullaError('SERVER_OPTION', 'With a token, nobody needs to sign in.');
+    if (signIn?.isAsked) throw new BullaError('USAGE', 'With a token, nobody needs to sign in.');
     return { authorizer: bearer(token), used: () => ({ ...NO_AUTHORIZATION, scheme: 'bearer' }) };
   }
   const url = parseUrl(address);

@@ -43,7 +43,7 @@ export interface CapabilitySource {
 
 /**
  * Opens `count` sources, in the order in which they are named. What is opened is whole: an envelope recomputes, and a
- * link's tools hash to its runtime hash. Throws `CAPABILITY_SOURCE` for too many or too few, and what the readers and
+ * link's tools hash to its runtime hash. Throws `USAGE` for too many or too few, and what the readers and
  * `runModule` throw.
  */
 export async function openSources(input: SourcesInput, count: number): Promise<CapabilitySource[]> {
@@ -53,11 +53,11 @@ export async function openSources(input: SourcesInput, count: number): Promise<C
     ...(input.modules ?? []).map((word) => ({ word, module: true })),
   ];
   if (named.length !== count)
-    throw new BullaError('CAPABILITY_SOURCE', `Name ${count === 1 ? 'one source' : 'two sources'}.`);
+    throw new BullaError('USAGE', `Name ${count === 1 ? 'one source' : 'two sources'}.`);
   const modules = named.filter(({ module }) => module).length;
   if (environments.length > Math.max(1, modules) || (environments.length > 0 && modules === 0)) {
     const why = 'An environment is for a module: one for all of them, or one for each.';
-    throw new BullaError('CAPABILITY_SOURCE', why);
+    throw new BullaError('USAGE', why);
   }
   const sources: CapabilitySource[] = [];
   let place = 0;
@@ -97,10 +97,7 @@ function openFile(file: string, { profile }: SourcesInput): CapabilitySource {
   const rest = { name: file, input: bytes, findings: [], disabled: [] };
   const made = (snapshot.kind === 'envelope' ? snapshot.envelope.runtime : snapshot).link.profile;
   if (profile !== undefined && profile !== made) {
-    throw new BullaError(
-      'CAPABILITY_SOURCE',
-      `${file} was hashed under ${made}; only a module can be hashed anew.`,
-    );
+    throw new BullaError('USAGE', `${file} was hashed under ${made}; only a module can be hashed anew.`);
   }
   if (snapshot.kind === 'envelope') {
     const envelope = checkEnvelope(snapshot.envelope);
@@ -109,7 +106,7 @@ function openFile(file: string, { profile }: SourcesInput): CapabilitySource {
   const { link } = snapshot;
   if (computeRuntimeHash(link.toolRefs, link) !== link.runtimeHash) {
     const why = 'The tool refs do not hash to the runtime hash.';
-    throw new BullaError('CAPABILITY_TOOL_REFS', why, { path: '/runtimeHash' });
+    throw new BullaError('CAPABILITY_ENVELOPE_INVALID', why, { path: '/runtimeHash' });
   }
   return { ...rest, link };
 }

@@ -23,7 +23,7 @@ export interface Hashed<T> {
 }
 
 /**
- * A link under its hash. Throws what `readCapabilityLink` throws, and `CAPABILITY_TOOL_REFS` for tools that do not hash to
+ * A link under its hash. Throws what `readCapabilityLink` throws, and `CAPABILITY_ENVELOPE_INVALID` for tools that do not hash to
  * its runtime hash or are not sorted: one link would have two hashes.
  */
 export function hashedLink(input: unknown): Hashed<CapabilityLink> {
@@ -33,14 +33,14 @@ export function hashedLink(input: unknown): Hashed<CapabilityLink> {
   const made = createCapabilityLink({ agent, toolRefs, runtimeHash, instructionsHash });
   if (made.toolRefs.some(({ toolKey }, place) => toolKey !== toolRefs[place]!.toolKey)) {
     const why = 'The tool refs are not sorted by name.';
-    throw new BullaError('CAPABILITY_TOOL_REFS', why, { path: '/toolRefs' });
+    throw new BullaError('CAPABILITY_ENVELOPE_INVALID', why, { path: '/toolRefs' });
   }
   return hash(link);
 }
 
 /**
  * An envelope under its hash. Throws what `verifyEnvelope` throws, `CAPABILITY_ENVELOPE_INVALID` for one that does not
- * recompute, and `REGISTRY_ENVELOPE_INCOMPLETE` when not every hash could be computed again.
+ * recompute, and `REGISTRY_ENVELOPE` when not every hash could be computed again.
  */
 export function hashedEnvelope(
   input: unknown,
@@ -49,7 +49,7 @@ export function hashedEnvelope(
   const { envelope, unchecked } = checked(verifyEnvelope(input, options));
   if (unchecked.length > 0) {
     const why = 'The envelope does not hold what this hash is made of, so it cannot be computed again.';
-    throw new BullaError('REGISTRY_ENVELOPE_INCOMPLETE', why, { path: unchecked[0]! });
+    throw new BullaError('REGISTRY_ENVELOPE', why, { path: unchecked[0]! });
   }
   return hash(envelope);
 }
@@ -81,13 +81,13 @@ export function hashedDefinition<Env>(agent: RegisteredAgent<Env>): Hashed<Agent
   } satisfies AgentSnapshotEnvelope);
 }
 
-/** Throws `REGISTRY_INEXACT` for a number that would become another: two contents would share one hash. */
+/** Throws `REGISTRY_ENVELOPE` for a number that would become another: two contents would share one hash. */
 function hash<T>(value: T): Hashed<T> {
   const text = canonicalize(value, 'jcs');
   const inexact = lint(value, ['jcs']).find(({ rule }) => rule === 'inexact');
   if (inexact !== undefined) {
     const why = 'The number cannot be kept exactly.';
-    throw new BullaError('REGISTRY_INEXACT', why, { path: inexact.path });
+    throw new BullaError('REGISTRY_ENVELOPE', why, { path: inexact.path });
   }
   return { hash: digestText(text, 'jcs'), text, value };
 }

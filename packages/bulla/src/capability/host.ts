@@ -70,7 +70,7 @@ export interface SessionHost<Env> {
   resume(id: string, options?: SessionOptions): Promise<Session<Env>>;
 }
 
-/** Hosts the sessions of an agent. Throws `STORE_CHAIN_NAME`. */
+/** Hosts the sessions of an agent. Throws `STORE_NAME`. */
 export function createSessionHost<Env>(options: SessionHostOptions<Env>): SessionHost<Env> {
   const { registry, agent, chain = 'default', now = () => new Date() } = options;
   const { store } = registry;

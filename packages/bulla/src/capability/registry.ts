@@ -53,12 +53,11 @@ export interface Registry {
   agents(): Promise<readonly AgentRecord[]>;
   /**
    * Keeps an envelope under its hash, once every hash in it was computed again. Where it does not hold the context of
-   * its invocation, that must be shown. Rejects with `CAPABILITY_ENVELOPE_INVALID`, `REGISTRY_ENVELOPE_INCOMPLETE`,
-   * `REGISTRY_INEXACT`, and as `verifyEnvelope` throws.
+   * its invocation, that must be shown. Rejects with `CAPABILITY_ENVELOPE_INVALID`, `REGISTRY_ENVELOPE`, and as `verifyEnvelope` throws.
    */
   putEnvelope(envelope: unknown, options?: VerifyEnvelopeOptions): Promise<StoredEnvelope>;
   envelope(hash: string): Promise<StoredEnvelope | null>;
-  /** Keeps a link under its hash. Rejects with `CAPABILITY_TOOL_REFS`, and as `readCapabilityLink` throws. */
+  /** Keeps a link under its hash. Rejects with `CAPABILITY_ENVELOPE_INVALID`, and as `readCapabilityLink` throws. */
   putLink(link: unknown): Promise<StoredLink>;
   link(hash: string): Promise<CapabilityLink | null>;
   /** Rejects with `SESSION_UNKNOWN`. */

@@ -133,6 +133,6 @@ test('a checkpoint by a revoked key counts only if it was witnessed before', asy
 test('anchors and an earlier state do not go together', async () => {
   const verify = await chainWith(T);
   await expect(verify({ from: { count: 1 } as never })).rejects.toMatchObject({
-    code: 'CHAIN_RESUME_ANCHORS',
+    code: 'USAGE',
   });
 });

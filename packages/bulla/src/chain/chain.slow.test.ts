@@ -135,7 +135,7 @@ describe('sources', () => {
       return 'ok';
     };
     expect(code(() => openSource(join(folder, 'none')))).toBe('CHAIN_SOURCE_MISSING');
-    expect(code(() => openSource(file('empty', ' \n')))).toBe('CHAIN_SOURCE_EMPTY');
+    expect(code(() => openSource(file('empty', ' \n')))).toBe('CHAIN_EMPTY');
     expect(code(() => openSource(file('text', 'hello')))).toBe('CHAIN_SOURCE');
     expect(code(() => openSource(file('broken', '{"a":')))).toBe('CHAIN_SOURCE');
   });
@@ -159,7 +159,7 @@ describe('sources', () => {
       'INSERT INTO chain SELECT NULL, NULL, sequence, id, previous_hash, hash, signature, signature_pq, signed_at, signed_by, canonical FROM chain WHERE sequence < 5',
     ).run();
     db.close();
-    expect(() => openSource(path)).toThrow(expect.objectContaining({ code: 'CHAIN_SOURCE_TENANT' }));
+    expect(() => openSource(path)).toThrow(expect.objectContaining({ code: 'CHAIN_SOURCE_AMBIGUOUS' }));
     expect((await verifyChain(openSource(path, { tenant: null }), { keys: [key] })).count).toBe(5);
     expect((await verifyChain(openSource(path, { tenant: 't' }), { keys: [key] })).count).toBe(1000);
   });

@@ -1,15 +1,28 @@
 import { HASH_BYTES } from '@bulla/core/log';
 import type { RecordResult, SourceRecord } from '@bulla/core/verify';
 
-/** A batch on its way to a thread: records that are text lie behind each other in one piece of memory, which moves. */
+/**
+ * Memory that a thread reads and the sender writes, again and again: buffers that move from thread to thread are made by
+ * one allocator and freed by another, which lets the process grow with the length of the chain.
+ */
+export interface Slot {
+  shared: SharedArrayBuffer;
+}
+
+export function newSlot(): Slot {
+  return { shared: new SharedArrayBuffer(1 << 17) };
+}
+
+/** A batch on its way to a thread: records that are text lie behind each other in shared memory. */
 export interface Packed {
-  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly shared: SharedArrayBuffer;
   /** How many bytes each record has; -1 stands for the next of `others`. */
   readonly lengths: Int32Array<ArrayBuffer>;
   readonly others: readonly Exclude<SourceRecord, string | Uint8Array>[];
 }
 
-export function pack(records: readonly SourceRecord[]): Packed {
+/** Writes a batch into a slot that no thread reads at the moment. */
+export function pack(records: readonly SourceRecord[], slot: Slot): Packed {
   const parts: Uint8Array[] = [];
   const lengths = new Int32Array(records.length);
   const others: Packed['others'][number][] = [];
@@ -25,22 +38,29 @@ export function pack(records: readonly SourceRecord[]): Packed {
     lengths[i] = part.length;
     total += part.length;
   });
-  const bytes = new Uint8Array(total);
+  if (total > slot.shared.byteLength) slot.shared = new SharedArrayBuffer(2 * total);
+  const bytes = new Uint8Array(slot.shared);
   let at = 0;
   for (const part of parts) {
     bytes.set(part, at);
     at += part.length;
   }
-  return { bytes, lengths, others };
+  return { shared: slot.shared, lengths, others };
 }
 
-export function unpack({ bytes, lengths, others }: Packed): SourceRecord[] {
+let scratch = new Uint8Array(0);
+
+/** The records again, in memory of this thread's own: they are good until the next call. */
+export function unpack({ shared, lengths, others }: Packed): SourceRecord[] {
+  const total = lengths.reduce((sum, length) => sum + Math.max(0, length), 0);
+  if (total > scratch.length) scratch = new Uint8Array(2 * total);
+  scratch.set(new Uint8Array(shared, 0, total));
   let at = 0;
   let other = 0;
   return Array.from(lengths, (length) => {
     if (length < 0) return others[other++]!;
     at += length;
-    return bytes.subarray(at - length, at);
+    return scratch.subarray(at - length, at);
   });
 }
 
@@ -127,11 +147,11 @@ export function packResults(results: readonly RecordResult[]): PackedResults {
   };
 }
 
-function isPlain({ intent, parent, matter, recovery }: Story): boolean {
-  return intent === null && parent === null && matter === null && recovery === null;
+function isPlain({ intent, parent, recovery }: Story): boolean {
+  return intent === null && parent === null && recovery === null;
 }
 
-const plain = (time: number): Story => ({ intent: null, parent: null, matter: null, time, recovery: null });
+const plain = (time: number): Story => ({ intent: null, parent: null, time, recovery: null });
 
 /** The results again, each when it is asked for. */
 export function* unpackResults(packed: PackedResults): Generator<RecordResult> {

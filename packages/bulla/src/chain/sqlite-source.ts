@@ -15,7 +15,7 @@ type Row = Record<'content' | (typeof SEAL_COLUMNS)[number], unknown>;
  * but for the seal and the order. Whoever made the file also made its schema, so that only one table may be the chain,
  * and that an ordinary one: neither views nor indexes nor computed columns are asked. Throws `CHAIN_SOURCE` for another
  * layout and for a damaged file, `CHAIN_SOURCE_AMBIGUOUS` where others may read another table or column, and
- * `CHAIN_SOURCE_TENANT` when there is more than one tenant and none is named; null names the records without one.
+ * `CHAIN_SOURCE_AMBIGUOUS` when there is more than one tenant and none is named; null names the records without one.
  */
 export function readSqlite(file: string, tenant: string | null | undefined): ChainSource {
   const opened = told(file, () => openReadable(file));
@@ -163,7 +163,7 @@ function chooseTenant(
   )[];
   if (tenants.length > 1)
     throw new BullaError(
-      'CHAIN_SOURCE_TENANT',
+      'CHAIN_SOURCE_AMBIGUOUS',
       'The file has chains of several tenants; name one with --tenant.',
     );
   return tenants[0] ?? null;

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { RecordOptions, SegmentRunner } from '@bulla/core/verify';
-import { type PackedResults, pack, unpackResults } from './packed.ts';
+import { newSlot, type PackedResults, pack, unpackResults } from './packed.ts';
 
 /** So many segments a thread are under way at most, so that memory stays the same however long the chain is. */
 const AHEAD = 3;
@@ -27,6 +27,7 @@ export const onThreads =
       });
     }
     try {
+      const slots = Array.from({ length: threads * AHEAD }, newSlot);
       const underWay: Promise<PackedResults>[] = [];
       let next = 0;
       let first = start;
@@ -38,10 +39,11 @@ export const onThreads =
         );
         result.catch(() => undefined);
         underWay.push(result);
-        const packed = pack(records);
-        workers[batch % threads]!.postMessage({ batch, first, packed }, [packed.bytes.buffer]);
+        // What was in this slot has been taken: no more than there are slots are under way.
+        const packed = pack(records, slots[batch % slots.length]!);
+        workers[batch % threads]!.postMessage({ batch, first, packed });
         first += records.length;
-        if (underWay.length >= threads * AHEAD) take(unpackResults(await underWay.shift()!));
+        if (underWay.length >= slots.length) take(unpackResults(await underWay.shift()!));
       }
       for (const result of underWay) take(unpackResults(await result));
     } finally {

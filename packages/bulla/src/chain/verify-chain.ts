@@ -20,17 +20,17 @@ const MAX_THREADS = 4 * availableParallelism();
 
 /**
  * Verifies a chain from its source on all cores, with the checks of `@bulla/core/verify`. Throws what they throw, and
- * `CHAIN_THREADS` for more threads than four a core.
+ * `USAGE` for more threads than four a core.
  */
 export function verifyChain(source: ChainSource, options: VerifyChainOptions): Promise<VerifiedChain> {
   const { threads = options.mode === 'structural' ? 0 : undefined } = options;
   return verifyWith(source, options, runnerFor(source, threads));
 }
 
-/** What verifies the segments of a chain: threads, unless it is short. Throws `CHAIN_THREADS`. */
+/** What verifies the segments of a chain: threads, unless it is short. Throws `USAGE`. */
 export function runnerFor(source: ChainSource, threads?: number): SegmentRunner {
   if (threads !== undefined && threads > MAX_THREADS)
-    throw new BullaError('CHAIN_THREADS', `There are at most ${MAX_THREADS} threads to verify on here.`);
+    throw new BullaError('USAGE', `There are at most ${MAX_THREADS} threads to verify on here.`);
   const count = threads ?? (isSmall(source) ? 0 : availableParallelism());
   return count === 0 ? inOrder : onThreads(count);
 }

@@ -139,7 +139,7 @@ describe('canon and hash', () => {
     expect(bulla(['hash', '-p', 'envelope-v1'], '{"a":[1.5]}')).toEqual({
       status: 2,
       stdout: '',
-      stderr: 'bulla: 1.5 is not a base-10 integer. (at /a/0) [CANON_NOT_INTEGER]\n',
+      stderr: 'bulla: 1.5 is not a base-10 integer. (at /a/0) [CANON_NUMBER]\n',
     });
     expect(bulla(['canon', '/nonexistent/file'])).toMatchObject({
       status: 2,

@@ -76,7 +76,7 @@ export const COMMANDS: readonly { readonly title: string; readonly entries: read
     entries: [
       {
         name: 'manifest',
-        summary: 'validate, hash, compare, draft and push the manifests of agents',
+        summary: 'validate, hash, compare, draft, push and bind the manifests of agents',
         load: () => import('./manifest/manifest.ts'),
       },
       {
@@ -164,6 +164,11 @@ export const COMMANDS: readonly { readonly title: string; readonly entries: read
         name: 'verify',
         summary: 'verify any artifact that Bulla knows',
         load: () => import('./verify/verify.ts'),
+      },
+      {
+        name: 'trace',
+        summary: 'walk from the capsule of a call to everything that it rests on',
+        load: () => import('./verify/trace.ts'),
       },
       {
         name: 'keys',

@@ -110,6 +110,6 @@ test('what cannot be recorded is not done', () => {
     BULLA_HOME: path('broken'),
   });
   expect(other.status).toBe(2);
-  expect(other.stderr).toContain('[KEYRING_NOT_JSON]');
+  expect(other.stderr).toContain('[KEYRING_MALFORMED]');
   expect(() => readFileSync(path('received'))).toThrow('ENOENT');
 });

@@ -1,5 +1,5 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import { canonicalize, commit, SALT_BYTES } from '@bulla/core/canon';
+import { randomUUID } from 'node:crypto';
+import type { Commitment } from '@bulla/core/canon';
 import {
   type AnswerEvent,
   type Channel,
@@ -13,38 +13,41 @@ import {
   disclose,
   ENGLISH,
   type EscalateEvent,
-  type FinishEvent,
   type Identity,
   type Prompt,
-  type Raise,
   type Rules,
   type Showing,
-  type StartEvent,
   scopeObstacle,
   showing,
   type Words,
 } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { parse } from '@bulla/core/json';
-import { createManifests, namedOf } from '../manifest/index.ts';
+import { createManifests, namedOf, readContent } from '../manifest/index.ts';
+import { createRecorder, type Door, type Recorder } from '../record/index.ts';
 import type { Store } from '../store/index.ts';
-import type { About } from './capsules.ts';
+import type { About } from './acts.ts';
+import { createSchemas } from './arguments.ts';
 import {
   allGrants,
-  findMatter,
+  type Found,
+  findSubject,
   held,
-  type Matter,
   openPrompts,
   overdue,
-  type Pair,
   type PersonsGrant,
-} from './rows.ts';
-import { createRunner, type Decided, type Extra, type OpeningOf } from './runner.ts';
+} from './found.ts';
+import type { Pair } from './rows.ts';
+import { type Call, createRuler, type Ruling, type RulingOptions } from './rule.ts';
+import { type Action, type LibraryCall, type Outcome, runCall } from './run.ts';
+import { createRunner, type Decided } from './runner.ts';
 import { waitForDecision } from './wait.ts';
 
 export interface ConsentOptions {
   /** The chain of the store into which everything is sealed. */
   readonly chain: string;
+  /** The recorder of that chain. Default: one of its own. */
+  readonly record?: Recorder;
   /**
    * Unix time in milliseconds. Default: the clock of the store's database, so that a deadline which one process set is
    * the same moment for another one that answers, whatever their own clocks say.
@@ -60,27 +63,16 @@ export interface ConsentOptions {
   readonly pollMs?: number;
 }
 
-/** An agent wants to call a tool. */
-export interface Call {
-  readonly identity: Identity;
-  /** What the agent calls the call; it comes back in the result, beside our own id. */
-  readonly call_id?: string | null;
-  readonly tool: string;
-  readonly tool_digest: string;
-  readonly args: unknown;
-  /** Of the commitment to the arguments. Default: a fresh one. */
-  readonly salt?: Uint8Array;
-  readonly raises?: readonly Raise[];
-  readonly devices?: readonly string[] | null;
-  readonly about?: About;
-}
-
 /** An agent asks for a scope. */
 export interface Request {
   readonly identity: Identity;
   readonly scope: string;
   readonly devices?: readonly string[] | null;
-  readonly about?: About;
+  /** The way on which it came. Default `agents`. */
+  readonly door?: Door;
+  /** The host as it names itself. Default: the agent. */
+  readonly source?: string;
+  readonly correlationId?: string | null;
 }
 
 /** Who says something, and over what. */
@@ -106,20 +98,27 @@ export interface Shown {
 }
 
 /**
- * Consent over a store. Each event is decided on the rows as they are, written together with a capsule for each
- * decision, or refused: a step with a `refusal` changed nothing. What is rejected left nothing behind either, but for
- * `STORE_UNCERTAIN`; a call is allowed only by a decision that was returned.
+ * Consent over a store. Each event is decided on the rows as they are and written together with its records, or refused:
+ * a step with a `refusal` changed nothing. What is rejected left nothing behind either, but for `STORE_UNCERTAIN`.
  */
 export interface Consent {
   readonly holder: string;
-  /** Rejects with `KILLED` while a kill switch stands, as `start` does. Keeps the arguments if a person is asked. */
-  call(call: Call): Promise<Decided>;
+  /**
+   * Rules on a call before its intent. A question is recorded, with the arguments kept for whoever is asked; all else
+   * becomes true with the records of the call. Arguments that the declared tool does not take are denied before anybody
+   * is asked. An intent with the part of a pass is refused with a code where it no longer holds: `CONSENT_NOT_GRANTED`,
+   * `CONSENT_CHANGED`, `CONSENT_EXPIRED`, `CONSENT_SPENT`, `CONSENT_NOT_ALLOWED`, `KILLED`.
+   */
+  rule(call: Call, options?: RulingOptions): Promise<Ruling>;
+  /**
+   * Rules on a call, waits for the answer, records the intent, does it, and records the outcome. Rejects with what the
+   * action rejects with, after that was recorded.
+   */
+  run<T>(call: LibraryCall, action: Action<T>, options?: RulingOptions): Promise<Outcome<T>>;
   request(request: Request): Promise<Decided>;
-  answer(answer: Timeless<AnswerEvent>): Promise<Decided>;
+  answer(answer: Timeless<AnswerEvent>, door?: Door): Promise<Decided>;
   escalate(escalation: Timeless<EscalateEvent>): Promise<Decided>;
-  /** Begins an allowed call, once. */
-  start(start: Timeless<StartEvent>, about?: About): Promise<Decided>;
-  finish(finish: Timeless<FinishEvent>, about?: About): Promise<Decided>;
+  /** Ends a question, or a call that was allowed and not begun. */
   withdraw(id: string): Promise<Decided>;
   /** What the agent can do, as a person is told; null before it has a manifest. */
   disclosure(agent: string, words?: Words): Promise<Disclosure | null>;
@@ -139,7 +138,7 @@ export interface Consent {
   /** What became of a call or a request; null while it is open, or if there was none. */
   decision(id: string): Promise<Decision | null>;
   /**
-   * Rejects with `CONSENT_PROMPT_UNKNOWN`, `CONSENT_ANSWERED`, `CONSENT_NOT_KEPT` when the arguments were erased, and
+   * Rejects with `CONSENT_UNKNOWN`, `CONSENT_ANSWERED`, `CONSENT_NOT_KEPT` when the arguments were erased, and
    * `CONSENT_SHOWING` when they are not the committed ones.
    */
   show(prompt: string, words?: Words): Promise<Shown>;
@@ -149,10 +148,12 @@ export interface Consent {
   restart(holder: string | null): Promise<readonly Decision[]>;
   /**
    * Resolves when a question is decided, by whom and in which process ever; at its deadline it is denied. When the
-   * signal is aborted the question is withdrawn. Rejects with `CONSENT_PROMPT_UNKNOWN`.
+   * signal is aborted the question is withdrawn. Rejects with `CONSENT_UNKNOWN`.
    */
   waitFor(prompt: string, signal?: AbortSignal): Promise<Decision>;
 }
+
+const ADMIN: About = { door: 'admin' };
 
 export function createConsent(store: Store, options: ConsentOptions): Consent {
   const { chain, newId = randomUUID, pollMs = 200 } = options;
@@ -160,30 +161,40 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
   const holder = options.holder ?? newId();
   const rules = { ...DEFAULT_RULES, ...options.rules };
   const { reading } = store;
-  const runner = createRunner({ store, chain, now, rules });
+  const record = options.record ?? createRecorder(store.chain(chain));
+  const runner = createRunner({ store, record, now, rules });
   const manifests = createManifests(store, options.now === undefined ? {} : { now: options.now });
-
-  const ask = (identity: Identity, event: (at: number) => ConsentEvent, extra: Extra): Promise<Decided> => {
-    const { user, agent } = identity;
-    if (user !== null && agent !== null) return runner.run({ user, agent }, event, extra);
-    const known = { ...(user !== null && { user }), ...(agent !== null && { agent }) };
-    return runner.runForNobody(known, event, extra);
-  };
+  const schemas = createSchemas((hash) => readContent(reading, hash));
 
   /** Runs an event in the relation that its id belongs to; of no id at all nobody's rows know anything. */
-  const about = async (id: string, event: (at: number) => ConsentEvent, extra?: Extra): Promise<Decided> => {
-    const matter = await findMatter(reading, id);
-    return matter === null ? runner.runForNobody({}, event) : runner.run(matter, event, extra);
+  const about = async (id: string, event: (at: number) => ConsentEvent, from = ADMIN): Promise<Decided> => {
+    const found = await findSubject(reading, id);
+    return told(
+      await (found === null ? runner.runForNobody({}, event, from) : runner.run(found, event, from)),
+    );
   };
 
-  const sweepPair = (pair: Pair) => runner.run(pair, (at) => ({ type: 'sweep', at }));
+  const run = async (pair: Pair, event: (at: number) => ConsentEvent): Promise<Decided> =>
+    told(await runner.run(pair, event, ADMIN));
+  const sweepPair = (pair: Pair) => run(pair, (at) => ({ type: 'sweep', at }));
   const each = async (pairs: readonly Pair[], work: (pair: Pair) => Promise<Decided>) => {
     const decisions: Decision[] = [];
     for (const pair of pairs) for (const decision of (await work(pair)).decisions) decisions.push(decision);
     return decisions;
   };
 
-  const kept = async (commitment: string) => {
+  const wait = (id: string, signal: AbortSignal | undefined) =>
+    waitForDecision(id, signal, {
+      find: () => findSubject(reading, id),
+      onDecided: (listener) => runner.onDecided(id, listener),
+      sweep: sweepPair,
+      withdraw: async (pair) => void (await run(pair, (at) => ({ type: 'withdraw', at, id }))),
+      now,
+      pollMs,
+    });
+  const rule = createRuler({ store, runner, rules, schemas, holder, newId, now, wait });
+
+  const opened = async ({ commitment }: Commitment) => {
     const opening = await store.opening(commitment);
     if (opening === null || opening.payload === null) return null;
     return { args: parse(opening.payload), salt: opening.salt };
@@ -192,68 +203,47 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
   const disclosure = async (agent: string, words: Words = ENGLISH): Promise<Disclosure | null> => {
     const current = await manifests.current(agent);
     if (current === null) return null;
-    const { version, hash, manifest } = current;
+    const { version, hash, manifest, bindings } = current;
     return disclose(
-      { agent, version, hash, ...namedOf(manifest), flags: { ...manifest.capability_flags } },
+      { agent, version, hash, ...namedOf(manifest, bindings), flags: { ...manifest.capability_flags } },
       words,
     );
   };
 
   return {
     holder,
-    async call({ about: more, args, salt = new Uint8Array(randomBytes(SALT_BYTES)), ...given }) {
-      if (given.identity.agent !== null) await store.assertMayAct(given.identity.agent);
+    rule,
+    run: (call, action, ruling) => runCall({ store, record, rule }, call, action, ruling),
+    async request({ identity, scope, devices, door = 'agents', source, correlationId }) {
       const id = newId();
-      const commitment = commit('args', args, salt);
-      const opening: OpeningOf = (capsuleId, asked) => ({
-        commitment,
-        capsuleId,
-        kind: 'args',
-        salt,
-        payload: asked ? canonicalize(args, 'jcs') : null,
+      const from = { door, source, correlationId };
+      const { user, agent } = identity;
+      const event = (at: number): ConsentEvent => ({
+        type: 'request',
+        id,
+        at,
+        identity,
+        scope,
+        holder,
+        ...(devices !== undefined && { devices }),
       });
-      const event = (at: number): ConsentEvent => ({ type: 'call', id, at, commitment, holder, ...given });
-      return ask(given.identity, event, { about: more, opening });
+      if (user !== null && agent !== null) return told(await runner.run({ user, agent }, event, from));
+      const known = { ...(user !== null && { user }), ...(agent !== null && { agent }) };
+      return told(await runner.runForNobody(known, event, from));
     },
-    async request({ about: more, ...given }) {
-      const id = newId();
-      return ask(given.identity, (at) => ({ type: 'request', id, at, holder, ...given }), { about: more });
-    },
-    answer: (given) => about(given.prompt, (at) => ({ type: 'answer', at, ...given })),
+    answer: (given, door = 'admin') =>
+      about(given.prompt, (at) => ({ type: 'answer', at, ...given }), { door }),
     escalate: (given) => about(given.prompt, (at) => ({ type: 'escalate', at, ...given })),
-    async start(given, more) {
-      const matter = await findMatter(reading, given.id);
-      if (matter !== null) await store.assertMayAct(matter.agent);
-      const started = await about(given.id, (at) => ({ type: 'start', at, ...given }), { about: more });
-      if (matter === null || started.refusal !== null) return started;
-      try {
-        // A kill switch that came while the start was written stands before the call, and stops it.
-        await store.assertMayAct(matter.agent);
-      } catch (error) {
-        const end = { type: 'finish', id: given.id, status: 'error', reason: 'killed' } as const;
-        // If that cannot be written, it ends when it is overdue; the call is not made either way.
-        await about(given.id, (at) => ({ at, ...end }), { about: more }).catch(() => undefined);
-        throw error;
-      }
-      return started;
-    },
-    finish: (given, more) => about(given.id, (at) => ({ type: 'finish', at, ...given }), { about: more }),
     withdraw: (id) => about(id, (at) => ({ type: 'withdraw', at, id })),
     disclosure,
     disclose: (user, shown, said) =>
-      runner.run({ user, agent: shown.agent }, (at) => ({
-        type: 'disclose',
-        at,
-        disclosure: shown,
-        ...said,
-      })),
+      run({ user, agent: shown.agent }, (at) => ({ type: 'disclose', at, disclosure: shown, ...said })),
     async grant(pair, scopes, said) {
       const grants = scopes.map((scope) => ({ scope, id: newId() }));
-      return runner.run(pair, (at) => ({ type: 'grant', at, grants, ...said }));
+      return run(pair, (at) => ({ type: 'grant', at, grants, ...said }));
     },
-    revoke: (pair, scopes, said) => runner.run(pair, (at) => ({ type: 'revoke', at, scopes, ...said })),
-    endSession: (pair, device, session) =>
-      runner.run(pair, (at) => ({ type: 'end-session', at, device, session })),
+    revoke: (pair, scopes, said) => run(pair, (at) => ({ type: 'revoke', at, scopes, ...said })),
+    endSession: (pair, device, session) => run(pair, (at) => ({ type: 'end-session', at, device, session })),
     async pending(of = {}) {
       const at = await now();
       const prompts = await openPrompts(reading);
@@ -261,34 +251,34 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
         ({ expires_at, ...prompt }) => (expires_at === null || at < expires_at) && isOf(prompt, of),
       );
     },
-    prompt: async (id) => (await findMatter(reading, id))?.prompt ?? null,
+    prompt: async (id) => (await findSubject(reading, id))?.prompt ?? null,
     async grants(of = {}) {
       const states = new Map<string, ConsentState>();
       const listed: ListedGrant[] = [];
       for (const grant of (await allGrants(reading)).filter((each) => isOf(each, of))) {
         const { user, agent, scope } = grant;
         const name = JSON.stringify([user, agent]);
-        const state = states.get(name) ?? (await runner.state({ user, agent }, null));
+        const state = states.get(name) ?? (await runner.read({ user, agent }, null)).state;
         states.set(name, state);
         listed.push({ ...grant, obstacle: scopeObstacle(state, scope) });
       }
       return listed;
     },
-    decision: async (id) => (await findMatter(reading, id))?.decision ?? null,
+    decision: async (id) => (await findSubject(reading, id))?.decision ?? null,
     async show(id, words) {
-      const { prompt, user, agent } = asked(await findMatter(reading, id));
+      const { prompt, user, agent } = open(await findSubject(reading, id));
       if (prompt.kind === 'grant')
         return { prompt, showing: null, disclosure: await disclosure(agent, words) };
-      const call = await kept(prompt.commitment!);
+      const call = await opened(prompt.args!);
       if (call === null)
         throw new BullaError('CONSENT_NOT_KEPT', 'The arguments are not kept, so nobody can be shown them.');
-      const previous = prompt.previous === null ? null : await kept(prompt.previous.commitment);
-      const covers = covered(await runner.state({ user, agent }, null), prompt.scope);
+      const previous = prompt.previous === null ? null : await opened(prompt.previous.args);
+      const { state } = await runner.read({ user, agent }, null);
       const current = await manifests.current(agent);
       // Of another manifest than the question's nothing is said.
-      const named = current?.hash === prompt.manifest ? namedOf(current.manifest) : null;
+      const named = current?.hash === prompt.manifest ? namedOf(current.manifest, current.bindings) : null;
       const shown = showing(prompt, call, {
-        covers,
+        covers: covered(state, prompt.scope, prompt.server),
         ...(words !== undefined && { words }),
         tool: named?.tools.find(({ name }) => name === prompt.tool),
         scope: named?.scopes.find(({ id: scope }) => scope === prompt.scope),
@@ -298,19 +288,14 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
     },
     sweep: async () => each(await overdue(reading, await now()), sweepPair),
     restart: async (gone) =>
-      each(await held(reading, gone), (pair) =>
-        runner.run(pair, (at) => ({ type: 'restart', at, holder: gone })),
-      ),
-    waitFor: (id, signal) =>
-      waitForDecision(id, signal, {
-        find: () => findMatter(reading, id),
-        onDecided: (listener) => runner.onDecided(id, listener),
-        sweep: sweepPair,
-        withdraw: async (pair) => void (await runner.run(pair, (at) => ({ type: 'withdraw', at, id }))),
-        now,
-        pollMs,
-      }),
+      each(await held(reading, gone), (pair) => run(pair, (at) => ({ type: 'restart', at, holder: gone }))),
+    waitFor: async (id, signal) => (await wait(id, signal)).decision,
   };
+}
+
+/** What came of an event, without the rows that it was decided on. */
+function told({ changes, decisions, prompt, refusal, running, capsules }: Decided): Decided {
+  return { changes, decisions, prompt, refusal, running, capsules };
 }
 
 function isOf(row: Pair, of: Partial<Pair>): boolean {
@@ -318,9 +303,9 @@ function isOf(row: Pair, of: Partial<Pair>): boolean {
 }
 
 /** The question, if it is open. */
-export function asked(matter: Matter | null): Matter & { readonly prompt: Prompt } {
-  if (matter === null) throw new BullaError('CONSENT_PROMPT_UNKNOWN', 'There is no such question.');
-  const { prompt } = matter;
+function open(found: Found | null): Found & { readonly prompt: Prompt } {
+  if (found === null) throw new BullaError('CONSENT_UNKNOWN', 'There is no such question.');
+  const { prompt } = found;
   if (prompt === null) throw new BullaError('CONSENT_ANSWERED', 'This was decided already.');
-  return { ...matter, prompt };
+  return { ...found, prompt };
 }

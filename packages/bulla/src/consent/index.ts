@@ -1,10 +1,8 @@
 /**
  * Consent over a store: what people allow agents to do, decided by `@bulla/core/consent`, kept in rows that every
- * process of the store sees, and sealed into a chain.
+ * process of the store sees, and recorded in a chain.
  */
-export type { About } from './capsules.ts';
 export {
-  type Call,
   type Consent,
   type ConsentOptions,
   createConsent,
@@ -15,4 +13,6 @@ export {
 } from './consent.ts';
 export { installationId, type Operator, readOperator } from './operator.ts';
 export type { Pair } from './rows.ts';
+export type { Ask, Call, Deny, Pass, Ruling, RulingOptions } from './rule.ts';
+export type { Action, LibraryCall, Outcome } from './run.ts';
 export type { Decided } from './runner.ts';

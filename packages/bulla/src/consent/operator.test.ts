@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
+import { LIMITS } from '../os/index.ts';
 import { installationId, readOperator } from './index.ts';
 
 test('an installation has one id, drawn once, for its owner alone', () => {
@@ -11,7 +12,7 @@ test('an installation has one id, drawn once, for its owner alone', () => {
   expect([installationId(home), readdirSync(home)]).toEqual([id, ['installation']]);
   expect(statSync(join(home, 'installation')).mode & 0o777).toBe(0o600);
   writeFileSync(join(home, 'installation'), 'laptop\n');
-  expect(() => installationId(home)).toThrow(expect.objectContaining({ code: 'CONSENT_INSTALLATION' }));
+  expect(() => installationId(home)).toThrow(expect.objectContaining({ code: 'CONSENT_STATE' }));
 });
 
 test('what the operator decides is read exactly, or refused', () => {
@@ -38,4 +39,6 @@ test('what the operator decides is read exactly, or refused', () => {
   }
   write('{"highChannels":"any","highChannels":"authenticated"}');
   expect(() => readOperator(home)).toThrow(expect.objectContaining({ code: 'JSON_DUPLICATE_KEY' }));
+  truncateSync(join(home, 'consent.json'), LIMITS.document + 1);
+  expect(() => readOperator(home)).toThrow(expect.objectContaining({ code: 'INPUT_TOO_LARGE' }));
 });

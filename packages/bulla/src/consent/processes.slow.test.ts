@@ -1,11 +1,11 @@
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Decision } from '@bulla/core/consent';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import {
   AGENT,
   CHAIN,
-  calling,
   consentOn,
   grant,
   manifestText,
@@ -21,6 +21,7 @@ import { type Started, startWorker } from '../../test/processes.ts';
 import { sharedPostgres } from '../../test/shared-postgres.ts';
 import { sealer, verifiedLength } from '../../test/store-suite.ts';
 import { createManifests } from '../manifest/index.ts';
+import { createRecorder } from '../record/index.ts';
 import { openStore, type Store } from '../store/index.ts';
 
 const PROCESSES = 5;
@@ -71,18 +72,20 @@ function processes(urlOf: (name: string, folder: string) => string): void {
     await store.close();
   });
 
-  test('5 processes answer one question, and start one call: one of them each', async () => {
+  test('5 processes answer one question: one of them is heard, and the process that asked begins the call', async () => {
     const { url, store, file } = await prepared('answer');
-    const consent = consentOn(store);
-    const prompt = (await consent.call(calling('read_file'))).prompt!;
-    const waiting = consent.waitFor(prompt.id);
+    const asking = startWorker('consent-worker.ts', [url, '', 'ask']);
+    await ready([asking]);
+    const [prompt] = await consentOn(store).pending();
+    expect(asking.output()).toEqual([prompt!.id]);
     const answers = await together([url, file, 'answer'], file, JSON.stringify(prompt));
     expect(answers.toSorted()).toEqual([...new Array(PROCESSES - 1).fill('CONSENT_ANSWERED'), 'allowed']);
-    const decision = await waiting;
-    expect(decision.by).toBe('medium-allowed-once');
-    const go = `${file}.start`;
-    const starts = await together([url, go, 'start'], go, JSON.stringify(decision));
-    expect(starts.toSorted()).toEqual([...new Array(PROCESSES - 1).fill('CONSENT_SPENT'), 'running']);
+    expect(await asking.done).toBe(0);
+    expect(asking.output()).toEqual([prompt!.id, 'running']);
+    expect(await consentOn(store).decision(prompt!.id)).toMatchObject({
+      stage: 'running',
+      by: 'medium-allowed-once',
+    });
     await store.close();
   });
 
@@ -93,16 +96,16 @@ function processes(urlOf: (name: string, folder: string) => string): void {
     while (workers.some((worker) => worker.output().length < 3 && worker.exitCode === null))
       await new Promise((resolve) => setTimeout(resolve, 10));
     const consent = consentOn(store);
-    await consent.revoke(PAIR, ['notification:send'], { who: USER, channel: passkey });
-    const sealedAt = (await store.chain(CHAIN).head()).length;
+    const said = { who: USER, channel: passkey };
+    const { capsules } = await consent.revoke(PAIR, ['notification:send'], said);
     expect(await Promise.all(workers.map((worker) => worker.done))).toEqual([0, 0]);
-    const later: {
-      outcome: { status: string };
-      context: { environment: { bulla: { consent: { stage: string } } } };
-    }[] = [];
-    for await (const { data } of store.chain(CHAIN).records(sealedAt)) later.push(JSON.parse(data));
-    const stages = later.map(({ context }) => context.environment.bulla.consent.stage);
-    expect(stages.filter((stage) => stage === 'allowed' || stage === 'running')).toEqual([]);
+    const later: { outcome: { status: string; error: string | null } }[] = [];
+    for await (const { data } of store.chain(CHAIN).records(capsules[0]!.sequence + 1))
+      later.push(JSON.parse(data));
+    const statuses = later.map(({ outcome }) => outcome.status);
+    // What ran has its outcome; nothing begins any more, and each process was told once.
+    expect(statuses.filter((status) => status === 'pending')).toEqual([]);
+    expect(later.filter(({ outcome }) => outcome.error === 'consent: permission_revoked').length).toBe(2);
     await verifiedLength(store, CHAIN);
     await store.close();
   });
@@ -127,19 +130,21 @@ function processes(urlOf: (name: string, folder: string) => string): void {
   });
 }
 
-/** Every decision has the capsule that tells of it as it is, and every call that was begun is among them. */
-async function expectSealed(store: Store, begun: readonly string[]): Promise<void> {
-  const capsules = new Map<string, string>();
+/** Every call that was begun has its intent and its row, and none has the one without the other. */
+async function expectSealed(store: Store, done: readonly string[]): Promise<void> {
+  const intents: string[] = [];
+  const outcomes: string[] = [];
   for await (const { data } of store.chain(CHAIN).records()) {
-    const { id, context } = JSON.parse(data);
-    capsules.set(id, context.environment.bulla.consent?.stage);
+    const { type, outcome, context } = JSON.parse(data);
+    if (type === 'tool')
+      (outcome.status === 'pending' ? intents : outcomes).push(context.environment.bulla.consent.id);
   }
-  const rows = await store.reading.all<{ id: string; data: string; capsule_id: string }>(
-    'SELECT id, data, capsule_id FROM consent_matter',
-  );
-  for (const { data, capsule_id } of rows) expect(capsules.get(capsule_id)).toBe(JSON.parse(data).stage);
-  const ids = new Set(rows.map(({ id }) => id));
-  expect(begun.filter((id) => !ids.has(id))).toEqual([]);
+  const rows = await store.reading.all<{ data: string }>('SELECT data FROM consent_subject');
+  const decisions = rows.map(({ data }) => JSON.parse(data) as Decision);
+  expect(decisions.map(({ id }) => id).toSorted()).toEqual(intents.toSorted());
+  const ended = decisions.filter(({ stage }) => stage === 'ok').map(({ id }) => id);
+  expect(ended.toSorted()).toEqual(outcomes.toSorted());
+  expect(done.filter((id) => !outcomes.includes(id))).toEqual([]);
 }
 
 describe('SQLite', () => {
@@ -162,7 +167,10 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     const store = await openStore({ url: server.database('chains'), create: true, sealer });
     const pushed = await Promise.all(
       Array.from({ length: PATCHES }, (_, i) =>
-        createManifests(store).push(AGENT, manifestText(), { by: 'operator', chain: `chain-${i % 4}` }),
+        createManifests(store).push(AGENT, manifestText(), {
+          by: 'operator',
+          record: createRecorder(store.chain(`chain-${i % 4}`)),
+        }),
       ),
     );
     expect(pushed.map(({ version }) => version).toSorted((a, b) => a - b)).toEqual(

@@ -3,7 +3,8 @@ import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
 import { openStore } from '../store/index.ts';
-import { allGrants, findMatter, held, load, openPrompts, overdue, type Reading } from './rows.ts';
+import { allGrants, findSubject, held, openPrompts, overdue } from './found.ts';
+import { load, type Reading } from './rows.ts';
 
 const pair = { user: 'ada', agent: 'desk' };
 
@@ -15,25 +16,25 @@ test.each<[string, (reading: Reading) => Promise<unknown>, string[]]>([
       'consent_relation_by_digest',
       'agent_by_id',
       'consent_row',
-      'consent_matter_by_relation',
-      'consent_matter_once',
+      'consent_subject_by_relation',
+      'consent_subject_once',
     ],
   ],
-  ['a question', (reading) => findMatter(reading, 'id'), ['consent_matter_once', 'agent_by_id']],
-  ['open questions', openPrompts, ['consent_matter_by_due']],
+  ['a question', (reading) => findSubject(reading, 'id'), ['consent_subject_once', 'agent_by_id']],
+  ['open questions', openPrompts, ['consent_subject_by_due']],
   ['grants', allGrants, ['consent_relation_by_digest', 'consent_row']],
   [
     'what is overdue',
     (reading) => overdue(reading, 1),
     [
-      'consent_matter_by_due',
+      'consent_subject_by_due',
       'consent_row_by_due',
       'agent_by_id',
       'consent_relation_by_agent',
-      'consent_matter_by_relation',
+      'consent_subject_by_relation',
     ],
   ],
-  ['what a process held', (reading) => held(reading, 'holder'), ['consent_matter_by_due']],
+  ['what a process held', (reading) => held(reading, 'holder'), ['consent_subject_by_due']],
 ])('%s: are found by their indexes', async (_, read, indexes) => {
   const file = join(temporaryFolder(), 'store.db');
   await (await openStore({ url: file, create: true })).close();

@@ -1,26 +1,26 @@
 import { randomUUID } from 'node:crypto';
-import type { CapsuleInput, SealedCapsule } from '@bulla/core/capsule';
+import type { SealedCapsule } from '@bulla/core/capsule';
+import type { Code } from '@bulla/core/codes';
 import {
   type Change,
   type ConsentEvent,
   type ConsentState,
   type Decision,
-  type Declared,
   decide,
-  disclosureDigest,
   emptyState,
   type Rules,
   type Step,
   stateOf,
 } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
-import { declaredRow } from '../manifest/index.ts';
 import { createQueue, untilSettled } from '../os/index.ts';
-import { assertNotKilled, type Opening, type Store } from '../store/index.ts';
-import { type About, actCapsule, askedCapsule, decisionCapsule, isAct } from './capsules.ts';
-import { conflict, type Loaded, load, type Pair, write } from './rows.ts';
+import type { Recorder } from '../record/index.ts';
+import type { Store, Transaction } from '../store/index.ts';
+import { type About, type Draft, endAct, isAct, personsAct, questionAct } from './acts.ts';
+import { createDeclarations } from './declarations.ts';
+import { conflict, hold, type Loaded, load, type Pair, type Reading, type Sealed, write } from './rows.ts';
 
-// One event of one person and one agent: read the rows, decide, and write what changed together with its capsules,
+// One event of one person and one agent: read the rows, decide, and write what changed together with its records,
 // only where nothing has moved since. What moved is read and decided again.
 
 /** What came of an event, with the capsules that were sealed for it. */
@@ -28,57 +28,72 @@ export interface Decided extends Step {
   readonly capsules: readonly SealedCapsule[];
 }
 
+/** A state, and what is recorded of its questions. */
+export interface Read {
+  readonly state: ConsentState;
+  readonly loaded: Loaded;
+}
+
+/** The same, with the rows that it was decided on. */
+export interface Ran extends Decided {
+  readonly read: Read;
+}
+
 /** Whether others came between the parts of a step, so that some are left to do. */
-type Attempted = Decided & { readonly left: boolean };
+type Attempted = Ran & { readonly left: boolean };
 
 const sweeping = (at: number): ConsentEvent => ({ type: 'sweep', at });
 
-/** What opens the commitment of a call, for the capsule that tells of it first. */
-export type OpeningOf = (capsuleId: string, asked: boolean) => Opening;
-
-export interface Extra {
-  readonly about?: About | undefined;
-  readonly opening?: OpeningOf;
-}
-
 export interface Runner {
   /** The rows of a pair; with them the decision that has this id, also if it ended. */
-  state(pair: Pair, id: string | null): Promise<ConsentState>;
-  /** Rejects with `CONSENT_STATE` for rows that were altered, and as appending to a chain does. */
-  run(pair: Pair, event: (at: number) => ConsentEvent, extra?: Extra): Promise<Decided>;
-  /** Seals what was decided about somebody who is not known; there are no rows of theirs. */
-  runForNobody(of: Partial<Pair>, event: (at: number) => ConsentEvent, extra?: Extra): Promise<Decided>;
+  read(pair: Pair, id: string | null): Promise<Read>;
+  /**
+   * Runs an event. Of a call only a question is written: what is decided at once becomes true with the records of the
+   * call. Rejects with `CONSENT_STATE` for rows that were altered, and as appending to a chain does.
+   */
+  run(pair: Pair, event: (at: number) => ConsentEvent, about: About): Promise<Ran>;
+  /** Decides about somebody who is not known; there are no rows of theirs. A request is recorded. */
+  runForNobody(of: Partial<Pair>, event: (at: number) => ConsentEvent, about: About): Promise<Ran>;
+  /**
+   * Decides on the rows as they are in a transaction, and writes what `step` says, which may throw to refuse. A decision
+   * that is new among its changes came by this door.
+   */
+  within(
+    transaction: Transaction,
+    pair: Pair,
+    id: string,
+    door: About['door'],
+    step: (read: Read, at: number) => readonly Change[],
+  ): Promise<void>;
   /** Calls back when this process has decided something about this id, until the returned function is called. */
   onDecided(id: string, listener: () => void): () => void;
 }
 
 export interface RunnerOptions {
   readonly store: Store;
-  readonly chain: string;
+  readonly record: Recorder;
   /** As `ConsentOptions.now`, within a transaction or by itself. */
   readonly now: (within?: Pick<Store, 'time'>) => Promise<number>;
   readonly rules: Rules;
 }
 
-/** What is sealed in one capsule, and the changes that become true with it. */
+/** One record, and the changes that become true with it. */
 interface Part {
   readonly capsuleId: string;
-  readonly input: CapsuleInput;
+  readonly act: Draft;
   readonly changes: readonly Change[];
   readonly decision: Decision | null;
 }
 
-export function createRunner({ store, chain: name, now, rules }: RunnerOptions): Runner {
-  const { reading } = store;
-  const chain = store.chain(name);
+export function createRunner({ store, record, now, rules }: RunnerOptions): Runner {
   const inTurn = createQueue();
-  const declarations = createDeclarations((agent) => declaredRow(reading, agent));
+  const declarations = createDeclarations();
   const listeners = new Map<string, Set<() => void>>();
 
-  const read = async (pair: Pair, id: string | null): Promise<{ loaded: Loaded; state: ConsentState }> => {
+  const read = async (reading: Reading, pair: Pair, id: string | null): Promise<Read> => {
     for (;;) {
       const loaded = await load(reading, pair, id);
-      const known = await declarations.at(pair.agent, loaded.declared);
+      const known = await declarations.at(reading, pair.agent, loaded.declared);
       // A manifest that came between the two is seen together with rows that are as new.
       if (known === undefined) continue;
       const manifests = known === null ? [] : [known.row];
@@ -95,38 +110,39 @@ export function createRunner({ store, chain: name, now, rules }: RunnerOptions):
   const attempt = async (
     pair: Pair,
     make: (at: number) => ConsentEvent,
-    extra: Extra,
+    about: About,
   ): Promise<Attempted> => {
-    const { loaded, state } = await read(pair, idOf(make(0)));
+    const found = await read(store.reading, pair, idOf(make(0)));
+    const { loaded, state } = found;
     const event = make(await now());
     const step = decide(state, event, rules);
-    if (step.refusal !== null) return { ...step, capsules: [], left: false };
+    if (step.refusal !== null || (event.type === 'call' && step.prompt === null))
+      return { ...step, read: found, capsules: [], left: false };
     const seen = event.type === 'sweep' || loaded.rev === null ? (loaded.declared ?? 0) : loaded.seen;
     const writing = { pair, declared: loaded.declared, seen };
-    const parts = partsOf(event, step, pair, loaded, extra.about ?? {});
+    const parts = partsOf(event, step, pair, found, about);
     if (parts.length === 0) {
       if (step.changes.length > 0 || (loaded.rev !== null && seen !== loaded.seen))
         await store.transaction(
-          write({ ...writing, rev: loaded.rev, changes: step.changes, capsuleId: null }),
+          write({ ...writing, rev: loaded.rev, changes: step.changes, sealed: sealedAt(loaded, about) }),
         );
-      return { ...step, capsules: [], left: false };
+      tell(step.decisions);
+      return { ...step, read: found, capsules: [], left: false };
     }
     const written: boolean[] = [];
-    const sealing = parts.map(({ capsuleId, input, changes }, i) => {
-      const writePart = write({ ...writing, rev: revAfter(loaded.rev, i), changes, capsuleId });
-      return chain.append(input, {
+    const sealing = parts.map(({ capsuleId, act, changes, decision }, i) => {
+      const sealed = sealedAt(loaded, about, { id: decision?.id ?? step.prompt?.id, capsuleId });
+      const writePart = write({ ...writing, rev: revAfter(loaded.rev, i), changes, sealed });
+      return record.act({
+        ...act,
         id: capsuleId,
-        openings:
-          i > 0 || extra.opening === undefined ? [] : [extra.opening(capsuleId, step.prompt !== null)],
         async effect(transaction) {
           // The count alone would not tell a write of ours from one of others.
           if (i > 0 && !written[i - 1]) throw conflict('relation');
           written[i] = false;
-          // Nothing begins beside a kill switch, however late it was thrown.
-          if (event.type === 'start') await assertNotKilled(transaction, pair.agent);
           await writePart(transaction);
           // Others may have held the rows until a deadline was over; then it is decided anew.
-          if (i === 0 && DUE.includes(event.type)) {
+          if (i === 0 && event.type === 'answer') {
             const late = decide(state, make(await now(transaction)), rules);
             if (late.refusal !== null) throw conflict('relation');
           }
@@ -134,40 +150,42 @@ export function createRunner({ store, chain: name, now, rules }: RunnerOptions):
         },
       });
     });
-    return completed(step, parts, await Promise.allSettled(sealing));
+    return completed({ ...step, read: found }, parts, await Promise.allSettled(sealing));
   };
 
   /** The parts of a step share a transaction, unless so many records wait that it is full; then the rest follows. */
   const completed = (
-    step: Step,
+    step: Step & Pick<Ran, 'read'>,
     parts: readonly Part[],
     results: readonly PromiseSettledResult<SealedCapsule>[],
   ): Attempted => {
     const first = results[0]!;
     if (first.status === 'rejected') throw first.reason;
-    const sealed = results.flatMap((result, i) =>
+    const done = results.flatMap((result, i) =>
       result.status === 'fulfilled' ? [{ capsule: result.value, decision: parts[i]!.decision }] : [],
     );
-    const decisions = sealed.flatMap(({ decision }) => (decision === null ? [] : [decision]));
-    tell(decisions);
     const failed = results.find((result) => result.status === 'rejected');
+    const apart = new Set(parts.flatMap(({ decision }) => decision?.id ?? []));
+    const recorded = new Set(done.flatMap(({ decision }) => decision?.id ?? []));
+    // What has no record of its own became true with the first part.
+    const decisions = step.decisions.filter(({ id }) => !apart.has(id) || recorded.has(id));
+    tell(decisions);
     if (failed !== undefined && !isConflict(failed.reason)) throw failed.reason;
-    const capsules = sealed.map(({ capsule }) => capsule);
-    return { ...step, decisions, capsules, left: failed !== undefined };
+    return { ...step, decisions, capsules: done.map(({ capsule }) => capsule), left: failed !== undefined };
   };
 
   return {
-    state: async (pair, id) => (await read(pair, id)).state,
-    async run(pair, event, extra = {}) {
+    read: (pair, id) => read(store.reading, pair, id),
+    async run(pair, event, about) {
       if (pair.user.includes('\0') || pair.agent.includes('\0'))
-        return { ...refusal('CONSENT_ID', 'A name must not hold a zero character.'), capsules: [] };
-      const settle = (make: typeof event, more: Extra) =>
-        untilSettled('CONSENT_CONFLICT', () => attempt(pair, make, more));
+        return { ...refusal('CONSENT_ID', 'A name must not hold a zero character.'), ...nobody(pair) };
+      const settle = (make: typeof event) =>
+        untilSettled('CONSENT_CONFLICT', () => attempt(pair, make, about));
       return inTurn(JSON.stringify([pair.user, pair.agent]), async () => {
-        let { left, ...decided } = await settle(event, extra);
+        let { left, ...decided } = await settle(event);
         while (left) {
           // What the first part did stands, so that what rested on it can be ended now.
-          const rest = await settle(event(0).type === 'restart' ? event : sweeping, {});
+          const rest = await settle(event(0).type === 'restart' ? event : sweeping);
           left = rest.left;
           decided = {
             ...decided,
@@ -178,15 +196,23 @@ export function createRunner({ store, chain: name, now, rules }: RunnerOptions):
         return decided;
       });
     },
-    async runForNobody({ user = '', agent = '' }, make, { about = {}, opening } = {}) {
-      const step = decide(emptyState(user, agent), make(await now()), rules);
+    async runForNobody({ user = '', agent = '' }, make, about) {
+      const event = make(await now());
+      const step = decide(emptyState(user, agent), event, rules);
       const capsules: SealedCapsule[] = [];
-      for (const decision of step.decisions) {
-        const id = randomUUID();
-        const openings = opening === undefined ? [] : [opening(id, false)];
-        capsules.push(await chain.append(decisionCapsule(decision, about), { id, openings }));
-      }
-      return { ...step, capsules };
+      if (event.type === 'request')
+        for (const decision of step.decisions)
+          capsules.push(await record.act(endAct(decision, undefined, undefined, about)));
+      return { ...step, ...nobody({ user, agent }), capsules };
+    },
+    async within(transaction, pair, id, door, step) {
+      await hold(transaction, pair);
+      const found = await read(transaction, pair, id);
+      const { loaded } = found;
+      const changes = step(found, await now(transaction));
+      const seen = loaded.rev === 0 ? (loaded.declared ?? 0) : loaded.seen;
+      const { rev, declared } = loaded;
+      await write({ pair, rev, declared, seen, changes, sealed: sealedAt(loaded, { door }) })(transaction);
     },
     onDecided(id, listener) {
       const own = listeners.get(id) ?? new Set();
@@ -199,14 +225,34 @@ export function createRunner({ store, chain: name, now, rules }: RunnerOptions):
   };
 }
 
-/** What must be done before a deadline. */
-const DUE: readonly ConsentEvent['type'][] = ['answer', 'start'];
+/** What is recorded of a question or decision: what was before, and the capsule that is being sealed. */
+function sealedAt(
+  { sealed }: Loaded,
+  { door }: Pick<About, 'door'>,
+  now?: { readonly id: string | undefined; readonly capsuleId: string },
+): (id: string) => Sealed {
+  return (id) => {
+    const before = sealed.get(id);
+    const capsuleId = now?.id === id ? now.capsuleId : null;
+    return before === undefined
+      ? { door, asked: capsuleId, answered: null }
+      : { ...before, answered: capsuleId ?? before.answered };
+  };
+}
+
+/** What was decided on no rows at all. */
+function nobody({ user, agent }: Pair): Pick<Ran, 'read' | 'capsules'> {
+  const state = emptyState(user, agent);
+  const rows = { user, agent, disclosures: [], grants: [], silences: [], prompts: [] };
+  const loaded = { rev: null, seen: 0, declared: null, rows: { ...rows, decisions: [], approvals: [] } };
+  return { read: { state, loaded: { ...loaded, sealed: new Map() } }, capsules: [] };
+}
 
 function isConflict(error: unknown): boolean {
   return error instanceof BullaError && error.code === 'CONSENT_CONFLICT';
 }
 
-function refusal(code: string, message: string): Step {
+function refusal(code: Code, message: string): Step {
   return { changes: [], decisions: [], prompt: null, refusal: { code, message }, running: [] };
 }
 
@@ -232,34 +278,38 @@ function idOf(event: ConsentEvent): string | null {
   }
 }
 
-/** A capsule for each decision. The first part has all that is of no other: the question, the act, the grants. */
-function partsOf(
-  event: ConsentEvent,
-  { changes, decisions, prompt }: Step,
-  pair: Pair,
-  { capsules }: Loaded,
-  about: About,
-): Part[] {
+/**
+ * A record for the question, the act or the request, and one for each question that ends. The first one has all that is
+ * of no other: the grants, and calls that were allowed or run, whose records are the call's own.
+ */
+function partsOf(event: ConsentEvent, step: Step, pair: Pair, { loaded, state }: Read, about: About): Part[] {
+  const { changes, decisions, prompt } = step;
+  const declared = state.rows.manifests.get(pair.agent);
+  const ended = decisions.filter(({ id }) => state.rows.prompts.has(id) || event.type === 'request');
   const ofDecision = (decision: Decision) => ({
     capsuleId: randomUUID(),
-    input: { ...decisionCapsule(decision, about), parent_id: capsules.get(decision.id) ?? null },
+    act: endAct(decision, declared, loaded.sealed.get(decision.id), about),
     decision,
   });
-  const parent_id = event.type === 'escalate' ? (capsules.get(event.prompt) ?? null) : null;
-  const act =
-    isAct(event) && changes.length > 0
-      ? { ...actCapsule(event, pair, shownBy(event, prompt)), parent_id }
-      : null;
+  const alone = (act: Draft) => ({ capsuleId: randomUUID(), act, decision: null });
   const first =
-    act !== null
-      ? { capsuleId: randomUUID(), input: act, decision: null }
+    isAct(event) && changes.length > 0
+      ? alone(
+          personsAct(
+            event,
+            pair,
+            step,
+            declared,
+            event.type === 'escalate' ? loaded.sealed.get(event.prompt) : undefined,
+          ),
+        )
       : prompt !== null
-        ? { capsuleId: randomUUID(), input: askedCapsule(prompt, about), decision: null }
-        : decisions[0] === undefined
+        ? alone(questionAct(prompt, declared, about))
+        : ended[0] === undefined
           ? null
-          : ofDecision(decisions[0]);
+          : ofDecision(ended[0]);
   if (first === null) return [];
-  const others = decisions.filter(({ id }) => id !== first.decision?.id);
+  const others = ended.filter(({ id }) => id !== first.decision?.id);
   const apart = new Set(others.map(({ id }) => id));
   const isApart = ({ table, key }: Change) =>
     (table === 'prompts' || table === 'decisions') && apart.has(key);
@@ -270,36 +320,4 @@ function partsOf(
       changes: changes.filter((change) => isApart(change) && change.key === decision.id),
     })),
   ];
-}
-
-function shownBy(event: ConsentEvent, prompt: Step['prompt']): string | null {
-  if (event.type === 'disclose') return disclosureDigest(event.disclosure);
-  return event.type === 'grant' ? event.disclosure : (prompt?.shown ?? null);
-}
-
-interface Known {
-  readonly row: Declared;
-  /** A state that was read with it, from which its indexes are taken over. */
-  state: ConsentState | undefined;
-}
-
-const KEPT = 64;
-
-/** What agents declare, each revision read once. */
-function createDeclarations(find: (agent: string) => Promise<Declared | null>) {
-  const kept = new Map<string, Known>();
-  return {
-    /** Null if nothing is declared; undefined if by now it is another revision. */
-    async at(agent: string, rev: number | null): Promise<Known | null | undefined> {
-      if (rev === null) return null;
-      const known = kept.get(agent);
-      if (known?.row.rev === rev) return known;
-      const row = await find(agent);
-      if (row === null) return undefined;
-      if (kept.size === KEPT) kept.delete(kept.keys().next().value!);
-      const read: Known = { row, state: undefined };
-      kept.set(agent, read);
-      return row.rev === rev ? read : undefined;
-    },
-  };
 }

@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { brokenStore } from '../../test/broken-store.ts';
 import {
   AGENT,
+  begin,
   CHAIN,
   calling,
   consentOn,
@@ -10,7 +11,10 @@ import {
   manifestText,
   PAIR,
   passkey,
+  passOf,
   push,
+  questionOf,
+  ruleOn,
   START,
   USER,
 } from '../../test/consent.ts';
@@ -18,7 +22,6 @@ import { temporaryFolder } from '../../test/run.ts';
 import { sealer, verifiedLength } from '../../test/store-suite.ts';
 import { createManifests } from '../manifest/index.ts';
 import { openStore } from '../store/index.ts';
-import type { Decided } from './index.ts';
 
 // Another process does something exactly between our reading and our writing.
 
@@ -46,52 +49,74 @@ async function prepared() {
   return { store, other, consent, elsewhere, planned };
 }
 
-test('a call is not allowed by a grant that was revoked meanwhile', async () => {
+test('a call is not begun under a grant that was revoked meanwhile, and is denied', async () => {
   const { consent, elsewhere, planned } = await prepared();
   planned.push(() => elsewhere.revoke(PAIR, ['notification:send'], said));
-  const { decisions } = await consent.call(calling('notify'));
-  expect(decisions).toMatchObject([{ stage: 'denied', detail: 'scope_revoked' }]);
+  const outcome = await consent.run(calling('notify'), () => expect.unreachable());
+  expect(outcome).toMatchObject({ status: 'denied', decision: { detail: 'scope_revoked' } });
 });
 
 test('nor under a manifest that was replaced meanwhile', async () => {
   const { consent, other, planned } = await prepared();
   planned.push(() => push(other, manifestText({ locate: { input: 2 } })));
-  const { decisions } = await consent.call(calling('notify'));
-  expect(decisions).toMatchObject([{ stage: 'denied', detail: 'suspended' }]);
+  const outcome = await consent.run(calling('notify'), () => expect.unreachable());
+  expect(outcome).toMatchObject({ status: 'denied', decision: { detail: 'suspended' } });
+});
+
+test('a manifest that changes nothing of the call is the one that its evidence names', async () => {
+  const { consent, other, planned } = await prepared();
+  planned.push(() => push(other, manifestText({ locate: { words: 2 } })));
+  const outcome = await consent.run(calling('notify'), () => null);
+  const intent = outcome.status === 'ok' ? outcome.intent : null;
+  expect(intent!.context.environment).toMatchObject({ bulla: { manifest: { version: 2 } } });
 });
 
 test('what was allowed is not begun when it was revoked or redefined meanwhile', async () => {
-  const { consent, elsewhere, other, planned } = await prepared();
-  const begin = async (meanwhile: () => Promise<unknown>) => {
-    const { id, tool_digest, commitment } = (await consent.call(calling('notify'))).decisions[0]!;
+  const { consent, store, elsewhere, other, planned } = await prepared();
+  const silently = async (meanwhile: () => Promise<unknown>) => {
+    const stepwise = await ruleOn(consent, store, calling('notify'));
     planned.push(meanwhile);
-    return (await consent.start({ id, tool_digest: tool_digest!, commitment: commitment! })).refusal!.code;
+    return begin(store, stepwise);
   };
-  expect(await begin(() => push(other, manifestText({ notify: { words: 2 } })))).toBe('CONSENT_CHANGED');
+  const answered = async (meanwhile: () => Promise<unknown>) => {
+    const stepwise = await ruleOn(consent, store, calling('read_file'));
+    const { id, shown } = 'ask' in stepwise.ruling ? stepwise.ruling.prompt : expect.unreachable();
+    await consent.answer({ prompt: id, shown, choice: 'allow-once', ...said });
+    await passOf(stepwise);
+    planned.push(meanwhile);
+    return begin(store, stepwise);
+  };
+  expect(await silently(() => push(other, manifestText({ notify: { words: 2 } })))).toBe('CONSENT_CHANGED');
   await push(other);
-  expect(await begin(() => elsewhere.revoke(PAIR, 'all', said))).toBe('CONSENT_NOT_ALLOWED');
+  expect(await answered(() => push(other, manifestText({ read_file: { words: 2 } })))).toBe(
+    'CONSENT_CHANGED',
+  );
+  await push(other);
+  expect(await answered(() => elsewhere.revoke(PAIR, ['filesystem:read'], said))).toBe('CONSENT_NOT_ALLOWED');
+  expect(await silently(() => elsewhere.revoke(PAIR, 'all', said))).toBe('CONSENT_NOT_GRANTED');
 });
 
 test('an answer to a question that was withdrawn meanwhile is not heard', async () => {
-  const { consent, elsewhere, planned } = await prepared();
-  const { id, shown } = (await consent.call(calling('read_file'))).prompt!;
+  const { consent, store, elsewhere, planned } = await prepared();
+  const { id, shown } = await questionOf(consent, store, calling('read_file'));
   planned.push(() => elsewhere.withdraw(id));
   const step = await consent.answer({ prompt: id, shown, choice: 'allow-once', ...said });
   expect(step.refusal!.code).toBe('CONSENT_ANSWERED');
 });
 
 test('a revocation that ends more than one transaction takes is completed when others come between', async () => {
-  const { consent, elsewhere, planned, store } = await prepared();
-  const asked: Decided[] = [];
-  for (let i = 0; i < 300; i++) asked.push(await consent.call(calling('read_file')));
+  const { consent, elsewhere, planned, store, other } = await prepared();
+  const asked: string[] = [];
+  for (let i = 0; i < 300; i++) asked.push((await questionOf(consent, store, calling('read_file'))).id);
+  const silent = await ruleOn(elsewhere, other, calling('notify'));
   const before = (await store.chain(CHAIN).head()).length;
   planned.push(
     async () => undefined,
-    () => elsewhere.call(calling('notify')),
+    () => begin(other, silent),
   );
   const { decisions, capsules } = await consent.revoke(PAIR, ['filesystem:read'], said);
   expect(planned).toEqual([]);
-  expect(decisions.map(({ id }) => id).toSorted()).toEqual(asked.map(({ prompt }) => prompt!.id).toSorted());
+  expect(decisions.map(({ id }) => id).toSorted()).toEqual(asked.toSorted());
   expect(capsules.length).toBe(301);
   expect(await verifiedLength(store, CHAIN)).toBe(before + 301 + 1);
 });

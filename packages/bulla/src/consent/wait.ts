@@ -1,10 +1,11 @@
 import type { Decision } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
-import type { Matter, Pair } from './rows.ts';
+import type { Found } from './found.ts';
+import type { Pair } from './rows.ts';
 
 /** What waiting for one question needs. */
 export interface Waiting {
-  find(): Promise<Matter | null>;
+  find(): Promise<Found | null>;
   onDecided(listener: () => void): () => void;
   sweep(pair: Pair): Promise<unknown>;
   withdraw(pair: Pair): Promise<void>;
@@ -20,19 +21,19 @@ export async function waitForDecision(
   id: string,
   signal: AbortSignal | undefined,
   { find, onDecided, sweep, withdraw, now, pollMs }: Waiting,
-): Promise<Decision> {
+): Promise<Found & { readonly decision: Decision }> {
   const bell = createBell();
   const deaf = onDecided(bell.ring);
   signal?.addEventListener('abort', bell.ring);
   try {
     for (;;) {
-      const matter = await find();
-      if (matter === null)
-        throw new BullaError('CONSENT_PROMPT_UNKNOWN', `There is no question with the id ${id}.`);
-      if (matter.decision !== null) return matter.decision;
-      const left = (matter.prompt!.expires_at ?? Number.POSITIVE_INFINITY) - (await now());
-      if (signal?.aborted) await withdraw(matter);
-      else if (left <= 0 || matter.unseen) await sweep(matter);
+      const found = await find();
+      if (found === null) throw new BullaError('CONSENT_UNKNOWN', `There is no question with the id ${id}.`);
+      const { decision } = found;
+      if (decision !== null) return { ...found, decision };
+      const left = (found.prompt!.expires_at ?? Number.POSITIVE_INFINITY) - (await now());
+      if (signal?.aborted) await withdraw(found);
+      else if (left <= 0 || found.unseen) await sweep(found);
       else await bell.wait(Math.min(pollMs, left));
     }
   } finally {

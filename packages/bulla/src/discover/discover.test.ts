@@ -111,7 +111,7 @@ describe('each client', () => {
     expect(problems).toEqual([]);
     expect(servers.map(lineOf)).toEqual([
       `vscode user local: node ${home.project}/server.js $KEY`,
-      'vscode user asked: (DISCOVER_VARIABLE)',
+      'vscode user asked: (DISCOVER_LAUNCH)',
       'vscode user far: https://far.example/mcp X-Key:',
       'vscode user profiled: npx -y server $A $B',
       'vscode user old: old',

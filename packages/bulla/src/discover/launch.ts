@@ -1,4 +1,5 @@
 import { isAbsolute, resolve } from 'node:path';
+import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 import { parseUrl, type Target } from '../mcp/index.ts';
 import type { Entry } from './entry.ts';
@@ -28,13 +29,13 @@ export interface Around {
 
 /**
  * What a client starts for this entry. A guard is looked through: its server is meant. What does not name one program
- * exactly has no target, and `why` is `DISCOVER_VARIABLE` for a variable that only the client can fill in,
- * `DISCOVER_LOADER` for one that decides which program is run, `DISCOVER_FOLDER` for a folder to start in,
+ * exactly has no target, and `why` is `DISCOVER_LAUNCH` for a variable that only the client can fill in,
+ * `DISCOVER_LAUNCH` for one that decides which program is run, `DISCOVER_LAUNCH` for a folder to start in,
  * `DISCOVER_GUARD` for a guard that does not hold the server to its lock, `DISCOVER_BY_CLIENT` for a server that the
- * client starts in a way of its own, `MCP_TARGET_URL` and `MCP_TARGET_ENV` for what cannot be locked at all.
+ * client starts in a way of its own, `MCP_TARGET` and `MCP_TARGET_ENV` for what cannot be locked at all.
  */
 export function launchOf(entry: Entry, around: Around): Launch {
-  const none = (code: string, message: string, guard: Guard | null = null) => ({
+  const none = (code: Code, message: string, guard: Guard | null = null) => ({
     target: null,
     why: new BullaError(code, message),
     guard,
@@ -48,14 +49,14 @@ export function launchOf(entry: Entry, around: Around): Launch {
   const cwd = isHttp || entry.cwd === null ? null : filled(entry.cwd);
   if (exact.some((word) => VARIABLE.test(word)) || (cwd !== null && VARIABLE.test(cwd)))
     return none(
-      'DISCOVER_VARIABLE',
+      'DISCOVER_LAUNCH',
       'Its command or address holds a variable that the client fills in, so that it names no exact server.',
     );
   if (isHttp) {
     try {
       return { target: { kind: 'http', url: parseUrl(exact[0]!).href }, why: null, guard: null };
     } catch {
-      return none('MCP_TARGET_URL', 'Its address is none, or holds a user name, a password or a fragment.');
+      return none('MCP_TARGET', 'Its address is none, or holds a user name, a password or a fragment.');
     }
   }
   const names = [...entry.env.keys()];
@@ -75,13 +76,13 @@ export function launchOf(entry: Entry, around: Around): Launch {
   );
   if (loader !== undefined)
     return none(
-      'DISCOVER_LOADER',
+      'DISCOVER_LAUNCH',
       `It sets ${loader}, which decides what is run and trusted, and no lock holds its value.`,
       guard,
     );
   if (cwd !== null && (project === null || resolve(project, cwd) !== resolve(project)))
     return none(
-      'DISCOVER_FOLDER',
+      'DISCOVER_LAUNCH',
       'It names a folder to start in, which no lock holds; name its files by absolute paths instead.',
       guard,
     );

@@ -346,7 +346,7 @@ describe('a guard', () => {
     const home = testHome(guarded({ a: { ...guard('--', 's'), env: { [name]: '/x' } } }));
     putLock(join(home.project, 'mcp-lock.json'), ['s']);
     expect(states(home)).toEqual(['claude-code a changed mcp-lock.json']);
-    expect(codes(home)).toEqual(['a DISCOVER_LOADER']);
+    expect(codes(home)).toEqual(['a DISCOVER_LAUNCH']);
   });
 });
 
@@ -365,8 +365,8 @@ describe('no lock holds', () => {
     expect(judged.map(({ name, state, why }) => [name, state, why?.code])).toEqual([
       ['none', 'locked', undefined],
       ['here', 'locked', undefined],
-      ['there', 'unpinned', 'DISCOVER_FOLDER'],
-      ['user', 'unpinned', 'DISCOVER_FOLDER'],
+      ['there', 'unpinned', 'DISCOVER_LAUNCH'],
+      ['user', 'unpinned', 'DISCOVER_LAUNCH'],
       ['filled', 'locked', undefined],
     ]);
     home.write({
@@ -382,7 +382,7 @@ describe('no lock holds', () => {
     });
     putLock(join(home.project, 'mcp-locks/a.json'), ['s'], ['NODE_OPTIONS']);
     expect(states(home)).toEqual(['claude-code a changed mcp-locks/a.json']);
-    expect(home.find().servers[0]!.why!.code).toBe('DISCOVER_LOADER');
+    expect(home.find().servers[0]!.why!.code).toBe('DISCOVER_LAUNCH');
   });
 });
 

@@ -31,7 +31,7 @@ export function permittedPart(presented: Presented, permit: Permit, { now, agent
   const policy = policyOf(envelope);
   const reference = `policy:${policy.hash}`;
   return {
-    evidence: { ...evidenceOf(presented, exec_hash), policy },
+    evidence: evidenceOf(presented, exec_hash, policy),
     authority: [
       ...authorization.approvals.map((approval) => approvalStep(approval, reference)),
       { type: 'policy', reference, step: envelopeStep(presented, exec_hash) },
@@ -57,10 +57,7 @@ export function refusedPart(
   const isBound = steps.some(({ name, status }) => name === 'policy' && status === 'passed');
   const step = exec_hash === null ? undefined : envelopeStep(presented, exec_hash);
   return {
-    evidence: {
-      ...evidenceOf(presented, exec_hash),
-      ...(envelope !== null && isBound && { policy: policyOf(envelope) }),
-    },
+    evidence: evidenceOf(presented, exec_hash, envelope !== null && isBound ? policyOf(envelope) : null),
     authority: [{ type: 'policy', reference: `envelope:${audience}`, ...(step && { step }) }],
     onDenied: (capsuleId, { code }) =>
       exec_hash === null ? null : ledger.refuse({ exec_hash, code, capsule_id: capsuleId }),
@@ -77,8 +74,14 @@ function isUndone({ status, failure }: Ended): boolean {
   return status === 'blocked' || (failure?.stage === 'action' && failure.code === 'EE_NOT_STARTED');
 }
 
-function evidenceOf({ profile, audience }: Presented, exec_hash: string | null): Evidence {
-  return { envelope: { ...(exec_hash !== null && { exec_hash }), profile, audience } };
+function evidenceOf(
+  { profile, audience }: Presented,
+  exec_hash: string | null,
+  policy: ReturnType<typeof policyOf> | null,
+): Evidence {
+  return {
+    envelope: { ...(exec_hash !== null && { exec_hash }), profile, audience, ...(policy && { policy }) },
+  };
 }
 
 function policyOf({ policy_binding }: Envelope) {

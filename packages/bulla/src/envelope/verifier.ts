@@ -102,17 +102,16 @@ export interface Verifier {
 }
 
 /**
- * Throws `ENVELOPE_TENANT` when neither the options nor the store say whose envelopes are executed, and when they say
+ * Throws `USAGE` when neither the options nor the store say whose envelopes are executed, and when they say
  * different things.
  */
 export function createVerifier(options: VerifierOptions): Verifier {
   const { store, record, audience, keys, now, profile = 'envelope-v1', risk, skew, limits } = options;
   const tenantId = options.tenantId ?? store.tenant;
-  if (tenantId === null)
-    throw new BullaError('ENVELOPE_TENANT', 'Name the tenant whose envelopes are executed here.');
+  if (tenantId === null) throw new BullaError('USAGE', 'Name the tenant whose envelopes are executed here.');
   if (store.tenant !== null && store.tenant !== tenantId)
     throw new BullaError(
-      'ENVELOPE_TENANT',
+      'USAGE',
       `The store is of the tenant ${store.tenant}; envelopes of another are not executed in it.`,
     );
   const ledger = createLedger(store);

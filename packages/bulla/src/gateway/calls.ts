@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 import type { Evidence, Stage } from '@bulla/core/evidence';
 import type { ErrorFrame, RequestFrame, ResultFrame } from '../mcp/index.ts';
@@ -6,7 +7,7 @@ import type { Call, Intent, Outcome, Part } from '../record/index.ts';
 import { checkContents } from './answers/contents.ts';
 import { checkResult, type Result } from './answers/result.ts';
 import type { Context } from './context.ts';
-import { asDenial, Denial, RPC } from './denial.ts';
+import { asDenial, Denial } from './denial.ts';
 import type { GatedCall, Ruling } from './gates/gate.ts';
 import type { HostRequest } from './gates/methods.ts';
 import { type Subject, subjectOf } from './gates/pinned.ts';
@@ -48,7 +49,7 @@ interface Passing {
   evidence: Evidence;
 }
 
-const failure = (code: string, sentence: string): Result => ({
+const failure = (code: Code, sentence: string): Result => ({
   status: 'failure',
   failure: { stage: 'server', code, sentence },
 });
@@ -98,7 +99,8 @@ export class Calls {
       };
       const parts: Part[] = waived === null ? [] : [{ authority: [waivedStep(waived)] }];
       const stop = new AbortController();
-      passing = { request, frame, edits, subject, horizon, stop, weight, call, parts, evidence: {} };
+      const evidence = record.base.evidence ?? {};
+      passing = { request, frame, edits, subject, horizon, stop, weight, call, parts, evidence };
     } catch (error) {
       return this.#around.deny(request, record.call(about), error);
     }
@@ -149,11 +151,7 @@ export class Calls {
       passing.stop.abort();
       void ask.catch(() => undefined);
       const message = 'Too much waits for people already.';
-      return this.#refused(
-        passing,
-        new Denial('ids', 'GATEWAY_OVERLOADED', message, { rpc: RPC.unavailable }),
-        [],
-      );
+      return this.#refused(passing, new Denial('ids', 'GATEWAY_OVERLOADED', message), []);
     }
     this.#parkedWeight += weight;
     const resume = (work: () => Promise<void>) => void this.#around.decide(request, work, weight);
@@ -255,14 +253,10 @@ export class Calls {
 
   /** Records what came of a call. Gives the denial that stands in the way of the answer if that cannot be done. */
   async #outcome(intent: Intent, outcome: Outcome): Promise<Denial | null> {
-    try {
-      await this.#context.record.outcome(intent, outcome);
-      return null;
-    } catch (error) {
-      const denial = asDenial(error);
-      this.#context.log(`the outcome of ${intent.capsule.id} is not recorded: ${causeOf(denial)}`);
-      return denial;
-    }
+    const lost = await this.#context.record.outcome(intent, outcome);
+    if (lost !== null)
+      this.#context.log(`the outcome of ${intent.capsule.id} is not recorded: ${causeOf(lost)}`);
+    return lost;
   }
 }
 
@@ -272,9 +266,9 @@ function stamped(part: Part, stage: Stage): Part {
   if (onIntent === undefined) return part;
   return {
     ...part,
-    onIntent: (intentId) => async (transaction) => {
+    onIntent: (intentId, evidence) => async (transaction) => {
       try {
-        await onIntent(intentId)(transaction);
+        await onIntent(intentId, evidence)(transaction);
       } catch (error) {
         if (!(error instanceof BullaError) || error.code.startsWith('STORE_')) throw error;
         throw new Denial(stage, error.code, error.message, { cause: error });

@@ -1,25 +1,15 @@
+import { type Code, type Kind, rpcOf } from '@bulla/core/codes';
 import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import type { Failure, Stage } from '@bulla/core/evidence';
 import { stringify } from '@bulla/core/json';
 
-/**
- * The JSON-RPC codes of refusals. Those of the protocol are its own; ours lie outside the range that JSON-RPC and MCP
- * reserve (2026-07-28, Basic, Error Codes), and are the numbers that people know from HTTP.
- */
+/** Codes that JSON-RPC and MCP (2026-07-28, Basic, Error Codes) have for one case; else the kind of a denial decides. */
 export const RPC = {
   parse: -32700,
   invalid: -32600,
   method: -32601,
-  params: -32602,
-  internal: -32603,
   version: -32022,
-  denied: 403,
-  /** The server answered with something that must not reach the host. */
-  bad: 502,
-  /** It cannot be done now: there is no server, or nothing can be recorded. */
-  unavailable: 503,
-  timeout: 504,
 } as const;
 
 /** A message that may not pass: why, where that was decided, and how the sender is told. */
@@ -28,29 +18,27 @@ export class Denial extends BullaError {
   readonly rpc: number;
   /** Members of `data` beside our own. */
   readonly data: object;
+  /** As it stands in a record. Its sentence names tools, members and methods, never a value of an argument. */
+  readonly failure: Failure;
 
   constructor(
     stage: Stage,
-    code: string,
+    code: Code,
     message: string,
-    options: { rpc?: number; data?: object; cause?: unknown } = {},
+    options: { failure?: Failure; rpc?: number; kind?: Kind; data?: object; cause?: unknown } = {},
   ) {
-    super(code, message, options.cause === undefined ? {} : { cause: options.cause });
+    super(code, message, { cause: options.cause, kind: options.kind });
     this.stage = stage;
-    this.rpc = options.rpc ?? RPC.denied;
+    this.rpc = options.rpc ?? rpcOf(this.kind);
     this.data = options.data ?? {};
-  }
-
-  /** As it stands in a record. Its sentence names tools, members and methods, never a value of an argument. */
-  get failure(): Failure {
-    return { stage: this.stage, code: this.code, sentence: this.message };
+    this.failure = options.failure ?? { stage, code, sentence: message };
   }
 }
 
 /** What is no denial is a defect of ours, and denies all the same. */
 export function asDenial(error: unknown): Denial {
   if (error instanceof Denial) return error;
-  return new Denial('bulla', 'GATEWAY_FAILED', 'The gateway failed.', { rpc: RPC.internal, cause: error });
+  return new Denial('bulla', 'GATEWAY_FAILED', 'The gateway failed.', { cause: error });
 }
 
 /** What a denial was about, and the capsule that tells of it, if one could be sealed. */

@@ -5,7 +5,7 @@ import { checkContents } from './answers/contents.ts';
 import { checkResult } from './answers/result.ts';
 import { Calls } from './calls.ts';
 import type { Context } from './context.ts';
-import { asDenial, Denial, denialBytes, RPC } from './denial.ts';
+import { asDenial, Denial, denialBytes } from './denial.ts';
 import { type HostRequest, hostRequest } from './gates/methods.ts';
 import { badParams, checkLevel, checkParams } from './gates/params.ts';
 import { withholdCapabilities } from './gates/session.ts';
@@ -102,7 +102,7 @@ export class Flows {
   /** Under its id the host would take the refusal for the answer to the other request. */
   #refuseId({ id, method }: RequestFrame): void | Promise<void> {
     const message = `The id ${quote(idKey(id))} belongs to a request that is still open.`;
-    const denial = new Denial('ids', 'GATEWAY_ID_IN_USE', message, { rpc: RPC.invalid });
+    const denial = new Denial('ids', 'GATEWAY_ID_IN_USE', message);
     this.#context.record.incident({ denial, method: shown(method), key: '' });
     return this.#context.host.write(denialBytes(null, denial));
   }
@@ -196,5 +196,5 @@ export class Flows {
 }
 
 export function overloaded(message: string): Denial {
-  return new Denial('ids', 'GATEWAY_OVERLOADED', message, { rpc: RPC.unavailable });
+  return new Denial('ids', 'GATEWAY_OVERLOADED', message);
 }

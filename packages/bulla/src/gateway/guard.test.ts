@@ -229,7 +229,7 @@ test('a page that was pinned comes back exactly as pinned, whatever the answer c
     { messages: [{ role: 'user', Content: { type: 'resource', resource: evil } }] },
     { contents: [good], messages: [{ role: 'user', content: [], CONTENT: [] }] },
   ]) {
-    expect([answer, await says(call, answer)]).toEqual([answer, 'GATEWAY_RESULT']);
+    expect([answer, await says(call, answer)]).toEqual([answer, 'GATEWAY_BAD_ANSWER']);
   }
 });
 

@@ -7,7 +7,7 @@ import { connectStdio, environmentOf, type StdioTarget, type Transport } from '.
 import { createRecorder } from '../record/index.ts';
 import type { Store } from '../store/index.ts';
 import type { Context, Enforcement } from './context.ts';
-import { asDenial, Denial, RPC } from './denial.ts';
+import { asDenial, Denial } from './denial.ts';
 import { type Gate, gatesOf } from './gates/index.ts';
 import type { ClientFeature } from './gates/methods.ts';
 import { Session } from './gates/session.ts';
@@ -172,11 +172,7 @@ export async function guard(options: GuardOptions): Promise<GuardExit> {
     const hurry = exit.ended === 'host' ? options.signal : undefined;
     await drained(context.wire, options.drainMs ?? DEFAULT_DRAIN_MS, hurry);
   }
-  pipeline.end(
-    new Denial('server', 'GATEWAY_CLOSED', 'The session ended before the server answered.', {
-      rpc: RPC.unavailable,
-    }),
-  );
+  pipeline.end(new Denial('server', 'GATEWAY_CLOSED', 'The session ended before the server answered.'));
   host.hurry(graceMs);
   await transport.close();
   await pipeline.idle();

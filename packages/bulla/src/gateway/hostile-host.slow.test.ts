@@ -91,9 +91,7 @@ describe('requests', () => {
   test('before the handshake are refused, and reach nobody', async () => {
     const guarded = await startRogue('ordinary');
     for (const method of ['tools/call', 'tools/list', 'resources/read']) {
-      expect(codeOf(await guarded.ask(method, { name: 'echo', uri: 'file:///a' }))).toBe(
-        'GATEWAY_NO_HANDSHAKE',
-      );
+      expect(codeOf(await guarded.ask(method, { name: 'echo', uri: 'file:///a' }))).toBe('GATEWAY_SESSION');
     }
     guarded.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
     await initialize(guarded);
@@ -106,9 +104,9 @@ describe('requests', () => {
     ]);
     await guarded.end();
     expect((await told(guarded.store)).slice(0, 4)).toEqual([
-      'tools/call rogue blocked GATEWAY_NO_HANDSHAKE',
-      'tools/list rogue blocked GATEWAY_NO_HANDSHAKE',
-      'resources/read rogue blocked GATEWAY_NO_HANDSHAKE',
+      'tools/call rogue blocked GATEWAY_SESSION',
+      'tools/list rogue blocked GATEWAY_SESSION',
+      'resources/read rogue blocked GATEWAY_SESSION',
       'from host rogue blocked GATEWAY_UNRELATED',
     ]);
   });
@@ -117,7 +115,7 @@ describe('requests', () => {
     const guarded = await startRogue('ordinary');
     await initialize(guarded);
     expect(codeOf(await guarded.ask('initialize', { capabilities: { sampling: {} } }))).toBe(
-      'GATEWAY_HANDSHAKE_AGAIN',
+      'GATEWAY_SESSION',
     );
     await goesOn(guarded);
   });

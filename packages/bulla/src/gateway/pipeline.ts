@@ -1,6 +1,7 @@
 import { toUtf8 } from '@bulla/core/crypto';
 import type { BullaError } from '@bulla/core/error';
 import {
+  Exchange,
   type Frame,
   idKey,
   type NotificationFrame,
@@ -8,6 +9,7 @@ import {
   quote,
   type RequestFrame,
   type Transport,
+  type Waiting,
 } from '../mcp/index.ts';
 import { checkAll } from './answers/contents.ts';
 import type { Context } from './context.ts';
@@ -18,7 +20,6 @@ import { checkParams, checkTwins } from './gates/params.ts';
 import { resourceItems } from './gates/pinned.ts';
 import { tellFailure } from './notices.ts';
 import { idIn } from './peer/host.ts';
-import { Exchange, type Waiting } from './wire/ids.ts';
 import { bytesOf, placeOf, replace, splice } from './wire/splice.ts';
 import { idOf, SUBSCRIPTION_ID, tokenOf } from './wire/tokens.ts';
 
@@ -125,7 +126,7 @@ export class Pipeline {
   #refusedFromServer(error: BullaError, bytes: Uint8Array | null): void | Promise<void> {
     // What the parser found holds words of the server, which are not for a model.
     const message = `The server sent something that is no message (${error.code}).`;
-    const denial = new Denial('frame', 'GATEWAY_BAD_ANSWER', message, { rpc: RPC.bad, cause: error });
+    const denial = new Denial('frame', 'GATEWAY_BAD_ANSWER', message, { cause: error });
     this.#drop(denial, 'server', error.message);
     return this.#context.wire.settleUnread(bytes === null ? null : idIn(bytes), denial);
   }
@@ -160,14 +161,12 @@ export class Pipeline {
       if (!session.isEstablished) {
         throw new Denial(
           'session',
-          'GATEWAY_NO_HANDSHAKE',
+          'GATEWAY_SESSION',
           'A server may ask only in a session that was initialized.',
         );
       }
       if (this.#asked.size >= MAX_ASKED || !this.#asked.take(request)) {
-        throw new Denial('ids', 'GATEWAY_ID_IN_USE', 'The id is in use, or too many requests are open.', {
-          rpc: RPC.invalid,
-        });
+        throw new Denial('ids', 'GATEWAY_ID_IN_USE', 'The id is in use, or too many requests are open.');
       }
     } catch (error) {
       const denial = asDenial(error);

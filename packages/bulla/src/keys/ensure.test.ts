@@ -25,7 +25,7 @@ test('a keyring that cannot be read is told and left as it is', async () => {
   const dir = join(temporaryFolder(), 'keys');
   mkdirSync(dir);
   writeFileSync(join(dir, 'keyring.json'), '{');
-  await expect(ensureKeyring(dir)).rejects.toMatchObject({ code: 'KEYRING_NOT_JSON' });
+  await expect(ensureKeyring(dir)).rejects.toMatchObject({ code: 'KEYRING_MALFORMED' });
   expect([readdirSync(dir), readFileSync(join(dir, 'keyring.json'), 'utf8')]).toEqual([
     ['keyring.json'],
     '{',

@@ -87,18 +87,18 @@ export function epochNamed(epochs: readonly Epoch[], name: string): Epoch {
 
 /**
  * Makes a keyring of epochs, and holds its rules: numbers ascend, fingerprints are unique, exactly one epoch is
- * active and can sign. Throws `KEYRING_EPOCH_ORDER`, `KEYRING_FINGERPRINT_TAKEN` or a `KEYRING_ACTIVE_…` code.
+ * active and can sign. Throws `KEYRING_MALFORMED`, `KEYRING_KEY_KNOWN` or a `KEYRING_ACTIVE_…` code.
  */
 export function keyringOf(epochs: readonly Epoch[], activeEpoch: number): Keyring {
   const fingerprints = new Map<string, number>();
   for (const [i, { epoch, fingerprint }] of epochs.entries()) {
     const where = { path: pointer(['epochs', i]) };
     if (i > 0 && epoch <= epochs[i - 1]!.epoch)
-      throw new BullaError('KEYRING_EPOCH_ORDER', 'The epochs of a keyring ascend, each number once.', where);
+      throw new BullaError('KEYRING_MALFORMED', 'The epochs of a keyring ascend, each number once.', where);
     const twin = fingerprints.get(fingerprint);
     if (twin !== undefined)
       throw new BullaError(
-        'KEYRING_FINGERPRINT_TAKEN',
+        'KEYRING_KEY_KNOWN',
         `Epochs ${twin} and ${epoch} are both ${fingerprint}.`,
         where,
       );
@@ -107,14 +107,14 @@ export function keyringOf(epochs: readonly Epoch[], activeEpoch: number): Keyrin
   const [active, ...others] = epochs.filter(({ status }) => status === 'active');
   if (active === undefined || others.length > 0) {
     const count = active === undefined ? 'none is' : `${others.length + 1} are`;
-    throw new BullaError('KEYRING_ACTIVE_COUNT', `Exactly one epoch is active in a keyring; here ${count}.`);
+    throw new BullaError('KEYRING_MALFORMED', `Exactly one epoch is active in a keyring; here ${count}.`);
   }
   if (active.epoch !== activeEpoch) {
     const message = `active_epoch is ${activeEpoch}, but epoch ${active.epoch} is the active one.`;
-    throw new BullaError('KEYRING_ACTIVE_EPOCH', message, { path: '/active_epoch' });
+    throw new BullaError('KEYRING_MALFORMED', message, { path: '/active_epoch' });
   }
   if (active.revocation !== null || active.verifyOnly)
-    throw new BullaError('KEYRING_ACTIVE_UNUSABLE', 'The active epoch is revoked or only for verification.');
+    throw new BullaError('KEYRING_MALFORMED', 'The active epoch is revoked or only for verification.');
   return {
     epochs,
     active,

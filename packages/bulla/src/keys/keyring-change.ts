@@ -67,8 +67,8 @@ export async function initKeyring(dir: string, options: NewKeyOptions): Promise<
 
 /**
  * Makes a new key, one number above all others, the active one, and retires the old, whose private key is erased.
- * Rejects with `KEYRING_TOKEN_NEEDED` if the old key lies in a token and no `token` is given, with `KEYRING_KEY_KNOWN`
- * or `KEYRING_FINGERPRINT_TAKEN` for a token's key, and with the codes of the private key if the file to erase holds
+ * Rejects with `KEYRING_TOKEN` if the old key lies in a token and no `token` is given, with `KEYRING_KEY_KNOWN`
+ * or `KEYRING_KEY_KNOWN` for a token's key, and with the codes of the private key if the file to erase holds
  * another key than the active one.
  */
 export async function rotateKeys(dir: string, options: NewKeyOptions): Promise<Keyring> {
@@ -79,14 +79,14 @@ export async function rotateKeys(dir: string, options: NewKeyOptions): Promise<K
 
 /**
  * Adds somebody's public key to verify with. It is written as a retired epoch with `verify_only`, so that exactly one
- * epoch stays active. Rejects with `KEYRING_ALGORITHM`, with `KEYRING_KEY_KNOWN` for a key that is there, and with
- * `KEYRING_FINGERPRINT_TAKEN` for another key with the same fingerprint.
+ * epoch stays active. Rejects with `KEY_ALGORITHM`, with `KEYRING_KEY_KNOWN` for a key that is there, and with
+ * `KEYRING_KEY_KNOWN` for another key with the same fingerprint.
  */
 export async function registerKey(dir: string, key: PublicKey, options: RegisterOptions): Promise<Epoch> {
   const { pqPublicKey = null, notBefore, notAfter } = options;
   if (key.algorithm !== 'Ed25519' || (pqPublicKey?.algorithm ?? 'ML-DSA-65') !== 'ML-DSA-65')
     throw new BullaError(
-      'KEYRING_ALGORITHM',
+      'KEY_ALGORITHM',
       'A keyring holds Ed25519 keys, each with an ML-DSA-65 key or none.',
     );
   const { epochs } = await change(dir, options, (keyring) => {
@@ -113,8 +113,7 @@ export async function registerKey(dir: string, key: PublicKey, options: Register
 
 /**
  * Revokes the key that a name is of, as {@link epochNamed} finds it. A key that is active is rotated in the same write,
- * so that it never signs again. Rejects with `KEYRING_KEY_UNKNOWN`, `KEYRING_KEY_AMBIGUOUS`, `KEYRING_ALREADY_REVOKED`, `KEYRING_REASON`,
- * `KEYRING_REVOCATION_FUTURE`, and as {@link rotateKeys} does if it must rotate.
+ * so that it never signs again. Rejects with `KEYRING_KEY_UNKNOWN`, `KEYRING_KEY_AMBIGUOUS`, `KEYRING_ALREADY_REVOKED`, `KEYRING_REASON`, and as {@link rotateKeys} does if it must rotate.
  */
 export async function revokeKey(dir: string, name: string, options: RevokeOptions): Promise<Keyring> {
   const reason = checkReason(options.reason);
@@ -128,7 +127,7 @@ export async function revokeKey(dir: string, name: string, options: RevokeOption
     const now = options.now();
     const at = timestamp(options.revokedAt ?? now);
     if (at > timestamp(now))
-      throw new BullaError('KEYRING_REVOCATION_FUTURE', 'A key cannot be revoked from a later time on.');
+      throw new BullaError('KEYRING_REASON', 'A key cannot be revoked from a later time on.');
     const plan =
       target.status === 'active'
         ? rotation(dir, keyring, null, options)
@@ -150,7 +149,7 @@ function rotation(dir: string, keyring: Keyring, tokenKey: TokenPublicKey, optio
   const { epochs, active } = keyring;
   if (active.token !== null && tokenKey === null && options.token !== null) {
     const message = 'The active key lies in a token; rotate to another key of a token first.';
-    throw new BullaError('KEYRING_TOKEN_NEEDED', message);
+    throw new BullaError('KEYRING_TOKEN', message);
   }
   const pq = options.pq ?? active.pqPublicKey !== null;
   const fresh = newKey(epochs, nextNumber(epochs), pq, tokenKey, options);
@@ -205,7 +204,7 @@ function refuseTaken(epochs: readonly Epoch[], { fingerprint, keyId }: Epoch): v
   if (twin.keyId === keyId)
     throw new BullaError('KEYRING_KEY_KNOWN', `The key is in the keyring already, as epoch ${twin.epoch}.`);
   throw new BullaError(
-    'KEYRING_FINGERPRINT_TAKEN',
+    'KEYRING_KEY_KNOWN',
     `Epoch ${twin.epoch} has the same fingerprint, ${fingerprint}; fingerprints are unique in a keyring.`,
   );
 }

@@ -1,6 +1,6 @@
 import { fromHex, type PublicKey, publicKey, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { DEFAULT_MAX_BYTES, Member, type Path, parseStrictly, pointer } from '@bulla/core/json';
+import { DEFAULT_MAX_BYTES, Member, oneCode, type Path, parseStrictly, pointer } from '@bulla/core/json';
 import { type Epoch, type EpochFacts, epochOf, type Keyring, keyringOf, type TokenKey } from './epoch.ts';
 import { isTimestamp } from './timestamp.ts';
 
@@ -10,26 +10,16 @@ import { isTimestamp } from './timestamp.ts';
  */
 export function parseKeyring(bytes: Uint8Array): Keyring {
   const limits = { maxBytes: DEFAULT_MAX_BYTES, maxDepth: 8 };
-  const document = parseStrictly(bytes, limits, codeOf, 'The keyring is not strict JSON');
+  const document = parseStrictly(bytes, limits, 'KEYRING_MALFORMED', 'The keyring is not strict JSON');
   const file = new Member(document, READING).record({ required: ['version', 'active_epoch', 'epochs'] });
   const version = file.get('version').natural();
   if (version !== 1)
-    throw new BullaError('KEYRING_VERSION', `Bulla reads keyrings of version 1, not ${version}.`);
+    throw new BullaError('KEYRING_MALFORMED', `Bulla reads keyrings of version 1, not ${version}.`);
   const epochs = file.get('epochs').list().map(readEpoch);
   return keyringOf(epochs, file.get('active_epoch').natural());
 }
 
-function codeOf(refusal: string): string {
-  return refusal === 'JSON_DUPLICATE_KEY' ? 'KEYRING_DUPLICATE_MEMBER' : 'KEYRING_NOT_JSON';
-}
-
-const READING = {
-  codes: {
-    type: 'KEYRING_WRONG_TYPE',
-    unknown: 'KEYRING_MEMBER_UNKNOWN',
-    missing: 'KEYRING_MEMBER_MISSING',
-  },
-};
+const READING = oneCode('KEYRING_MALFORMED');
 
 const REFERENCE_MEMBERS = [
   'epoch',
@@ -55,7 +45,7 @@ function readEpoch(value: Member): Epoch {
   const object = value.record({ required: REFERENCE_MEMBERS, optional: OUR_MEMBERS });
   const status = object.get('status').text();
   if (status !== 'active' && status !== 'retired')
-    throw object.get('status').error('KEYRING_STATUS', 'The status of an epoch is active or retired.');
+    throw object.get('status').error('KEYRING_MALFORMED', 'The status of an epoch is active or retired.');
   const epoch = epochOf({
     epoch: object.get('epoch').natural(),
     publicKey: readKey(object, 'Ed25519'),
@@ -74,16 +64,16 @@ function readEpoch(value: Member): Epoch {
   const fingerprint = object.get('fingerprint');
   if (fingerprint.text() !== epoch.fingerprint)
     throw fingerprint.error(
-      'KEYRING_FINGERPRINT',
+      'KEYRING_MALFORMED',
       `The fingerprint of this public key is ${epoch.fingerprint}.`,
     );
   if ((epoch.rotatedAt === null) !== (status === 'active'))
     throw value.error(
-      'KEYRING_ROTATED_AT',
+      'KEYRING_MALFORMED',
       'A retired epoch has the time of its rotation, an active one null.',
     );
   if (epoch.notBefore !== null && epoch.notAfter !== null && epoch.notAfter < epoch.notBefore)
-    throw value.error('KEYRING_WINDOW', 'The epoch ends (not_after) before it begins (not_before).');
+    throw value.error('KEYRING_MALFORMED', 'The epoch ends (not_after) before it begins (not_before).');
   return epoch;
 }
 
@@ -99,20 +89,20 @@ const WRITTEN_ALGORITHM = { Ed25519: 'ed25519', 'ML-DSA-65': 'ml-dsa-65' } as co
 function readKey(object: Member, name: keyof typeof WRITTEN_ALGORITHM): PublicKey {
   const algorithm = object.get('algorithm');
   if (algorithm.text() !== WRITTEN_ALGORITHM[name])
-    throw algorithm.error('KEYRING_ALGORITHM', `The algorithm here is ${WRITTEN_ALGORITHM[name]}.`);
+    throw algorithm.error('KEY_ALGORITHM', `The algorithm here is ${WRITTEN_ALGORITHM[name]}.`);
   const hex = object.get('public_key_hex');
   const written = hex.text();
   let bytes: Uint8Array;
   try {
     bytes = fromHex(written);
   } catch {
-    throw hex.error('KEYRING_KEY_HEX', 'A public key is written in lower-case hex.');
+    throw hex.error('KEYRING_MALFORMED', 'A public key is written in lower-case hex.');
   }
   try {
     return publicKey(name, bytes);
   } catch (error) {
     const { code, message } = error as BullaError;
-    throw hex.error(code === 'KEY_PUBLIC_SIZE' ? 'KEYRING_KEY_HEX' : 'KEYRING_KEY_WEAK', message);
+    throw hex.error(code === 'KEY_SIZE' ? 'KEYRING_MALFORMED' : 'KEYRING_MALFORMED', message);
   }
 }
 
@@ -120,7 +110,7 @@ function readRevocation(object: Member): EpochFacts['revocation'] {
   const at = object.optional('revoked_at', readTime);
   const reason = object.optional('revoked_reason', (reason) => checkReason(reason.text(), reason.at));
   if ((reason === null) !== (at === null))
-    throw object.error('KEYRING_REVOCATION', 'A revocation has both a time and a reason.');
+    throw object.error('KEYRING_MALFORMED', 'A revocation has both a time and a reason.');
   return at === null || reason === null ? null : { at, reason };
 }
 
@@ -138,13 +128,13 @@ function readToken(value: Member): TokenKey {
   });
   const [type, module] = [object.get('type'), object.get('module')];
   if (type.text() !== 'pkcs11')
-    throw type.error('KEYRING_SIGNER', 'A signer other than a key file is of type pkcs11.');
+    throw type.error('KEYRING_TOKEN', 'A signer other than a key file is of type pkcs11.');
   const common = { module: module.text(), keyLabel: object.get('key_label').text() };
   // The library is loaded into this process, so its name must not depend on the folder where it was started.
   if (!/^(?:\/|[A-Za-z]:[\\/])/.test(common.module))
-    throw module.error('KEYRING_SIGNER', 'The path of a PKCS#11 library is absolute.');
+    throw module.error('KEYRING_TOKEN', 'The path of a PKCS#11 library is absolute.');
   if (object.has('token_label') === object.has('slot'))
-    throw object.error('KEYRING_SIGNER', 'A token is named by its label or by its slot, not both.');
+    throw object.error('KEYRING_TOKEN', 'A token is named by its label or by its slot, not both.');
   return object.has('slot')
     ? { ...common, slot: object.get('slot').natural() }
     : { ...common, tokenLabel: object.get('token_label').text() };

@@ -113,7 +113,7 @@ describe.skipIf(!usable())('a keyring whose active key lies in a token', () => {
     for (const signature of signatures) expect(verify(publicKey, message, signature)).toBe(true);
     expect(verify(pqPublicKey!, message, await pqSigner!.sign(message))).toBe(true);
     open.close();
-    await expect(signer.sign(message)).rejects.toMatchObject({ code: 'KEY_PKCS11_CLOSED' });
+    await expect(signer.sign(message)).rejects.toMatchObject({ code: 'KEY_PKCS11_UNAVAILABLE' });
   });
 
   test('rotates from file to token to token to file, and leaves no private key behind', async () => {
@@ -135,7 +135,7 @@ describe.skipIf(!usable())('a keyring whose active key lies in a token', () => {
       code: 'KEYRING_KEY_KNOWN',
     });
     const { fingerprint } = loadKeyring(dir).active;
-    const needed = { code: 'KEYRING_TOKEN_NEEDED' };
+    const needed = { code: 'KEYRING_TOKEN' };
     await expect(rotateKeys(dir, real)).rejects.toMatchObject(needed);
     await expect(revokeKey(dir, fingerprint, { ...real, reason: 'x' })).rejects.toMatchObject(needed);
     await rotateKeys(dir, { ...real, token: null });
@@ -161,13 +161,13 @@ describe.skipIf(!usable())('a keyring whose active key lies in a token', () => {
     const dir = temporaryFolder();
     const env: Record<string, string> = {};
     await expect(initKeyring(dir, { ...real, env, token: key('first') })).rejects.toMatchObject({
-      code: 'KEYRING_PIN_MISSING',
+      code: 'KEYRING_TOKEN',
     });
     expect(readdirSync(dir)).toEqual([]);
     await initKeyring(dir, { ...real, token: key('first') });
     const open = openKeyring(dir, { ...real, env });
     const { signer, publicKey } = open.sealer();
-    await expect(signer.sign(message)).rejects.toMatchObject({ code: 'KEYRING_PIN_MISSING' });
+    await expect(signer.sign(message)).rejects.toMatchObject({ code: 'KEYRING_TOKEN' });
     env.BULLA_PKCS11_PIN = '000000';
     await expect(signer.sign(message)).rejects.toMatchObject({ code: 'KEY_PKCS11_PIN' });
     env.BULLA_PKCS11_PIN = pin;
@@ -175,7 +175,7 @@ describe.skipIf(!usable())('a keyring whose active key lies in a token', () => {
     const file = join(dir, 'keyring.json');
     writeFileSync(file, readFileSync(file, 'utf8').replace('"first"', '"second"'));
     const other = openKeyring(dir, real);
-    await expect(other.sealer().signer.sign(message)).rejects.toMatchObject({ code: 'KEYRING_TOKEN_KEY' });
+    await expect(other.sealer().signer.sign(message)).rejects.toMatchObject({ code: 'KEYRING_TOKEN' });
     open.close();
     other.close();
   });

@@ -181,7 +181,7 @@ describe.skipIf(problem !== null)('a signer in a SoftHSM token', async () => {
     const signer = await pkcs11Signer(options);
     signer.close();
     signer.close();
-    await expect(signer.sign(message)).rejects.toMatchObject({ code: 'KEY_PKCS11_CLOSED' });
+    await expect(signer.sign(message)).rejects.toMatchObject({ code: 'KEY_PKCS11_UNAVAILABLE' });
   });
 
   it('is refused with a wrong PIN, which no error repeats', async () => {
@@ -192,12 +192,12 @@ describe.skipIf(problem !== null)('a signer in a SoftHSM token', async () => {
   });
 
   it('is refused without exactly one such token and key', async () => {
-    await refused({ tokenLabel: 'another' }, 'KEY_PKCS11_TOKEN');
-    await refused({ tokenLabel: 'bulla' }, 'KEY_PKCS11_TOKEN');
+    await refused({ tokenLabel: 'another' }, 'KEY_PKCS11_UNAVAILABLE');
+    await refused({ tokenLabel: 'bulla' }, 'KEY_PKCS11_UNAVAILABLE');
     await expect(
       pkcs11Signer({ module: library!, slot: slot + 1, pin, keyLabel: 'log key' }),
     ).rejects.toMatchObject({
-      code: 'KEY_PKCS11_TOKEN',
+      code: 'KEY_PKCS11_UNAVAILABLE',
     });
     await refused({ keyLabel: 'unknown' }, 'KEY_PKCS11_KEY');
     await refused({ keyLabel: 'twin' }, 'KEY_PKCS11_KEY');
@@ -219,14 +219,14 @@ describe.skipIf(problem !== null)('a signer in a SoftHSM token', async () => {
   });
 
   it('is refused with a library that is none', async () => {
-    await refused({ module: join(home, 'none.so') }, 'KEY_PKCS11_MODULE');
-    await refused({ module: join(home, 'softhsm2.conf') }, 'KEY_PKCS11_MODULE');
+    await refused({ module: join(home, 'none.so') }, 'KEY_PKCS11_UNAVAILABLE');
+    await refused({ module: join(home, 'softhsm2.conf') }, 'KEY_PKCS11_UNAVAILABLE');
   });
 });
 
 it('says what to install when the package is missing', async () => {
   await expect(loadPkcs11('pkcs11js-is-not-here')).rejects.toMatchObject({
-    code: 'KEY_PKCS11_MISSING',
+    code: 'KEY_PKCS11_UNAVAILABLE',
     message: expect.stringContaining('npm install pkcs11js'),
   });
 });

@@ -50,7 +50,7 @@ export type Pkcs11Options = {
 /** A signer whose private key never leaves the token. */
 export interface Pkcs11Signer extends Signer {
   sign(message: Uint8Array): Promise<Uint8Array>;
-  /** Ends the session once pending signatures are made. Later calls of `sign` reject with `KEY_PKCS11_CLOSED`. */
+  /** Ends the session once pending signatures are made. Later calls of `sign` reject with `KEY_PKCS11_UNAVAILABLE`. */
   close(): void;
 }
 
@@ -60,9 +60,9 @@ const modules = new Map<string, { readonly pkcs11: Pkcs11; users: number }>();
 /**
  * Opens an Ed25519 key in a PKCS#11 token. The first signature is checked against the public key before it is
  * given out. A process logs in to a token once: while another signer of the same token is open, the PIN is not
- * asked again. Rejects with `KEY_PKCS11_MISSING` without the package `pkcs11js`, `KEY_PKCS11_MODULE` if the library
- * does not load, `KEY_PKCS11_TOKEN` or `KEY_PKCS11_KEY` if there is not exactly one that fits, `KEY_PKCS11_PIN`,
- * `KEY_PKCS11_FAILED` for any other failure of the token, and the codes of loading a public key.
+ * asked again. Rejects with `KEY_PKCS11_UNAVAILABLE` without the package `pkcs11js`, `KEY_PKCS11_UNAVAILABLE` if the library
+ * does not load, `KEY_PKCS11_UNAVAILABLE` or `KEY_PKCS11_KEY` if there is not exactly one that fits, `KEY_PKCS11_PIN`,
+ * `KEY_PKCS11_UNAVAILABLE` for any other failure of the token, and the codes of loading a public key.
  */
 export async function pkcs11Signer(options: Pkcs11Options): Promise<Pkcs11Signer> {
   const Library = await loadPkcs11();
@@ -121,7 +121,7 @@ function signer(
     algorithm: open.algorithm,
     publicKey: open.bytes,
     async sign(message) {
-      if (closed) throw new BullaError('KEY_PKCS11_CLOSED', 'The signer was closed.');
+      if (closed) throw new BullaError('KEY_PKCS11_UNAVAILABLE', 'The signer was closed.');
       const own = Buffer.from(message);
       const made = last.then(() => signNow(own));
       last = made.catch(() => undefined);
@@ -135,14 +135,14 @@ function signer(
   };
 }
 
-/** Loads the optional package; rejects with `KEY_PKCS11_MISSING` if it, or its native part, is not there. */
+/** Loads the optional package; rejects with `KEY_PKCS11_UNAVAILABLE` if it, or its native part, is not there. */
 export async function loadPkcs11(specifier = 'pkcs11js'): Promise<new () => Pkcs11> {
   try {
     const loaded = await import(specifier);
     return (loaded.default ?? loaded).PKCS11;
   } catch (cause) {
     throw new BullaError(
-      'KEY_PKCS11_MISSING',
+      'KEY_PKCS11_UNAVAILABLE',
       'Keys in a PKCS#11 token need the package pkcs11js: run "npm install pkcs11js", which compiles its native part.',
       { cause },
     );
@@ -160,7 +160,9 @@ function acquire(Library: new () => Pkcs11, path: string): Pkcs11 {
     pkcs11.load(path);
     pkcs11.C_Initialize({ flags: CKF_OS_LOCKING_OK });
   } catch (cause) {
-    throw new BullaError('KEY_PKCS11_MODULE', `The PKCS#11 library ${path} could not be loaded.`, { cause });
+    throw new BullaError('KEY_PKCS11_UNAVAILABLE', `The PKCS#11 library ${path} could not be loaded.`, {
+      cause,
+    });
   }
   modules.set(path, { pkcs11, users: 1 });
   return pkcs11;
@@ -183,7 +185,10 @@ function findSlot(pkcs11: Pkcs11, options: Pkcs11Options): Buffer {
   if (found.length === 1) return found[0]!;
   const wanted =
     'slot' in options ? `in slot ${options.slot}` : `labelled ${JSON.stringify(options.tokenLabel)}`;
-  throw new BullaError('KEY_PKCS11_TOKEN', `There are ${found.length} tokens ${wanted}; one is needed.`);
+  throw new BullaError(
+    'KEY_PKCS11_UNAVAILABLE',
+    `There are ${found.length} tokens ${wanted}; one is needed.`,
+  );
 }
 
 /** A handle holds the machine's unsigned long. */
@@ -246,7 +251,7 @@ function attempt<Result>(what: string, call: () => Result): Result {
 
 function failed(what: string, cause: unknown): BullaError {
   const name = resultName(cause);
-  return new BullaError('KEY_PKCS11_FAILED', `The token could not ${what}${name && ` (${name})`}.`, {
+  return new BullaError('KEY_PKCS11_UNAVAILABLE', `The token could not ${what}${name && ` (${name})`}.`, {
     cause,
   });
 }

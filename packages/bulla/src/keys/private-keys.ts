@@ -35,9 +35,9 @@ export interface Seeds {
 }
 
 /**
- * Reads the seeds of the active epoch. Throws `KEYRING_PRIVATE_KEY_MISSING`, `KEYRING_PRIVATE_KEY_MISMATCH` when
- * only another key's is there, `KEYRING_PRIVATE_KEY_SIZE`, `KEYRING_PQ_KEY_EXPANDED` for the expanded `key.ml` of
- * the Python reference, `KEYRING_KEY_EXPOSED` for a file that others may read, and `KEYRING_UNREADABLE`.
+ * Reads the seeds of the active epoch. Throws `KEYRING_PRIVATE_KEY_MISSING`, `KEYRING_PRIVATE_KEY` when
+ * only another key's is there, `KEYRING_PRIVATE_KEY`, `KEYRING_PRIVATE_KEY` for the expanded `key.ml` of
+ * the Python reference, `KEY_EXPOSED` for a file that others may read, and `KEYRING_UNREADABLE`.
  */
 export function readSeeds(dir: string, active: Epoch): Seeds {
   const [seed, pqSeed] = STORES.map((store) => {
@@ -87,13 +87,13 @@ function missing(dir: string, name: string): BullaError {
 function foreign(path: string, seed: Uint8Array): BullaError {
   if (seed.length === 4032) {
     return new BullaError(
-      'KEYRING_PQ_KEY_EXPANDED',
+      'KEYRING_PRIVATE_KEY',
       `${path} holds an expanded ML-DSA-65 key, as the Python reference writes it; Bulla needs the 32-byte seed, which cannot be got back from it.`,
     );
   }
   return seed.length === 32
-    ? new BullaError('KEYRING_PRIVATE_KEY_MISMATCH', `${path} is not the private key of the active epoch.`)
-    : new BullaError('KEYRING_PRIVATE_KEY_SIZE', `${path} holds ${seed.length} bytes; a seed has 32.`);
+    ? new BullaError('KEYRING_PRIVATE_KEY', `${path} is not the private key of the active epoch.`)
+    : new BullaError('KEYRING_PRIVATE_KEY', `${path} holds ${seed.length} bytes; a seed has 32.`);
 }
 
 function refuseExposed(path: string): void {
@@ -101,7 +101,7 @@ function refuseExposed(path: string): void {
   const mode = (statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o777;
   if ((mode & 0o077) === 0) return;
   throw new BullaError(
-    'KEYRING_KEY_EXPOSED',
+    'KEY_EXPOSED',
     `Others can reach ${path} (mode ${mode.toString(8)}); rotate the key, or allow its owner alone (chmod 600).`,
   );
 }

@@ -33,8 +33,8 @@ export interface OpenKeyring {
   lookup(signedBy: string): readonly Epoch[];
   /**
    * The active key as it is on disk now. Throws as {@link loadKeyring} does, and `KEYRING_PRIVATE_KEY_…`,
-   * `KEYRING_PQ_KEY_EXPANDED` or `KEYRING_KEY_EXPOSED` for what is wrong with the private key,
-   * `KEYRING_KEY_NOT_YET_VALID` and `KEYRING_KEY_EXPIRED` outside the epoch's time.
+   * `KEYRING_PRIVATE_KEY` or `KEY_EXPOSED` for what is wrong with the private key,
+   * `KEYRING_KEY_NOT_VALID` outside the epoch's time.
    */
   sealer(): Sealer;
   /**
@@ -145,13 +145,10 @@ function checkWindow({ epoch, notBefore, notAfter }: Epoch, now: () => Date): vo
   if (notBefore === null && notAfter === null) return;
   const time = timestamp(now());
   if (notBefore !== null && time < notBefore)
-    throw new BullaError(
-      'KEYRING_KEY_NOT_YET_VALID',
-      `The key of epoch ${epoch} is valid from ${notBefore}.`,
-    );
+    throw new BullaError('KEYRING_KEY_NOT_VALID', `The key of epoch ${epoch} is valid from ${notBefore}.`);
   if (notAfter !== null && time > notAfter)
     throw new BullaError(
-      'KEYRING_KEY_EXPIRED',
+      'KEYRING_KEY_NOT_VALID',
       `The key of epoch ${epoch} was valid until ${notAfter}; rotate it.`,
     );
 }

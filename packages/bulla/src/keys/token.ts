@@ -11,7 +11,7 @@ export interface TokenSigner extends Signer {
 }
 
 /**
- * Makes a signer of a key in a token. Its `sign` rejects with `KEYRING_PIN_MISSING`, `KEYRING_TOKEN_KEY` if the
+ * Makes a signer of a key in a token. Its `sign` rejects with `KEYRING_TOKEN`, `KEYRING_TOKEN` if the
  * token holds another key than the keyring says, and the codes of {@link pkcs11Signer}; a token that failed to open
  * is tried again the next time.
  */
@@ -22,7 +22,7 @@ export function tokenSigner(token: TokenKey, expected: PublicKey, env: Environme
     const signer = await openToken(token, env);
     if (equalBytes(signer.publicKey, expected.bytes)) return signer;
     signer.close();
-    throw new BullaError('KEYRING_TOKEN_KEY', "The token's key is not the one that the keyring names.");
+    throw new BullaError('KEYRING_TOKEN', "The token's key is not the one that the keyring names.");
   }
 
   return {
@@ -58,5 +58,5 @@ export async function tokenPublicKey(token: TokenKey, env: Environment): Promise
 function openToken(token: TokenKey, env: Environment): Promise<Pkcs11Signer> {
   const pin = env.BULLA_PKCS11_PIN;
   if (pin) return pkcs11Signer({ ...token, pin });
-  throw new BullaError('KEYRING_PIN_MISSING', 'The key lies in a token; set BULLA_PKCS11_PIN to its PIN.');
+  throw new BullaError('KEYRING_TOKEN', 'The key lies in a token; set BULLA_PKCS11_PIN to its PIN.');
 }

@@ -66,7 +66,7 @@ export interface SigningKey {
 
 /**
  * The key in a file, in any format that tells private keys from public ones, or the active key of a keyring. Throws
- * `INPUT_UNREADABLE`, `INPUT_TOO_LARGE`, `KEY_UNNAMED` for neither or both, `KEY_AMBIGUOUS` for hex, and the `KEY_…`
+ * `INPUT_UNREADABLE`, `INPUT_TOO_LARGE`, `USAGE` for neither or both, `KEY_AMBIGUOUS` for hex, and the `KEY_…`
  * and `KEYRING_…` codes.
  */
 export function loadSigner(from: {
@@ -74,7 +74,7 @@ export function loadSigner(from: {
   readonly keyring?: string | undefined;
 }): SigningKey {
   if ((from.file === undefined) === (from.keyring === undefined))
-    throw new BullaError('KEY_UNNAMED', 'Name the key to sign with: a file, or a keyring.');
+    throw new BullaError('USAGE', 'Name the key to sign with: a file, or a keyring.');
   if (from.file !== undefined) return { signer: signerOf(readSigningKey(from.file)), close: () => undefined };
   const keyring = openKeyring(from.keyring!, { now: () => new Date() });
   return { signer: keyring.signer(), close: () => keyring.close() };

@@ -34,8 +34,8 @@ test('a checkpoint that is not UTF-8 cannot be read', async () => {
   writeFileSync(join(folder, 'checkpoint'), Uint8Array.of(0x61, 0xff, 0x0a));
   expect(await refusal(openPublished(folder).checkpoint())).toEqual({
     code: 'TILES_UNREADABLE',
-    cause: 'CRYPTO_UTF8_MALFORMED',
-    message: `checkpoint cannot be read from ${folder} (CRYPTO_UTF8_MALFORMED).`,
+    cause: 'CRYPTO_ENCODING',
+    message: `checkpoint cannot be read from ${folder} (CRYPTO_ENCODING).`,
   });
 });
 

@@ -1,23 +1,19 @@
-import { digest } from '@bulla/core/canon';
 import type { DeclaredScope, NamedScope, NamedTool, Tool } from '@bulla/core/consent';
 import type { JsonObject } from '@bulla/core/json';
-import type { Manifest, Sensitivity } from '@bulla/core/manifest';
-
-/**
- * The digest of a tool's definition: `sha256:` and SHA-256 of its RFC 8785 form, of the whole object as the manifest
- * has it. Whoever calls a tool names it, so that no call runs under another definition than the one a person saw.
- */
-export function toolDigest(definition: JsonObject): string {
-  return `sha256:${digest(definition, 'jcs')}`;
-}
+import { type Bindings, declaredDigest, type Manifest, type Sensitivity } from '@bulla/core/manifest';
 
 /** The same with the keys by which people are told of it. */
-export function namedOf(manifest: Manifest): {
+export function namedOf(
+  manifest: Manifest,
+  bindings: Bindings,
+): {
+  readonly bindings: string;
   readonly scopes: readonly (DeclaredScope & NamedScope)[];
   readonly tools: readonly (Tool & NamedTool)[];
 } {
-  const { scopes, tools } = declaredOf(manifest);
+  const { scopes, tools, ...declared } = declaredOf(manifest, bindings);
   return {
+    ...declared,
     scopes: scopes.map((scope, i) => ({
       ...scope,
       label_i18n_key: manifest.permission_scopes[i]!.label_i18n_key,
@@ -29,8 +25,12 @@ export function namedOf(manifest: Manifest): {
   };
 }
 
-/** What a manifest declares, as consent needs it. */
-export function declaredOf({ document, tools, permission_scopes }: Manifest): {
+/** What a manifest declares under its bindings, as consent needs it. */
+export function declaredOf(
+  { document, tools, permission_scopes }: Manifest,
+  bindings: Bindings,
+): {
+  readonly bindings: string;
   readonly scopes: readonly DeclaredScope[];
   readonly tools: readonly Tool[];
 } {
@@ -39,13 +39,15 @@ export function declaredOf({ document, tools, permission_scopes }: Manifest): {
     permission_scopes.map(({ id, sensitivity }) => [id, sensitivity]),
   );
   return {
+    bindings: bindings.digest,
     scopes: permission_scopes.map(({ id, sensitivity }) => ({ id, sensitivity })),
     tools: tools.map(({ name, permission_scope, timeout_ms }, i) => ({
       name,
       permission_scope,
       sensitivity: levels.get(permission_scope)!,
-      digest: toolDigest(definitions[i]!),
+      digest: declaredDigest(definitions[i]!),
       timeout_ms,
+      bound: bindings.tools.get(name) ?? null,
     })),
   };
 }

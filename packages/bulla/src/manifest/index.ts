@@ -2,13 +2,16 @@
  * The manifests of agents in a store: every accepted version is kept, found by its number or its hash, and sealed.
  * The pure parts are in `@bulla/core/manifest`.
  */
-export { declaredOf, namedOf, toolDigest } from './declared.ts';
+export { declaredOf, namedOf } from './declared.ts';
 export {
+  type BindOptions,
   type CurrentManifest,
   createManifests,
+  type InForce,
   type Manifests,
   type ManifestsOptions,
   type Pushed,
   type PushOptions,
+  type Rebound,
 } from './manifests.ts';
-export { declaredRow, type StoredVersion } from './rows.ts';
+export { declaredRow, readContent, type StoredBindings, type StoredVersion } from './rows.ts';

@@ -1,37 +1,59 @@
 import { randomUUID } from 'node:crypto';
-import type { CapsuleInput, SealedCapsule } from '@bulla/core/capsule';
-import { type Declared, decide, stateOf } from '@bulla/core/consent';
+import type { DataObject, SealedCapsule } from '@bulla/core/capsule';
+import {
+  type Bound,
+  type ConsentEvent,
+  type Declared,
+  decide,
+  isRebound,
+  stateOf,
+} from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import {
+  type Bindings,
+  createBindings,
   diffManifests,
   type Manifest,
   type ManifestDiff,
   ManifestError,
   type ManifestProblem,
   nextVersion,
+  readBindings,
   validateManifest,
 } from '@bulla/core/manifest';
 import { createQueue, untilSettled } from '../os/index.ts';
-import type { Store } from '../store/index.ts';
+import type { Recorder } from '../record/index.ts';
+import type { Effect, Store } from '../store/index.ts';
 import { declaredOf } from './declared.ts';
 import {
+  addBindings,
   addVersion,
   agentNames,
+  allBindings,
   allVersions,
   declaredRow,
   keyed,
   oneVersion,
   readContent,
+  readStoredBindings,
+  type StoredBindings,
   type StoredVersion,
 } from './rows.ts';
 
-export interface PushOptions {
+export interface BindOptions {
+  /** Who does it; it goes into the record. */
+  readonly by: string;
+  readonly record: Recorder;
+}
+
+export interface PushOptions extends BindOptions {
   /** Makes a retry safe: the same key is one version, however often it is sent. */
   readonly idempotencyKey?: string | undefined;
-  /** Who pushes; it goes into the record. */
-  readonly by: string;
-  /** The chain into which that is sealed. */
-  readonly chain: string;
+  /**
+   * Which tools of servers its tools are, as `readBindings` takes it. Default: each tool that was bound before and is
+   * still declared stays what it was.
+   */
+  readonly bindings?: string | Uint8Array | undefined;
 }
 
 /** A version with its content. */
@@ -39,7 +61,14 @@ export interface CurrentManifest extends StoredVersion {
   readonly manifest: Manifest;
 }
 
-export interface Pushed extends CurrentManifest {
+/** What the agent declares now. */
+export interface InForce extends CurrentManifest {
+  readonly bindings: Bindings;
+}
+
+export interface Pushed extends InForce {
+  /** Tools that were bound before, and are now bound to another one or to none: then it is breaking. */
+  readonly rebound: readonly string[];
   /** What changed since the version before it; null for the first one. */
   readonly diff: ManifestDiff | null;
   readonly warnings: readonly ManifestProblem[];
@@ -48,17 +77,36 @@ export interface Pushed extends CurrentManifest {
   readonly capsule: SealedCapsule | null;
 }
 
+/** What came of a change of bindings. */
+export interface Rebound {
+  readonly agent: string;
+  readonly version: number;
+  readonly hash: string;
+  readonly bindings: Bindings;
+  /** As in `Pushed`. */
+  readonly rebound: readonly string[];
+  readonly breaking: boolean;
+  readonly capsule: SealedCapsule;
+}
+
 export interface Manifests {
   /**
    * Accepts a manifest as the next version of the agent's, one more than the last, also for the same content, and
    * seals that. When it breaks with the one before it, what people granted rests until they have reviewed it. Rejects
    * with a `ManifestError` that has all problems, `MANIFEST_AGENT` and `MANIFEST_KEY` for a name that is none,
-   * `MANIFEST_KEY_REUSED` for a key that came with other content, `MANIFEST_STORED`, and as appending to a chain does.
-   * The stored version is untouched then.
+   * `MANIFEST_KEY_REUSED` for a key that came with other content, `MANIFEST_STORED`, as `readBindings` does, and as
+   * appending to a chain does. The stored version is untouched then.
    */
   push(agent: string, text: string | Uint8Array, options: PushOptions): Promise<Pushed>;
+  /**
+   * Says anew which tools of servers these tools are, null for none; the others stay what they were. Rejects with
+   * `MANIFEST_NOT_FOUND`, as `createBindings` does, and as `push` does.
+   */
+  bind(agent: string, edits: ReadonlyMap<string, Bound | null>, options: BindOptions): Promise<Rebound>;
+  /** The bindings of each version, and each change of them. */
+  bindings(agent: string): Promise<readonly StoredBindings[]>;
   /** Null for an agent without a manifest. Rejects with `MANIFEST_STORED`, as `version` does. */
-  current(agent: string): Promise<CurrentManifest | null>;
+  current(agent: string): Promise<InForce | null>;
   version(agent: string, version: number): Promise<CurrentManifest | null>;
   /** All of them, the first one first. */
   versions(agent: string): Promise<readonly StoredVersion[]>;
@@ -93,47 +141,92 @@ export function createManifests(store: Store, { now = Date.now }: ManifestsOptio
     const version = (await oneVersion(reading, agent, found.version))!;
     const before = await oneVersion(reading, agent, version.version - 1);
     const diff = before === null ? null : diffManifests(await readContent(reading, before.hash), manifest);
-    return { ...version, manifest, diff, warnings, repeated: true, capsule: null };
+    const bindings = await readStoredBindings(reading, (await declaredRow(reading, agent))!);
+    const first = { rebound: [], capsule: null };
+    return { ...version, manifest, bindings, diff, warnings, ...first, repeated: true };
   };
 
-  const attempt = async (
+  const push = async (
     agent: string,
     manifest: Manifest,
     warnings: readonly ManifestProblem[],
-    options: PushOptions,
+    { by, record, bindings: given, idempotencyKey = undefined }: PushOptions,
   ): Promise<Pushed> => {
-    const idempotencyKey = options.idempotencyKey ?? null;
-    if (idempotencyKey !== null) {
+    if (idempotencyKey !== undefined) {
       const known = await repeated(agent, idempotencyKey, manifest, warnings);
       if (known !== null) return known;
     }
+    const names = manifest.tools.map(({ name }) => name);
     const before = await declaredRow(reading, agent);
+    const bindings = given === undefined ? carriedOver(before, names) : readBindings(given, names);
     const diff = before === null ? null : diffManifests(await readContent(reading, before.hash), manifest);
-    const breaking = diff !== null && diff.breaking.length > 0;
     const at = now();
-    const declared = declaring(agent, before, manifest, breaking, at);
+    const version = nextVersion(before?.version ?? null);
+    const next = { agent, version, hash: manifest.hash, ...declaredOf(manifest, bindings) };
+    const broke = diff !== null && diff.breaking.length > 0;
+    const declared = declaring(agent, before, { type: 'manifest', at, manifest: next, breaking: broke });
+    const rebound = reboundOf(before, declared);
+    const breaking = declared.breaking === declared.rev;
     const capsuleId = randomUUID();
-    const version: StoredVersion = {
+    const stored: StoredVersion = {
       agent,
-      version: declared.version,
+      version,
       hash: manifest.hash,
       bytes: manifest.bytes,
       breaking,
-      by: options.by,
+      by,
       at,
       capsuleId,
     };
-    const effect = addVersion({
-      declared,
-      before: before?.rev ?? null,
-      manifest,
-      version,
-      idempotencyKey,
+    const changes = diff && { breaking: diff.breaking.length, non_breaking: diff.non_breaking.length };
+    const capsule = await seal(record, declared, by, `manifest push ${agent} ${version}`, {
+      id: capsuleId,
+      facts: { breaking, changes, rebound },
+      effect: addVersion({
+        declared,
+        before: before?.rev ?? null,
+        bindings,
+        by,
+        at,
+        capsuleId,
+        manifest,
+        version: stored,
+        idempotencyKey: idempotencyKey ?? null,
+      }),
     });
-    const capsule = await store
-      .chain(options.chain)
-      .append(pushCapsule(version, diff), { id: capsuleId, effect });
-    return { ...version, manifest, diff, warnings, repeated: false, capsule };
+    return { ...stored, manifest, bindings, rebound, diff, warnings, repeated: false, capsule };
+  };
+
+  const bind = async (
+    agent: string,
+    edits: ReadonlyMap<string, Bound | null>,
+    { by, record }: BindOptions,
+  ): Promise<Rebound> => {
+    const before = await declaredRow(reading, agent);
+    if (before === null)
+      throw new BullaError('MANIFEST_NOT_FOUND', 'The agent has no manifest whose tools could be bound.');
+    const names = before.tools.map(({ name }) => name);
+    const merged = new Map<string, Bound | null>(before.tools.map(({ name, bound }) => [name, bound]));
+    for (const [name, bound] of edits) merged.set(name, bound);
+    const bindings = createBindings(
+      [...merged].flatMap(([name, bound]) =>
+        bound !== null ? [[name, bound] as const] : names.includes(name) ? [] : [[name, NOTHING] as const],
+      ),
+      names,
+    );
+    const at = now();
+    const event = { type: 'bind', at, bound: bindings.tools, bindings: bindings.digest } as const;
+    const declared = declaring(agent, before, event);
+    const rebound = reboundOf(before, declared);
+    const capsuleId = randomUUID();
+    const breaking = declared.breaking === declared.rev;
+    const capsule = await seal(record, declared, by, `manifest bind ${agent}`, {
+      id: capsuleId,
+      facts: { breaking, rebound, tools: [...edits.keys()] },
+      effect: addBindings({ declared, before: before.rev, bindings, by, at, capsuleId }),
+    });
+    const { version, hash } = declared;
+    return { agent, version, hash, bindings, rebound, breaking, capsule };
   };
 
   return {
@@ -146,12 +239,17 @@ export function createManifests(store: Store, { now = Date.now }: ManifestsOptio
       const { manifest, warnings } = report;
       if (manifest === null) throw new ManifestError(report);
       return inTurn(agent, () =>
-        untilSettled('MANIFEST_CONFLICT', () => attempt(agent, manifest, warnings, options)),
+        untilSettled('MANIFEST_CONFLICT', () => push(agent, manifest, warnings, options)),
       );
     },
+    bind: (agent, edits, options) =>
+      inTurn(agent, () => untilSettled('MANIFEST_CONFLICT', () => bind(agent, edits, options))),
+    bindings: (agent) => allBindings(reading, agent),
     async current(agent) {
       const declared = await declaredRow(reading, agent);
-      return declared === null ? null : withContent(await oneVersion(reading, agent, declared.version));
+      if (declared === null) return null;
+      const version = await withContent(await oneVersion(reading, agent, declared.version));
+      return version && { ...version, bindings: await readStoredBindings(reading, declared) };
     },
     version: async (agent, version) => withContent(await oneVersion(reading, agent, version)),
     versions: (agent) => allVersions(reading, agent),
@@ -159,14 +257,32 @@ export function createManifests(store: Store, { now = Date.now }: ManifestsOptio
   };
 }
 
-/** What the agent declares with its next version, as the engine says; it is the same for all of its people. */
+/** What an edit of a tool that is not declared is refused with, by `createBindings`. */
+const NOTHING: Bound = { server: '', tool: '' };
+
+/** What was bound before, of the tools that are still declared. */
+function carriedOver(before: Declared | null, names: readonly string[]): Bindings {
+  const still = new Set(names);
+  return createBindings(
+    (before?.tools ?? []).flatMap(({ name, bound }) =>
+      bound === null || !still.has(name) ? [] : [[name, bound] as const],
+    ),
+    names,
+  );
+}
+
+/** What the agent declares next, as the engine says; it is the same for all of its people. */
 function declaring(
   agent: string,
   before: Declared | null,
-  manifest: Manifest,
-  breaking: boolean,
-  at: number,
+  event: Extract<ConsentEvent, { type: 'manifest' | 'bind' }>,
 ): Declared {
+  const { changes, refusal } = decide(declaredState(agent, before), event);
+  if (refusal !== null) throw new BullaError(refusal.code, refusal.message);
+  return changes[0]!.row as Declared;
+}
+
+function declaredState(agent: string, declared: Declared | null) {
   const nobody = {
     user: '',
     disclosures: [],
@@ -176,29 +292,30 @@ function declaring(
     decisions: [],
     approvals: [],
   };
-  const state = stateOf({ ...nobody, agent, manifests: before === null ? [] : [before] });
-  const version = nextVersion(before?.version ?? null);
-  const next = { agent, version, hash: manifest.hash, ...declaredOf(manifest) };
-  const { changes, refusal } = decide(state, { type: 'manifest', at, manifest: next, breaking });
-  if (refusal !== null) throw new BullaError(refusal.code, refusal.message);
-  return changes[0]!.row as Declared;
+  return stateOf({ ...nobody, agent, manifests: declared === null ? [] : [declared] });
 }
 
-function pushCapsule(
-  { agent, version, hash, breaking, by }: StoredVersion,
-  diff: ManifestDiff | null,
-): CapsuleInput {
-  const request = `manifest push ${agent} ${version}`;
-  const changes =
-    diff === null ? null : { breaking: diff.breaking.length, non_breaking: diff.non_breaking.length };
-  return {
+function reboundOf(before: Declared | null, { agent, tools }: Declared): string[] {
+  const state = declaredState(agent, before);
+  return tools.filter((tool) => isRebound(state, tool)).map(({ name }) => name);
+}
+
+function seal(
+  record: Recorder,
+  { agent, version, hash, bindings }: Declared,
+  by: string,
+  request: string,
+  { facts, ...more }: { readonly id: string; readonly facts: DataObject; readonly effect: Effect },
+): Promise<SealedCapsule> {
+  return record.act({
     type: 'auth',
-    domain: 'manifest',
-    trigger: { type: 'user_request', source: by, request },
-    context: {
-      agent_id: agent,
-      environment: { bulla: { v: 1, manifest: { agent_id: agent, version, hash } } },
-    },
-    outcome: { status: 'success', summary: request, result: { breaking, changes } },
-  };
+    door: 'admin',
+    trigger: 'user_request',
+    agentId: agent,
+    source: by,
+    request,
+    evidence: { manifest: { agent_id: agent, version, hash, bindings }, facts },
+    status: 'success',
+    ...more,
+  });
 }

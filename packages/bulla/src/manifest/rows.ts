@@ -1,6 +1,6 @@
 import type { Declared } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
-import { type Manifest, readManifest } from '@bulla/core/manifest';
+import { type Bindings, type Manifest, readBindings, readManifest } from '@bulla/core/manifest';
 import type { Effect, Statements } from '../store/index.ts';
 
 // The statements about agents and the versions of their manifests.
@@ -93,12 +93,124 @@ export async function keyed(
   return row ?? null;
 }
 
-/** A version that is about to be stored. */
-export interface NewVersion {
+/** The bindings of an agent's tools, as they were from one moment on. */
+export interface StoredBindings {
+  readonly agent: string;
+  /** The revision of the declaration, and the version of the manifest that they belong to. */
+  readonly rev: number;
+  readonly version: number;
+  readonly digest: string;
+  readonly canonical: string;
+  readonly by: string;
+  /** Unix time in milliseconds. */
+  readonly at: number;
+  /** The capsule that tells of it. */
+  readonly capsuleId: string;
+}
+
+/** All of them, the first ones first. */
+export async function allBindings({ tenant, all }: Reading, agent: string): Promise<StoredBindings[]> {
+  return all<StoredBindings>(
+    `SELECT agent_id AS agent, rev, version, digest, canonical, bound_by AS "by", bound_at AS at,
+       capsule_id AS "capsuleId"
+     FROM manifest_bindings WHERE coalesce(tenant, '') = ? AND agent_id = ? ORDER BY rev`,
+    tenant ?? '',
+    agent,
+  );
+}
+
+/** The bindings of a revision. Throws `MANIFEST_STORED` when the store has others under their digest, or none. */
+export async function readStoredBindings(
+  { tenant, all }: Reading,
+  { agent, rev, bindings: digest, tools }: Declared,
+): Promise<Bindings> {
+  const [row] = await all<{ canonical: string }>(
+    `SELECT canonical FROM manifest_bindings
+     WHERE coalesce(tenant, '') = ? AND agent_id = ? AND rev = ?`,
+    tenant ?? '',
+    agent,
+    rev,
+  );
+  const wrong = (cause?: unknown) =>
+    new BullaError(
+      'MANIFEST_STORED',
+      `The store does not hold the bindings ${digest} as they were accepted.`,
+      {
+        cause,
+      },
+    );
+  if (row === undefined) throw wrong();
+  let bindings: Bindings;
+  try {
+    bindings = readBindings(
+      row.canonical,
+      tools.map(({ name }) => name),
+    );
+  } catch (error) {
+    throw wrong(error);
+  }
+  if (bindings.digest !== digest) throw wrong();
+  return bindings;
+}
+
+/** A revision of what an agent declares that is about to be stored. */
+export interface NewBindings {
   /** What the agent declares from now on. */
   readonly declared: Declared;
   /** The revision of what it declared before; null if nothing. */
   readonly before: number | null;
+  readonly bindings: Bindings;
+  readonly by: string;
+  readonly at: number;
+  readonly capsuleId: string;
+}
+
+/** Stores a revision behind the one that it follows, and nowhere else. Refuses with `MANIFEST_CONFLICT`. */
+export function addBindings({ declared, before, bindings, by, at, capsuleId }: NewBindings): Effect {
+  const { agent, version, rev } = declared;
+  const text = JSON.stringify(declared);
+  return async ({ tenant, run }) => {
+    const moved =
+      before === null
+        ? await run(
+            `INSERT INTO agent (tenant, agent_id, version, rev, declared) VALUES (?, ?, ?, ?, ?)
+             ON CONFLICT DO NOTHING`,
+            tenant,
+            agent,
+            version,
+            rev,
+            text,
+          )
+        : await run(
+            `UPDATE agent SET version = ?, rev = ?, declared = ?
+             WHERE coalesce(tenant, '') = ? AND agent_id = ? AND rev = ?`,
+            version,
+            rev,
+            text,
+            tenant ?? '',
+            agent,
+            before,
+          );
+    if (moved === 0) throw conflict();
+    await run(
+      `INSERT INTO manifest_bindings
+         (tenant, agent_id, rev, version, digest, canonical, bound_by, bound_at, capsule_id)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      tenant,
+      agent,
+      rev,
+      version,
+      bindings.digest,
+      bindings.canonical,
+      by,
+      at,
+      capsuleId,
+    );
+  };
+}
+
+/** A version that is about to be stored. */
+export interface NewVersion extends NewBindings {
   readonly manifest: Manifest;
   readonly version: StoredVersion;
   readonly idempotencyKey: string | null;
@@ -108,32 +220,11 @@ export interface NewVersion {
  * Stores a version behind the one that it was compared with, and nowhere else. Refuses with `MANIFEST_CONFLICT` when
  * another one came first.
  */
-export function addVersion({ declared, before, manifest, version, idempotencyKey }: NewVersion): Effect {
-  const { agent, version: number, rev } = declared;
-  return async ({ tenant, run }) => {
-    const moved =
-      before === null
-        ? await run(
-            `INSERT INTO agent (tenant, agent_id, version, rev, declared) VALUES (?, ?, ?, ?, ?)
-             ON CONFLICT DO NOTHING`,
-            tenant,
-            agent,
-            number,
-            rev,
-            JSON.stringify(declared),
-          )
-        : await run(
-            `UPDATE agent SET version = ?, rev = ?, declared = ?
-             WHERE coalesce(tenant, '') = ? AND agent_id = ? AND rev = ? AND version = ?`,
-            number,
-            rev,
-            JSON.stringify(declared),
-            tenant ?? '',
-            agent,
-            before,
-            number - 1,
-          );
-    if (moved === 0) throw conflict();
+export function addVersion({ manifest, version, idempotencyKey, ...next }: NewVersion): Effect {
+  const { agent, version: number } = next.declared;
+  return async (transaction) => {
+    const { tenant, run } = transaction;
+    await addBindings(next)(transaction);
     await run(
       `INSERT INTO manifest_content (tenant, hash, canonical) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`,
       tenant,

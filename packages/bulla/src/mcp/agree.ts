@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, type JsonValue } from '@bulla/core/json';
 import type { Era } from '@bulla/core/lock';
@@ -141,7 +142,12 @@ const MISSING_CAPABILITY = -32021;
 const UNSUPPORTED_VERSION = -32022;
 
 /** Refusals that say nothing of the era: the same would come to any message. */
-const FATAL = ['MCP_HTTP_UNREACHABLE', 'MCP_HTTP_REDIRECT', 'MCP_HTTP_UNAUTHORIZED', 'MCP_HTTP_HEADER'];
+const FATAL: readonly Code[] = [
+  'MCP_HTTP_UNREACHABLE',
+  'MCP_HTTP_REDIRECT',
+  'MCP_HTTP_UNAUTHORIZED',
+  'MCP_HTTP_HEADER',
+];
 
 function afterRefusal(error: unknown, connection: Connection): 'initialize' {
   if (!(error instanceof BullaError) || connection.failure !== null || FATAL.includes(error.code))

@@ -181,14 +181,14 @@ describe('a server on HTTP that cannot be relied on is refused', () => {
     [
       'another type of content',
       (response, { id }) => response.writeHead(200, { 'content-type': 'text/plain' }).end(listed(id)),
-      'MCP_HTTP_CONTENT_TYPE',
+      'MCP_HTTP_RESPONSE',
       /of type "text\/plain"/,
     ],
-    ['no content', (response) => response.writeHead(202).end(), 'MCP_HTTP_CONTENT_TYPE', /of type ""/],
+    ['no content', (response) => response.writeHead(202).end(), 'MCP_HTTP_RESPONSE', /of type ""/],
     [
       'events that end without the answer',
       (response) => response.writeHead(200, EVENTS).end('data: {"jsonrpc":"2.0","method":"x"}\n\n'),
-      'MCP_HTTP_NO_ANSWER',
+      'MCP_HTTP_RESPONSE',
       /without the answer to tools\/list/,
     ],
     [
@@ -197,7 +197,7 @@ describe('a server on HTTP that cannot be relied on is refused', () => {
         response.writeHead(200, EVENTS).write(`data: ${listed(id)}\n`);
         setTimeout(() => response.destroy(), 20);
       },
-      'MCP_HTTP_NO_ANSWER',
+      'MCP_HTTP_RESPONSE',
       /without the answer/,
     ],
     [
@@ -206,13 +206,13 @@ describe('a server on HTTP that cannot be relied on is refused', () => {
         response.writeHead(200, { ...JSON_TYPE, 'content-length': '9999' }).write(listed(id));
         setTimeout(() => response.destroy(), 20);
       },
-      'MCP_HTTP_NO_ANSWER',
+      'MCP_HTTP_RESPONSE',
       /without the answer/,
     ],
     [
       'a notification for an answer',
       (response) => response.writeHead(200, JSON_TYPE).end('{"jsonrpc":"2.0","method":"x"}'),
-      'MCP_HTTP_NO_ANSWER',
+      'MCP_HTTP_RESPONSE',
       /without the answer/,
     ],
     [
@@ -224,7 +224,7 @@ describe('a server on HTTP that cannot be relied on is refused', () => {
     [
       'an answer given twice',
       (response, { id }) => response.writeHead(200, EVENTS).end(`data: ${listed(id)}\n\n`.repeat(2)),
-      'MCP_ANSWER_DUPLICATE',
+      'MCP_ANSWER_UNKNOWN',
       /twice/,
     ],
     [

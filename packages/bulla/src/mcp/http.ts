@@ -15,8 +15,8 @@ const GOODBYE_MS = 2000;
 
 /**
  * Streamable HTTP, of both eras. Nothing is sent until the first message. `send` rejects with the codes of
- * {@link createCall} and with `MCP_HTTP_STATUS`, `MCP_HTTP_SESSION_LOST`, `MCP_HTTP_CONTENT_TYPE`,
- * `MCP_HTTP_NO_ANSWER` when the answer is missing or cut off, and the codes of `parseFrame`.
+ * {@link createCall} and with `MCP_HTTP_STATUS`, `MCP_HTTP_SESSION_LOST`, `MCP_HTTP_RESPONSE`,
+ * `MCP_HTTP_RESPONSE` when the answer is missing or cut off, and the codes of `parseFrame`.
  */
 export async function connectHttp(url: URL, options: HttpOptions, receiver: Receiver): Promise<Transport> {
   return new HttpTransport(createCall(url, options), options.frames ?? {}, receiver);
@@ -62,7 +62,7 @@ class HttpTransport implements Transport {
       if (type === JSON_TYPE) return await this.#body(response, frame);
       await response.body?.cancel();
       throw new BullaError(
-        'MCP_HTTP_CONTENT_TYPE',
+        'MCP_HTTP_RESPONSE',
         `The server answered ${frame.method} with content of type ${JSON.stringify(type)}.`,
       );
     } catch (error) {
@@ -157,13 +157,9 @@ function isAnswer(frame: Frame, request: Frame): boolean {
 }
 
 function noAnswer({ method }: RequestFrame, cause?: unknown): BullaError {
-  return new BullaError(
-    'MCP_HTTP_NO_ANSWER',
-    `The server's response ended without the answer to ${method}.`,
-    {
-      cause,
-    },
-  );
+  return new BullaError('MCP_HTTP_RESPONSE', `The server's response ended without the answer to ${method}.`, {
+    cause,
+  });
 }
 
 /** Where the value of the `Mcp-Name` header stands in the params of a request. */

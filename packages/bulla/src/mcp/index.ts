@@ -7,6 +7,7 @@ export {
 } from './agree.ts';
 export { type Authorizer, bearer, type HttpOptions } from './call.ts';
 export { Connection, type ConnectionOptions, type Reply, type RequestOptions } from './connection.ts';
+export { Exchange, type Waiting } from './exchange.ts';
 export {
   caseTwin,
   DEFAULT_MAX_FRAME_BYTES,
@@ -26,12 +27,12 @@ export {
   resultFrame,
   spanOf,
   twinFinder,
-  withId,
 } from './frame.ts';
 export { connectHttp } from './http.ts';
-export { LISTS, type ListLimits, readList } from './lists.ts';
+export { LISTS, readList } from './lists.ts';
 export { type OAuthMemory, type OAuthOptions, oauth, oauthWith } from './oauth.ts';
 export { authorized, type OpenOptions, open, type Session } from './open.ts';
+export { cursorKey, type Page, pageOf, type RefuseList, readPages } from './pages.ts';
 export { Changes, type ScanOptions, scan, scanSession } from './scan.ts';
 export { connectSse } from './sse.ts';
 export { connectStdio, type StdioOptions } from './stdio.ts';

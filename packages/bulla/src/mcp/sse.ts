@@ -8,8 +8,8 @@ import { deliver, quote, type Receiver, type Transport } from './transport.ts';
 
 /**
  * The HTTP+SSE transport of 2024-11-05: one stream brings everything, and its first event tells where to send.
- * Rejects with the codes of {@link createCall}, with `MCP_HTTP_STATUS`, `MCP_HTTP_CONTENT_TYPE`, and with
- * `MCP_HTTP_NO_ANSWER` when the stream ends before it told. `ended` tells `MCP_SERVER_ENDED`.
+ * Rejects with the codes of {@link createCall}, with `MCP_HTTP_STATUS`, `MCP_HTTP_RESPONSE`, and with
+ * `MCP_HTTP_RESPONSE` when the stream ends before it told. `ended` tells `MCP_SERVER_ENDED`.
  */
 export async function connectSse(
   url: URL,
@@ -29,7 +29,7 @@ export async function connectSse(
     if (!response.ok) throw (await statusError(response, frames)).error;
     if (mediaType(response) !== EVENTS_TYPE) {
       await response.body?.cancel();
-      throw new BullaError('MCP_HTTP_CONTENT_TYPE', 'The server offers no stream of events.');
+      throw new BullaError('MCP_HTTP_RESPONSE', 'The server offers no stream of events.');
     }
     const { promise, resolve, reject } = Promise.withResolvers<URL>();
     const reading = readEvents(
@@ -75,7 +75,7 @@ export async function connectSse(
 }
 
 function streamEnded(cause?: unknown): BullaError {
-  return new BullaError('MCP_HTTP_NO_ANSWER', 'The stream of events ended before it told where to send.', {
+  return new BullaError('MCP_HTTP_RESPONSE', 'The stream of events ended before it told where to send.', {
     cause,
   });
 }

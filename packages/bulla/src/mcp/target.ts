@@ -20,7 +20,7 @@ export type Target = StdioTarget | HttpTarget;
 
 /**
  * Reads what stands after `--`: an address, or a command and its arguments as they are, or one string that is split
- * as a shell would. Throws `MCP_TARGET_EMPTY`, `MCP_TARGET_URL` for an address that cannot be used, the codes of
+ * as a shell would. Throws `MCP_TARGET`, `MCP_TARGET` for an address that cannot be used, the codes of
  * {@link splitWords}, and `MCP_TARGET_ENV` for what cannot be the name of a variable.
  */
 export function parseTarget(argv: readonly string[], env: readonly string[] = []): Target {
@@ -32,11 +32,11 @@ export function parseTarget(argv: readonly string[], env: readonly string[] = []
     return { kind: 'http', url: parseUrl(first).href };
   }
   const [command, ...args] = argv.length === 1 ? splitWords(first!) : argv;
-  if (!command) throw new BullaError('MCP_TARGET_EMPTY', 'There is no command to start.');
+  if (!command) throw new BullaError('MCP_TARGET', 'There is no command to start.');
   return { kind: 'stdio', command, args, env: [...new Set(env)].sort() };
 }
 
-/** Reads the address of a server. Throws `MCP_TARGET_URL`. */
+/** Reads the address of a server. Throws `MCP_TARGET`. */
 export function parseUrl(text: string): URL {
   const url = URL.parse(text);
   // The text is not shown: what does not parse may hold a secret anywhere.
@@ -51,7 +51,7 @@ export function parseUrl(text: string): URL {
 }
 
 function badUrl(message: string): BullaError {
-  return new BullaError('MCP_TARGET_URL', message);
+  return new BullaError('MCP_TARGET', message);
 }
 
 function checkName(name: string): void {

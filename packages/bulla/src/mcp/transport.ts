@@ -1,3 +1,4 @@
+import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 import type { ErrorFrame, Frame } from './frame.ts';
 
@@ -79,7 +80,7 @@ export class HttpStatusError extends BullaError {
   readonly challenge: string | null;
 
   constructor(
-    code: string,
+    code: Code,
     message: string,
     status: number,
     rpc: ErrorFrame['error'] | null = null,

@@ -3,8 +3,8 @@ import { BullaError } from '@bulla/core/error';
 /**
  * Splits a command line into words as a POSIX shell would (XCU §2.2, §2.6.5), and refuses whatever the shell would
  * not take literally: a word here is exactly what the program gets, so nothing may be left to expand. Throws
- * `MCP_TARGET_SHELL` for an expansion, a pattern, an operator, a comment or an assignment that is not quoted, and
- * `MCP_TARGET_QUOTE` for a quote or a backslash that nothing ends, with the offset in UTF-16 code units.
+ * `MCP_TARGET` for an expansion, a pattern, an operator, a comment or an assignment that is not quoted, and
+ * `MCP_TARGET` for a quote or a backslash that nothing ends, with the offset in UTF-16 code units.
  */
 export function splitWords(text: string): string[] {
   const words: string[] = [];
@@ -64,14 +64,14 @@ function isSpecial(c: string, atStart: boolean): boolean {
 
 function special(what: string, offset: number): BullaError {
   return new BullaError(
-    'MCP_TARGET_SHELL',
+    'MCP_TARGET',
     `A shell would not take ${JSON.stringify(what)} for itself; quote it, or give the words one by one.`,
     { offset },
   );
 }
 
 function unended(offset: number): BullaError {
-  return new BullaError('MCP_TARGET_QUOTE', 'A quote or a backslash in the command is not ended.', {
+  return new BullaError('MCP_TARGET', 'A quote or a backslash in the command is not ended.', {
     offset,
   });
 }

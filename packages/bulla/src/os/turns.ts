@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 
 /** Lets what concerns the same thing happen one after the other in this process. */
@@ -30,7 +31,7 @@ const MIN_ATTEMPTS = 100;
  * so that time alone ends nothing.
  */
 export async function untilSettled<T>(
-  code: string,
+  code: Code,
   attempt: () => Promise<T>,
   now: () => number = () => performance.now(),
 ): Promise<T> {

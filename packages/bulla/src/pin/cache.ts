@@ -32,7 +32,7 @@ export function openCache(folder: string): Cache {
   const pathOf = ({ integrity }: Wanted) => join(folder, `${hexOf(integrity)}.tgz`);
   const load = (entry: Wanted): Buffer | null => {
     const unreadable = (cause?: unknown) =>
-      new BullaError('PIN_CACHE_UNREADABLE', `${pathOf(entry)} cannot be read.`, { cause });
+      new BullaError('PIN_INSTALL_FAILED', `${pathOf(entry)} cannot be read.`, { cause });
     let bytes: Uint8Array | null;
     try {
       bytes = readFound(pathOf(entry), MAX_TARBALL);

@@ -50,7 +50,7 @@ test('what cannot be pinned is refused', () => {
     'npx a@../x',
     'npx a@',
   ])
-    expect(code(line), line).toBe('PIN_SPEC');
+    expect(code(line), line).toBe('PIN_COMMAND');
 });
 
 test('a command names the pinned package and no other version', () => {
@@ -97,7 +97,7 @@ test('an option of docker that is not known hides which word is the image', () =
     'docker run a:b:c',
     'docker run ../a',
   ])
-    expect(code(line), line).toBe('PIN_SPEC');
+    expect(code(line), line).toBe('PIN_COMMAND');
 });
 
 test('the image of a digest takes the place of the tag', () => {

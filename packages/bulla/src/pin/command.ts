@@ -19,7 +19,7 @@ export type PinCommand = NpmCommand | DockerCommand;
 /**
  * Reads a command whose program can be pinned: `npx PACKAGE …`, `npm exec PACKAGE …`, `docker run … IMAGE …`. Every
  * option must be known, because an unknown one could name another program. Throws `PIN_COMMAND` for what is none of
- * them, and `PIN_SPEC` for a package that does not come from a registry.
+ * them, and `PIN_COMMAND` for a package that does not come from a registry.
  */
 export function parsePinCommand(command: string, args: readonly string[]): PinCommand {
   const program = basename(command).replace(/\.(?:cmd|exe)$/i, '');
@@ -67,14 +67,14 @@ function parseExec(args: readonly string[]): NpmCommand {
   return { kind: 'npm', ...parseSpec(spec), bin: first, args: passed };
 }
 
-/** `name`, `name@1.2.3`, `name@^1`, `name@next`. Throws `PIN_SPEC` for folders, addresses, repositories and aliases. */
+/** `name`, `name@1.2.3`, `name@^1`, `name@next`. Throws `PIN_COMMAND` for folders, addresses, repositories and aliases. */
 function parseSpec(text: string): { name: string; spec: string | null } {
   const at = text.indexOf('@', 1);
   const [name, spec] = at < 0 ? [text, null] : [text.slice(0, at), text.slice(at + 1)];
   const isPlain = spec === null || /^[A-Za-z0-9.+~^<>=|* -]+$/.test(spec);
   if (isPackageName(name) && isPlain) return { name, spec };
   throw new BullaError(
-    'PIN_SPEC',
+    'PIN_COMMAND',
     `${JSON.stringify(text)} is not a package of a registry, with a version, a range or a tag.`,
   );
 }

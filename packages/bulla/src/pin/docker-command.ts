@@ -111,7 +111,7 @@ function parseImage(text: string): { image: string; digest: string | null } {
   if (image !== undefined && (digest === null || /^sha256:[0-9a-f]{64}$/.test(digest)))
     return { image, digest };
   throw new BullaError(
-    'PIN_SPEC',
+    'PIN_COMMAND',
     `${JSON.stringify(text)} is not the name of an image, with a tag or a sha256 digest.`,
   );
 }

@@ -291,16 +291,14 @@ test('a tarball that is missing or too large is refused', async () => {
   );
   const size = pack(shop).length + pack(left).length + pack(native).length + pack(older).length;
   const third = await prepared();
-  expect((await refusal(install(whole(), { ...third.options, maxBytes: size }))).code).toBe(
-    'PIN_TARBALL_LIMIT',
-  );
+  expect((await refusal(install(whole(), { ...third.options, maxBytes: size }))).code).toBe('PIN_TARBALL');
 });
 
 test('a package that needs what is not in the tree is refused', async () => {
   const { options } = await prepared();
   const { code, message } = await refusal(install(artifactOf({ '@s/shop': shop }), options));
   expect([code, message]).toEqual([
-    'PIN_TREE_MISSING',
+    'PIN_TREE',
     'node_modules/@s/shop needs left, which is not in the pinned tree.',
   ]);
 });
@@ -322,7 +320,7 @@ test('what is optional and for other machines is left out; what is needed is not
   ] as const) {
     const needed = install(artifactOf(tree, { native: more }), options);
     if (takes) (await needed).release();
-    else expect((await refusal(needed)).code).toBe('PIN_PLATFORM');
+    else expect((await refusal(needed)).code).toBe('PIN_COMMAND');
   }
 });
 
@@ -330,12 +328,12 @@ test('a package that calls itself otherwise, or nothing, is refused', async () =
   const named = (packed: Buffer): TestPackage => ({ name: 'odd', version: '1.0.0', packed });
   const manifest = (text: string) => named(tarball([{ path: 'package/package.json', text }]));
   for (const [odd, expected] of [
-    [manifest('{"name":"even","version":"1.0.0"}'), 'PIN_PACKAGE_OTHER'],
-    [manifest('{"name":"odd","version":"1.0.1"}'), 'PIN_PACKAGE_OTHER'],
-    [manifest('{"name":"odd"'), 'PIN_PACKAGE_FORM'],
-    [manifest('[]'), 'PIN_PACKAGE_FORM'],
-    [named(tarball([{ path: 'package/a', text: '' }])), 'PIN_PACKAGE_FORM'],
-    [named(tarball([{ path: 'package/../../a', text: '' }])), 'PIN_TARBALL_ENTRY'],
+    [manifest('{"name":"even","version":"1.0.0"}'), 'PIN_TARBALL'],
+    [manifest('{"name":"odd","version":"1.0.1"}'), 'PIN_TARBALL'],
+    [manifest('{"name":"odd"'), 'PIN_TARBALL'],
+    [manifest('[]'), 'PIN_TARBALL'],
+    [named(tarball([{ path: 'package/a', text: '' }])), 'PIN_TARBALL'],
+    [named(tarball([{ path: 'package/../../a', text: '' }])), 'PIN_TARBALL'],
   ] as const) {
     const { options } = await prepared([odd]);
     expect((await refusal(install(artifactOf({ odd }), options))).code).toBe(expected);
@@ -353,7 +351,7 @@ test('what one package bundles is in its tarball, and no place for another', asy
   const { options } = await prepared([bundling, left]);
   (await install(artifactOf({ big: bundling }), options)).release();
   const both = artifactOf({ big: bundling, 'big/node_modules/left': left });
-  expect((await refusal(install(both, options))).code).toBe('PIN_TARBALL_COLLISION');
+  expect((await refusal(install(both, options))).code).toBe('PIN_TARBALL');
 });
 
 test('the sha256 of the released program counts where the lock has it', async () => {
@@ -367,18 +365,18 @@ test('a cache that cannot be read is told', async () => {
   const { folder, options } = await prepared();
   const file = join(folder, `${hexOf(sri(pack(left)))}.tgz`);
   mkdirSync(file);
-  expect((await refusal(install(whole(), options))).code).toBe('PIN_CACHE_UNREADABLE');
+  expect((await refusal(install(whole(), options))).code).toBe('PIN_INSTALL_FAILED');
   rmSync(file, { recursive: true });
   expect(spawnSync('mkfifo', [file]).status).toBe(0);
-  expect((await refusal(install(whole(), options))).code).toBe('PIN_CACHE_UNREADABLE');
+  expect((await refusal(install(whole(), options))).code).toBe('PIN_INSTALL_FAILED');
 });
 
 test('a lock without such a pin cannot be run', async () => {
   const code = (artifact: Parameters<typeof npmArtifact>[0]) =>
     refusal((async () => npmArtifact(artifact))());
   expect((await code(null)).code).toBe('PIN_NONE');
-  expect((await code({ ...NO_ARTIFACT, type: 'oci' })).code).toBe('PIN_OCI');
-  expect((await code({ ...NO_ARTIFACT, type: 'npm', integrity: 'sha512-x' })).code).toBe('PIN_NO_TREE');
+  expect((await code({ ...NO_ARTIFACT, type: 'oci' })).code).toBe('PIN_COMMAND');
+  expect((await code({ ...NO_ARTIFACT, type: 'npm', integrity: 'sha512-x' })).code).toBe('PIN_NONE');
 });
 
 test('the registry is asked about every package, and with deep for every tarball', async () => {

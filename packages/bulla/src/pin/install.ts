@@ -56,15 +56,18 @@ export interface NpmArtifact extends Artifact {
   readonly tree: Tree;
 }
 
-/** Throws `PIN_NONE`, `PIN_OCI`, `PIN_NO_TREE` for what is not such an artifact. */
+/** Throws `PIN_NONE`, `PIN_COMMAND`, `PIN_NONE` for what is not such an artifact. */
 export function npmArtifact(artifact: Artifact | null): NpmArtifact {
   if (artifact === null || artifact.type === 'local')
     throw new BullaError('PIN_NONE', 'The lock pins no package; lock it with --pin.');
   if (artifact.type === 'oci')
-    throw new BullaError('PIN_OCI', 'The lock pins an image: the digest is recorded and compared, not run.');
+    throw new BullaError(
+      'PIN_COMMAND',
+      'The lock pins an image: the digest is recorded and compared, not run.',
+    );
   if (artifact.tree === null)
     throw new BullaError(
-      'PIN_NO_TREE',
+      'PIN_NONE',
       'The lock pins a package but not what it needs; lock it anew with --pin.',
     );
   // Reading the lock made sure that the tree is that of the package.
@@ -76,7 +79,7 @@ export function npmArtifact(artifact: Artifact | null): NpmArtifact {
  * of a tree that was kept is compared with it; what is missing or differs is unpacked anew. Each package must say that
  * it is the one that was pinned, and find what it needs in the tree. No script of a package runs. On any failure nothing
  * new is left. Rejects with `PIN_INTEGRITY`, `PIN_CACHE_TAMPERED`, the `PIN_TARBALL_…`, `PIN_PACKAGE_…` and `DOWNLOAD_…`
- * codes, `PIN_TREE_MISSING`, `PIN_PLATFORM`, `PIN_PLACE_SHARED` and `PIN_INSTALL_FAILED`.
+ * codes, `PIN_TREE`, `PIN_COMMAND`, `PIN_PLACE_SHARED` and `PIN_INSTALL_FAILED`.
  */
 export async function install(artifact: NpmArtifact, options: InstallOptions): Promise<Installed> {
   const { cache, maxBytes = 2 ** 31, onProgress = () => undefined, onNotice = () => undefined } = options;
@@ -141,7 +144,7 @@ function choose(tree: Tree, platform: Platform): [string, TreePackage][] {
       if (holdersOf(path).some((above) => left.has(above))) return false;
       if (isFor(entry, platform)) return true;
       if (!entry.optional)
-        throw new BullaError('PIN_PLATFORM', `${entry.name} ${entry.version} is not for this machine.`);
+        throw new BullaError('PIN_COMMAND', `${entry.name} ${entry.version} is not for this machine.`);
       left.add(path);
       return false;
     });

@@ -38,7 +38,7 @@ const CONCURRENT = 2;
 /**
  * Reads every package of a tree from its tarball, whose hash is checked, and hands it on. Each package must say that it
  * is the one that was pinned, and find what it needs in the tree. Rejects with `PIN_CACHE_TAMPERED`, `PIN_INTEGRITY`,
- * `PIN_TREE_MISSING`, the `PIN_TARBALL_…` and `PIN_PACKAGE_…` codes, and what `take` throws.
+ * `PIN_TREE`, the `PIN_TARBALL_…` and `PIN_PACKAGE_…` codes, and what `take` throws.
  */
 export async function layOut(
   artifact: NpmArtifact,
@@ -85,20 +85,17 @@ function foldersOf(path: string): string[] {
 
 function gone({ name, version }: TreePackage): BullaError {
   return new BullaError(
-    'PIN_CACHE_UNREADABLE',
+    'PIN_INSTALL_FAILED',
     `The tarball of ${name} ${version} went away while it was used.`,
   );
 }
 
 function taken(path: string): BullaError {
-  return new BullaError('PIN_TARBALL_COLLISION', `Another package has already put something at ${path}.`);
+  return new BullaError('PIN_TARBALL', `Another package has already put something at ${path}.`);
 }
 
 export function overLimit(maxBytes: number): BullaError {
-  return new BullaError(
-    'PIN_TARBALL_LIMIT',
-    `The package and what it needs have more than ${maxBytes} bytes.`,
-  );
+  return new BullaError('PIN_TARBALL', `The package and what it needs have more than ${maxBytes} bytes.`);
 }
 
 /** The released program's own fields about the tarball, where the lock has them. */
@@ -120,22 +117,22 @@ async function unpacked(packed: Buffer, { name, version }: TreePackage, left: nu
   }
 }
 
-/** What a package says of itself must be what was pinned. Throws `PIN_PACKAGE_FORM` and `PIN_PACKAGE_OTHER`. */
+/** What a package says of itself must be what was pinned. Throws `PIN_TARBALL`. */
 function readManifest({ files }: Contents, { name, version }: TreePackage): Manifest {
   let manifest: Manifest | null;
   try {
     const text = files.get('package.json')!.bytes.toString('utf8');
     manifest = JSON.parse(text.replace(/^\ufeff/, ''));
   } catch (cause) {
-    throw new BullaError('PIN_PACKAGE_FORM', `The package.json of ${name} ${version} cannot be read.`, {
+    throw new BullaError('PIN_TARBALL', `The package.json of ${name} ${version} cannot be read.`, {
       cause,
     });
   }
   if (typeof manifest !== 'object' || manifest === null || Array.isArray(manifest))
-    throw new BullaError('PIN_PACKAGE_FORM', `The package.json of ${name} ${version} is not an object.`);
+    throw new BullaError('PIN_TARBALL', `The package.json of ${name} ${version} is not an object.`);
   if (manifest.name !== name || plain(manifest.version) !== plain(version)) {
     const said = `${JSON.stringify(manifest.name)} ${JSON.stringify(manifest.version)}`.slice(0, 300);
-    throw new BullaError('PIN_PACKAGE_OTHER', `What is pinned as ${name} ${version} calls itself ${said}.`);
+    throw new BullaError('PIN_TARBALL', `What is pinned as ${name} ${version} calls itself ${said}.`);
   }
   return manifest;
 }
@@ -148,7 +145,7 @@ function plain(version: unknown): string {
     .replace(/\+.*$/s, '');
 }
 
-/** Each package that is needed must be where Node looks for it, inside of the tree. Throws `PIN_TREE_MISSING`. */
+/** Each package that is needed must be where Node looks for it, inside of the tree. Throws `PIN_TREE`. */
 function checkNeeds(folders: ReadonlySet<string>, path: string, manifest: Manifest): void {
   const optional = new Set(namesIn(manifest.optionalDependencies));
   for (const name of namesIn(manifest.dependencies)) {
@@ -156,7 +153,7 @@ function checkNeeds(folders: ReadonlySet<string>, path: string, manifest: Manife
     let above = path;
     while (!folders.has(above === '' ? `node_modules/${name}` : `${above}/node_modules/${name}`)) {
       if (above === '')
-        throw new BullaError('PIN_TREE_MISSING', `${path} needs ${name}, which is not in the pinned tree.`);
+        throw new BullaError('PIN_TREE', `${path} needs ${name}, which is not in the pinned tree.`);
       above = above.slice(0, Math.max(0, above.lastIndexOf('node_modules/') - 1));
     }
   }

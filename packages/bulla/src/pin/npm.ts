@@ -15,7 +15,7 @@ const ALONE = '--no-workspaces';
 
 /**
  * Runs npm in a folder of its own, where no project can configure it, and gives what it wrote and the folder's
- * `package-lock.json`. Rejects with `PIN_NPM_MISSING`, `PIN_NPM_FAILED` and `PIN_TREE_FORM`.
+ * `package-lock.json`. Rejects with `PIN_NPM_FAILED` and `PIN_TREE`.
  */
 export async function runNpm(args: readonly string[]): Promise<{ stdout: string; lock: Uint8Array | null }> {
   const folder = mkdtempSync(join(tmpdir(), 'bulla-npm-'));
@@ -29,12 +29,12 @@ export async function runNpm(args: readonly string[]): Promise<{ stdout: string;
   }
 }
 
-/** Null where there is none. How large it becomes is up to a registry. Throws `PIN_TREE_FORM`. */
+/** Null where there is none. How large it becomes is up to a registry. Throws `PIN_TREE`. */
 function readLockfile(path: string): Uint8Array | null {
   if (!existsSync(path)) return null;
   const bytes = readFound(path, MAX_LOCKFILE);
   if (bytes === null)
-    throw new BullaError('PIN_TREE_FORM', `npm wrote a lockfile of more than ${MAX_LOCKFILE} bytes.`);
+    throw new BullaError('PIN_TREE', `npm wrote a lockfile of more than ${MAX_LOCKFILE} bytes.`);
   return bytes;
 }
 
@@ -59,7 +59,7 @@ function output(args: readonly string[], cwd: string): Promise<string> {
     });
     child.on('error', (cause) =>
       fail(
-        new BullaError('PIN_NPM_MISSING', 'npm cannot be started; it resolves what a package needs.', {
+        new BullaError('PIN_NPM_FAILED', 'npm cannot be started; it resolves what a package needs.', {
           cause,
         }),
       ),

@@ -36,7 +36,7 @@ test('a short name needs a digest', async () => {
     resolveOci(command, () => {
       throw new Error('asked');
     }),
-  ).rejects.toMatchObject({ code: 'PIN_OCI_UNRESOLVED' });
+  ).rejects.toMatchObject({ code: 'PIN_REGISTRY_ANSWER' });
 });
 
 test('a digest in the command needs nobody', async () => {
@@ -77,13 +77,13 @@ test('a registry that contradicts itself, or wants credentials, is refused', asy
   const lying = await resolved((_, response) => {
     response.setHeader('docker-content-digest', DIGEST).end('{}');
   });
-  expect((await refusal(lying.artifact)).code).toBe('PIN_OCI_DIGEST');
+  expect((await refusal(lying.artifact)).code).toBe('PIN_INTEGRITY');
   const closed = await resolved((_, response) => void response.writeHead(401).end());
-  expect((await refusal(closed.artifact)).code).toBe('PIN_OCI_UNRESOLVED');
+  expect((await refusal(closed.artifact)).code).toBe('PIN_REGISTRY_ANSWER');
   const inward = await resolved((_, response) => {
     response.writeHead(401, { 'www-authenticate': 'Bearer realm="https://169.254.169.254/token"' }).end();
   });
   expect((await refusal(inward.artifact)).code).toBe('DOWNLOAD_PRIVATE');
   const gone = await resolved((_, response) => void response.writeHead(404).end());
-  expect((await refusal(gone.artifact)).code).toBe('PIN_OCI_UNRESOLVED');
+  expect((await refusal(gone.artifact)).code).toBe('PIN_REGISTRY_ANSWER');
 });

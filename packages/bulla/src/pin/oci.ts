@@ -16,7 +16,7 @@ const MANIFESTS = [
 
 /**
  * The artifact of a container command: the image and its digest. A tag is resolved by asking the registry, without
- * credentials. Rejects with `PIN_OCI_UNRESOLVED` when it does not answer, `PIN_OCI_DIGEST` when what it sends is not what it says, and the
+ * credentials. Rejects with `PIN_REGISTRY_ANSWER` when it does not answer, `PIN_INTEGRITY` when what it sends is not what it says, and the
  * `DOWNLOAD_…` codes.
  */
 export async function resolveOci(command: DockerCommand, fetcher: () => Fetcher): Promise<Artifact> {
@@ -59,7 +59,7 @@ async function resolveTag(image: string, fetching: () => Fetcher): Promise<strin
   const said = reply.headers['docker-content-digest'];
   if (said !== undefined && said !== digest)
     throw new BullaError(
-      'PIN_OCI_DIGEST',
+      'PIN_INTEGRITY',
       `The manifest of ${image} is ${digest}, and the registry says ${said}.`,
     );
   return digest;
@@ -67,7 +67,7 @@ async function resolveTag(image: string, fetching: () => Fetcher): Promise<strin
 
 function unresolved(image: string, why: string): BullaError {
   const message = `The tag of ${image} cannot be resolved: ${why}. Name the image with its digest.`;
-  return new BullaError('PIN_OCI_UNRESOLVED', message);
+  return new BullaError('PIN_REGISTRY_ANSWER', message);
 }
 
 /** The token that a registry gives to anybody, by the challenge of its answer (Docker Registry v2, token authentication). */

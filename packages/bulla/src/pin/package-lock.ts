@@ -13,8 +13,8 @@ import { type NpmSettings, registryOf, sha512In } from './registry.ts';
 /**
  * Reads the `package-lock.json` that npm made for one package, as the tree of all that is installed with it. Each
  * package must come as a tarball from a registry of npm's configuration, with a SHA-512. What a tarball bundles is
- * covered by the hash of the tarball. Throws `PIN_TREE_FORM` for a file that is not understood, `PIN_TREE_SOURCE` for a
- * package from elsewhere, `PIN_TREE_INTEGRITY` for one without a SHA-512.
+ * covered by the hash of the tarball. Throws `PIN_TREE` for a file that is not understood, `PIN_TREE` for a
+ * package from elsewhere, `PIN_TREE` for one without a SHA-512.
  */
 export function readPackageLock(bytes: Uint8Array, settings: NpmSettings): Tree {
   const root = parse(bytes);
@@ -34,7 +34,7 @@ export function readPackageLock(bytes: Uint8Array, settings: NpmSettings): Tree 
 }
 
 function form(message: string): BullaError {
-  return new BullaError('PIN_TREE_FORM', `${message}, which is not understood.`);
+  return new BullaError('PIN_TREE', `${message}, which is not understood.`);
 }
 
 /** A bundled package lies in the tarball of one above it, and nowhere else. */
@@ -58,10 +58,7 @@ function entryOf(path: string, value: JsonObject, settings: NpmSettings): TreePa
   if (tarball === null) throw source(path, resolved);
   const integrity = sha512In(textOf(value, 'integrity') ?? '');
   if (integrity === null || !isSha512(integrity))
-    throw new BullaError(
-      'PIN_TREE_INTEGRITY',
-      `The registry has no SHA-512 of ${name} ${version} (${path}).`,
-    );
+    throw new BullaError('PIN_TREE', `The registry has no SHA-512 of ${name} ${version} (${path}).`);
   return {
     ...{ name, version, integrity, tarball },
     optional: value.get('optional') === true || value.get('devOptional') === true,
@@ -74,7 +71,7 @@ function entryOf(path: string, value: JsonObject, settings: NpmSettings): TreePa
 
 function source(path: string, resolved: string | null): BullaError {
   const from = resolved === null ? 'from no registry' : `from ${JSON.stringify(resolved.split(/[?#]/)[0])}`;
-  return new BullaError('PIN_TREE_SOURCE', `${path} comes ${from}, not as a tarball from npm's registry.`);
+  return new BullaError('PIN_TREE', `${path} comes ${from}, not as a tarball from npm's registry.`);
 }
 
 /**

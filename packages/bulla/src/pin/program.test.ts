@@ -39,11 +39,11 @@ test('the program is the only one, the one of the package, or the one that was n
   expect(found('node.js')).toBe('shop node.js');
   expect(found({ other: './node.js' })).toBe('other node.js');
   expect(found({ other: 'crlf.js', shop: '/node.js' })).toBe('shop node.js');
-  expect(found({ other: 'crlf.js', more: 'node.js' })).toBe('PIN_BIN');
+  expect(found({ other: 'crlf.js', more: 'node.js' })).toBe('PIN_COMMAND');
   expect(found({ other: 'crlf.js', more: 'node.js' }, 'other')).toBe('other crlf.js');
-  expect(found({ other: 'node.js' }, 'shop')).toBe('PIN_BIN');
+  expect(found({ other: 'node.js' }, 'shop')).toBe('PIN_COMMAND');
   for (const bin of [undefined, null, {}, [], 7, { shop: 7 }])
-    expect(found(bin), JSON.stringify(bin)).toBe('PIN_BIN');
+    expect(found(bin), JSON.stringify(bin)).toBe('PIN_COMMAND');
 });
 
 test('it is a script for Node, in the package', () => {
@@ -54,9 +54,9 @@ test('it is a script for Node, in the package', () => {
     'shop bare.cjs',
   ]);
   for (const file of ['shell', 'bun.js', 'nodeish.js', 'typed.ts', 'binary'])
-    expect(found(file), file).toBe('PIN_BIN_KIND');
+    expect(found(file), file).toBe('PIN_COMMAND');
   for (const file of ['../node.js', 'a/../../node.js', '..\\node.js', 'nothing.js', 'link.js', '.'])
-    expect(found(file), file).toBe('PIN_BIN');
+    expect(found(file), file).toBe('PIN_COMMAND');
 });
 
 test('its first line passes flags to Node that load and read nothing, and no others', () => {
@@ -87,9 +87,9 @@ test('its first line passes flags to Node that load and read nothing, and no oth
     ],
     ...['--import-a', '--nothing', '--experimental-default-type=../a', '\\--no-warnings'],
   ])
-    expect(first(flags), flags).toBe('PIN_BIN_KIND');
+    expect(first(flags), flags).toBe('PIN_COMMAND');
   writeFileSync(join(root, 'first'), '#!/usr/bin/env -S NODE_OPTIONS=--import=a node\n');
-  expect(found('first')).toBe('PIN_BIN_KIND');
+  expect(found('first')).toBe('PIN_COMMAND');
 });
 
 test('a package with many programs is told in a few words', () => {

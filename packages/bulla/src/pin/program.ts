@@ -14,7 +14,7 @@ export interface Program {
 
 /**
  * The program that npm would run: the only one of the package, else the one of the package's own name; `named` is what
- * somebody asked for. Throws `PIN_BIN` when there is no such program, and `PIN_BIN_KIND` when it is no script for Node,
+ * somebody asked for. Throws `PIN_COMMAND` when there is no such program, and `PIN_COMMAND` when it is no script for Node,
  * or one that wants Node to be started with more than harmless flags.
  */
 export function programOf(installed: Pick<Installed, 'manifest' | 'root'>, named: string | null): Program {
@@ -24,11 +24,11 @@ export function programOf(installed: Pick<Installed, 'manifest' | 'root'>, named
   const path = bins.get(name);
   if (path === undefined) {
     const known = bins.size === 0 ? 'has no program' : `has the programs ${listed([...bins.keys()])}`;
-    throw new BullaError('PIN_BIN', `The package ${known}; name one of them with --bin.`);
+    throw new BullaError('PIN_COMMAND', `The package ${known}; name one of them with --bin.`);
   }
   const relative = posix.normalize(path.replace(/^\.?\/+/, ''));
   if (relative.startsWith('../') || relative === '..' || path.includes('\\'))
-    throw new BullaError('PIN_BIN', `The program ${name} lies outside of its package.`);
+    throw new BullaError('PIN_COMMAND', `The program ${name} lies outside of its package.`);
   const script = join(installed.root, relative);
   return { name, script, flags: flagsOf(script, name) };
 }
@@ -79,11 +79,11 @@ const HARMLESS = new RegExp(
 /** What the first line passes to Node. Without such a line the name of the file must say that it is a script. */
 function flagsOf(script: string, name: string): string[] {
   if (!lstatSync(script, { throwIfNoEntry: false })?.isFile())
-    throw new BullaError('PIN_BIN', `The script of the program ${name} is not in the package.`);
+    throw new BullaError('PIN_COMMAND', `The script of the program ${name} is not in the package.`);
   const line = firstLine(script);
   if (!line.startsWith('#!')) {
     if (SCRIPTS.includes(extname(script))) return [];
-    throw new BullaError('PIN_BIN_KIND', `The program ${name} is not a script for Node.`);
+    throw new BullaError('PIN_COMMAND', `The program ${name} is not a script for Node.`);
   }
   const words = line.slice(2).trim().split(/\s+/);
   const [program = '', ...rest] = /(?:^|\/)env$/.test(words[0] ?? '')
@@ -93,12 +93,12 @@ function flagsOf(script: string, name: string): string[] {
     const other = rest.find((word) => !HARMLESS.test(word));
     if (other === undefined) return rest;
     throw new BullaError(
-      'PIN_BIN_KIND',
+      'PIN_COMMAND',
       `The program ${name} wants Node to be started with ${JSON.stringify(other)}, which can load what is not pinned.`,
     );
   }
   throw new BullaError(
-    'PIN_BIN_KIND',
+    'PIN_COMMAND',
     `The program ${name} is run by ${JSON.stringify(program)}, not by Node.`,
   );
 }

@@ -31,7 +31,7 @@ const PAYLOAD = 'application/vnd.in-toto+json';
  * Verifies that a bundle is a SLSA provenance of the very tarball that is pinned, signed by whom was asked for: the
  * signature, its entry in a transparency log, the certificate and its own log, all by the trusted root, then who, then
  * what. Throws `PROVENANCE_UNASKED` when nobody was asked for, `PROVENANCE_FORM` for files that are not understood,
- * `PROVENANCE_INVALID`, `PROVENANCE_SIGNER` for another signer, `PROVENANCE_SUBJECT` for another tarball.
+ * `PROVENANCE_INVALID`, `PROVENANCE_INVALID` for another signer, `PROVENANCE_INVALID` for another tarball.
  */
 export function verifyProvenance(
   bundle: Uint8Array,
@@ -95,7 +95,7 @@ function signerOf({ identity }: Signer): Signed {
   const name = identity?.subjectAlternativeName;
   if (issuer === undefined || name === undefined)
     throw new BullaError(
-      'PROVENANCE_SIGNER',
+      'PROVENANCE_INVALID',
       'The bundle is signed by a key, not by somebody whom a certificate names.',
     );
   const extension = (last: number): string | null => {
@@ -140,7 +140,7 @@ function checkSigner(signed: Signed, asked: Asked): void {
 
 function otherSigner(what: string, asked: string, found: string | null): BullaError {
   const message = `The ${what} of the certificate is ${JSON.stringify(found)}, not ${JSON.stringify(asked)}.`;
-  return new BullaError('PROVENANCE_SIGNER', message);
+  return new BullaError('PROVENANCE_INVALID', message);
 }
 
 function checkSubject(statement: JsonObject, integrity: string): void {
@@ -150,7 +150,7 @@ function checkSubject(statement: JsonObject, integrity: string): void {
   );
   if (digests.includes(hexOf(integrity))) return;
   const message = `integrity mismatch (the pin is ${integrity}, the provenance is of ${digests.join(', ') || 'nothing'}).`;
-  throw new BullaError('PROVENANCE_SUBJECT', message);
+  throw new BullaError('PROVENANCE_INVALID', message);
 }
 
 /** What the statement says of the build, in either version of the predicate. Throws `PROVENANCE_FORM` for others. */

@@ -45,7 +45,7 @@ export async function resolveNpm(command: NpmCommand, registry: Registry): Promi
   const tree = readPackageLock(lock, registry.settings);
   const root = rootOf(tree, command.name);
   if (root === undefined || root.name !== command.name)
-    throw new BullaError('PIN_TREE_FORM', `npm did not install ${command.name} itself.`);
+    throw new BullaError('PIN_TREE', `npm did not install ${command.name} itself.`);
   const again = await registry.integrityOf(root.name, root.version);
   if (again !== root.integrity) throw differs(root.name, root.version, root.integrity, again);
   return {

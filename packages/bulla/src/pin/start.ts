@@ -41,7 +41,7 @@ export async function interruptible<Result>(action: () => Promise<Result>): Prom
 
 /**
  * Runs a command with our standard streams, and gives the exit code: its own, or 128 and the number of the signal that
- * ended it. What we are told to do by a signal is told to it. Rejects with `PIN_START_FAILED`.
+ * ended it. What we are told to do by a signal is told to it. Rejects with `PIN_INSTALL_FAILED`.
  */
 export function runCommand(
   words: readonly string[],
@@ -60,7 +60,7 @@ export function runCommand(
       finish();
     };
     child.on('error', (cause) =>
-      settle(() => fail(new BullaError('PIN_START_FAILED', 'The program cannot be started.', { cause }))),
+      settle(() => fail(new BullaError('PIN_INSTALL_FAILED', 'The program cannot be started.', { cause }))),
     );
     child.on('close', (code, signal) =>
       settle(() => done(code ?? 128 + (signal === null ? 0 : constants.signals[signal]))),

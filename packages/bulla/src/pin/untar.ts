@@ -32,8 +32,8 @@ export interface Contents {
 
 /**
  * Reads a package's tarball. Files and folders only, each below the package, none twice, also where a disk does not
- * tell `A` from `a`. Of their modes only counts whether they can be run. Rejects with `PIN_TARBALL_FORM` for what is no
- * sound tarball, `PIN_TARBALL_ENTRY` for an entry that is refused, `PIN_TARBALL_COLLISION`, and `PIN_TARBALL_LIMIT`.
+ * tell `A` from `a`. Of their modes only counts whether they can be run. Rejects with `PIN_TARBALL` for what is no
+ * sound tarball, `PIN_TARBALL` for an entry that is refused, `PIN_TARBALL`.
  */
 export async function contentsOf(tarball: Uint8Array, limits: UntarLimits = {}): Promise<Contents> {
   const { maxBytes = 2 ** 30, maxEntries = 100_000 } = limits;
@@ -71,13 +71,13 @@ async function unzipped(tarball: Uint8Array, maxBytes: number): Promise<Buffer> 
     return await unzip(tarball, { maxOutputLength: maxBytes, chunkSize: CHUNK });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE')
-      throw new BullaError('PIN_TARBALL_LIMIT', `The tarball unpacks to more than ${maxBytes} bytes.`);
+      throw new BullaError('PIN_TARBALL', `The tarball unpacks to more than ${maxBytes} bytes.`);
     throw form('is not compressed as a tarball of a package is', error);
   }
 }
 
 function tooMany(maxEntries: number): BullaError {
-  return new BullaError('PIN_TARBALL_LIMIT', `The tarball has more than ${maxEntries} entries.`);
+  return new BullaError('PIN_TARBALL', `The tarball has more than ${maxEntries} entries.`);
 }
 
 function isPacked(bytes: Buffer): boolean {
@@ -85,11 +85,11 @@ function isPacked(bytes: Buffer): boolean {
 }
 
 function form(what: string, cause?: unknown): BullaError {
-  return new BullaError('PIN_TARBALL_FORM', `The tarball ${what}.`, { cause });
+  return new BullaError('PIN_TARBALL', `The tarball ${what}.`, { cause });
 }
 
 function refused({ path }: Pick<ReadEntry, 'path'>, what: string): BullaError {
-  return new BullaError('PIN_TARBALL_ENTRY', `The entry ${JSON.stringify(path)} of the tarball ${what}.`);
+  return new BullaError('PIN_TARBALL', `The entry ${JSON.stringify(path)} of the tarball ${what}.`);
 }
 
 /** All entries, in turn. The parser takes bytes at once and answers at once, so that what is thrown comes from here. */
@@ -158,7 +158,7 @@ class Gathered implements Contents {
     const before = this.#seen.get(folded);
     if (before !== undefined)
       throw new BullaError(
-        'PIN_TARBALL_COLLISION',
+        'PIN_TARBALL',
         `The tarball has both ${JSON.stringify(before)} and ${JSON.stringify(path)}.`,
       );
     if (this.#seen.size === this.#max) throw tooMany(this.#max);

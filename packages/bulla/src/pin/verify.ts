@@ -1,3 +1,4 @@
+import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 import type { TreePackage } from '@bulla/core/lock';
 import { checkDownload } from './cache.ts';
@@ -11,7 +12,7 @@ export interface Difference {
   readonly path: string;
   readonly name: string;
   readonly version: string;
-  readonly code: string;
+  readonly code: Code;
   readonly message: string;
 }
 
@@ -64,4 +65,4 @@ export async function verifyTree(
   return { packages: entries.length, hashed, differences };
 }
 
-const BAD = ['PIN_REGISTRY_DIFFERS', 'PIN_INTEGRITY'];
+const BAD: readonly Code[] = ['PIN_REGISTRY_DIFFERS', 'PIN_INTEGRITY'];

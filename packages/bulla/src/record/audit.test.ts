@@ -213,14 +213,14 @@ describe('record', () => {
         throw new Error('the listener itself fails');
       },
       sealer: () => {
-        if (broken) throw new BullaError('TEST_NO_KEY', 'No key.');
+        if (broken) throw new BullaError('STORE_NO_KEY', 'No key.');
         return sealer();
       },
     });
     await audit.store.transaction(setKill({ agentId: 'bot', reason: 'stop', capsuleId: 'k' }));
     broken = true;
     await expect(audit.record({ request: 'x' }, vi.fn())).rejects.toMatchObject({ code: 'KILLED' });
-    expect([losses, audit.lost]).toEqual([[[null, 'TEST_NO_KEY']], 1]);
+    expect([losses, audit.lost]).toEqual([[[null, 'STORE_NO_KEY']], 1]);
   });
 
   test('what it rests on stands in both capsules, whatever the program does to its objects meanwhile', async () => {
@@ -249,12 +249,12 @@ describe('record', () => {
     const action = vi.fn();
     const args = { when: new Date(0) } as never;
     await expect(audit.record({ request: 'x', tool: 'book', arguments: args }, action)).rejects.toMatchObject(
-      { code: 'VALUE_CLASS_INSTANCE' },
+      { code: 'VALUE_NOT_JSON' },
     );
     expect(action).not.toHaveBeenCalled();
     const [denied] = await capsules(audit);
-    expect(readEvidence(denied)?.args).toEqual({ uncommitted: 'VALUE_CLASS_INSTANCE' });
-    expect(denied.outcome).toMatchObject({ status: 'blocked', error: 'arguments: VALUE_CLASS_INSTANCE' });
+    expect(readEvidence(denied)?.args).toEqual({ uncommitted: 'VALUE_NOT_JSON' });
+    expect(denied.outcome).toMatchObject({ status: 'blocked', error: 'arguments: VALUE_NOT_JSON' });
   });
 
   test('ten audited calls at once are twenty records', async () => {

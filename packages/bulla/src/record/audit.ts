@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Data, DataObject, Reasoning, SealedCapsule } from '@bulla/core/capsule';
+import { isCode } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 import { type AuthorityStep, failureAt, isCommitment, type Stage } from '@bulla/core/evidence';
 import type { Store } from '../store/index.ts';
@@ -112,7 +113,15 @@ export function createAudit(
       const parts: Part[] = [{ authority: action.authority?.map(sealedCopy) ?? [] }];
       if (call.args !== undefined && !isCommitment(call.args.committed)) {
         const { uncommitted } = call.args.committed;
-        await deny(call, parts, 'arguments', new BullaError(uncommitted, 'JSON cannot carry the arguments.'));
+        await deny(
+          call,
+          parts,
+          'arguments',
+          new BullaError(
+            isCode(uncommitted) ? uncommitted : 'VALUE_UNREADABLE',
+            'JSON cannot carry the arguments.',
+          ),
+        );
       }
       await assertMayAct(agentId).catch((error) => deny(call, parts, 'kill', error));
       const intent = await recorder.intent(call, parts);

@@ -8,8 +8,11 @@ import type { Effect } from '../store/index.ts';
 export interface Part {
   readonly evidence?: Evidence | undefined;
   readonly authority?: readonly AuthorityStep[] | undefined;
-  /** Runs in the transaction of the intent. What it throws keeps the call from being made. */
-  onIntent?(intentId: string): Effect;
+  /**
+   * Runs in the transaction of the intent, whose evidence, of all parts together, it is given. What it throws keeps the
+   * call from being made.
+   */
+  onIntent?(intentId: string, evidence: Evidence): Effect;
   /** Runs in the transaction of the outcome. What it throws is told, and the outcome is recorded all the same. */
   onOutcome?(outcome: Ended, outcomeId: string): Effect | null;
   /** Runs in the transaction of the record of a denial. */

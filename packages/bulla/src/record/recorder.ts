@@ -159,7 +159,8 @@ export function createRecorder(chain: Chain, options: RecorderOptions = {}): Rec
     payload: (kind, value) => payloadOf(kind, value, recordPayloads),
     async intent(call, parts = []) {
       const id = randomUUID();
-      const effect = inOrder(parts.map((part) => part.onIntent?.(id)));
+      const evidence = evidenceOf(parts);
+      const effect = inOrder(parts.map((part) => part.onIntent?.(id, evidence)));
       const capsule = await chain.append(
         { ...input(call, parts), outcome: { status: 'pending', summary: call.request } },
         { id, openings: openingsOf(call.args, call.rest), ...(effect && { effect }) },

@@ -1,3 +1,4 @@
+import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 import { NotWrittenError } from './driver.ts';
 
@@ -8,7 +9,7 @@ interface ServerError extends Error {
   readonly routine?: string;
 }
 
-type Sentence = readonly [pattern: RegExp, code: string, sentence: string];
+type Sentence = readonly [pattern: RegExp, code: Code, sentence: string];
 
 /** By SQLSTATE or the code of the socket. */
 const BY_CODE: readonly Sentence[] = [
@@ -79,7 +80,7 @@ export function uncertain(cause: unknown): BullaError {
   return new BullaError('STORE_UNCERTAIN', sentence, { cause });
 }
 
-function meaning(error: ServerError): [code: string, sentence: string] {
+function meaning(error: ServerError): [code: Code, sentence: string] {
   const { code = '', message, routine } = error;
   if (code === '28000') return ['STORE_UNREADABLE', refusedUser(message, routine)];
   const found =

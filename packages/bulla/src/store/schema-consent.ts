@@ -1,7 +1,7 @@
 import type { Dialect } from './schema.ts';
 
 /**
- * Agents with every version of their manifests, and what people said to them. A relation is one person and one agent;
+ * Agents with every version of their manifests and of the bindings of their tools, and what people said to them. A relation is one person and one agent;
  * `rev` of it counts every write to any of its rows, so that who read them can tell whether they still hold. Names can
  * be longer than an index takes, so rows are found by digests of their keys.
  */
@@ -37,6 +37,19 @@ export function consentTables({ key }: Dialect): string {
     CREATE UNIQUE INDEX manifest_version_by_number ON manifest_version
       (coalesce(tenant, ''), agent_id, version);
 
+    CREATE TABLE manifest_bindings (
+      tenant TEXT CHECK (tenant <> ''),
+      agent_id TEXT NOT NULL,
+      rev BIGINT NOT NULL,
+      version BIGINT NOT NULL,
+      digest TEXT NOT NULL,
+      canonical TEXT NOT NULL,
+      bound_by TEXT NOT NULL,
+      bound_at BIGINT NOT NULL,
+      capsule_id TEXT NOT NULL
+    );
+    CREATE UNIQUE INDEX manifest_bindings_by_rev ON manifest_bindings (coalesce(tenant, ''), agent_id, rev);
+
     CREATE TABLE manifest_key (
       tenant TEXT CHECK (tenant <> ''),
       agent_id TEXT NOT NULL,
@@ -69,8 +82,8 @@ export function consentTables({ key }: Dialect): string {
     );
     CREATE INDEX consent_row_by_due ON consent_row (due) WHERE due IS NOT NULL;
 
-    CREATE TABLE consent_matter (
-      matter_key ${key},
+    CREATE TABLE consent_subject (
+      subject_key ${key},
       tenant TEXT CHECK (tenant <> ''),
       id TEXT NOT NULL,
       relation_key BIGINT NOT NULL,
@@ -79,11 +92,14 @@ export function consentTables({ key }: Dialect): string {
       due BIGINT,
       holder TEXT,
       rev BIGINT NOT NULL,
-      capsule_id TEXT,
+      door TEXT NOT NULL,
+      -- the capsules of the question and of its answer
+      asked TEXT,
+      answered TEXT,
       data TEXT NOT NULL
     );
-    CREATE UNIQUE INDEX consent_matter_once ON consent_matter (coalesce(tenant, ''), id);
-    CREATE INDEX consent_matter_by_relation ON consent_matter (relation_key) WHERE open = 1;
-    CREATE INDEX consent_matter_by_due ON consent_matter (coalesce(tenant, ''), due) WHERE open = 1;
+    CREATE UNIQUE INDEX consent_subject_once ON consent_subject (coalesce(tenant, ''), id);
+    CREATE INDEX consent_subject_by_relation ON consent_subject (relation_key) WHERE open = 1;
+    CREATE INDEX consent_subject_by_due ON consent_subject (coalesce(tenant, ''), due) WHERE open = 1;
   `;
 }

@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
 import { NotWrittenError } from './driver.ts';
@@ -154,7 +155,7 @@ function guarded<T>(work: () => T): T {
   }
 }
 
-const KNOWN: readonly (readonly [pattern: RegExp, code: string, sentence: string])[] = [
+const KNOWN: readonly (readonly [pattern: RegExp, code: Code, sentence: string])[] = [
   [/^SQLITE_FULL/, 'STORE_FULL', 'The disk is full; nothing was written.'],
   [/^SQLITE_READONLY/, 'STORE_READ_ONLY', 'The store cannot be written.'],
   [/^SQLITE_(BUSY|LOCKED)/, 'STORE_BUSY', 'Another process kept the store locked for too long.'],

@@ -108,7 +108,7 @@ export interface Chain {
   origin(): Promise<string | null>;
   /**
    * Makes a checkpoint of the chain as it is, shows it to the witnesses, and gives it; the newest if it covers all.
-   * Rejects with `CHECKPOINT_EMPTY` for a chain without records, and as `append` does.
+   * Rejects with `CHAIN_EMPTY` for a chain without records, and as `append` does.
    */
   checkpoint(): Promise<StoredCheckpoint>;
   /** The checkpoints that the store has, the newest first. */
@@ -168,14 +168,14 @@ export interface Store {
 const CHAIN_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?$/;
 
 /**
- * Opens a store. Throws `STORE_MISSING` unless it is there or `create` is set, `STORE_TENANT` for an empty tenant,
+ * Opens a store. Throws `STORE_MISSING` unless it is there or `create` is set, `STORE_NAME` for an empty tenant,
  * `STORE_URL`, and the codes of the database.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { tenant = null } = options;
-  if (tenant === '') throw new BullaError('STORE_TENANT', 'A tenant has a name, or is null.');
+  if (tenant === '') throw new BullaError('STORE_NAME', 'A tenant has a name, or is null.');
   if (tenant?.includes('\0') || tenant?.isWellFormed() === false)
-    throw new BullaError('STORE_TENANT', 'The name of a tenant has no NUL and no half of a character.');
+    throw new BullaError('STORE_NAME', 'The name of a tenant has no NUL and no half of a character.');
   return createStore(await openDriver({ ...options, tenant }), { ...options, tenant });
 }
 
@@ -299,10 +299,7 @@ const PAGE = 500;
 
 function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<void> } {
   if (!CHAIN_NAME.test(name)) {
-    throw new BullaError(
-      'STORE_CHAIN_NAME',
-      'A chain is named by letters, digits, dots, hyphens and underscores.',
-    );
+    throw new BullaError('STORE_NAME', 'A chain is named by letters, digits, dots, hyphens and underscores.');
   }
   const { driver, folder, options } = store;
   const { specVersion = false } = options;
@@ -394,7 +391,7 @@ function chainOf(name: string, store: StoreContext): Chain & { close(): Promise<
       await appender.idle();
       const tip = await driver.tip(name);
       if (tip.length === 0)
-        throw new BullaError('CHECKPOINT_EMPTY', `The chain ${name} has no records to make a checkpoint of.`);
+        throw new BullaError('CHAIN_EMPTY', `The chain ${name} has no records to make a checkpoint of.`);
       return checkpointer.make(await appending.admit(tip, false));
     },
     checkpoints: (limit = 1000) => driver.checkpoints(name, limit),

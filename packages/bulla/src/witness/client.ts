@@ -22,30 +22,18 @@ export type WitnessCode =
   | 'WITNESS_AHEAD'
   /** It has cosigned a tree that this one does not continue. */
   | 'WITNESS_INCONSISTENT'
-  /** It has cosigned a newer checkpoint of this log already, from another process. */
-  | 'WITNESS_OVERTAKEN'
-  /** Another process changed what it cosigned last, between two requests of this one. */
+  /** Another process had a newer checkpoint of this log cosigned, before or between the requests of this one. */
   | 'WITNESS_CONFLICT'
-  /** It does not know this log. */
+  /** It does not know this log or its key, or says that it signed badly. */
   | 'WITNESS_UNKNOWN_LOG'
-  /** It does not know the key of this log, or says that it signed badly. */
-  | 'WITNESS_FORBIDDEN'
-  /** It does not understand the request. */
-  | 'WITNESS_REFUSED'
-  /** It fails, or has too much to do. */
+  /** It does not answer in time, fails, or has too much to do. */
   | 'WITNESS_UNAVAILABLE'
-  | 'WITNESS_UNREACHABLE'
-  | 'WITNESS_TIMEOUT'
-  /** It sends elsewhere, which is never followed. */
-  | 'WITNESS_REDIRECT'
-  | 'WITNESS_RESPONSE_TOO_LARGE'
-  | 'WITNESS_RESPONSE_MALFORMED'
-  /** It answered without a line by the key that the policy names. */
-  | 'WITNESS_NO_COSIGNATURE'
+  /** Its answer cannot be used: a refusal, a redirect, too long, malformed, or without a line by its key. */
+  | 'WITNESS_RESPONSE'
   /** A line under the name and id of its key does not verify. */
   | 'WITNESS_FORGED'
   /** The policy names no address for it, or one that is not of HTTP. */
-  | 'WITNESS_NO_URL'
+  | 'WITNESS_OPTION'
   /** The proof that it needs could not be made here. */
   | 'WITNESS_PROOF_UNAVAILABLE';
 
@@ -214,10 +202,7 @@ async function ask(part: Part): Promise<string> {
     if (told > size) throw await aheadOf(part, told);
     sizes.set(origin, part.url!, told);
     if (told === oldSize)
-      throw new Failure(
-        'WITNESS_RESPONSE_MALFORMED',
-        `It refuses ${told} as the size that it cosigned last.`,
-      );
+      throw new Failure('WITNESS_RESPONSE', `It refuses ${told} as the size that it cosigned last.`);
     if (attempt === 2)
       throw new Failure('WITNESS_CONFLICT', 'Another process is showing checkpoints of this log to it.');
     oldSize = told;
@@ -233,7 +218,7 @@ function endpoint(url: string | null): URL {
     parsed.search ||
     parsed.hash
   )
-    throw new Failure('WITNESS_NO_URL', 'The policy names no address of HTTP for it.');
+    throw new Failure('WITNESS_OPTION', 'The policy names no address of HTTP for it.');
   parsed.pathname = `${parsed.pathname.replace(/\/$/, '')}/add-checkpoint`;
   return parsed;
 }
@@ -253,7 +238,7 @@ async function prove({ size, consistency }: Part, oldSize: number): Promise<read
 
 async function aheadOf({ origin, size, options }: Part, told: number): Promise<Failure> {
   if (((await options.length?.(origin)) ?? 0) >= told)
-    return new Failure('WITNESS_OVERTAKEN', `It has cosigned ${told} records of this log by now.`, told);
+    return new Failure('WITNESS_CONFLICT', `It has cosigned ${told} records of this log by now.`, told);
   return new Failure(
     'WITNESS_AHEAD',
     `It has cosigned ${told} records of ${origin}, but the checkpoint covers ${size}: this log was set back, or another one bears its name and key.`,
@@ -283,9 +268,9 @@ async function post(url: URL, body: string, signal: AbortSignal): Promise<HttpAn
     return { status, type: headers.get('content-type'), body: await readText(response) };
   } catch (error) {
     if (error instanceof Failure) throw error;
-    if (signal.aborted) throw new Failure('WITNESS_TIMEOUT', 'It took too long.');
+    if (signal.aborted) throw new Failure('WITNESS_UNAVAILABLE', 'It took too long.');
     const { cause, message } = error as Error & { cause?: NodeJS.ErrnoException };
-    throw new Failure('WITNESS_UNREACHABLE', `It cannot be reached (${cause?.code ?? message}).`);
+    throw new Failure('WITNESS_UNAVAILABLE', `It cannot be reached (${cause?.code ?? message}).`);
   }
 }
 
@@ -296,7 +281,7 @@ async function readText({ body }: Response): Promise<string> {
   for await (const chunk of body ?? []) {
     size += chunk.length;
     if (size > MAX_RESPONSE)
-      throw new Failure('WITNESS_RESPONSE_TOO_LARGE', `It answered with more than ${MAX_RESPONSE} bytes.`);
+      throw new Failure('WITNESS_RESPONSE', `It answered with more than ${MAX_RESPONSE} bytes.`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
@@ -305,17 +290,17 @@ async function readText({ body }: Response): Promise<string> {
 function sizeTold({ status, type, body }: HttpAnswer): number | null {
   if (status !== 409 || type !== SIZE_TYPE) return null;
   const size = parseSize(body);
-  if (size === null) throw new Failure('WITNESS_RESPONSE_MALFORMED', 'It answered 409, but not with a size.');
+  if (size === null) throw new Failure('WITNESS_RESPONSE', 'It answered 409, but not with a size.');
   return size;
 }
 
 const CODES: ReadonlyMap<number, WitnessCode> = new Map([
-  [400, 'WITNESS_REFUSED'],
-  [403, 'WITNESS_FORBIDDEN'],
+  [400, 'WITNESS_RESPONSE'],
+  [403, 'WITNESS_UNKNOWN_LOG'],
   [404, 'WITNESS_UNKNOWN_LOG'],
   // Without a size it is what version 1.0.0 of the specification answers to two roots at one size.
   [409, 'WITNESS_INCONSISTENT'],
-  [413, 'WITNESS_REFUSED'],
+  [413, 'WITNESS_RESPONSE'],
   [422, 'WITNESS_INCONSISTENT'],
   [429, 'WITNESS_UNAVAILABLE'],
 ]);
@@ -329,9 +314,9 @@ const CURES: ReadonlyMap<number, string> = new Map([
 
 function failureOf({ status, body }: HttpAnswer): Failure {
   const said = `It answered ${status}: ${printable(body)}${CURES.get(status) ?? ''}`;
-  if (status >= 300 && status < 400) return new Failure('WITNESS_REDIRECT', said);
+  if (status >= 300 && status < 400) return new Failure('WITNESS_RESPONSE', said);
   if (status >= 500) return new Failure('WITNESS_UNAVAILABLE', said);
-  return new Failure(CODES.get(status) ?? 'WITNESS_RESPONSE_MALFORMED', said);
+  return new Failure(CODES.get(status) ?? 'WITNESS_RESPONSE', said);
 }
 
 /** The line of this key, verified. What other keys signed is left alone. */
@@ -341,16 +326,16 @@ function readCosignature(text: string, lines: string, verifier: NoteVerifier): V
     if (parseNote(note).text === text) {
       const [line] = openNote(note, [verifier]).verified;
       if (line!.time! > 0) return line!;
-      throw new Failure('WITNESS_RESPONSE_MALFORMED', 'Its cosignature states no time.');
+      throw new Failure('WITNESS_RESPONSE', 'Its cosignature states no time.');
     }
   } catch (error) {
     if (!(error instanceof BullaError)) throw error;
     if (error.code === 'NOTE_UNVERIFIED')
-      throw new Failure('WITNESS_NO_COSIGNATURE', 'It answered without a cosignature by its key.');
+      throw new Failure('WITNESS_RESPONSE', 'It answered without a cosignature by its key.');
     if (error.code === 'NOTE_SIGNATURE_INVALID')
       throw new Failure('WITNESS_FORGED', 'Its cosignature does not verify.');
   }
-  throw new Failure('WITNESS_RESPONSE_MALFORMED', 'It answered with what are no signature lines.');
+  throw new Failure('WITNESS_RESPONSE', 'It answered with what are no signature lines.');
 }
 
 function linesOf(text: string, signatures: readonly VerifiedSignature[]): string {

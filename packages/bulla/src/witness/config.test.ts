@@ -1,9 +1,10 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatVkey, localSigner, noteVerifier, publicKey } from '@bulla/core/crypto';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
 import { testLog } from '../../test/witness-log.ts';
+import { LIMITS } from '../os/index.ts';
 import { addWitness, loadPolicy } from './index.ts';
 
 /** The verifier key of a witness, from a test key. */
@@ -83,12 +84,12 @@ describe('the policy file', () => {
   });
 
   test.for([
-    ['WITNESS_VKEY', { vkey: 'nonsense' }],
-    ['WITNESS_VKEY', { vkey: testLog().vkey }],
-    ['WITNESS_URL', { url: 'witness.example' }],
-    ['WITNESS_URL', { url: 'ftp://witness.example' }],
-    ['WITNESS_URL', { url: 'https://user:secret@witness.example' }],
-    ['WITNESS_URL', { url: 'https://witness.example?x' }],
+    ['WITNESS_OPTION', { vkey: 'nonsense' }],
+    ['WITNESS_OPTION', { vkey: testLog().vkey }],
+    ['WITNESS_OPTION', { url: 'witness.example' }],
+    ['WITNESS_OPTION', { url: 'ftp://witness.example' }],
+    ['WITNESS_OPTION', { url: 'https://user:secret@witness.example' }],
+    ['WITNESS_OPTION', { url: 'https://witness.example?x' }],
     ['WITNESS_QUORUM', { quorum: 3 }],
     ['WITNESS_QUORUM', { quorum: 0 }],
     ['WITNESS_QUORUM', { quorum: 1.5 }],
@@ -113,7 +114,9 @@ describe('the policy file', () => {
     addWitness(file, { name: 'w1', vkey: vkey(1), url: url(1) });
     writeFileSync(file, 'nonsense\n');
     expect(() => loadPolicy(file)).toThrow(`${file}: Line 1: `);
-    expect(() => loadPolicy(temporaryFolder())).toThrow(code('WITNESS_POLICY_UNREADABLE'));
+    expect(() => loadPolicy(temporaryFolder())).toThrow(code('INPUT_UNREADABLE'));
+    truncateSync(file, LIMITS.policy + 1);
+    expect(() => loadPolicy(file)).toThrow(code('INPUT_TOO_LARGE'));
   });
 
   test('two processes do not change it at once', () => {

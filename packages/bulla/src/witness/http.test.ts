@@ -53,7 +53,7 @@ describe('over HTTP', () => {
     expect(await status('/some/witness/status', 'GET')).toEqual([404, null]);
     expect(await status('/some/witness/add-checkpoint', 'GET')).toEqual([405, 'POST']);
     expect(await status(`/some/witness/${'0'.repeat(64)}/checkpoint`)).toEqual([405, 'GET, HEAD']);
-    await expect(runWitness([log.vkey], { prefix: '/x/' })).rejects.toMatchObject({ code: 'WITNESS_PREFIX' });
+    await expect(runWitness([log.vkey], { prefix: '/x/' })).rejects.toMatchObject({ code: 'WITNESS_OPTION' });
   });
 
   test('a body that is too large or compressed is refused', async () => {

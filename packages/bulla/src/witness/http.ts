@@ -39,13 +39,13 @@ export interface ServedWitness {
 /**
  * Serves a witness over HTTP: `POST <prefix>/add-checkpoint`, and `GET <prefix>/<SHA-256 of the origin>/checkpoint`
  * for monitors. All else is answered with 404 or 405, a body that is too large with 413. Rejects with
- * `WITNESS_LISTEN` when the address cannot be had, and `WITNESS_PREFIX`.
+ * `WITNESS_LISTEN` when the address cannot be had, and `WITNESS_OPTION`.
  */
 export async function serveWitness(options: ServeOptions): Promise<ServedWitness> {
   const { prefix = '', requestMs = 15_000, closeMs = 5000 } = options;
   if (!/^(?:\/[A-Za-z0-9._~-]+)*$/.test(prefix)) {
     throw new BullaError(
-      'WITNESS_PREFIX',
+      'WITNESS_OPTION',
       'A prefix is a path such as /witness, without a slash at its end.',
     );
   }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import {
   type AlgorithmName,
@@ -17,7 +17,7 @@ import {
   writePrivateKey,
 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { createDirectory, type Disk, realDisk, writeNewFile } from '../os/index.ts';
+import { createDirectory, type Disk, findInput, realDisk, writeNewFile } from '../os/index.ts';
 import { lost } from './mark.ts';
 
 /** A key with which a witness cosigns, under its name. */
@@ -50,7 +50,7 @@ function filesOf({
 }
 
 /**
- * Reads the keys of a witness. Throws `WITNESS_NAME` for a name that no witness can have, `WITNESS_KEY_EXPOSED` for a
+ * Reads the keys of a witness. Throws `WITNESS_OPTION` for a name that no witness can have, `KEY_EXPOSED` for a
  * file that others can reach, and `WITNESS_KEY` for one that does not hold such a key.
  */
 export function openKeys(options: KeyOptions): Cosigner[] {
@@ -67,7 +67,7 @@ export function openKeys(options: KeyOptions): Cosigner[] {
  * Compares the keys with those that a state names, and makes the missing ones; gives the verifier keys that the state
  * is to name from now on. A key is made as a draft, which gets its name by {@link finishKeys} when the state that
  * names it is durable: so no key is ever there without its state, however the first start ends. Throws
- * `WITNESS_STATE_LOST` for a key of a new state, `WITNESS_STATE_OTHER_KEY` for a key that the state does not name or
+ * `WITNESS_STATE_LOST` for a key of a new state, `WITNESS_STATE_OTHER` for a key that the state does not name or
  * whose file is gone, `FILE_UNWRITABLE`, `HOME_UNWRITABLE`, and as {@link openKeys} does.
  */
 export function bindKeys(state: string, options: KeyOptions, known: readonly string[]): string[] {
@@ -82,7 +82,7 @@ export function bindKeys(state: string, options: KeyOptions, known: readonly str
       throw lost(`There is the key ${file}, but ${state}, which says what it cosigned, is empty.`);
     } else if (named !== found) {
       throw new BullaError(
-        'WITNESS_STATE_OTHER_KEY',
+        'WITNESS_STATE_OTHER',
         found === undefined
           ? `${state} is the state of the key ${named}, but ${file} is missing: put that key back, or begin as another witness, with another name and a --state in an empty folder.`
           : `${state} is not the state of the key in ${file}${named === undefined ? '' : ` but of ${named}`}: put the right one of both back, or begin as another witness, with another name and a --state in an empty folder.`,
@@ -137,12 +137,12 @@ function vkeyOf(name: string, { algorithm, publicKey: bytes }: Signer, type: num
   return formatVkey(noteVerifier(name, publicKey(algorithm, bytes), type));
 }
 
-/** A name that every type of cosignature can hold. Throws `WITNESS_NAME`. */
+/** A name that every type of cosignature can hold. Throws `WITNESS_OPTION`. */
 export function checkName(name: string): void {
   const good = /^[^\p{White_Space}\p{Cc}+]+$/u.test(name) && name.isWellFormed() && !name.includes('://');
   if (good && Buffer.byteLength(name) <= 255) return;
   throw new BullaError(
-    'WITNESS_NAME',
+    'WITNESS_OPTION',
     'A witness is named by a URL without a scheme, such as witness.example/w1, of at most 255 bytes without spaces or plus signs.',
   );
 }
@@ -151,9 +151,9 @@ function openKey(file: string, algorithm: AlgorithmName): Signer {
   let key: PrivateKey;
   try {
     refuseExposed(file);
-    key = readPrivateKey(fromUtf8(readFileSync(file)), algorithm);
+    key = readPrivateKey(fromUtf8(findInput(file, 'key') ?? new Uint8Array()), algorithm);
   } catch (cause) {
-    if (cause instanceof BullaError && cause.code === 'WITNESS_KEY_EXPOSED') throw cause;
+    if (cause instanceof BullaError && cause.code === 'KEY_EXPOSED') throw cause;
     throw new BullaError('WITNESS_KEY', `${file} does not hold a private key of ${algorithm}.`, { cause });
   }
   return signerOf(key);
@@ -164,7 +164,7 @@ function refuseExposed(file: string): void {
   const mode = statSync(file).mode & 0o777;
   if ((mode & 0o077) === 0) return;
   throw new BullaError(
-    'WITNESS_KEY_EXPOSED',
+    'KEY_EXPOSED',
     `Others can reach ${file} (mode ${mode.toString(8)}); begin with another key, or allow its owner alone (chmod 600).`,
   );
 }

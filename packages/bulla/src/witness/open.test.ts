@@ -55,7 +55,7 @@ describe('a witness', () => {
     await open(join(folder, 'state.db')).close();
     chmodSync(key, 0o640);
     expect(() => open(join(folder, 'state.db'))).toThrow(
-      expect.objectContaining({ code: 'WITNESS_KEY_EXPOSED', message: expect.stringContaining('mode 640') }),
+      expect.objectContaining({ code: 'KEY_EXPOSED', message: expect.stringContaining('mode 640') }),
     );
     chmodSync(key, 0o600);
     writeFileSync(key, 'not a key');
@@ -69,10 +69,10 @@ describe('a witness', () => {
   test('has a name that a signature line can hold, and keeps it', async () => {
     const state = join(temporaryFolder(), 'state.db');
     const names = ['', 'https://witness.example', 'a b', 'a+b', 'a\nb', 'a\u00a0b', 'é'.repeat(128)];
-    for (const name of names) expect(() => open(state, { name }), name).toThrow(code('WITNESS_NAME'));
+    for (const name of names) expect(() => open(state, { name }), name).toThrow(code('WITNESS_OPTION'));
     expect(existsSync(state)).toBe(false);
     await open(state).close();
-    expect(() => open(state, { name: 'witness.example/w2' })).toThrow(code('WITNESS_STATE_OTHER_NAME'));
+    expect(() => open(state, { name: 'witness.example/w2' })).toThrow(code('WITNESS_STATE_OTHER'));
   });
 });
 

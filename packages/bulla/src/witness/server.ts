@@ -1,3 +1,4 @@
+import { httpOf } from '@bulla/core/codes';
 import {
   equalBytes,
   formatNote,
@@ -82,7 +83,7 @@ export interface WitnessOptions {
 const CLOCK_TOLERANCE = 60;
 
 /**
- * Makes a witness. Throws `WITNESS_NO_KEY` without a key to cosign with, and the codes of `noteVerifier` for one
+ * Makes a witness. Throws `WITNESS_KEY` without a key to cosign with, and the codes of `noteVerifier` for one
  * that cannot cosign.
  *
  * A request is checked in this order, which is that of the specification, and the first check that fails is the
@@ -103,7 +104,7 @@ const CLOCK_TOLERANCE = 60;
 export function createWitness(options: WitnessOptions): Witness {
   const { state, cosigners, logs } = options;
   const name = cosigners[0]?.name;
-  if (name === undefined) throw new BullaError('WITNESS_NO_KEY', 'A witness needs a key to cosign with.');
+  if (name === undefined) throw new BullaError('WITNESS_KEY', 'A witness needs a key to cosign with.');
   const verifiers = cosigners.map((by) =>
     noteVerifier(by.name, publicKey(by.signer.algorithm, by.signer.publicKey), by.type),
   );
@@ -111,8 +112,9 @@ export function createWitness(options: WitnessOptions): Witness {
   const ownKeys = new Set(verifiers.map(({ publicKey: { bytes } }) => toHex(bytes)));
   const failed = (error: unknown): Answer => {
     options.onError?.(error);
-    const busy = error instanceof BullaError && RETRY.includes(error.code);
-    return plain(busy ? 503 : 500, 'The witness cannot answer now.');
+    // Any other status says something about the checkpoint, which a failure of the witness does not.
+    const passes = error instanceof BullaError && error.kind === 'unavailable';
+    return plain(httpOf(passes ? 'unavailable' : 'defect'), 'The witness cannot answer now.');
   };
 
   return {
@@ -125,10 +127,7 @@ export function createWitness(options: WitnessOptions): Witness {
         if (keys === undefined) return plain(404, 'This log is not known here.', submission);
         // Who holds a key of the witness could otherwise make it say what it never saw, and the other way round.
         if (keys.some(({ publicKey: { bytes } }) => ownKeys.has(toHex(bytes))))
-          throw new BullaError(
-            'WITNESS_KEY_SHARED',
-            `The log ${submission.origin} has the witness's own key.`,
-          );
+          throw new BullaError('WITNESS_KEY', `The log ${submission.origin} has the witness's own key.`);
         const opened = open(submission, keys);
         if (opened && opened.checkpoint.extensions.length > 0 && cosigners.some(({ type }) => type === 0x06))
           return plain(400, 'With ML-DSA-44 this witness cannot cosign extension lines.', submission);
@@ -158,9 +157,6 @@ export function createWitness(options: WitnessOptions): Witness {
     }),
   };
 }
-
-/** Failures that pass: the state is locked, or the clock is behind. */
-const RETRY: readonly string[] = ['WITNESS_STATE_BUSY', 'WITNESS_CLOCK'];
 
 /** A request that was read; nothing in it is verified. */
 interface Submission extends AddCheckpoint, Pick<Checkpoint, 'origin' | 'size'> {

@@ -111,7 +111,7 @@ function makeDurable(db: Database.Database, file: string): void {
   const mode = db.pragma('journal_mode = PERSIST', { simple: true });
   db.pragma('synchronous = EXTRA');
   if (mode === 'persist' && db.pragma('synchronous', { simple: true }) === 3) return;
-  throw new BullaError('WITNESS_STATE_NOT_DURABLE', `${file} cannot be opened so that a commit is durable.`);
+  throw new BullaError('WITNESS_STATE_FAILED', `${file} cannot be opened so that a commit is durable.`);
 }
 
 function isEmpty(db: Database.Database): boolean {
@@ -150,7 +150,7 @@ function check(db: Database.Database, file: string, { name, disk }: StateOptions
   const version = db.pragma('user_version', { simple: true }) as number;
   if (version !== SCHEMA.length) {
     throw new BullaError(
-      'WITNESS_STATE_NEWER',
+      'WITNESS_STATE_FOREIGN',
       `${file} is of version ${version}; this program knows ${SCHEMA.length}.`,
     );
   }
@@ -158,7 +158,7 @@ function check(db: Database.Database, file: string, { name, disk }: StateOptions
   const { name: known } = db.prepare('SELECT name FROM witness').get() as { name: string };
   if (known !== name) {
     throw new BullaError(
-      'WITNESS_STATE_OTHER_NAME',
+      'WITNESS_STATE_OTHER',
       `${file} is the state of the witness ${known}, not of ${name}.`,
     );
   }

@@ -88,7 +88,7 @@ describe('a key whose state is not the newest', () => {
       'WITNESS_STATE_LOST',
     ],
     ['the mark is older', (f, at) => copyFileSync(at(5, 'witness.mark'), file(f, 'witness.mark')), 7],
-    ['the key is gone', (f) => rmSync(file(f, 'witness.key')), 'WITNESS_STATE_OTHER_KEY'],
+    ['the key is gone', (f) => rmSync(file(f, 'witness.key')), 'WITNESS_STATE_OTHER'],
     ['the key is empty', (f) => truncateSync(file(f, 'witness.key')), 'WITNESS_KEY'],
     [
       'all but the key is gone',
@@ -167,7 +167,7 @@ describe('a state is of one witness', () => {
     copyFileSync(join(b, 'state.db'), join(a, 'state.db'));
     expect(await restarted(a)).toBe('WITNESS_STATE_LOST');
     copyFileSync(join(b, 'witness.mark'), join(a, 'witness.mark'));
-    expect(await restarted(a)).toBe('WITNESS_STATE_OTHER_KEY');
+    expect(await restarted(a)).toBe('WITNESS_STATE_OTHER');
     copyFileSync(join(b, 'witness.key'), join(a, 'witness.key'));
     expect(await restarted(a)).toBe(5);
   });
@@ -177,9 +177,9 @@ describe('a state is of one witness', () => {
     await open(a).close();
     await open(b, { mlDsa: true }).close();
     copyFileSync(join(b, 'witness-ml-dsa.key'), join(a, 'witness-ml-dsa.key'));
-    expect(await restarted(a, { mlDsa: true })).toBe('WITNESS_STATE_OTHER_KEY');
+    expect(await restarted(a, { mlDsa: true })).toBe('WITNESS_STATE_OTHER');
     rmSync(join(b, 'witness-ml-dsa.key'));
-    expect(await restarted(b, { mlDsa: true })).toBe('WITNESS_STATE_OTHER_KEY');
+    expect(await restarted(b, { mlDsa: true })).toBe('WITNESS_STATE_OTHER');
     expect(await restarted(b)).toBe(null);
   });
 });
@@ -283,7 +283,7 @@ describe('a kill at every write', () => {
       onError: (error) => errors.push((error as { code: string }).code),
       disk: { ...realDisk, sync: full },
     });
-    expect((await witness.addCheckpoint(await log.request(0, 5))).status).toBe(500);
+    expect((await witness.addCheckpoint(await log.request(0, 5))).status).toBe(503);
     expect(errors).toEqual(['WITNESS_STATE_FAILED']);
     await witness.close();
     expect(await restarted(folder)).toBe(5);

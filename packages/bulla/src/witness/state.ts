@@ -73,9 +73,9 @@ const BLOCKED_MS = 50;
 
 /**
  * Opens the state of a witness. Throws `WITNESS_STATE_MISSING` unless it is there or `create` is set,
- * `WITNESS_STATE_LOST` for one that was emptied, put back to an older copy or damaged, `WITNESS_STATE_OTHER_NAME` for
- * that of another witness, `WITNESS_STATE_FOREIGN` for a file that is no state, `WITNESS_STATE_NEWER`,
- * `WITNESS_STATE_NOT_DURABLE`, `WITNESS_STATE_BUSY` and `WITNESS_STATE_FAILED`.
+ * `WITNESS_STATE_LOST` for one that was emptied, put back to an older copy or damaged, `WITNESS_STATE_OTHER` for
+ * that of another witness, `WITNESS_STATE_FOREIGN` for a file that is no state, `WITNESS_STATE_FOREIGN`,
+ * `WITNESS_STATE_FAILED`, `WITNESS_STATE_BUSY` and `WITNESS_STATE_FAILED`.
  */
 export function openState(file: string, options: StateOptions): WitnessState {
   const { disk = realDisk } = options;

@@ -59,8 +59,8 @@ test('takes whole numbers beyond doubles, and refuses what JSON cannot carry', (
       return (error as { code: string }).code;
     }
   };
-  expect(code({ a: undefined })).toBe('VALUE_UNDEFINED');
-  expect(code(new Date(0))).toBe('VALUE_CLASS_INSTANCE');
+  expect(code({ a: undefined })).toBe('VALUE_NOT_JSON');
+  expect(code(new Date(0))).toBe('VALUE_NOT_JSON');
   expect(code([Number.NaN])).toBe('CANON_NOT_FINITE');
   expect(() => commit('args', {}, new Uint8Array(16))).toThrow(
     expect.objectContaining({ code: 'COMMIT_SALT' }),

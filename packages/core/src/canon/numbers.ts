@@ -92,10 +92,7 @@ export const typescriptReference: NumberRule = {
     const value = finite(lexeme);
     const text = typescriptReference.double(value, float);
     if (lexeme !== text && lexeme !== `${value}`) {
-      throw new BullaError(
-        'CANON_NUMBER_NOT_EXACT',
-        `${lexeme} is not what JavaScript prints for this number.`,
-      );
+      throw new BullaError('CANON_NUMBER', `${lexeme} is not what JavaScript prints for this number.`);
     }
     return text;
   },
@@ -116,11 +113,11 @@ export const safeInteger: NumberRule = {
 
 function notInteger(value: number | string): never {
   const text = Object.is(value, -0) ? '-0' : value;
-  throw new BullaError('CANON_NOT_INTEGER', `${text} is not a base-10 integer.`);
+  throw new BullaError('CANON_NUMBER', `${text} is not a base-10 integer.`);
 }
 
 function outOfRange(value: number | string): never {
-  throw new BullaError('CANON_OUT_OF_RANGE', `${value} lies outside ±(2^53-1).`);
+  throw new BullaError('CANON_NUMBER', `${value} lies outside ±(2^53-1).`);
 }
 
 const signedZero = (value: number) => (Object.is(value, -0) ? '-0' : ecmascript.double(value, false));

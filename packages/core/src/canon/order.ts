@@ -59,7 +59,7 @@ export const collated: NameOrder = {
       const rank = COLLATION.indexOf(lower);
       if (rank < 0) {
         throw new BullaError(
-          'CANON_KEY_NOT_ASCII',
+          'CANON_KEY',
           `${JSON.stringify(name)} has characters outside the collation table.`,
         );
       }
@@ -88,7 +88,7 @@ export function indexKeysFirst(order: NameOrder): NameOrder {
 
 /**
  * The positions of the names in their order. Equal names keep their places; different names with the same sort
- * key have no order, and `CANON_KEY_TIE` is thrown.
+ * key have no order, and `CANON_KEY` is thrown.
  */
 export function orderOf(names: readonly string[], order: NameOrder): Uint32Array {
   if (order === utf16) return sortPositions(names);
@@ -105,7 +105,7 @@ export function orderOf(names: readonly string[], order: NameOrder): Uint32Array
 
 function tie(a: string, b: string): never {
   const [one, other] = [JSON.stringify(a), JSON.stringify(b)];
-  throw new BullaError('CANON_KEY_TIE', `${one} and ${other} compare equal, so their order is not defined.`);
+  throw new BullaError('CANON_KEY', `${one} and ${other} compare equal, so their order is not defined.`);
 }
 
 const RUN = 16;

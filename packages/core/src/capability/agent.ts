@@ -40,7 +40,7 @@ export interface RegisteredAgentOptions<Env> {
 }
 
 /**
- * Defines an agent. Throws `CAPABILITY_NAME`, `CAPABILITY_ARGUMENT`, and what `staticHash` throws for a root that
+ * Defines an agent. Throws `CAPABILITY_ARGUMENT`, and what `staticHash` throws for a root that
  * cannot be hashed.
  */
 export function createRegisteredAgent<Env>(options: RegisteredAgentOptions<Env>): RegisteredAgent<Env> {
@@ -82,7 +82,7 @@ export interface AffordanceOptions extends EvaluateOptions {
 
 /**
  * Evaluates an agent in an environment and hashes what came out. Throws what `evaluateComposable` throws,
- * `CAPABILITY_AUGMENT`, and what is thrown for a tool that cannot be hashed.
+ * `CAPABILITY_ARGUMENT`, and what is thrown for a tool that cannot be hashed.
  */
 export async function evaluateRegisteredAgentAffordances<Env>(
   agent: RegisteredAgent<Env>,

@@ -69,7 +69,7 @@ export interface DynamicToolkit<Env = never> extends Composed {
 /** A tool, or tools put together. `Composable` without more stands for one of any environment. */
 export type Composable<Env = never> = Tool<Env> | Toolkit<Env> | DynamicToolkit<Env>;
 
-/** Makes a composable unchangeable, and notes that it was made here. Throws `CAPABILITY_TOO_DEEP`. */
+/** Makes a composable unchangeable, and notes that it was made here. Throws `CAPABILITY_VALUE`. */
 export function made<Made extends Composable>(composable: Made): Made {
   let level = 1;
   if (composable.kind === 'toolkit') {
@@ -80,14 +80,14 @@ export function made<Made extends Composable>(composable: Made): Made {
   return Object.freeze(composable);
 }
 
-/** Throws `CAPABILITY_TOO_DEEP`. */
+/** Throws `CAPABILITY_VALUE`. */
 export function checkLevel(level: number, path: string): void {
   if (level <= DEFAULT_MAX_DEPTH) return;
   const why = `The toolkits are nested deeper than ${DEFAULT_MAX_DEPTH}.`;
-  throw new BullaError('CAPABILITY_TOO_DEEP', why, { path });
+  throw new BullaError('CAPABILITY_VALUE', why, { path });
 }
 
-/** Throws `CAPABILITY_NOT_COMPOSABLE` for what `tool`, `toolkit` and `dynamicToolkit` did not make. */
+/** Throws `CAPABILITY_ARGUMENT` for what `tool`, `toolkit` and `dynamicToolkit` did not make. */
 export function checkComposable(value: unknown, path = ''): void {
   if (!isComposable(value)) notComposable(path);
 }
@@ -98,11 +98,11 @@ function isComposable(value: unknown): boolean {
 
 function notComposable(path: string): never {
   const why = 'This was not made by `tool`, `toolkit` or `dynamicToolkit`.';
-  throw new BullaError('CAPABILITY_NOT_COMPOSABLE', why, { path });
+  throw new BullaError('CAPABILITY_ARGUMENT', why, { path });
 }
 
 /**
- * The members of a toolkit as a list that cannot change. Throws `CAPABILITY_NOT_COMPOSABLE`, and
+ * The members of a toolkit as a list that cannot change. Throws `CAPABILITY_ARGUMENT`, and
  * `CAPABILITY_NAME_COLLISION` for two of one name: their order, and so the hash, would not be defined.
  */
 export function memberList<Env>(
@@ -111,7 +111,7 @@ export function memberList<Env>(
 ): readonly Composable<Env>[] {
   if (!Array.isArray(members)) {
     const why = `The members of ${JSON.stringify(toolkitName)} are not a list.`;
-    throw new BullaError('CAPABILITY_NOT_COMPOSABLE', why, { path: '/members' });
+    throw new BullaError('CAPABILITY_ARGUMENT', why, { path: '/members' });
   }
   const places = new Map<string, number>();
   for (const [place, member] of members.entries()) {

@@ -16,10 +16,10 @@ const named = (name: string) => tool({ name, inputSchema: stub(), handler });
 describe('what cannot be named or is no composable', () => {
   test('names are texts that are not empty', () => {
     for (const name of ['', undefined, null, 7, '\ud800'] as string[]) {
-      expect(refusal(() => named(name))).toBe('CAPABILITY_NAME at /name');
-      expect(refusal(() => toolkit([], { name }))).toBe('CAPABILITY_NAME at /name');
-      expect(refusal(() => dynamicToolkit({ name, create: () => [] }))).toBe('CAPABILITY_NAME at /name');
-      expect(refusal(() => policy(name, () => true))).toBe('CAPABILITY_NAME at /id');
+      expect(refusal(() => named(name))).toBe('CAPABILITY_ARGUMENT at /name');
+      expect(refusal(() => toolkit([], { name }))).toBe('CAPABILITY_ARGUMENT at /name');
+      expect(refusal(() => dynamicToolkit({ name, create: () => [] }))).toBe('CAPABILITY_ARGUMENT at /name');
+      expect(refusal(() => policy(name, () => true))).toBe('CAPABILITY_ARGUMENT at /id');
     }
   });
 
@@ -59,18 +59,12 @@ describe('what cannot be named or is no composable', () => {
   test('members are what was made here; a copy with another name is not, nor is a tool that was evaluated', async () => {
     const copy = { ...named('safe'), name: 'evil' } as Composable;
     expect(refusal(() => toolkit([named('a'), copy], { name: 'k' }))).toBe(
-      'CAPABILITY_NOT_COMPOSABLE at /members/1',
+      'CAPABILITY_ARGUMENT at /members/1',
     );
     const spec = (await evaluateComposable(named('t'), { env: {} })).tools.get('t')!;
-    expect(refusal(() => toolkit([spec as never], { name: 'k' }))).toBe(
-      'CAPABILITY_NOT_COMPOSABLE at /members/0',
-    );
-    expect(refusal(() => toolkit('ab' as never, { name: 'k' }))).toBe(
-      'CAPABILITY_NOT_COMPOSABLE at /members',
-    );
-    expect(refusal(() => toolkit([null as never], { name: 'k' }))).toBe(
-      'CAPABILITY_NOT_COMPOSABLE at /members/0',
-    );
+    expect(refusal(() => toolkit([spec as never], { name: 'k' }))).toBe('CAPABILITY_ARGUMENT at /members/0');
+    expect(refusal(() => toolkit('ab' as never, { name: 'k' }))).toBe('CAPABILITY_ARGUMENT at /members');
+    expect(refusal(() => toolkit([null as never], { name: 'k' }))).toBe('CAPABILITY_ARGUMENT at /members/0');
   });
 
   test('two members of one name are refused, and both places are told', () => {
@@ -129,7 +123,7 @@ describe('depth', () => {
     let kit: Composable<unknown> = named('t');
     for (let i = 1; i < 1000; i++) kit = toolkit([kit], { name: `k${i}` });
     expect(kit.computeStaticHash()).toMatch(/^[0-9a-f]{64}$/);
-    expect(refusal(() => toolkit([kit], { name: 'one more' }))).toBe('CAPABILITY_TOO_DEEP at /members');
+    expect(refusal(() => toolkit([kit], { name: 'one more' }))).toBe('CAPABILITY_VALUE at /members');
   });
 });
 

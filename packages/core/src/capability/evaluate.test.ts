@@ -198,10 +198,8 @@ describe('dynamic toolkits', () => {
       throw new Error('no database');
     });
     expect(await rejection(failing)).toBe('CAPABILITY_CREATE_FAILED at /r/d');
-    expect(await rejection(evaluate(async () => [{ name: 'x' }]))).toBe(
-      'CAPABILITY_NOT_COMPOSABLE at /members/0',
-    );
-    expect(await rejection(evaluate(() => null))).toBe('CAPABILITY_NOT_COMPOSABLE at /members');
+    expect(await rejection(evaluate(async () => [{ name: 'x' }]))).toBe('CAPABILITY_ARGUMENT at /members/0');
+    expect(await rejection(evaluate(() => null))).toBe('CAPABILITY_ARGUMENT at /members');
     expect(await rejection(evaluate(() => [make('a'), make('a')]))).toBe(
       'CAPABILITY_NAME_COLLISION at /members/1',
     );
@@ -209,7 +207,7 @@ describe('dynamic toolkits', () => {
 
   test('that make themselves end at the limit of nesting', async () => {
     const endless: Composable<unknown> = dynamicToolkit({ name: 'd', create: () => [endless] });
-    expect(await rejection(evaluateComposable(endless, { env: {} }))).toBe('CAPABILITY_TOO_DEEP at /d');
+    expect(await rejection(evaluateComposable(endless, { env: {} }))).toBe('CAPABILITY_VALUE at /d');
   });
 });
 
@@ -481,10 +479,12 @@ describe('hashes of an evaluation', () => {
       await evaluate({ a: '2' }),
     ];
     expect(new Set([plain, head1, head2].map(({ runtimeHash }) => runtimeHash)).size).toBe(3);
-    expect(await rejection(evaluate({ typo: '1' }))).toBe('CAPABILITY_AUGMENT at /runtimeToolAugments/typo');
+    expect(await rejection(evaluate({ typo: '1' }))).toBe('CAPABILITY_ARGUMENT at /runtimeToolAugments/typo');
     expect(await rejection(evaluate({ toString: '1' }))).toBe(
-      'CAPABILITY_AUGMENT at /runtimeToolAugments/toString',
+      'CAPABILITY_ARGUMENT at /runtimeToolAugments/toString',
     );
-    expect(await rejection(evaluate({ a: 1 as never }))).toBe('CAPABILITY_AUGMENT at /runtimeToolAugments/a');
+    expect(await rejection(evaluate({ a: 1 as never }))).toBe(
+      'CAPABILITY_ARGUMENT at /runtimeToolAugments/a',
+    );
   });
 });

@@ -68,7 +68,7 @@ type Trail<Env> = (Open<Env> | Met<Env> | null)[];
  * Evaluates a composable: walks it in the order of declaration, from a toolkit to its members, asks each policy that
  * it comes by once, makes the members of dynamic toolkits, and then tells which tools are enabled. A policy that
  * throws denies. Throws `CAPABILITY_ABORTED`, `CAPABILITY_NAME_COLLISION` with both places for two enabled tools of
- * one name, `CAPABILITY_CREATE_FAILED` and `CAPABILITY_TOO_DEEP`. Never recurses.
+ * one name, `CAPABILITY_CREATE_FAILED` and `CAPABILITY_VALUE`. Never recurses.
  */
 export async function evaluateComposable<Env>(
   root: Composable<Env>,

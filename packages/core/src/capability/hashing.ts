@@ -24,7 +24,7 @@ const ALL: readonly Hashing[] = PROFILES.flatMap((profile) =>
   SCHEMA_SOURCES.map((schemaSource) => Object.freeze({ profile, schemaSource })),
 );
 
-/** The options with their defaults. Throws `CAPABILITY_PROFILE` for words that are not among them. */
+/** The options with their defaults. Throws `CAPABILITY_ARGUMENT` for words that are not among them. */
 export function hashingOf(options: HashOptions = {}): Hashing {
   const { profile = 'khora', schemaSource = 'toJSONSchema' } = options;
   for (const hashing of ALL) {
@@ -32,7 +32,7 @@ export function hashingOf(options: HashOptions = {}): Hashing {
   }
   const words = [profile, schemaSource].map((word) => JSON.stringify(word)).join(' with ');
   const path = PROFILES.includes(profile) ? '/schemaSource' : '/profile';
-  throw new BullaError('CAPABILITY_PROFILE', `Capabilities are not hashed under ${words}.`, { path });
+  throw new BullaError('CAPABILITY_ARGUMENT', `Capabilities are not hashed under ${words}.`, { path });
 }
 
 /**

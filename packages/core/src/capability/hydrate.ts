@@ -24,7 +24,7 @@ export interface HydratedAffordances<Env>
 /**
  * Binds the tools of an earlier run to handlers. First all tools must have the hashes of the link; then what
  * `bindTool` gives for each must have the same hash, with its schema and its policies, not just the same name. Throws
- * `CAPABILITY_TOOL_REFS` and `CAPABILITY_HYDRATE_MISMATCH`.
+ * `CAPABILITY_ENVELOPE_INVALID` and `CAPABILITY_HYDRATE_MISMATCH`.
  *
  * Calls are gated by the tools' own policies alone: which dynamic toolkit brought a tool is not recorded.
  */

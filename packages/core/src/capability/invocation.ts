@@ -13,7 +13,7 @@ export type InvocationContext = Readonly<Record<string, PlainJson>>;
 
 /**
  * The context of an invocation in the form in which it is hashed (see `copyPlain` for what it throws). The root must
- * be a plain object, else `CAPABILITY_NOT_PLAIN` is thrown: no context is given by giving none, never by a wrong one.
+ * be a plain object, else `CAPABILITY_VALUE` is thrown: no context is given by giving none, never by a wrong one.
  * Throws `CAPABILITY_ARGUMENT` for an allowlist that is no list of keys.
  */
 export function normalizeInvocationContextForHash(
@@ -22,7 +22,7 @@ export function normalizeInvocationContextForHash(
 ): InvocationContext {
   if (typeof context !== 'object' || context === null || Array.isArray(context) || !isPlain(context)) {
     const why = 'The context of an invocation is a plain object.';
-    throw new BullaError('CAPABILITY_NOT_PLAIN', why, { path: '' });
+    throw new BullaError('CAPABILITY_VALUE', why, { path: '' });
   }
   const { allowlist } = options;
   if (allowlist === undefined) return copyPlain(context) as InvocationContext;

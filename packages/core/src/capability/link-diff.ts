@@ -16,7 +16,7 @@ export interface ToolHashChange {
   readonly secondHash: string;
 }
 
-/** Compares two lists of tools, whatever their order. Throws `CAPABILITY_TOOL_REFS` for a name that is there twice. */
+/** Compares two lists of tools, whatever their order. Throws `CAPABILITY_ENVELOPE_INVALID` for a name that is there twice. */
 export function diffToolRefs(first: readonly ToolRef[], second: readonly ToolRef[]): ToolRefsDiff {
   const [before, after] = [byKey(first), byKey(second)];
   const hashChanged: ToolHashChange[] = [];
@@ -35,7 +35,7 @@ export function diffToolRefs(first: readonly ToolRef[], second: readonly ToolRef
 function byKey(refs: readonly ToolRef[]): ReadonlyMap<string, string> {
   const map = new Map(refs.map(({ toolKey, toolHash }) => [toolKey, toolHash]));
   if (map.size === refs.length) return map;
-  throw new BullaError('CAPABILITY_TOOL_REFS', 'A tool is listed twice.', { path: '/toolRefs' });
+  throw new BullaError('CAPABILITY_ENVELOPE_INVALID', 'A tool is listed twice.', { path: '/toolRefs' });
 }
 
 const LINK_FIELDS = [

@@ -55,7 +55,7 @@ describe('a link', () => {
     const ctx = { env: { tier: 'free' } };
     expect('invocationHash' in (await computeFullCapabilityLink({ agent, ctx })).link).toBe(false);
     const wrong = computeFullCapabilityLink({ agent, ctx, invocationContext: 'u1' });
-    expect(await rejection(wrong)).toBe('CAPABILITY_NOT_PLAIN at ');
+    expect(await rejection(wrong)).toBe('CAPABILITY_VALUE at ');
     const empty = await computeFullCapabilityLink({
       agent,
       ctx,
@@ -73,14 +73,18 @@ describe('a link', () => {
       refusal(() => createCapabilityLink({ agent, toolRefs: refs as typeof toolRefs, runtimeHash: hash }));
     expect(make(toolRefs, runtimeHash)).toBe('ok');
     expect(make(toolRefs.toReversed(), runtimeHash)).toBe('ok');
-    expect(make(toolRefs.slice(1), runtimeHash)).toBe('CAPABILITY_TOOL_REFS at /runtimeHash');
+    expect(make(toolRefs.slice(1), runtimeHash)).toBe('CAPABILITY_ENVELOPE_INVALID at /runtimeHash');
     const forged = [{ ...toolRefs[0]!, toolHash: echo.computeStaticHash() }, toolRefs[1]!];
-    expect(make(forged, runtimeHash)).toBe('CAPABILITY_TOOL_REFS at /runtimeHash');
-    expect(make([...toolRefs, toolRefs[0]])).toBe('CAPABILITY_TOOL_REFS at /toolRefs/2');
-    expect(make([{ toolKey: 'x', toolHash: 'F'.repeat(64) }])).toBe('CAPABILITY_TOOL_REFS at /toolRefs/0');
-    expect(make([{ toolKey: '', toolHash: 'f'.repeat(64) }])).toBe('CAPABILITY_TOOL_REFS at /toolRefs/0');
-    expect(make([toolRefs[0], null])).toBe('CAPABILITY_TOOL_REFS at /toolRefs/1');
-    expect(make(undefined)).toBe('CAPABILITY_TOOL_REFS at /toolRefs');
+    expect(make(forged, runtimeHash)).toBe('CAPABILITY_ENVELOPE_INVALID at /runtimeHash');
+    expect(make([...toolRefs, toolRefs[0]])).toBe('CAPABILITY_ENVELOPE_INVALID at /toolRefs/2');
+    expect(make([{ toolKey: 'x', toolHash: 'F'.repeat(64) }])).toBe(
+      'CAPABILITY_ENVELOPE_INVALID at /toolRefs/0',
+    );
+    expect(make([{ toolKey: '', toolHash: 'f'.repeat(64) }])).toBe(
+      'CAPABILITY_ENVELOPE_INVALID at /toolRefs/0',
+    );
+    expect(make([toolRefs[0], null])).toBe('CAPABILITY_ENVELOPE_INVALID at /toolRefs/1');
+    expect(make(undefined)).toBe('CAPABILITY_ENVELOPE_INVALID at /toolRefs');
     const text = (instructionsHash: string) =>
       refusal(() => createCapabilityLink({ agent, toolRefs, instructionsHash }));
     expect(text('Be brief.')).toBe('CAPABILITY_ARGUMENT at /instructionsHash');
@@ -127,7 +131,7 @@ describe('differences', () => {
       ],
     });
     expect(refusal(() => diffToolRefs([ref('a', '1'), ref('a', '2')], []))).toBe(
-      'CAPABILITY_TOOL_REFS at /toolRefs',
+      'CAPABILITY_ENVELOPE_INVALID at /toolRefs',
     );
   });
 

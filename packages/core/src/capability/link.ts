@@ -42,7 +42,7 @@ export interface CapabilityLinkOptions {
 }
 
 /**
- * Makes a link. Throws `CAPABILITY_TOOL_REFS` when the `toolRefs` are malformed, repeat a name, or do not hash to
+ * Makes a link. Throws `CAPABILITY_ENVELOPE_INVALID` when the `toolRefs` are malformed, repeat a name, or do not hash to
  * `runtimeHash`, `CAPABILITY_ARGUMENT` for an `instructionsHash` that is none, and what `normalizeInvocationContextForHash` throws for the context.
  */
 export function createCapabilityLink(options: CapabilityLinkOptions): CapabilityLink {
@@ -67,7 +67,7 @@ export function createCapabilityLink(options: CapabilityLinkOptions): Capability
   };
 }
 
-/** The hash of the refs, which must be that given. Throws `CAPABILITY_TOOL_REFS`. */
+/** The hash of the refs, which must be that given. Throws `CAPABILITY_ENVELOPE_INVALID`. */
 export function checkToolRefs(
   toolRefs: readonly ToolRef[],
   runtimeHash: string | undefined,
@@ -90,7 +90,7 @@ export function checkToolRefs(
 }
 
 function wrong(message: string, path: readonly (string | number)[]): never {
-  throw new BullaError('CAPABILITY_TOOL_REFS', message, { path: pointer(path) });
+  throw new BullaError('CAPABILITY_ENVELOPE_INVALID', message, { path: pointer(path) });
 }
 
 export interface FullLinkOptions<Env> extends AffordanceOptions {

@@ -1,9 +1,9 @@
 import { BullaError } from '../error.ts';
 
-/** Throws `CAPABILITY_NAME` for what cannot name anything: no text, an empty one, or half a surrogate pair in it. */
+/** Throws `CAPABILITY_ARGUMENT` for what cannot name anything: no text, an empty one, or half a surrogate pair in it. */
 export function checkName(name: unknown, what: string, path = '/name'): asserts name is string {
   if (isText(name) && name !== '') return;
-  throw new BullaError('CAPABILITY_NAME', `${what} is a text that is not empty.`, { path });
+  throw new BullaError('CAPABILITY_ARGUMENT', `${what} is a text that is not empty.`, { path });
 }
 
 /** Whether something is a text that can be written as UTF-8. */

@@ -1,3 +1,4 @@
+import type { Code } from '../codes.ts';
 import { BullaError } from '../error.ts';
 import { DEFAULT_MAX_DEPTH, isPlain, type Path, pointer } from '../json/index.ts';
 
@@ -22,22 +23,22 @@ interface Open {
 /**
  * A copy of a value that is JSON: keys sorted, properties that are undefined left out, a Date as its ISO string.
  * Throws with the path: `CAPABILITY_VALUE` for functions, BigInts, symbols, properties named by a symbol, numbers
- * that are not finite, invalid dates, half surrogate pairs, holes and undefined in lists; `CAPABILITY_NOT_PLAIN` for
- * instances of classes; `CAPABILITY_CYCLE` for a value that contains itself, through objects or lists;
- * `CAPABILITY_TOO_DEEP` for nesting over 1,000. Never recurses.
+ * that are not finite, invalid dates, half surrogate pairs, holes and undefined in lists; `CAPABILITY_VALUE` for
+ * instances of classes; `CAPABILITY_VALUE` for a value that contains itself, through objects or lists;
+ * `CAPABILITY_VALUE` for nesting over 1,000. Never recurses.
  */
 export function copyPlain(root: unknown, at: Path = []): PlainJson {
   const open: Open[] = [];
   const above = new Set<object>();
   const path = () => pointer([...at, ...open.map(({ keys, next }) => keys?.[next - 1] ?? next - 1)]);
-  const refuse = (code: string, message: string): never => {
+  const refuse = (code: Code, message: string): never => {
     throw new BullaError(code, message, { path: path() });
   };
 
   const enter = (source: object): PlainJson => {
-    if (above.has(source)) refuse('CAPABILITY_CYCLE', 'The value contains itself.');
+    if (above.has(source)) refuse('CAPABILITY_VALUE', 'The value contains itself.');
     if (open.length >= DEFAULT_MAX_DEPTH)
-      refuse('CAPABILITY_TOO_DEEP', `The nesting is deeper than ${DEFAULT_MAX_DEPTH}.`);
+      refuse('CAPABILITY_VALUE', `The nesting is deeper than ${DEFAULT_MAX_DEPTH}.`);
     const keys = Array.isArray(source) ? undefined : sortedKeys(source, refuse);
     const size = keys?.length ?? (source as unknown[]).length;
     const target: Open['target'] = keys === undefined ? new Array(size) : Object.create(null);
@@ -88,12 +89,12 @@ const NAMES: Readonly<Record<string, string>> = {
   symbol: 'A symbol',
 };
 
-type Refuse = (code: string, message: string) => never;
+type Refuse = (code: Code, message: string) => never;
 
 function sortedKeys(source: object, refuse: Refuse): readonly string[] {
   if (!isPlain(source)) {
     const { name } = (source as { constructor?: { name?: unknown } }).constructor ?? {};
-    refuse('CAPABILITY_NOT_PLAIN', `Only plain objects are taken, not an instance of ${String(name)}.`);
+    refuse('CAPABILITY_VALUE', `Only plain objects are taken, not an instance of ${String(name)}.`);
   }
   if (Object.getOwnPropertySymbols(source).length > 0)
     refuse('CAPABILITY_VALUE', 'A property that is named by a symbol has no JSON form.');

@@ -27,7 +27,7 @@ const made = new WeakSet<object>();
 
 /**
  * Makes a policy. It allows only by answering `true`; any other answer, and every error, denies. Throws
- * `CAPABILITY_NAME` for an id that is none and `CAPABILITY_ARGUMENT` for other wrong arguments.
+ * `CAPABILITY_ARGUMENT` for an id that is none and `CAPABILITY_ARGUMENT` for other wrong arguments.
  */
 export function policy<Env = unknown>(
   id: string,

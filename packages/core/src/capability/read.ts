@@ -1,4 +1,4 @@
-import { type Fields, JsonObject, type JsonValue, Member, parse, stringify } from '../json/index.ts';
+import { type Fields, JsonObject, type JsonValue, Member, oneCode, parse, stringify } from '../json/index.ts';
 import { fold } from './fold.ts';
 import { type HashOptions, hashingOf, isHash } from './hashing.ts';
 import type { CapabilityLink } from './link.ts';
@@ -16,14 +16,7 @@ import {
 import { SCHEMA_SOURCES } from './standard-schema.ts';
 import type { StaticWire, ToolSpecWire } from './wire.ts';
 
-const READING = {
-  codes: {
-    type: 'CAPABILITY_FIELD_TYPE',
-    value: 'CAPABILITY_FIELD_VALUE',
-    unknown: 'CAPABILITY_FIELD_UNKNOWN',
-    missing: 'CAPABILITY_FIELD_MISSING',
-  },
-};
+const READING = oneCode('CAPABILITY_FIELD');
 
 /** JSON as text, as bytes, parsed, or as plain values; all are read by the same strict rules. */
 function root(input: unknown): Member {
@@ -44,7 +37,7 @@ const hash = (member: Member) => member.fitting(isHash, 'A hash is 64 lower-case
 /**
  * Reads an envelope, strictly; its hashes are not checked (`verifyEnvelope` does). What may be any JSON, such as a
  * schema or a context, stays as it was parsed. Throws `JSON_…` and `VALUE_…` for what is not JSON,
- * `CAPABILITY_ENVELOPE_VERSION` for another version, and `CAPABILITY_FIELD_…` with the path.
+ * `CAPABILITY_FIELD` for another version, and `CAPABILITY_FIELD_…` with the path.
  */
 export function readEnvelope(input: unknown): AgentSnapshotEnvelope {
   return envelopeOf(root(input));
@@ -54,7 +47,7 @@ function envelopeOf(record: Member): AgentSnapshotEnvelope {
   const version = record.get('schemaVersion');
   if (version.value !== AGENT_SNAPSHOT_ENVELOPE_VERSION) {
     const why = `Envelopes of version ${AGENT_SNAPSHOT_ENVELOPE_VERSION} are read here, and no others.`;
-    throw version.error('CAPABILITY_ENVELOPE_VERSION', why);
+    throw version.error('CAPABILITY_FIELD', why);
   }
   record.record({ required: ['schemaVersion', 'runtime'], optional: ['static', 'context'] });
   return {
@@ -234,8 +227,5 @@ export function readSnapshot(input: unknown, assumed?: HashOptions): Snapshot {
   const value = root(input);
   if (value.has('schemaVersion')) return { kind: 'envelope', envelope: envelopeOf(value) };
   if (value.has('staticHash')) return { kind: 'link', link: readLink(value, assumed) };
-  throw value.error(
-    'CAPABILITY_NOT_A_SNAPSHOT',
-    'This is neither a capability envelope nor a capability link.',
-  );
+  throw value.error('CAPABILITY_FIELD', 'This is neither a capability envelope nor a capability link.');
 }

@@ -46,13 +46,13 @@ describe('canonical form', () => {
     ];
     expect(hashPlainObject(one)).toBe(hashPlainObject(other));
     const profile = 'khora-icu';
-    expect(refusal(() => hashPlainObject({ a: 1, 'a\u0001': 2 }, { profile }))).toBe('CANON_KEY_TIE at ');
-    expect(refusal(() => hashPlainObject(one, { profile }))).toBe('CANON_KEY_NOT_ASCII at ');
+    expect(refusal(() => hashPlainObject({ a: 1, 'a\u0001': 2 }, { profile }))).toBe('CANON_KEY at ');
+    expect(refusal(() => hashPlainObject(one, { profile }))).toBe('CANON_KEY at ');
   });
 
   test('an own toJSON does not replace the value, dates and maps are not {}, a cycle does not overflow', () => {
-    expect(refusal(() => hashPlainObject({ a: 1, toJSON: () => 'x' }))).toBe('VALUE_FUNCTION at /toJSON');
-    expect(refusal(() => hashPlainObject({ at: new Date(0) }))).toBe('VALUE_CLASS_INSTANCE at /at');
+    expect(refusal(() => hashPlainObject({ a: 1, toJSON: () => 'x' }))).toBe('VALUE_NOT_JSON at /toJSON');
+    expect(refusal(() => hashPlainObject({ at: new Date(0) }))).toBe('VALUE_NOT_JSON at /at');
     const self: unknown[] = [];
     self.push(self);
     expect(refusal(() => hashPlainObject(self))).toBe('VALUE_CYCLE at /0');
@@ -121,7 +121,7 @@ describe('masquerading', () => {
     const { runtimeHash } = await evaluate(safe);
     const toolRefs = [{ toolKey: 'search', toolHash: evil.computeStaticHash() }];
     expect(refusal(() => createCapabilityLink({ agent: agentOf(safe), toolRefs, runtimeHash }))).toBe(
-      'CAPABILITY_TOOL_REFS at /runtimeHash',
+      'CAPABILITY_ENVELOPE_INVALID at /runtimeHash',
     );
   });
 });
@@ -143,12 +143,12 @@ describe('one tool, three hashes', () => {
 describe('schemas', () => {
   test('one that gives a promise is not the empty schema', () => {
     const later = tool({ name: 't', inputSchema: described(Promise.resolve({ type: 'string' })), handler });
-    expect(refusal(() => later.computeStaticHash())).toBe('CAPABILITY_SCHEMA_ASYNC at /schema');
+    expect(refusal(() => later.computeStaticHash())).toBe('CAPABILITY_SCHEMA at /schema');
   });
 
   test('one that gives nothing does not take the field away', () => {
     const none = tool({ name: 't', inputSchema: described(undefined), handler });
-    expect(refusal(() => none.computeStaticHash())).toBe('CAPABILITY_SCHEMA_VALUE at /schema');
+    expect(refusal(() => none.computeStaticHash())).toBe('CAPABILITY_SCHEMA at /schema');
   });
 
   test('one that cannot say what it is, is marked', () => {
@@ -213,7 +213,7 @@ describe('contexts', () => {
   });
 
   test('a wrong root is not silence, NaN is not null, undefined does not shift a list', () => {
-    expect(refused(new Map([['a', 1]]))).toBe('CAPABILITY_NOT_PLAIN at ');
+    expect(refused(new Map([['a', 1]]))).toBe('CAPABILITY_VALUE at ');
     expect(refused({ a: Number.NaN })).toBe('CAPABILITY_VALUE at /a');
     expect(refused({ a: [1, undefined, 2] })).toBe('CAPABILITY_VALUE at /a/1');
   });
@@ -221,7 +221,7 @@ describe('contexts', () => {
   test('a cycle through lists alone does not overflow the stack', () => {
     const list: unknown[] = [];
     list.push(list);
-    expect(refused({ list })).toBe('CAPABILITY_CYCLE at /list/0');
+    expect(refused({ list })).toBe('CAPABILITY_VALUE at /list/0');
   });
 });
 

@@ -48,7 +48,7 @@ export function computeInstructionsHash(text: string, options?: HashOptions): st
 }
 
 /**
- * Throws `CAPABILITY_AUGMENT` for an augment that is no text or names a tool that there is not. A tool that a policy
+ * Throws `CAPABILITY_ARGUMENT` for an augment that is no text or names a tool that there is not. A tool that a policy
  * keeps out may be named, and where a whole dynamic toolkit is kept out nobody knows its names.
  */
 export function checkAugments(
@@ -62,11 +62,11 @@ export function checkAugments(
     const path = pointer(['runtimeToolAugments', name]);
     if (typeof augments[name] !== 'string') {
       const why = `What the tool ${named} stands on must be a text.`;
-      throw new BullaError('CAPABILITY_AUGMENT', why, { path });
+      throw new BullaError('CAPABILITY_ARGUMENT', why, { path });
     }
     if (!anyName && !tools.has(name) && !disabled.some((tool) => tool.name === name)) {
       const why = `There is no tool ${named} that could stand on anything.`;
-      throw new BullaError('CAPABILITY_AUGMENT', why, { path });
+      throw new BullaError('CAPABILITY_ARGUMENT', why, { path });
     }
   }
 }

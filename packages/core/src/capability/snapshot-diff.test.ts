@@ -242,7 +242,7 @@ describe('links', () => {
   test('whose tools do not hash to their runtime hash are refused', async () => {
     const { link } = (await capture()).runtime;
     const forged = { ...link, toolRefs: link.toolRefs.slice(1) };
-    expect(refusal(() => diffSnapshots(link, forged))).toBe('CAPABILITY_TOOL_REFS at /runtimeHash');
+    expect(refusal(() => diffSnapshots(link, forged))).toBe('CAPABILITY_ENVELOPE_INVALID at /runtimeHash');
   });
 });
 
@@ -259,7 +259,7 @@ describe('exit codes', () => {
       return found.exitCode === 2 ? [found.unreadable, found.error.code] : found.exitCode;
     };
     expect(unreadable('{', first)).toEqual(['first', 'JSON_UNEXPECTED_END']);
-    expect(unreadable(first, '{}')).toEqual(['second', 'CAPABILITY_NOT_A_SNAPSHOT']);
+    expect(unreadable(first, '{}')).toEqual(['second', 'CAPABILITY_FIELD']);
     const tampered = first.replace('Find a page', 'Find a trap');
     expect(unreadable(first, tampered)).toEqual(['second', 'CAPABILITY_ENVELOPE_INVALID']);
   });

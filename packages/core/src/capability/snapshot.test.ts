@@ -155,7 +155,7 @@ describe('capture', () => {
       rootComposable,
       context: { db: new Map() },
     });
-    expect(await rejection(capture({ agent: odd }))).toBe('CAPABILITY_NOT_PLAIN at /static/staticContext/db');
+    expect(await rejection(capture({ agent: odd }))).toBe('CAPABILITY_VALUE at /static/staticContext/db');
   });
 
   test('notices a schema that changed after it was hashed', async () => {
@@ -212,53 +212,53 @@ describe('reading', () => {
       return refusal(() => readEnvelope(changed));
     };
     expect(broken((e: object) => Object.assign(e, { schemaVersion: '1' }))).toBe(
-      'CAPABILITY_ENVELOPE_VERSION at /schemaVersion',
+      'CAPABILITY_FIELD at /schemaVersion',
     );
-    expect(broken((e: object) => Object.assign(e, { extra: 1 }))).toBe('CAPABILITY_FIELD_UNKNOWN at /extra');
+    expect(broken((e: object) => Object.assign(e, { extra: 1 }))).toBe('CAPABILITY_FIELD at /extra');
     expect(broken((e) => delete (e.runtime as unknown as { link?: 1 }).link)).toBe(
-      'CAPABILITY_FIELD_MISSING at /runtime/link',
+      'CAPABILITY_FIELD at /runtime/link',
     );
     const runtime = (change: (runtime: Writable<AgentSnapshotEnvelope['runtime']>) => unknown) =>
       broken((e) => change((e as never as Writable<AgentSnapshotEnvelope>).runtime));
     expect(runtime((r) => Object.assign(r.link, { runtimeHash: 'F'.repeat(64) }))).toBe(
-      'CAPABILITY_FIELD_VALUE at /runtime/link/runtimeHash',
+      'CAPABILITY_FIELD at /runtime/link/runtimeHash',
     );
     expect(runtime((r) => Object.assign(r.link, { profile: 'jcs' }))).toBe(
-      'CAPABILITY_FIELD_VALUE at /runtime/link/profile',
+      'CAPABILITY_FIELD at /runtime/link/profile',
     );
     expect(runtime((r) => Object.assign(r.policy.results, { other: 'yes' }))).toBe(
-      'CAPABILITY_FIELD_TYPE at /runtime/policy/results/other',
+      'CAPABILITY_FIELD at /runtime/policy/results/other',
     );
     expect(runtime((r) => Object.assign(r.policy, { capturedAt: 1.5 }))).toBe(
-      'CAPABILITY_FIELD_TYPE at /runtime/policy/capturedAt',
+      'CAPABILITY_FIELD at /runtime/policy/capturedAt',
     );
     expect(runtime((r) => Object.assign(r.affordances.tools.echo!, { name: 'other' }))).toBe(
-      'CAPABILITY_FIELD_VALUE at /runtime/affordances/tools/echo/name',
+      'CAPABILITY_FIELD at /runtime/affordances/tools/echo/name',
     );
     expect(runtime((r) => Object.assign(r.affordances.tools.echo!, { instructions: 'text' }))).toBe(
-      'CAPABILITY_FIELD_TYPE at /runtime/affordances/tools/echo/instructions',
+      'CAPABILITY_FIELD at /runtime/affordances/tools/echo/instructions',
     );
     expect(
       runtime((r) => Object.assign(r.affordances.tools.report!.policyBindings[0]!, { executeBinding: 'x' })),
-    ).toBe('CAPABILITY_FIELD_VALUE at /runtime/affordances/tools/report/policyBindings/0/executeBinding');
+    ).toBe('CAPABILITY_FIELD at /runtime/affordances/tools/report/policyBindings/0/executeBinding');
     const root = (change: (root: Record<string, never>) => unknown) =>
       broken((e) => change((e as never as { static: { root: Record<string, never> } }).static.root));
     expect(root((r: object) => Object.assign(r, { kind: 'group' }))).toBe(
-      'CAPABILITY_FIELD_VALUE at /static/root/kind',
+      'CAPABILITY_FIELD at /static/root/kind',
     );
     expect(root((r: object) => Object.assign(r, { members: {} }))).toBe(
-      'CAPABILITY_FIELD_TYPE at /static/root/members',
+      'CAPABILITY_FIELD at /static/root/members',
     );
     expect(refusal(() => readEnvelope('{"schemaVersion":"2","schemaVersion":"2"}'))).toMatch(
       /^JSON_DUPLICATE_KEY/,
     );
-    expect(refusal(() => readEnvelope('[]'))).toBe('CAPABILITY_FIELD_TYPE at ');
-    expect(refusal(() => readSnapshot('{}'))).toBe('CAPABILITY_NOT_A_SNAPSHOT at ');
+    expect(refusal(() => readEnvelope('[]'))).toBe('CAPABILITY_FIELD at ');
+    expect(refusal(() => readSnapshot('{}'))).toBe('CAPABILITY_FIELD at ');
   });
 
   test('a link of the released package is read when it is said how it was hashed', async () => {
     const { profile: _, schemaSource: __, instructionsHash: ___, ...released } = (await capture()).link;
-    expect(refusal(() => readCapabilityLink(released))).toBe('CAPABILITY_FIELD_MISSING at /profile');
+    expect(refusal(() => readCapabilityLink(released))).toBe('CAPABILITY_FIELD at /profile');
     const link = readCapabilityLink(released, { profile: 'khora-icu' });
     expect(link).toMatchObject({ profile: 'khora-icu', schemaSource: 'toJSONSchema', agentName: 'Support' });
   });
@@ -503,7 +503,7 @@ describe('hydrateAffordances', () => {
       expect(await rejection(work)).toBe('CAPABILITY_HYDRATE_MISMATCH at /tools/report');
     }
     const none = hydrateAffordances<Env>(runtime, () => ({ ...echo }));
-    expect(await rejection(none)).toBe('CAPABILITY_NOT_COMPOSABLE at /tools/echo');
+    expect(await rejection(none)).toBe('CAPABILITY_ARGUMENT at /tools/echo');
   });
 
   test('refuses a record that does not hash to its link, before anything is bound', async () => {
@@ -519,7 +519,7 @@ describe('hydrateAffordances', () => {
       );
     };
     expect(await work(({ runtime }) => (runtime.link.runtimeHash = '0'.repeat(64)))).toBe(
-      'CAPABILITY_TOOL_REFS at /runtimeHash',
+      'CAPABILITY_ENVELOPE_INVALID at /runtimeHash',
     );
     expect(await work(({ runtime }) => (runtime.affordances.tools.report!.description = 'x'))).toBe(
       'CAPABILITY_HYDRATE_MISMATCH at /tools/report',

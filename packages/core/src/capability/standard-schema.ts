@@ -39,7 +39,7 @@ export type OutputOf<Schema extends StandardSchema> = NonNullable<Schema['~stand
 export type SchemaSource = 'toJSONSchema' | 'standard-input' | 'standard-output';
 export const SCHEMA_SOURCES: readonly SchemaSource[] = ['toJSONSchema', 'standard-input', 'standard-output'];
 
-/** Checks the interface of a schema. Throws `CAPABILITY_SCHEMA_INVALID`. */
+/** Checks the interface of a schema. Throws `CAPABILITY_SCHEMA`. */
 export function checkSchema(schema: unknown): asserts schema is StandardSchema {
   const holder = typeof schema === 'object' || typeof schema === 'function' ? schema : null;
   const standard = (holder as Partial<StandardSchema> | null)?.['~standard'];
@@ -50,7 +50,7 @@ export function checkSchema(schema: unknown): asserts schema is StandardSchema {
     typeof standard.vendor !== 'string' ||
     typeof standard.validate !== 'function'
   ) {
-    throw new BullaError('CAPABILITY_SCHEMA_INVALID', 'This is no schema of Standard Schema, version 1.', {
+    throw new BullaError('CAPABILITY_SCHEMA', 'This is no schema of Standard Schema, version 1.', {
       path: '/inputSchema',
     });
   }
@@ -63,8 +63,8 @@ export function isOpaqueSchema(schema: StandardSchema, source: SchemaSource = 't
 
 /**
  * The form in which a schema is hashed: what its `toJSONSchema()` returns; else, where the source says so, what its
- * Standard JSON Schema is; else `{vendor, version}`. Throws `CAPABILITY_SCHEMA_INVALID`, `CAPABILITY_SCHEMA_THREW`
- * when it cannot be converted, `CAPABILITY_SCHEMA_ASYNC` when it gives a promise, and `CAPABILITY_SCHEMA_VALUE` when
+ * Standard JSON Schema is; else `{vendor, version}`. Throws `CAPABILITY_SCHEMA`
+ * when it cannot be converted, `CAPABILITY_SCHEMA` when it gives a promise, and `CAPABILITY_SCHEMA` when
  * it gives nothing.
  */
 export function schemaToHashInput(schema: StandardSchema, source: SchemaSource = 'toJSONSchema'): unknown {
@@ -79,15 +79,15 @@ export function schemaToHashInput(schema: StandardSchema, source: SchemaSource =
     converted = convert();
   } catch (cause) {
     const why = 'The schema has no form as JSON Schema, so the tool cannot be hashed.';
-    throw new BullaError('CAPABILITY_SCHEMA_THREW', why, { path: '/schema', cause });
+    throw new BullaError('CAPABILITY_SCHEMA', why, { path: '/schema', cause });
   }
   if (isThenable(converted)) {
     const why = 'The schema gives a promise where its JSON Schema is needed.';
-    throw new BullaError('CAPABILITY_SCHEMA_ASYNC', why, { path: '/schema' });
+    throw new BullaError('CAPABILITY_SCHEMA', why, { path: '/schema' });
   }
   if (converted === undefined) {
     const why = 'The schema gives nothing where its JSON Schema is needed.';
-    throw new BullaError('CAPABILITY_SCHEMA_VALUE', why, { path: '/schema' });
+    throw new BullaError('CAPABILITY_SCHEMA', why, { path: '/schema' });
   }
   return converted;
 }
@@ -116,7 +116,7 @@ function isThenable(value: unknown): boolean {
 /**
  * What the schema makes of an input. Throws `CAPABILITY_INPUT_INVALID` with the path of the first issue and all
  * issues as its cause (their texts may quote the input, so the sentence does not repeat them), and
- * `CAPABILITY_SCHEMA_THREW` when the schema throws instead of answering.
+ * `CAPABILITY_SCHEMA` when the schema throws instead of answering.
  */
 export async function validateInput(
   schema: StandardSchema,
@@ -131,12 +131,12 @@ export async function validateInput(
       : (answer as StandardResult<unknown>);
   } catch (cause) {
     if (cause instanceof BullaError && cause.code === 'CAPABILITY_ABORTED') throw cause;
-    throw new BullaError('CAPABILITY_SCHEMA_THREW', 'The schema failed instead of judging the input.', {
+    throw new BullaError('CAPABILITY_SCHEMA', 'The schema failed instead of judging the input.', {
       cause,
     });
   }
   if (typeof result !== 'object' || result === null || !('value' in result || Array.isArray(result.issues))) {
-    throw new BullaError('CAPABILITY_SCHEMA_VALUE', 'The schema gave no verdict on the input.');
+    throw new BullaError('CAPABILITY_SCHEMA', 'The schema gave no verdict on the input.');
   }
   if (result.issues === undefined) return result.value;
   const count = result.issues.length;

@@ -19,7 +19,7 @@ export function hashedSchema(tool: Tool, source: SchemaSource): unknown {
 }
 
 /**
- * The static hash of a composable, computed once for each hashing. Throws `CAPABILITY_NOT_COMPOSABLE`,
+ * The static hash of a composable, computed once for each hashing. Throws `CAPABILITY_ARGUMENT`,
  * `CAPABILITY_SCHEMA_…`, `VALUE_…` and `CANON_…`, naming the composable that cannot be hashed. Never recurses.
  */
 export function staticHash(root: Composable, options?: HashOptions): string {

@@ -23,8 +23,8 @@ export interface ToolOptions<Schema extends StandardSchema, Env> {
 }
 
 /**
- * Makes a tool. Nothing of it can change afterwards, so its hash is computed once. Throws `CAPABILITY_NAME`,
- * `CAPABILITY_SCHEMA_INVALID` and `CAPABILITY_ARGUMENT`; the schema is not converted yet.
+ * Makes a tool. Nothing of it can change afterwards, so its hash is computed once. Throws `CAPABILITY_ARGUMENT`,
+ * `CAPABILITY_SCHEMA` and `CAPABILITY_ARGUMENT`; the schema is not converted yet.
  */
 export function tool<Schema extends StandardSchema, Env = unknown>(
   options: ToolOptions<Schema, Env>,

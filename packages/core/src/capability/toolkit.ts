@@ -14,8 +14,8 @@ export interface ToolkitOptions {
 }
 
 /**
- * Puts tools and toolkits together. Throws `CAPABILITY_NAME`, `CAPABILITY_ARGUMENT`, `CAPABILITY_NOT_COMPOSABLE`,
- * `CAPABILITY_NAME_COLLISION` for two members of one name, and `CAPABILITY_TOO_DEEP`.
+ * Puts tools and toolkits together. Throws `CAPABILITY_ARGUMENT`,
+ * `CAPABILITY_NAME_COLLISION` for two members of one name, and `CAPABILITY_VALUE`.
  */
 export function toolkit<Env = unknown>(
   members: readonly Composable<Env>[],
@@ -45,7 +45,7 @@ export interface DynamicToolkitOptions<Env> extends Omit<ToolkitOptions, 'instru
 
 /**
  * A toolkit whose members are made at evaluation. Its static hash knows none of them; the runtime hash knows each of
- * them by its own. Throws `CAPABILITY_NAME` and `CAPABILITY_ARGUMENT`.
+ * them by its own. Throws `CAPABILITY_ARGUMENT`.
  */
 export function dynamicToolkit<Env = unknown>(options: DynamicToolkitOptions<Env>): DynamicToolkit<Env> {
   const { name, instructions = null, hooks, create } = options;

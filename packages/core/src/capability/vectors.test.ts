@@ -161,7 +161,7 @@ describe.skipIf(!hasVectors)('the published vectors', async () => {
   test('V36 belongs to khora-icu but for its é, which is refused there; khora has another hash', () => {
     const { canonical, sha256 } = vector('V36');
     const value = JSON.parse(canonical);
-    expect(refusal(() => hashPlainObject(value, { profile: 'khora-icu' }))).toBe('CANON_KEY_NOT_ASCII at ');
+    expect(refusal(() => hashPlainObject(value, { profile: 'khora-icu' }))).toBe('CANON_KEY at ');
     const byUnits = hashPlainObject(value);
     expect(byUnits).not.toBe(sha256);
     expect([byUnits.slice(0, 8), byUnits.slice(-4)]).toEqual(['ae6bba83', 'b46e']);
@@ -186,17 +186,17 @@ describe.skipIf(!hasVectors)('the published vectors', async () => {
       [Symbol('s')],
     ];
     expect(odd.map((value) => refusal(() => hashPlainObject({ value })))).toEqual([
-      'VALUE_CLASS_INSTANCE at /value',
-      'VALUE_CLASS_INSTANCE at /value',
+      'VALUE_NOT_JSON at /value',
+      'VALUE_NOT_JSON at /value',
       'CANON_NOT_FINITE at /value',
-      'VALUE_UNDEFINED at /value/0',
-      'VALUE_FUNCTION at /value/0',
-      'VALUE_SYMBOL at /value/0',
+      'VALUE_NOT_JSON at /value/0',
+      'VALUE_NOT_JSON at /value/0',
+      'VALUE_NOT_JSON at /value/0',
     ]);
   });
 
   test('V39: no value is not the empty text', () => {
-    expect(refusal(() => hashPlainObject(undefined))).toBe('VALUE_UNDEFINED at ');
+    expect(refusal(() => hashPlainObject(undefined))).toBe('VALUE_NOT_JSON at ');
   });
 
   test('V33 and V34 come out of evaluations of one agent in two environments', async () => {

@@ -193,7 +193,9 @@ function attempt(compute: () => string): string | undefined {
   try {
     return compute();
   } catch (error) {
-    if (error instanceof BullaError && /^(?:CANON|CAPABILITY_NAME)_/.test(error.code)) return undefined;
+    if (!(error instanceof BullaError)) throw error;
+    const { code } = error;
+    if (code.startsWith('CANON_') || code === 'CAPABILITY_NAME_COLLISION') return undefined;
     throw error;
   }
 }

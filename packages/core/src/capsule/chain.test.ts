@@ -272,7 +272,7 @@ describe('a check', () => {
       );
     expect(
       code(() => createChainVerifier({ keys }).pushLink(chainLink(parse(chain[0]!) as JsonObject))),
-    ).toBe('CAPSULE_CHAIN_VERDICT');
+    ).toBe('CAPSULE_CHAIN_STATE');
   });
 
   test('finishes without forgetting, and may go on', () => {

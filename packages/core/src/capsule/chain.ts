@@ -1,3 +1,4 @@
+import type { Code } from '../codes.ts';
 import { BullaError } from '../error.ts';
 import { isInteger, JsonObject, pointer, toNumber } from '../json/index.ts';
 import { type ChainNotice, createNotices } from './notices.ts';
@@ -28,7 +29,7 @@ export interface ChainFailure {
    * `missing_hash`, `sequence_gap`, `out_of_order`, `duplicate_record`, `genesis_previous_hash`, `broken_link`; in
    * cryptographic mode every code of `Verdict`; at the end `length_mismatch`, `head_mismatch`.
    */
-  readonly code: string;
+  readonly code: Code;
   /** The sentence of the reference where it has one. */
   readonly error: string;
 }
@@ -101,7 +102,7 @@ export interface ChainVerifier {
   /** Checks the next record, in the order of the chain: text, bytes, parsed, or with its canonical text. */
   push(record: AnyRecord): void;
   /**
-   * The same for a record that was verified elsewhere, such as in a worker. Throws `CAPSULE_CHAIN_VERDICT` when
+   * The same for a record that was verified elsewhere, such as in a worker. Throws `CAPSULE_CHAIN_STATE` when
    * the mode is cryptographic and there is no verdict.
    */
   pushLink(link: ChainLink, verdict?: Verdict): void;
@@ -143,7 +144,7 @@ export function createChainVerifier(options: ChainOptions): ChainVerifier {
 
   const pushLink = (link: ChainLink, verdict?: Verdict) => {
     if (mode !== 'structural' && verdict === undefined) {
-      throw new BullaError('CAPSULE_CHAIN_VERDICT', 'A check of hashes needs the verdict on every record.');
+      throw new BullaError('CAPSULE_CHAIN_STATE', 'A check of hashes needs the verdict on every record.');
     }
     const index = count++;
     const before = failureCount;
@@ -152,7 +153,7 @@ export function createChainVerifier(options: ChainOptions): ChainVerifier {
     // Of a record that has no hash the verdict says all there is to say.
     if (problem !== undefined && !(link.hash === '' && verdict?.ok === false))
       fail({ index, sequence, id, ...problem });
-    if (verdict !== undefined && !verdict.ok) {
+    if (verdict !== undefined && verdict.code !== 'ok') {
       fail({ index, sequence, id, code: verdict.code, error: sentence(verdict, sequence) });
       if (verdict.code === 'unknown_key') nameMissing(verdict.signedBy ?? '');
     }
@@ -255,7 +256,7 @@ function linkProblem(
   { sequence, previous_hash, hash }: ChainLink,
   head: Place | null,
   stray: Place | null,
-): { code: string; error: string } | undefined {
+): { code: Code; error: string } | undefined {
   if (hash === '') return { code: 'missing_hash', error: 'The record has no hash.' };
   const last = stray ?? head;
   if (last === null && sequence === 0) {
@@ -281,7 +282,7 @@ function isCanonicalRecord(record: AnyRecord): record is CanonicalRecord {
   return typeof record === 'object' && !(record instanceof JsonObject) && 'canonical' in record;
 }
 
-const CONTENT_CODES = new Set([
+const CONTENT_CODES = new Set<Verdict['code']>([
   'hash_mismatch',
   'missing_hash',
   'malformed_hex',

@@ -154,7 +154,7 @@ export function toSealedDict(capsule: Capsule | SealedCapsule, seal: Given<Seal>
 /**
  * Reads the content of a capsule from a parsed or plain dictionary, into plain data. Numbers become JavaScript
  * numbers where these have the same canonical form, and stay `JsonNumber` otherwise, so that the hash is kept.
- * Throws `CAPSULE_SEALED` when a seal field is there (`fromSealedDict` reads those), `CAPSULE_UNKNOWN_KEY` for a
+ * Throws `CAPSULE_SEALED` when a seal field is there (`fromSealedDict` reads those), `CAPSULE_INVALID` for a
  * key that the protocol does not have, at every typed level, and `CAPSULE_INVALID` for everything else that
  * `validate` or the types refuse. Nothing is dropped, coerced or filled in.
  */
@@ -171,8 +171,7 @@ export function fromDict(dict: unknown): Capsule {
   const findings: LintFinding[] = [];
   checkShape(dict, findings);
   const unknown = findings.find((finding) => finding.code === 'unknown_key');
-  if (unknown !== undefined)
-    throw new BullaError('CAPSULE_UNKNOWN_KEY', unknown.message, { path: unknown.path });
+  if (unknown !== undefined) throw new BullaError('CAPSULE_INVALID', unknown.message, { path: unknown.path });
   const { ok, field, message } = validate(dict, { form });
   if (!ok)
     throw new BullaError('CAPSULE_INVALID', message, { path: field ? `/${field.replace('.', '/')}` : '' });

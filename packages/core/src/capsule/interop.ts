@@ -14,7 +14,7 @@ export function checkConsidered(section: AnyObject, findings: LintFinding[]): vo
     !isObject(option) || member(option, 'description') === considered[i];
   if (considered.length === list.length && list.every(same)) return;
   const message = 'The options_considered are not the descriptions of the options: Python hashes those.';
-  findings.push(warning('/reasoning/options_considered', 'options_considered_differ', message));
+  findings.push(warning('/reasoning/options_considered', 'options_differ', message));
 }
 
 /** Whether the places where numbers or foreign keys can stand are surely written alike by every capsule profile. */

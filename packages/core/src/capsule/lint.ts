@@ -1,4 +1,5 @@
 import { canonicalize } from '../canon/index.ts';
+import type { Code } from '../codes.ts';
 import { BullaError } from '../error.ts';
 import {
   type AnyObject,
@@ -32,14 +33,13 @@ const MAX_DEPTH = DEFAULT_MAX_DEPTH - 10;
 /**
  * Tells everything that is wrong with a capsule, parsed or plain, all at once.
  *
- * Errors, for which the sealer refuses it: `missing_field`, `unknown_key`, `wrong_type`, `unknown_value`,
- * `out_of_range`, `uuid_form`, `hash_form`, `timestamp_form`, `chain_rule`, `rejection_reason_missing`,
- * `selected_count`, `selected_option_unmatched`; `approver_missing`, `policy_reference_missing`,
- * `escalation_reason_missing` where the type of the authority demands them, and `…_unexpected` where it forbids them;
- * `error_unexpected` on success; and `VALUE_…` or `CANON_…` for what has no canonical form.
+ * Errors, for which the sealer refuses it: `missing_field`, `unknown_key`, `wrong_type`, `invalid_value`,
+ * `chain_violation`, `options_differ`; `missing_value` where a rejected option or the type of the authority demands a
+ * text, and `unexpected_value` where that type, or success, forbids one; and `VALUE_…` or `CANON_…` for what has no
+ * canonical form.
  *
  * Warnings, for what the specification allows: `interop` where another implementation would write something
- * differently and so compute another hash, `options_considered_differ` and `deep_nesting` where Python would,
+ * differently and so compute another hash, `options_differ` and `deep_nesting` where Python would,
  * `inexact_number` where the hashed number has fewer digits than the source.
  *
  * In a record that has a seal everything is a warning: it cannot be changed any more, and whether it is genuine is for
@@ -116,7 +116,7 @@ function checkHead(value: AnyObject, findings: LintFinding[]): void {
     member(value, 'id'),
     UUID,
     '/id',
-    'uuid_form',
+    'invalid_value',
     'A UUID has lower-case hex and hyphens.',
     findings,
   );
@@ -124,12 +124,12 @@ function checkHead(value: AnyObject, findings: LintFinding[]): void {
     member(value, 'parent_id'),
     UUID,
     '/parent_id',
-    'uuid_form',
+    'invalid_value',
     'A UUID has lower-case hex and hyphens.',
     findings,
   );
   const previous = member(value, 'previous_hash');
-  checkForm(previous, HASH, '/previous_hash', 'hash_form', HASH_FORM, findings);
+  checkForm(previous, HASH, '/previous_hash', 'invalid_value', HASH_FORM, findings);
   const version = member(value, 'spec_version');
   if (typeof version === 'string') checkEnum(version, [SPEC_VERSION], '/spec_version', findings);
 
@@ -140,7 +140,7 @@ function checkHead(value: AnyObject, findings: LintFinding[]): void {
       sequence === 0
         ? 'The genesis capsule has no previous_hash.'
         : 'Only the genesis capsule has no previous_hash.';
-    findings.push(problem('/previous_hash', 'chain_rule', message));
+    findings.push(problem('/previous_hash', 'chain_violation', message));
   }
 }
 
@@ -154,13 +154,13 @@ function checkTrigger(section: AnyObject, findings: LintFinding[]): void {
   if (typeof timestamp === 'string' && !isIsoTimestamp(timestamp)) {
     const message =
       'A timestamp is YYYY-MM-DDTHH:MM:SS+00:00, with six fraction digits unless they are zero.';
-    findings.push(problem('/trigger/timestamp', 'timestamp_form', message));
+    findings.push(problem('/trigger/timestamp', 'invalid_value', message));
   }
 }
 
 function checkReasoning(section: AnyObject, findings: LintFinding[]): void {
   const prompt = member(section, 'prompt_hash');
-  checkForm(prompt, HASH, '/reasoning/prompt_hash', 'hash_form', HASH_FORM, findings);
+  checkForm(prompt, HASH, '/reasoning/prompt_hash', 'invalid_value', HASH_FORM, findings);
   if (!isUnit(member(section, 'confidence'))) findings.push(outOfUnit('/reasoning/confidence'));
   const list = member(section, 'options');
   if (!Array.isArray(list)) return;
@@ -177,12 +177,12 @@ function checkReasoning(section: AnyObject, findings: LintFinding[]): void {
       count++;
     } else if (isBlank(member(option, 'rejection_reason'))) {
       const message = 'An option that was not selected says why.';
-      findings.push(problem(`${path()}/rejection_reason`, 'rejection_reason_missing', message));
+      findings.push(problem(`${path()}/rejection_reason`, 'missing_value', message));
     }
   }
   if (options.length > 0 && count !== 1) {
     const message = `Exactly one option is selected, not ${count}.`;
-    findings.push(problem('/reasoning/options', 'selected_count', message));
+    findings.push(problem('/reasoning/options', 'options_differ', message));
   }
   // Where the count is wrong, any option may be the one that was meant.
   const meant = count === 1 ? [options[selected!]!] : options;
@@ -191,7 +191,7 @@ function checkReasoning(section: AnyObject, findings: LintFinding[]): void {
     !isBlank(choice) && meant.some((o) => member(o, 'description') === choice || member(o, 'id') === choice);
   if (options.length > 0 && !named) {
     const message = 'The selected_option is the description or the id of the selected option.';
-    findings.push(problem('/reasoning/selected_option', 'selected_option_unmatched', message));
+    findings.push(problem('/reasoning/selected_option', 'options_differ', message));
   }
 }
 
@@ -211,11 +211,9 @@ function checkAuthority(section: AnyObject, findings: LintFinding[]): void {
     const path = `/authority/${key}`;
     if (to.includes(type as string)) {
       if (isBlank(value))
-        findings.push(problem(path, `${key}_missing`, `Authority of the type ${type} ${says}.`));
+        findings.push(problem(path, 'missing_value', `Authority of the type ${type} ${says}.`));
     } else if (isGiven(value)) {
-      findings.push(
-        problem(path, `${key}_unexpected`, `This is null unless the type is ${to.join(' or ')}.`),
-      );
+      findings.push(problem(path, 'unexpected_value', `This is null unless the type is ${to.join(' or ')}.`));
     }
   }
 }
@@ -241,19 +239,19 @@ function checkOutcome(section: AnyObject, findings: LintFinding[]): void {
 
 function checkNoError(succeeded: boolean, record: AnyObject, at: string, findings: LintFinding[]): void {
   if (!succeeded || !isGiven(member(record, 'error'))) return;
-  findings.push(problem(`${at}/error`, 'error_unexpected', 'The error is null on success.'));
+  findings.push(problem(`${at}/error`, 'unexpected_value', 'The error is null on success.'));
 }
 
 function checkEnum(value: unknown, values: readonly string[], path: string, findings: LintFinding[]): void {
   if (typeof value !== 'string' || values.includes(value)) return;
-  findings.push(problem(path, 'unknown_value', `This must be one of ${values.join(', ')}.`));
+  findings.push(problem(path, 'invalid_value', `This must be one of ${values.join(', ')}.`));
 }
 
 function checkForm(
   value: unknown,
   form: RegExp,
   path: string,
-  code: string,
+  code: Code,
   message: string,
   findings: LintFinding[],
 ): void {
@@ -267,7 +265,7 @@ function isUnit(value: unknown): boolean {
 }
 
 function outOfUnit(path: string): LintFinding {
-  return problem(path, 'out_of_range', 'This must lie within 0 and 1.');
+  return problem(path, 'invalid_value', 'This must lie within 0 and 1.');
 }
 
 function isNegative(value: unknown): boolean {
@@ -276,7 +274,7 @@ function isNegative(value: unknown): boolean {
 }
 
 function negative(path: string): LintFinding {
-  return problem(path, 'out_of_range', 'This must not be negative.');
+  return problem(path, 'invalid_value', 'This must not be negative.');
 }
 
 /** What is missing or of another type was reported as such. */

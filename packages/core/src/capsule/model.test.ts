@@ -188,9 +188,9 @@ describe.skipIf(!hasVectors)('the golden capsules', () => {
       );
       // One is approved by a human, and names a policy and a reason to escalate too; one rejects without a reason.
       const full = ['policy_reference', 'escalation_reason'].map(
-        (key) => `full /authority/${key} ${key}_unexpected`,
+        (key) => `full /authority/${key} unexpected_value`,
       );
-      const unicode = 'unicode_strings /reasoning/options/0/rejection_reason rejection_reason_missing';
+      const unicode = 'unicode_strings /reasoning/options/0/rejection_reason missing_value';
       expect(found).toEqual([...full, ...full, unicode, unicode]);
     }
   });
@@ -217,10 +217,10 @@ describe('fromDict', () => {
       d[section] = { ...d[section], [key]: value };
       return codeOf(() => fromDict(d));
     };
-    expect(codeOf(() => fromDict({ ...dict(), note: 1 }))).toBe('CAPSULE_UNKNOWN_KEY /note');
-    expect(nested('trigger', 'approved_by', 'x')).toBe('CAPSULE_UNKNOWN_KEY /trigger/approved_by');
+    expect(codeOf(() => fromDict({ ...dict(), note: 1 }))).toBe('CAPSULE_INVALID /note');
+    expect(nested('trigger', 'approved_by', 'x')).toBe('CAPSULE_INVALID /trigger/approved_by');
     expect(nested('execution', 'tool_calls', [{ tool: 'x', extra: 1 }])).toBe(
-      'CAPSULE_UNKNOWN_KEY /execution/tool_calls/0/extra',
+      'CAPSULE_INVALID /execution/tool_calls/0/extra',
     );
     expect(nested('execution', 'tool_calls', [{ tool: 'x' }])).toBe(
       'CAPSULE_INVALID /execution/tool_calls/0/arguments',

@@ -1,7 +1,8 @@
+import type { Code } from '../codes.ts';
 /** Something that does not make a record bad, and where. */
 export interface ChainNotice {
   /** That of a warning; `unauthenticated_field` for what the seal does not cover. */
-  readonly code: string;
+  readonly code: Code;
   /** JSON Pointer of the place in the records. */
   readonly path: string;
   /** How many records have it. */
@@ -18,7 +19,7 @@ export function createNotices(from?: {
   readonly notices: readonly ChainNotice[];
   readonly moreNotices: number;
 }): {
-  add(code: string, path: string, index: number): void;
+  add(code: Code, path: string, index: number): void;
   list(): { notices: ChainNotice[]; moreNotices: number };
 } {
   // By code, then by path: a key made of both for each of a million records would be most of the work.

@@ -121,12 +121,12 @@ describe('seal', () => {
     expect(error).toBeInstanceOf(CapsuleLintError);
     expect([error.code, error.path]).toEqual(['CAPSULE_LINT', '/previous_hash']);
     expect((error as CapsuleLintError).findings.map((f) => f.code)).toEqual([
-      'chain_rule',
-      'policy_reference_missing',
+      'chain_violation',
+      'missing_value',
     ]);
     expect(error.message).toBe(
-      'The capsule cannot be sealed. /previous_hash chain_rule: Only the genesis capsule has no previous_hash. ' +
-        '/authority/policy_reference policy_reference_missing: Authority of the type policy names its rule.',
+      'The capsule cannot be sealed. /previous_hash chain_violation: Only the genesis capsule has no previous_hash. ' +
+        '/authority/policy_reference missing_value: Authority of the type policy names its rule.',
     );
   });
 
@@ -238,8 +238,8 @@ describe('exportSealed', () => {
   });
 
   test('refuses a record that was changed since', async () => {
-    expect((await thrown(() => exportSealed({ ...sealed, domain: 'x' }))).code).toBe('CAPSULE_EXPORT');
-    expect((await thrown(() => exportSealed({ ...sealed, extra: 1 } as never))).code).toBe('CAPSULE_EXPORT');
+    expect((await thrown(() => exportSealed({ ...sealed, domain: 'x' }))).code).toBe('CAPSULE_HASH');
+    expect((await thrown(() => exportSealed({ ...sealed, extra: 1 } as never))).code).toBe('CAPSULE_HASH');
   });
 
   test('gives a parsed number its canonical digits', () => {

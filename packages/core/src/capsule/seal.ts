@@ -112,13 +112,13 @@ function sealedText({ content, canonical }: HashedCapsule, fields: Seal): Sealed
 /**
  * Writes a capsule that was sealed here as one line of JSON: the canonical content, so that every number stands
  * as it was hashed (`0.0` stays `0.0`), then the five seal fields. The same capsule always gives the same bytes.
- * Throws `CAPSULE_EXPORT` when the content does not have its hash: a record that was changed since, or one from
+ * Throws `CAPSULE_HASH` when the content does not have its hash: a record that was changed since, or one from
  * elsewhere, whose text `stringify` keeps as it is. Throws `VALUE_…` or `CANON_…` for what has no canonical form.
  */
 export function exportSealed(capsule: SealedCapsule): string {
   const canonical = canonicalize(capsule, 'cps');
   if (digestText(canonical, 'cps') !== capsule.hash) {
-    throw new BullaError('CAPSULE_EXPORT', 'The content does not have the hash that it was sealed with.', {
+    throw new BullaError('CAPSULE_HASH', 'The content does not have the hash that it was sealed with.', {
       path: '/hash',
     });
   }

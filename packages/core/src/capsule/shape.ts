@@ -1,3 +1,4 @@
+import type { Code } from '../codes.ts';
 import {
   type AnyObject,
   isInteger,
@@ -15,15 +16,15 @@ export interface LintFinding {
   readonly path: string;
   /** An error keeps a capsule from being sealed here; a warning does so only where the sealer is asked to be strict. */
   readonly severity: 'error' | 'warning';
-  readonly code: string;
+  readonly code: Code;
   readonly message: string;
 }
 
-export function problem(path: string, code: string, message: string): LintFinding {
+export function problem(path: string, code: Code, message: string): LintFinding {
   return { path, severity: 'error', code, message };
 }
 
-export function warning(path: string, code: string, message: string): LintFinding {
+export function warning(path: string, code: Code, message: string): LintFinding {
   return { path, severity: 'warning', code, message };
 }
 

@@ -1,3 +1,4 @@
+import type { Code } from '../codes.ts';
 import { type PublicKey, toUtf8, verify } from '../crypto/index.ts';
 import { pointer } from '../json/index.ts';
 import { candidates, namesOf } from './keys.ts';
@@ -8,7 +9,7 @@ export interface Warning {
    * `unauthenticated_field`, `hashed_as_null`, `typescript_profile`, `signed_by_mismatch`, `pq_missing`,
    * `pq_unchecked`, `non_finite`, `inexact_number`, `not_canonical`.
    */
-  readonly code: string;
+  readonly code: Code;
   /** JSON Pointer of the place. */
   readonly path: string;
   readonly message: string;
@@ -27,7 +28,7 @@ export interface ReadSeal {
 
 /** A verdict's code and sentence. */
 interface Fault {
-  readonly code: string;
+  readonly code: Code;
   readonly message: string;
 }
 
@@ -59,7 +60,7 @@ export function findPqSigner(
   own: readonly string[],
   { pqKeys = [], requirePq, signatures }: Pick<VerifyOptions, 'pqKeys' | 'requirePq' | 'signatures'>,
 ): { key: PublicKey | null; warnings: readonly Warning[] } | Fault {
-  const warn = (code: string, message: string) => ({
+  const warn = (code: Code, message: string) => ({
     key: null,
     warnings: [warning(code, ['signature_pq'], message)],
   });
@@ -92,10 +93,10 @@ export function findPqSigner(
   return warn('pq_unchecked', 'No ML-DSA-65 key is given, so this was not checked.');
 }
 
-function fault(code: string, message: string): Fault {
+function fault(code: Code, message: string): Fault {
   return { code, message };
 }
 
-export function warning(code: string, path: readonly string[], message: string): Warning {
+export function warning(code: Code, path: readonly string[], message: string): Warning {
   return { code, path: pointer(path), message };
 }

@@ -1,3 +1,4 @@
+import type { Code } from '../codes.ts';
 import { BullaError } from '../error.ts';
 import { isObject, member, type Path, parsePointer, pointer } from '../json/index.ts';
 import { SECTION_NAMES } from './model.ts';
@@ -36,11 +37,11 @@ const FRAGMENT = /^(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*$/;
  * lower case; no bare sequence; no leading zeros, no sequence beyond 2^53-1; no further or empty segment, query,
  * port, user or percent-encoding before the fragment; a chain name of letters, digits, `.`, `_` and `-` that
  * starts with a letter or digit and not with `sha3_`. A UUID may be in any case and is returned in lower case.
- * Throws `CAPSULE_URI_SCHEME`, `CAPSULE_URI_REFERENCE`, `CAPSULE_URI_HASH`, `CAPSULE_URI_CHAIN`,
- * `CAPSULE_URI_SEQUENCE` or `CAPSULE_URI_FRAGMENT`.
+ * Throws `CAPSULE_URI`, `CAPSULE_URI`, `CAPSULE_URI`, `CAPSULE_URI`,
+ * `CAPSULE_URI` or `CAPSULE_URI`.
  */
 export function parseCapsuleUri(text: string, options: UriOptions = {}): CapsuleUri {
-  if (!text.startsWith(PREFIX)) fail('CAPSULE_URI_SCHEME', `A capsule URI starts with ${PREFIX}.`);
+  if (!text.startsWith(PREFIX)) fail('CAPSULE_URI', `A capsule URI starts with ${PREFIX}.`);
   const rest = text.slice(PREFIX.length);
   const mark = rest.indexOf('#');
   const segments = (mark < 0 ? rest : rest.slice(0, mark)).split('/');
@@ -49,17 +50,16 @@ export function parseCapsuleUri(text: string, options: UriOptions = {}): Capsule
     if (options.leadingSlash === true && fragment.startsWith('/')) fragment = fragment.slice(1);
     fragmentTokens(fragment);
   }
-  if (segments.length > 2)
-    fail('CAPSULE_URI_REFERENCE', 'A reference has at most a chain and one part after it.');
+  if (segments.length > 2) fail('CAPSULE_URI', 'A reference has at most a chain and one part after it.');
   const reference = segments.at(-1)!;
   const chain = segments.length === 2 ? segments[0]! : null;
   if (chain !== null && (!CHAIN.test(chain) || chain.startsWith('sha3_')))
-    fail('CAPSULE_URI_CHAIN', 'This is not the name of a chain.');
+    fail('CAPSULE_URI', 'This is not the name of a chain.');
 
   const nothing = { hash_algorithm: null, hash_value: null, sequence: null, id: null };
   if (reference.startsWith('sha3_')) {
     const hash = HASH.exec(reference)?.[1];
-    if (hash === undefined) fail('CAPSULE_URI_HASH', 'A hash is sha3_ and 64 lower-case hex digits.');
+    if (hash === undefined) fail('CAPSULE_URI', 'A hash is sha3_ and 64 lower-case hex digits.');
     return {
       scheme: 'capsule',
       chain,
@@ -83,10 +83,10 @@ export function parseCapsuleUri(text: string, options: UriOptions = {}): Capsule
   if (chain !== null && /^-?[0-9]+$/.test(reference)) {
     const sequence = Number(reference);
     if (!SEQUENCE.test(reference) || !Number.isSafeInteger(sequence))
-      fail('CAPSULE_URI_SEQUENCE', 'A sequence is a plain number from 0 to 2^53-1.');
+      fail('CAPSULE_URI', 'A sequence is a plain number from 0 to 2^53-1.');
     return { scheme: 'capsule', chain, reference_type: 'sequence', ...nothing, sequence, fragment };
   }
-  fail('CAPSULE_URI_REFERENCE', 'A reference is a hash, a UUID, or a sequence within a chain.');
+  fail('CAPSULE_URI', 'A reference is a hash, a UUID, or a sequence within a chain.');
 }
 
 /** What `formatCapsuleUri` needs: exactly one of hash, id and sequence, the last only with a chain. */
@@ -102,8 +102,7 @@ export interface UriParts {
 /** Writes a `capsule://` URI. Throws a `CAPSULE_URI_…` code for parts that `parseCapsuleUri` would not give back. */
 export function formatCapsuleUri({ chain, hash, id, sequence, path }: UriParts): string {
   const references = [hash === undefined ? [] : `sha3_${hash}`, id ?? [], sequence ?? []].flat();
-  if (references.length !== 1)
-    fail('CAPSULE_URI_REFERENCE', 'A reference has exactly one of hash, id and sequence.');
+  if (references.length !== 1) fail('CAPSULE_URI', 'A reference has exactly one of hash, id and sequence.');
   // encodeURI leaves `#` alone, and throws for half a surrogate pair, which no URI can carry.
   const fragment = path === undefined ? '' : `#${encoded(pointer(path).slice(1))}`;
   const text = `${PREFIX}${chain == null ? '' : `${chain}/`}${references[0]}${fragment}`;
@@ -112,13 +111,13 @@ export function formatCapsuleUri({ chain, hash, id, sequence, path }: UriParts):
 }
 
 function encoded(text: string): string {
-  if (!text.isWellFormed()) fail('CAPSULE_URI_FRAGMENT', 'The path holds half of a surrogate pair.');
+  if (!text.isWellFormed()) fail('CAPSULE_URI', 'The path holds half of a surrogate pair.');
   return encodeURI(text).replaceAll(/[#[\]]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
 /**
- * The value that a fragment points to, in a parsed or plain capsule. Throws `CAPSULE_URI_FRAGMENT` for a fragment
- * that is none (as `parseCapsuleUri` does) and `CAPSULE_URI_NOT_FOUND` when nothing is there.
+ * The value that a fragment points to, in a parsed or plain capsule. Throws `CAPSULE_URI` for a fragment
+ * that is none (as `parseCapsuleUri` does) and `CAPSULE_NOT_FOUND` when nothing is there.
  */
 export function resolveFragment(capsule: unknown, fragment: string): unknown {
   let value = capsule;
@@ -126,7 +125,7 @@ export function resolveFragment(capsule: unknown, fragment: string): unknown {
     if (Array.isArray(value)) value = SEQUENCE.test(token) ? value[Number(token)] : undefined;
     else value = isObject(value) ? member(value, token) : undefined;
     if (value === undefined)
-      fail('CAPSULE_URI_NOT_FOUND', `The capsule has nothing at ${JSON.stringify(fragment)}.`);
+      fail('CAPSULE_NOT_FOUND', `The capsule has nothing at ${JSON.stringify(fragment)}.`);
   }
   return value;
 }
@@ -134,22 +133,22 @@ export function resolveFragment(capsule: unknown, fragment: string): unknown {
 /** RFC 6901 §6: percent-decoded first, then read as a pointer; checked after decoding, so nothing hides. */
 function fragmentTokens(fragment: string): string[] {
   if (!FRAGMENT.test(fragment))
-    fail('CAPSULE_URI_FRAGMENT', 'The fragment holds a character that a URI cannot carry.');
+    fail('CAPSULE_URI', 'The fragment holds a character that a URI cannot carry.');
   let text: string;
   try {
     text = decodeURIComponent(fragment);
   } catch {
-    fail('CAPSULE_URI_FRAGMENT', 'The fragment is not percent-encoded UTF-8.');
+    fail('CAPSULE_URI', 'The fragment is not percent-encoded UTF-8.');
   }
   const tokens = parsePointer(`/${text}`);
-  if (tokens === null) fail('CAPSULE_URI_FRAGMENT', 'A tilde stands only before 0 or 1.');
+  if (tokens === null) fail('CAPSULE_URI', 'A tilde stands only before 0 or 1.');
   if (!(SECTION_NAMES as readonly string[]).includes(tokens[0]!))
-    fail('CAPSULE_URI_FRAGMENT', `A fragment starts with one of ${SECTION_NAMES.join(', ')}.`);
+    fail('CAPSULE_URI', `A fragment starts with one of ${SECTION_NAMES.join(', ')}.`);
   if (tokens.some((token) => token === '.' || token === '..'))
-    fail('CAPSULE_URI_FRAGMENT', 'A fragment has no dot segments.');
+    fail('CAPSULE_URI', 'A fragment has no dot segments.');
   return tokens;
 }
 
-function fail(code: string, message: string): never {
+function fail(code: Code, message: string): never {
   throw new BullaError(code, message);
 }

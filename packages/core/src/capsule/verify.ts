@@ -1,4 +1,5 @@
 import { canonicalize, digestText, type ProfileId } from '../canon/index.ts';
+import type { Code } from '../codes.ts';
 import { fromHex, type PublicKey } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
 import { type JsonNumber, JsonObject, type JsonValue, parse, sameDecimal, sameValue } from '../json/index.ts';
@@ -39,7 +40,7 @@ export interface Verdict {
    * `content_mismatch`, `unknown_key`, `key_not_valid`, `pq_missing`, `pq_unknown_key`; and the parser's `JSON_…` for what is not strict JSON.
    * `unknown_key` alone says that nothing was found wrong, but that the key is not at hand.
    */
-  readonly code: string;
+  readonly code: Code | 'ok';
   readonly message: string;
   /** The profile under which the content has its hash; `verbatim` for a stored canonical text. */
   readonly profile: ProfileId | 'verbatim' | null;
@@ -235,13 +236,13 @@ interface Hashed {
 function checkSignatures(seal: ReadSeal, hashed: Hashed, options: VerifyOptions): Verdict {
   const { profile, form, outside, warnings, times } = hashed;
   const signedBy = seal.signedBy === '' ? null : seal.signedBy;
-  const failed = (code: string, message: string) => ({
+  const failed = (code: Code, message: string) => ({
     ...{ ...refusal(code, message), profile, form, signedBy, warnings },
   });
   const unauthenticated = [...outside];
   if (seal.signedAt !== null) unauthenticated.push('signed_at');
   if (signedBy !== null) unauthenticated.push('signed_by');
-  const passed = {
+  const passed: Verdict = {
     ...{ ok: true, code: 'ok', message: '', profile, form, signedBy, key: null, pqKey: null },
     ...{ unauthenticated, warnings },
   };
@@ -270,7 +271,7 @@ function checkSignatures(seal: ReadSeal, hashed: Hashed, options: VerifyOptions)
   return { ...passed, key: id, pqKey: pq.key === null ? null : namesOf(pq.key).id };
 }
 
-function refusal(code: string, message: string): Verdict {
+function refusal(code: Code, message: string): Verdict {
   const nothing = { profile: null, form: null, signedBy: null, key: null, pqKey: null };
   return { ok: false, code, message, ...nothing, unauthenticated: [], warnings: [] };
 }

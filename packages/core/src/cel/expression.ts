@@ -5,6 +5,7 @@ import {
   ParseError,
   type ParseResult,
 } from '@marcbachmann/cel-js';
+import type { Code } from '../codes.ts';
 import { costOf, MAX_COST } from './cost.ts';
 import { environmentOf, MATCHES, MAX_EXPRESSION, MAX_NESTING } from './environment.ts';
 import { Matcher } from './pattern.ts';
@@ -22,7 +23,7 @@ export interface Program {
 
 /** Why an expression cannot be evaluated, and where in it. */
 export interface Fault {
-  readonly code: string;
+  readonly code: Code;
   readonly message: string;
   readonly offset: number;
 }
@@ -64,17 +65,17 @@ export function compile<Shape extends string>(
   const after = [...fieldFaults(parsed.ast, fields)];
   if (type !== 'bool') {
     const message = `A rule must be true or false, and this is ${type === 'dyn' ? 'of no certain type; compare it with something' : `of type ${type}`}.`;
-    after.push(fault('POLICY_EXPRESSION_RESULT', message, 0));
+    after.push(fault('POLICY_EXPRESSION', message, 0));
   }
   if (after.length === 0 && costOf(parsed.ast, NOTHING) > MAX_COST) {
     const message = `This costs more than ${MAX_COST} steps whatever the input is.`;
-    after.push(fault('POLICY_EXPRESSION_COST', message, 0));
+    after.push(fault('POLICY_EXPRESSION_LIMIT', message, 0));
   }
   if (after.length > 0) return after;
   return { run: (input) => parsed({ input }), cost: (input) => costOf(parsed.ast, input) };
 }
 
-function fault(code: string, message: string, offset: number): Fault {
+function fault(code: Code, message: string, offset: number): Fault {
   return { code, message, offset };
 }
 
@@ -86,7 +87,7 @@ function parseFault(error: unknown): Fault {
   const isLimit = error.code === 'limit_exceeded';
   const message = isLimit ? 'The expression is too large' : `This is not CEL: ${error.summary}`;
   return fault(
-    isLimit ? 'POLICY_EXPRESSION_LIMIT' : 'POLICY_EXPRESSION_SYNTAX',
+    isLimit ? 'POLICY_EXPRESSION_LIMIT' : 'POLICY_EXPRESSION',
     `${message}.`,
     error.range?.start ?? 0,
   );
@@ -97,11 +98,7 @@ function typeFault(error: unknown, fields: Vocabulary['fields']): Fault {
     return fault('POLICY_EXPRESSION_LIMIT', 'The expression is nested too deep.', 0);
   // The library's own complaint where it finds two ways to read an operator, as in `[].all(e, e > 0)`.
   if (!(error instanceof CheckError))
-    return fault(
-      'POLICY_EXPRESSION_TYPE',
-      'The types cannot be told; write dyn() around what is uncertain.',
-      0,
-    );
+    return fault('POLICY_EXPRESSION', 'The types cannot be told; write dyn() around what is uncertain.', 0);
   const { code, summary, range, node } = error;
   const offset = range?.start ?? 0;
   if (code === 'no_such_key' && node !== undefined && (node.op === '.' || node.op === '[]')) {
@@ -112,7 +109,7 @@ function typeFault(error: unknown, fields: Vocabulary['fields']): Fault {
     const name = (node as ASTNode & { op: 'id' }).args;
     return fault('POLICY_EXPRESSION_FIELD', `There is no variable ${name}; a rule speaks of input.`, offset);
   }
-  return fault('POLICY_EXPRESSION_TYPE', `The types do not fit: ${summary}.`, offset);
+  return fault('POLICY_EXPRESSION', `The types do not fit: ${summary}.`, offset);
 }
 
 function missingField(name: string, record: ReadonlyMap<string, unknown> | undefined, offset: number): Fault {
@@ -175,18 +172,18 @@ function* shapeFaults(root: ASTNode): Generator<Fault> {
     if (node.op === 'value' && typeof node.args === 'bigint') {
       const value = parent?.op === '-_' ? -node.args : node.args;
       if (value > MAX_INT || value < MIN_INT)
-        yield fault('POLICY_EXPRESSION_SYNTAX', 'This integer does not fit in 64 bits.', node.start);
+        yield fault('POLICY_EXPRESSION', 'This integer does not fit in 64 bits.', node.start);
     }
     if (node.op === 'value' && typeof node.args === 'object' && node.args !== null) {
       const isOurs = (node.args as object) instanceof Matcher;
       const message = 'No input has bytes or unsigned numbers, and they cannot be compared with what it has.';
-      if (!isOurs) yield fault('POLICY_EXPRESSION_TYPE', message, node.start);
+      if (!isOurs) yield fault('POLICY_EXPRESSION', message, node.start);
     }
     if (node.op === 'map') {
       for (const [key] of node.args) {
         if (key.op !== 'value' || typeof key.args !== 'string' || LOST_KEYS.includes(key.args)) {
           const message = `A key of a map must be written as text, and none of ${LOST_KEYS.join(', ')}.`;
-          yield fault('POLICY_EXPRESSION_TYPE', message, key.start);
+          yield fault('POLICY_EXPRESSION', message, key.start);
         }
       }
     }
@@ -200,18 +197,18 @@ function* callFaults(node: ASTNode & { op: 'call' | 'rcall' }): Generator<Fault>
   const name = node.args[0];
   const args = node.op === 'call' ? node.args[1] : node.args[2];
   if (!FUNCTIONS.has(name)) {
-    yield fault('POLICY_EXPRESSION_FUNCTION', `There is no function ${name} for rules.`, node.start);
+    yield fault('POLICY_EXPRESSION', `There is no function ${name} for rules.`, node.start);
   } else if (node.op === 'rcall' && LOOPS.includes(name)) {
     const [variable] = args;
     if (variable?.op === 'id' && variable.args === 'input')
-      yield fault('POLICY_EXPRESSION_TYPE', 'The name input is taken.', variable.start);
+      yield fault('POLICY_EXPRESSION', 'The name input is taken.', variable.start);
   } else if (name === 'matches') {
     // The global form has the text first.
     const pattern = node.op === 'call' ? undefined : args[0];
     if (pattern?.op !== 'value' || typeof pattern.args !== 'string') {
       const message =
         'A pattern must be written out, as in text.matches("^a+$"), so that it can be checked here.';
-      yield fault('POLICY_EXPRESSION_PATTERN', message, node.start);
+      yield fault('POLICY_EXPRESSION', message, node.start);
       return;
     }
     try {
@@ -220,7 +217,7 @@ function* callFaults(node: ASTNode & { op: 'call' | 'rcall' }): Generator<Fault>
     } catch (error) {
       if (!(error instanceof PatternSyntax)) throw error;
       const message = `The pattern cannot be used: at its character ${error.offset + 1}, ${error.message}.`;
-      yield fault('POLICY_EXPRESSION_PATTERN', message, pattern.start);
+      yield fault('POLICY_EXPRESSION', message, pattern.start);
     }
   }
 }
@@ -258,7 +255,7 @@ function* hasFaults(argument: ASTNode, fields: Vocabulary['fields']): Generator<
       // A map of records has names that the input chose; what lies behind one is known by its own check.
       type = 'dyn';
     } else {
-      yield fault('POLICY_EXPRESSION_TYPE', `A ${type.replace(/<.*/, '')} has no fields.`, step.pos);
+      yield fault('POLICY_EXPRESSION', `A ${type.replace(/<.*/, '')} has no fields.`, step.pos);
       return;
     }
   }

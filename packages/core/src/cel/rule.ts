@@ -33,9 +33,9 @@ export interface RuleResult {
 
 /**
  * `POLICY_DENIED`: the rule is false. Otherwise it could not be answered: `POLICY_EVALUATION`, such as a field that is
- * absent; `POLICY_COST`, too much for this input; `POLICY_SHAPE`, no rule for this kind of input.
+ * absent; `POLICY_EVALUATION`, too much for this input; `POLICY_EVALUATION`, no rule for this kind of input.
  */
-export type RuleCode = 'POLICY_DENIED' | 'POLICY_EVALUATION' | 'POLICY_COST' | 'POLICY_SHAPE';
+export type RuleCode = 'POLICY_DENIED' | 'POLICY_EVALUATION' | 'POLICY_EVALUATION' | 'POLICY_EVALUATION';
 
 /** Makes a rule for inputs of one shape, or tells why it cannot be evaluated. */
 export function celRule<Shape extends string>(
@@ -64,9 +64,9 @@ export function ask<Shape extends string>(
   budget: { left: number },
 ): RuleResult {
   const program = rule.programs.get(input.shape);
-  if (program === undefined) return unanswered(rule, 'POLICY_SHAPE', shapeMessage(input.shape));
+  if (program === undefined) return unanswered(rule, 'POLICY_EVALUATION', shapeMessage(input.shape));
   const cost = program.cost(input.size);
-  if (cost > MAX_COST || cost > budget.left) return unanswered(rule, 'POLICY_COST', TOO_MUCH);
+  if (cost > MAX_COST || cost > budget.left) return unanswered(rule, 'POLICY_EVALUATION', TOO_MUCH);
   budget.left -= cost;
   const meter = { left: MAX_COST };
   let result: unknown;
@@ -77,7 +77,7 @@ export function ask<Shape extends string>(
     failure = error;
   }
   // The library lets another operand decide where one failed; it must not where time ran out.
-  if (meter.left < 0) return unanswered(rule, 'POLICY_COST', TOO_MUCH);
+  if (meter.left < 0) return unanswered(rule, 'POLICY_EVALUATION', TOO_MUCH);
   if (result === true) return passed(rule);
   if (result === false) {
     const message = rule.failure_msg === '' ? 'The rule does not hold.' : rule.failure_msg;

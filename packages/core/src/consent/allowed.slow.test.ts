@@ -176,13 +176,14 @@ test(`no sequence of ${DEPTH} moves reaches allowed by another path`, { timeout:
 
 test('an allowed call starts once, and not twice even from one state', () => {
   const relation = added();
-  const { id, tool_digest, commitment } = relation.call(NOTIFY).decisions[0]!;
+  const { id, declared, args } = relation.call(NOTIFY).decisions[0]!;
   const event = {
     type: 'start' as const,
     at: relation.at,
     id,
-    tool_digest: tool_digest!,
-    commitment: commitment!,
+    declared: declared!,
+    locked: null,
+    args: args!,
   };
   const [one, two] = [decide(relation.state, event), decide(relation.state, event)];
   expect([one.refusal, two.refusal]).toEqual([null, null]);

@@ -35,7 +35,7 @@ function asking(called = READ): { relation: Relation; prompt: Prompt } {
 test('an answer to nothing, and a second answer', () => {
   const { relation, prompt } = asking();
   const answer = relation.answering(prompt, 'allow-once');
-  expect(relation.refusal({ ...answer, prompt: 'unheard of' })).toBe('CONSENT_PROMPT_UNKNOWN');
+  expect(relation.refusal({ ...answer, prompt: 'unheard of' })).toBe('CONSENT_UNKNOWN');
   relation.run(answer);
   expect(relation.refusal(answer)).toBe('CONSENT_ANSWERED');
   expect(relation.refusal({ ...answer, choice: 'deny-once' })).toBe('CONSENT_ANSWERED');
@@ -60,7 +60,8 @@ test.each([Number.NaN, -1, 0.5, Number.POSITIVE_INFINITY, 253_402_300_800_000])(
     const events: ConsentEvent[] = [
       { ...relation.answering(prompt, 'allow-once'), at },
       { type: 'escalate', at, prompt: prompt.id, to: 'boss', why: 'why' },
-      { type: 'start', at, id: allowed.id, tool_digest: allowed.tool_digest!, commitment: COMMITMENT },
+      { type: 'start', at, id: allowed.id, declared: allowed.declared!, locked: null, args: COMMITMENT },
+      { type: 'bind', at, bound: new Map(), bindings: 'none' },
       { type: 'finish', at, id: running.id, status: 'ok' },
       { type: 'withdraw', at, id: prompt.id },
       { type: 'revoke', at, scopes: 'all', who: USER, channel: passkey },
@@ -130,7 +131,7 @@ test.each([
   ['a name that is no text', { ...passkey, device: '\ud800' }],
 ])('%s does not answer', (_, over) => {
   const { relation, prompt } = asking();
-  expect(relation.refusal(relation.answering(prompt, 'allow-once', over))).toBe('CONSENT_DEVICE');
+  expect(relation.refusal(relation.answering(prompt, 'allow-once', over))).toBe('CONSENT_PERSON');
 });
 
 test('where devices are named, only they answer', () => {
@@ -141,14 +142,17 @@ test('where devices are named, only they answer', () => {
     id: 'c',
     at: relation.at,
     identity: caller,
+    server: null,
     tool: name,
-    tool_digest: digest,
-    commitment: COMMITMENT,
+    declared: digest,
+    locked: null,
+    lock: null,
+    args: COMMITMENT,
     devices: ['credential:watch', caller.device!],
   });
-  expect(relation.refusal(relation.answering(prompt!, 'allow-once'))).toBe('CONSENT_DEVICE');
+  expect(relation.refusal(relation.answering(prompt!, 'allow-once'))).toBe('CONSENT_PERSON');
   const elsewhere = { ...host, session: 'process:p2' };
-  expect(relation.refusal(relation.answering(prompt!, 'allow-once', elsewhere))).toBe('CONSENT_DEVICE');
+  expect(relation.refusal(relation.answering(prompt!, 'allow-once', elsewhere))).toBe('CONSENT_PERSON');
   const watch = { ...passkey, device: 'credential:watch' };
   expect(relation.answer(prompt!, 'allow-once', watch).decisions[0]!.by).toBe('medium-allowed-once');
 });
@@ -160,7 +164,7 @@ test('a stateless host, whose device and session nobody knows, reports an answer
   const nowhere = { kind: 'host' as const, device: null, session: null };
   expect(relation.answer(prompt!, 'allow-once', nowhere).decisions[0]!.by).toBe('medium-allowed-once');
   const elsewhere = relation.call(READ).prompt!;
-  expect(relation.refusal(relation.answering(elsewhere, 'allow-once', nowhere))).toBe('CONSENT_DEVICE');
+  expect(relation.refusal(relation.answering(elsewhere, 'allow-once', nowhere))).toBe('CONSENT_PERSON');
 });
 
 test('a choice that was not offered', () => {
@@ -207,20 +211,29 @@ test('an id that was used before, of whatever', () => {
     id: prompt.id,
     at: relation.at,
     identity: caller,
+    server: null,
     tool: NOTIFY.name,
-    tool_digest: NOTIFY.digest,
-    commitment: COMMITMENT,
+    declared: NOTIFY.digest,
+    locked: null,
+    lock: null,
+    args: COMMITMENT,
   };
   expect(relation.refusal(call)).toBe('CONSENT_REPEATED');
   relation.answer(prompt, 'deny-once');
   expect(relation.refusal(call)).toBe('CONSENT_REPEATED');
   expect(relation.refusal({ ...call, id: '' })).toBe('CONSENT_ID');
   expect(relation.refusal({ ...call, id: 'x', tool: '\udfff' })).toBe('CONSENT_ID');
-  expect(relation.refusal({ ...call, id: 'x', commitment: 'abc' })).toBe('CONSENT_COMMITMENT');
+  const none = { commitment: 'abc', of: 'jcs' } as const;
+  expect(relation.refusal({ ...call, id: 'x', args: none })).toBe('CONSENT_ID');
+  const formless = { ...COMMITMENT, of: 'text' as 'jcs' };
+  expect(relation.refusal({ ...call, id: 'x', args: formless })).toBe('CONSENT_ID');
+  expect(relation.refusal({ ...call, id: 'x', server: '' })).toBe('CONSENT_ID');
+  expect(relation.refusal({ ...call, id: 'x', locked: 'pinned' })).toBe('CONSENT_LOCK');
+  expect(relation.refusal({ ...call, id: 'x', lock: 'lock' })).toBe('CONSENT_LOCK');
   const stranger = { ...caller, user: 'os:other/1' };
-  expect(relation.refusal({ ...call, id: 'x', identity: stranger })).toBe('CONSENT_RELATION');
+  expect(relation.refusal({ ...call, id: 'x', identity: stranger })).toBe('CONSENT_STATE');
   expect(relation.refusal({ ...call, id: 'x', identity: { ...caller, agent: 'other' } })).toBe(
-    'CONSENT_RELATION',
+    'CONSENT_STATE',
   );
 });
 
@@ -273,10 +286,8 @@ test('escalating a high question does not move its deadline', () => {
   expect(relation.run({ ...event, at: relation.at + 29 * SECOND }).prompt!.expires_at).toBe(
     prompt!.expires_at,
   );
-  expect(relation.refusal({ ...event, at: relation.at + 30 * SECOND })).toBe('CONSENT_LATE');
-  expect(relation.refusal({ ...event, at: relation.at, prompt: 'unheard of' })).toBe(
-    'CONSENT_PROMPT_UNKNOWN',
-  );
+  expect(relation.refusal({ ...event, at: relation.at + 30 * SECOND })).toBe('CONSENT_EXPIRED');
+  expect(relation.refusal({ ...event, at: relation.at, prompt: 'unheard of' })).toBe('CONSENT_UNKNOWN');
 });
 
 test('granting and revoking: by the right person, over the right channel, of scopes that exist', () => {
@@ -316,8 +327,8 @@ test('manifests only grow, and are of this agent and whole', () => {
   const relation = added();
   const declare = (next: ReturnType<typeof manifest>) =>
     relation.refusal({ type: 'manifest', at: relation.at, manifest: next, breaking: false });
-  expect(declare(manifest(1))).toBe('CONSENT_MANIFEST_VERSION');
-  expect(declare({ ...manifest(2), agent: 'other' })).toBe('CONSENT_RELATION');
+  expect(declare(manifest(1))).toBe('CONSENT_MANIFEST');
+  expect(declare({ ...manifest(2), agent: 'other' })).toBe('CONSENT_STATE');
   expect(declare(manifest(2, [{ ...READ, sensitivity: 'none' as 'low' }]))).toBe('CONSENT_MANIFEST');
   expect(declare(manifest(9))).toBe(undefined);
 });

@@ -71,14 +71,14 @@ function allowedBy({ sensitivity }: Prompt, choice: 'allow-once' | 'allow-sessio
 function unanswered(state: ConsentState, id: string): Step {
   return state.rows.decisions.has(id)
     ? refused('CONSENT_ANSWERED', 'This was decided already.')
-    : refused('CONSENT_PROMPT_UNKNOWN', 'There is no such question.');
+    : refused('CONSENT_UNKNOWN', 'There is no such question.');
 }
 
 /** The checklist of an answer. */
 function wrongAnswer(state: ConsentState, prompt: Prompt, event: AnswerEvent, rules: Rules): Step | null {
   const { at, who, choice, channel } = event;
   if (!isMoment(at) || at < prompt.opened_at) return refused(...NO_MOMENT);
-  if (isLate(prompt, at)) return refused('CONSENT_LATE', 'The answer came after the deadline.');
+  if (isLate(prompt, at)) return refused('CONSENT_EXPIRED', 'The answer came after the deadline.');
   // Computed again: a row that was altered in the store is not what was shown.
   if (event.shown !== prompt.shown || event.shown !== shownDigest(prompt))
     return refused('CONSENT_SHOWN', 'The answer is to something else than what was asked.');
@@ -86,7 +86,7 @@ function wrongAnswer(state: ConsentState, prompt: Prompt, event: AnswerEvent, ru
   if (!isRightChannel(state, prompt, event, rules))
     return refused('CONSENT_CHANNEL', 'This may not be answered over this channel.');
   if (!isAskedDevice(prompt, channel))
-    return refused('CONSENT_DEVICE', 'Another device or session was asked.');
+    return refused('CONSENT_PERSON', 'Another device or session was asked.');
   if (!prompt.choices.includes(choice)) return refused('CONSENT_CHOICE', 'This choice was not offered.');
   const found = obstacle(state, prompt);
   if (found !== null) return refusedFor(found);
@@ -116,12 +116,15 @@ function isAskedDevice(prompt: Prompt, { kind, device, session }: Channel): bool
   return device !== null && device === prompt.device;
 }
 
-function approval(state: ConsentState, { id, tool, tool_digest, commitment, decided_at }: Decision): Change {
+function approval(state: ConsentState, decision: Decision): Change {
+  const { id, tool, server, declared, locked, args, decided_at } = decision;
   return put(state, 'approvals', {
     tool: tool!,
     decision: id,
-    tool_digest: tool_digest!,
-    commitment: commitment!,
+    server,
+    declared: declared!,
+    locked,
+    args: args!,
     at: decided_at,
   });
 }
@@ -131,10 +134,12 @@ function silence(state: ConsentState, prompt: Prompt, { id, decided_at }: Decisi
     scope: prompt.scope,
     device: prompt.device!,
     session: prompt.session!,
+    server: prompt.server,
+    lock: prompt.lock,
     grant: prompt.grant!,
     decision: id,
     shown: prompt.shown,
-    version: manifestOf(state)!.version,
+    declared: manifestOf(state)!.rev,
     used_at: decided_at,
     until: decided_at + SILENCE_MS,
   });
@@ -145,7 +150,7 @@ export function escalate(state: ConsentState, event: EscalateEvent, rules: Rules
   if (prompt === undefined) return unanswered(state, event.prompt);
   const { at, to, why } = event;
   if (!isMoment(at) || at < prompt.opened_at) return refused(...NO_MOMENT);
-  if (isLate(prompt, at)) return refused('CONSENT_LATE', 'The deadline is over.');
+  if (isLate(prompt, at)) return refused('CONSENT_EXPIRED', 'The deadline is over.');
   if (prompt.kind !== 'call' || to === prompt.asked || !isText(why) || !rules.approvers.includes(to))
     return refused(
       'CONSENT_ESCALATION',

@@ -4,7 +4,9 @@ import {
   added,
   channel,
   LOCATE,
+  LOCK,
   NOTIFY,
+  PINNED,
   READ,
   type Relation,
   SALT,
@@ -13,7 +15,6 @@ import {
 } from '../../test/consent.ts';
 import { alice, envelopeWith, keys, policy, policyText } from '../../test/envelope.ts';
 import { type Commitment, commit } from '../canon/index.ts';
-import { createCapsule, lint } from '../capsule/index.ts';
 import {
   authorize,
   checkEnvelope,
@@ -23,19 +24,13 @@ import {
   toolCallEnvelope,
 } from '../envelope/index.ts';
 import { type JsonObject, parse } from '../json/index.ts';
-import {
-  authorityOf,
-  type ChannelKind,
-  type Decision,
-  mintAuthorization,
-  type PinnedDecision,
-} from './index.ts';
+import { type ChannelKind, consentAuthority, type Decision, mintAuthorization } from './index.ts';
 
 const AT = '2026-09-21T14:13:20+00:00';
-const LOCK = `sha256:${'cd'.repeat(32)}`;
 const SERVER = 'files';
 /** Of the tool as the lock pins it; another one than the manifest's. */
-const LOCKED = `sha256:${'e5'.repeat(32)}`;
+const LOCKED = PINNED;
+const THERE = { ...READ, bound: { server: SERVER, tool: READ.name } };
 const ARGS = parse('{"path":"/etc/hosts"}') as JsonObject;
 const COMMITTED = commit('args', ARGS, SALT);
 
@@ -46,23 +41,25 @@ function allowed(relation: Relation, kind: ChannelKind): Decision {
 describe('the authority in a capsule', () => {
   test.each(['passkey', 'pin', 'os-user'] as const)('is human_approved after an answer over %s', (kind) => {
     const decision = allowed(added(), kind);
-    expect(authorityOf(decision)).toEqual({
+    expect(consentAuthority(decision)).toEqual({
       type: 'human_approved',
       approver: USER,
-      policy_reference: null,
-      chain: [
-        { step: 'consent', decision: 'medium-allowed-once', channel: kind, shown: decision.shown, at: AT },
-      ],
-      escalation_reason: null,
+      step: {
+        step: 'consent',
+        decision: 'medium-allowed-once',
+        channel: kind,
+        shown: decision.shown,
+        at: AT,
+      },
     });
   });
 
   test.each(['device', 'terminal', 'host'] as const)('is only a report after an answer over %s', (kind) => {
-    expect(authorityOf(allowed(added(), kind))).toMatchObject({
+    const { shown } = allowed(added(), kind);
+    expect(consentAuthority(allowed(added(), kind))).toEqual({
       type: 'policy',
-      approver: null,
-      policy_reference: `consent:${kind}-reported`,
-      chain: [{ channel: kind }],
+      reference: `consent:${kind}-reported`,
+      step: { step: 'consent', decision: 'medium-allowed-once', channel: kind, shown, at: AT },
     });
   });
 
@@ -70,20 +67,21 @@ describe('the authority in a capsule', () => {
     const relation = added();
     const low = relation.call(NOTIFY).decisions[0]!;
     const grants = relation.state.rows.grants;
-    expect(authorityOf(low)).toMatchObject({
+    expect(consentAuthority(low)).toMatchObject({
       type: 'policy',
-      approver: null,
-      policy_reference: grants.get('notification:send')!.id,
-      chain: [
-        { decision: 'low-silent', channel: 'grant', shown: grants.get('notification:send')!.disclosure },
-      ],
+      reference: grants.get('notification:send')!.id,
+      step: {
+        decision: 'low-silent',
+        channel: 'grant',
+        shown: grants.get('notification:send')!.disclosure,
+      },
     });
     const opening = relation.call(READ).prompt!;
     relation.answer(opening, 'allow-session');
-    expect(authorityOf(relation.call(READ).decisions[0]!)).toMatchObject({
+    expect(consentAuthority(relation.call(READ).decisions[0]!)).toMatchObject({
       type: 'policy',
-      policy_reference: grants.get('filesystem:read')!.id,
-      chain: [{ decision: 'medium-window', channel: 'window', shown: opening.shown }],
+      reference: grants.get('filesystem:read')!.id,
+      step: { decision: 'medium-window', channel: 'window', shown: opening.shown },
     });
   });
 
@@ -98,34 +96,25 @@ describe('the authority in a capsule', () => {
       why: 'abroad',
     });
     const step = relation.run({ ...relation.answering(prompt!, 'allow-once'), who: 'boss' });
-    expect(authorityOf(step.decisions[0]!)).toMatchObject({
+    expect(consentAuthority(step.decisions[0]!)).toMatchObject({
       type: 'escalated',
       approver: 'boss',
-      policy_reference: null,
-      escalation_reason: 'abroad',
+      reason: 'abroad',
     });
   });
 
   test('has no approver where it was denied, whoever denied it', () => {
     const relation = added();
     const rejected = relation.answer(relation.call(LOCATE).prompt!, 'never').decisions[0]!;
-    expect(authorityOf(rejected)).toMatchObject({
+    expect(consentAuthority(rejected)).toMatchObject({
       type: 'policy',
-      approver: null,
-      policy_reference: 'consent:user_rejected',
-      chain: [{ decision: 'user_rejected', channel: 'passkey', shown: rejected.shown }],
+      reference: 'consent:user_rejected',
+      step: { decision: 'user_rejected', channel: 'passkey', shown: rejected.shown },
     });
-    expect(authorityOf(relation.call(LOCATE).decisions[0]!)).toMatchObject({
-      policy_reference: 'consent:permission_revoked',
-      chain: [{ decision: 'permission_revoked', channel: 'none', shown: null }],
+    expect(consentAuthority(relation.call(LOCATE).decisions[0]!)).toMatchObject({
+      reference: 'consent:permission_revoked',
+      step: { decision: 'permission_revoked', channel: 'none', shown: null },
     });
-  });
-
-  test('can be sealed as it is', () => {
-    const authority = authorityOf(allowed(added(), 'passkey'));
-    const id = '0190c3a0-0000-4000-8000-000000000001';
-    const capsule = createCapsule({ type: 'tool', authority }, { id, now: new Date(START) });
-    expect(lint(capsule)).toEqual([]);
   });
 });
 
@@ -156,21 +145,21 @@ describe('an authorization that a decision mints', () => {
     envelope: Envelope,
     kind: ChannelKind = 'passkey',
     committed: Commitment = COMMITTED,
-  ): PinnedDecision {
+  ): Decision {
     const relation = added();
-    const { commitment } = committed;
-    const { prompt } = relation.call(READ, { commitment });
+    relation.bind([READ.name, THERE.bound]);
+    const { prompt } = relation.call(THERE, { args: committed, locked: LOCKED, lock: LOCK });
     const { id } = relation.answer(prompt!, 'allow-once', channel(kind)).decisions[0]!;
     const start = {
       type: 'start' as const,
       at: relation.at,
       id,
-      tool_digest: READ.digest,
-      commitment,
+      declared: READ.digest,
+      locked: LOCKED,
+      args: committed,
       exec_hash: execHash(envelope),
     };
-    const [decision] = relation.run(start).decisions;
-    return { ...decision!, server: SERVER, locked: LOCKED, commitment: committed };
+    return relation.run(start).decisions[0]!;
   }
 
   test('approves the one call, and the verifier permits it without another question', async () => {
@@ -187,7 +176,7 @@ describe('an authorization that a decision mints', () => {
       exp: now + 300,
       jti: 'ao-1',
     });
-    const link = { ...authorityOf(decision).chain[0], approver: USER, policy_reference: null };
+    const link = { ...consentAuthority(decision).step, approver: USER, policy_reference: null };
     expect(approval).toEqual({ when: now, how: 'human', chain: [link] });
     const verdict = checkEnvelope({
       envelope,
@@ -220,13 +209,13 @@ describe('an authorization that a decision mints', () => {
     const envelope = toolCall();
     const decision = started(envelope);
     const refused = (code: string) => expect.objectContaining({ code });
-    const mint = (of: PinnedDecision, which = envelope, more: Partial<typeof options> = {}) => {
+    const mint = (of: Decision, which = envelope, more: Partial<typeof options> = {}) => {
       return () => mintAuthorization(of, which, { ...options, ...more });
     };
     expect(mint(decision, toolCall(2))).toThrow(refused('CONSENT_MINT'));
     const { binding } = options;
     expect(mint(decision, envelope, { binding: { ...binding, lock: `sha256:${'00'.repeat(32)}` } })).toThrow(
-      refused('EE_TOOL_CALL'),
+      refused('CONSENT_MINT'),
     );
     const others = parse('{"path":"/etc/shadow"}') as JsonObject;
     const committed = commit('args', others, SALT);
@@ -234,11 +223,11 @@ describe('an authorization that a decision mints', () => {
       refused('CONSENT_MINT'),
     );
     // A commitment to the same arguments under another form or salt is not the one that was decided on.
-    expect(mint({ ...decision, commitment: { ...COMMITTED, of: 'exact' } })).toThrow(refused('CONSENT_MINT'));
+    expect(mint({ ...decision, args: { ...COMMITTED, of: 'exact' } })).toThrow(refused('CONSENT_MINT'));
     expect(
       mint(started(envelope, 'passkey', committed), envelope, { binding: { ...binding, args: others } }),
     ).toThrow(refused('EE_TOOL_CALL'));
-    const pinned = { server: SERVER, locked: LOCKED, commitment: COMMITTED };
+    const pinned = { server: SERVER, locked: LOCKED, lock: LOCK, args: COMMITTED };
     expect(mint({ ...allowed(added(), 'passkey'), ...pinned })).toThrow(refused('CONSENT_MINT'));
     expect(mint({ ...decision, agent: 'other' })).toThrow(refused('CONSENT_MINT'));
     expect(mint({ ...decision, stage: 'ok' })).toThrow(refused('CONSENT_MINT'));
@@ -249,7 +238,7 @@ describe('an authorization that a decision mints', () => {
   });
 
   test('binds the tool as the lock pins it, on its server, and not as the manifest declares it', () => {
-    const mint = (envelope: Envelope, change: Partial<PinnedDecision> = {}) =>
+    const mint = (envelope: Envelope, change: Partial<Decision> = {}) =>
       mintAuthorization({ ...started(envelope), ...change }, envelope, options);
     expect(mint(toolCall()).claims.exec_hash).toBe(execHash(toolCall()));
     const refused = (code: string, path?: string) =>

@@ -1,5 +1,5 @@
-import { type Commitment, opens } from '../canon/index.ts';
-import { type Authority, type AuthorityType, isoTimestamp } from '../capsule/index.ts';
+import { opens } from '../canon/index.ts';
+import { isoTimestamp } from '../capsule/index.ts';
 import {
   type ApprovalFields,
   type ApprovalHow,
@@ -17,7 +17,7 @@ import { provesPerson } from './channel.ts';
 import type { Decision } from './rows.ts';
 
 /** The step that consent adds to `authority.chain`. */
-export interface ConsentLink {
+export type ConsentLink = {
   readonly step: 'consent';
   /** How it was allowed, or why it was not. */
   readonly decision: string;
@@ -26,46 +26,43 @@ export interface ConsentLink {
   /** The digest of what a person saw; null where nobody saw anything. */
   readonly shown: string | null;
   readonly at: string;
-}
+};
 
-export interface ConsentAuthority extends Authority {
-  readonly chain: readonly (ConsentLink & { readonly [key: string]: string | null })[];
-}
+/** What a decision makes of the authority of a call, as the evidence map takes it. */
+export type ConsentAuthority =
+  | { readonly type: 'policy'; readonly reference: string; readonly step: ConsentLink }
+  | { readonly type: 'human_approved'; readonly approver: string; readonly step: ConsentLink }
+  | {
+      readonly type: 'escalated';
+      readonly approver: string;
+      readonly reason: string;
+      readonly step: ConsentLink;
+    };
 
 /**
- * The `authority` of the capsule of a call. `human_approved` needs a person who was authenticated outside the host,
+ * The authority that a decision gives a call. `human_approved` needs a person who was authenticated outside the host,
  * `escalated` one who was asked in the user's place; any other answer is only reported, and a standing answer is the
  * grant's. A call that was not allowed has no approver.
  */
-export function authorityOf(decision: Omit<Decision, 'commitment'>): ConsentAuthority {
+export function consentAuthority(decision: Decision): ConsentAuthority {
   const { answer, grant, by, reason, shown, rests_on, decided_at } = decision;
   const silent = rests_on !== null ? 'window' : by !== null ? 'grant' : 'none';
-  const at = isoTimestamp(new Date(answer?.at ?? decided_at));
-  const link = {
-    step: 'consent' as const,
+  const step: ConsentLink = {
+    step: 'consent',
     decision: by ?? reason ?? 'granted',
     channel: answer?.channel ?? silent,
     shown,
-    at,
+    at: isoTimestamp(new Date(answer?.at ?? decided_at)),
   };
-  const policy = (policy_reference: string) => ({
-    type: 'policy' as const,
-    approver: null,
-    policy_reference,
-    chain: [link],
-    escalation_reason: null,
-  });
   if (by === null && !(decision.kind === 'grant' && decision.stage === 'ok'))
-    return policy(`consent:${reason}`);
-  if (answer === null) return policy(grant!);
-  if (!provesPerson(answer.channel)) return policy(`consent:${answer.channel}-reported`);
-  return {
-    type: answer.escalation === null ? 'human_approved' : 'escalated',
-    approver: answer.who,
-    policy_reference: null,
-    chain: [link],
-    escalation_reason: answer.escalation,
-  };
+    return { type: 'policy', reference: `consent:${reason}`, step };
+  if (answer === null) return { type: 'policy', reference: grant!, step };
+  if (!provesPerson(answer.channel))
+    return { type: 'policy', reference: `consent:${answer.channel}-reported`, step };
+  const { who: approver, escalation } = answer;
+  return escalation === null
+    ? { type: 'human_approved', approver, step }
+    : { type: 'escalated', approver, reason: escalation, step };
 }
 
 /** What opens the commitment to the arguments, and what ties the envelope to the call: the lock, or a mapping. */
@@ -73,14 +70,6 @@ export type EnvelopeBinding = { readonly args: JsonValue; readonly salt: Uint8Ar
   | { readonly lock: string }
   | { readonly mapping: ArgumentMapping }
 );
-
-/** A decision about a call of a tool that a lock pins. */
-export type PinnedDecision = Omit<Decision, 'commitment'> & {
-  readonly server: string | null;
-  /** The digest of the tool as the lock pins it. */
-  readonly locked: string | null;
-  readonly commitment: Commitment | null;
-};
 
 export interface MintOptions {
   /** Who issues it: us. */
@@ -107,40 +96,42 @@ export interface Minted {
  * envelope is of another call.
  */
 export function mintAuthorization(
-  decision: PinnedDecision,
+  decision: Decision,
   envelope: Envelope,
   { iss, aud, jti, binding, profile = 'envelope-v1' }: MintOptions,
 ): Minted {
-  const { by, stage, tool, server, locked, commitment, agent, start_before, decided_at } = decision;
+  const { by, stage, tool, server, server_tool, locked, lock, args: committed } = decision;
+  const { agent, start_before, decided_at } = decision;
   if (stage !== 'running' || by === null || start_before === null)
     throw refusal('Only a call that was allowed and started has an authorization.');
   if (envelope.actor.caller !== agent) throw refusal('The envelope names another agent.');
   const exec_hash = execHash(envelope, profile);
   if (decision.exec_hash !== exec_hash) throw refusal('The call was started for another envelope.');
   const { args, salt } = binding;
-  if (commitment === null || !opens(commitment, 'args', args, salt))
+  if (committed === null || !opens(committed, 'args', args, salt))
     throw refusal('These are not the arguments that were committed to.');
   if ('mapping' in binding) bindArguments(binding.mapping, args, envelope);
-  else if (tool === null || server === null || locked === null)
-    throw refusal('Only the call of a tool that a lock pins has an envelope of a tool call.');
-  else bindToolCall(envelope, { lock: binding.lock, server, name: tool, locked, args, salt });
+  else if (server === null || locked === null || lock !== binding.lock)
+    throw refusal('The call was allowed under another lock, or under none, or without a server.');
+  else bindToolCall(envelope, { lock, server, name: server_tool ?? tool!, locked, args, salt });
   const nbf = Math.floor(decided_at / 1000);
   const exp = Math.floor(start_before / 1000);
   if (nbf >= exp) throw refusal('The decision holds for no time at all.');
-  const { type, approver, policy_reference, chain } = authorityOf(decision);
+  const authority = consentAuthority(decision);
+  const approver = authority.type === 'policy' ? null : authority.approver;
+  const policy_reference = authority.type === 'policy' ? authority.reference : null;
   const { tenant_id } = envelope;
   return {
     claims: { iss, sub: envelope.actor.caller, aud, tenant_id, exec_hash, nbf, exp, jti },
     approval: {
       when: nbf,
-      how: HOW[type],
-      chain: chain.map((link) => ({ ...link, approver, policy_reference })),
+      how: HOW[authority.type],
+      chain: [{ ...authority.step, approver, policy_reference }],
     },
   };
 }
 
-const HOW: Readonly<Record<AuthorityType, ApprovalHow>> = {
-  autonomous: 'policy',
+const HOW: Readonly<Record<ConsentAuthority['type'], ApprovalHow>> = {
   human_approved: 'human',
   escalated: 'escalated',
   policy: 'policy',

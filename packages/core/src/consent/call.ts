@@ -13,12 +13,13 @@ import type { Choice, Decision, Prompt, Subject } from './rows.ts';
 import { HIGH_PROMPT_MS, type Rules, SILENCE_MS } from './rules.ts';
 import { highest, type Raise, raised, type Sensitivity } from './sensitivity.ts';
 import { shownDigest } from './showing.ts';
-import { manifestOf, scopeObstacle } from './standing.ts';
+import { calledTool, manifestOf, scopeObstacle } from './standing.ts';
 import { type ConsentState, insert, silenceKey } from './state.ts';
 
 // An agent calls a tool, or asks for a scope: allowed in silence, denied, or put before the person.
 
 const COMMITMENT = /^[0-9a-f]{64}$/;
+const FORMS: readonly string[] = ['jcs', 'exact'];
 
 const NO_RAISES: readonly Raise[] = [];
 
@@ -28,10 +29,12 @@ export function call(state: ConsentState, event: CallEvent, rules: Rules): Step 
   const { at, identity } = event;
   const wrong = misplaced(state, event);
   if (wrong !== null) return wrong;
-  if (!COMMITMENT.test(event.commitment))
-    return refused('CONSENT_COMMITMENT', 'The commitment to the arguments is not 64 hex digits.');
+  if (!COMMITMENT.test(event.args.commitment) || !FORMS.includes(event.args.of))
+    return refused('CONSENT_ID', 'The commitment to the arguments is not 64 hex digits and their form.');
+  if ((event.locked === null) !== (event.lock === null))
+    return refused('CONSENT_LOCK', 'A tool that is pinned comes with its lock, and no other does.');
 
-  const tool = state.tools.get(event.tool);
+  const tool = calledTool(state, event);
   const scope = tool?.permission_scope ?? null;
   const declared = scope === null ? undefined : state.scopes.get(scope);
   const grant = scope === null ? undefined : state.rows.grants.get(scope);
@@ -47,9 +50,13 @@ export function call(state: ConsentState, event: CallEvent, rules: Rules): Step 
     agent: identity.agent,
     scope,
     sensitivity,
-    tool: event.tool,
-    tool_digest: event.tool_digest,
-    commitment: event.commitment,
+    tool: tool?.name ?? (event.server === null ? event.tool : null),
+    server: event.server,
+    server_tool: event.server === null ? null : event.tool,
+    declared: event.declared ?? tool?.digest ?? null,
+    locked: event.locked,
+    lock: event.lock,
+    args: { commitment: event.args.commitment, of: event.args.of },
     timeout_ms: tool?.timeout_ms ?? null,
     manifest: manifestOf(state)?.hash ?? null,
     grant: grant?.id ?? null,
@@ -61,7 +68,7 @@ export function call(state: ConsentState, event: CallEvent, rules: Rules): Step 
   const nobody = unanswerable(subject, event);
   if (nobody !== null) return ending(nobody);
   if (tool === undefined) return ending(ended(subject, 'tool_unknown', at));
-  if (tool.digest !== event.tool_digest) return ending(ended(subject, 'tool_changed', at));
+  if (tool.digest !== subject.declared) return ending(ended(subject, 'tool_changed', at));
   const obstacle = scopeObstacle(state, tool.permission_scope);
   if (obstacle !== null) return ending(ended(subject, obstacle, at));
 
@@ -88,8 +95,12 @@ export function request(state: ConsentState, event: RequestEvent, rules: Rules):
     scope,
     sensitivity,
     tool: null,
-    tool_digest: null,
-    commitment: null,
+    server: null,
+    server_tool: null,
+    declared: null,
+    locked: null,
+    lock: null,
+    args: null,
     timeout_ms: null,
     manifest: manifestOf(state)?.hash ?? null,
     grant: null,
@@ -116,13 +127,16 @@ function misplaced(state: ConsentState, event: Asking): Step | null {
   const { user, agent, device, session } = event.identity;
   const subject =
     event.type === 'call'
-      ? isText(event.tool) && isText(event.tool_digest) && isName(event.call_id ?? null)
+      ? isText(event.tool) &&
+        [event.server, event.declared ?? null, event.locked, event.lock, event.call_id ?? null].every(
+          (name) => isName(name),
+        )
       : isText(event.scope);
   const caller = isName(user) && isName(agent) && isName(device) && isName(session) && isName(holder);
   if (!isText(id) || !subject || !caller || event.devices?.every(isText) === false)
     return refused('CONSENT_ID', 'An id or a name is a text of 1 to 4096 characters.');
   if ((user !== null && user !== state.user) || (agent !== null && agent !== state.agent))
-    return refused('CONSENT_RELATION', 'The rows are those of another person or agent.');
+    return refused('CONSENT_STATE', 'The rows are those of another person or agent.');
   if (state.rows.prompts.has(id) || state.rows.decisions.has(id))
     return refused('CONSENT_REPEATED', 'This id was used before; an answer is for one call alone.');
   return null;
@@ -151,16 +165,17 @@ function ending(decision: Decision): Step {
 
 /** A `medium` call inside its window, which it moves on; null outside. A clock that went back is outside. */
 function inSilence(state: ConsentState, subject: Subject, at: number, rules: Rules): Step | null {
-  const { scope, device, session } = subject;
+  const { scope, device, session, server } = subject;
   if (device === null || session === null) return null;
-  const key = silenceKey(scope!, device, session);
+  const key = silenceKey({ scope: scope!, device, session, server });
   const silence = state.rows.silences.get(key);
   if (
     silence === undefined ||
     silence.grant !== subject.grant ||
+    silence.lock !== subject.lock ||
     at < silence.used_at ||
     at >= silence.until ||
-    state.tools.get(subject.tool!)!.since > silence.version
+    state.tools.get(subject.tool!)!.since > silence.declared
   )
     return null;
   const basis = { answer: null, shown: silence.shown, rests_on: silence.decision };
@@ -208,8 +223,10 @@ function ask(
         ? null
         : {
             decision: approved.decision,
-            tool_digest: approved.tool_digest,
-            commitment: approved.commitment,
+            server: approved.server,
+            declared: approved.declared,
+            locked: approved.locked,
+            args: approved.args,
             at: approved.at,
           },
     opened_at: at,

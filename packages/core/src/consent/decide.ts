@@ -1,7 +1,8 @@
 import { answer, escalate } from './answer.ts';
 import { call, request } from './call.ts';
+import { bind, declare } from './declare.ts';
 import { type ConsentEvent, refused, type Step } from './event.ts';
-import { declare, disclosed, endSession, grant, revoke } from './grants.ts';
+import { disclosed, endSession, grant, revoke } from './grants.ts';
 import { DEFAULT_RULES, type Rules } from './rules.ts';
 import { finish, start, withdraw } from './run.ts';
 import type { ConsentState } from './state.ts';
@@ -36,6 +37,8 @@ export function decide(state: ConsentState, event: ConsentEvent, rules: Rules = 
       return revoke(state, event, rules);
     case 'manifest':
       return declare(state, event);
+    case 'bind':
+      return bind(state, event);
     case 'end-session':
       return endSession(state, event);
     case 'sweep':

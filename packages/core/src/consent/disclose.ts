@@ -1,7 +1,7 @@
 import { canonicalize } from '../canon/index.ts';
 import { sha256Hex } from '../crypto/index.ts';
 import { visible } from '../text/index.ts';
-import type { Declared, DeclaredScope, Tool } from './rows.ts';
+import type { Bound, Declared, DeclaredScope, Tool } from './rows.ts';
 import { highest, SENSITIVITIES, type Sensitivity } from './sensitivity.ts';
 import { flagText, type NamedScope, type NamedTool, scopeText, toolText, type Words } from './words.ts';
 
@@ -12,6 +12,8 @@ export interface Disclosable {
   readonly agent: string;
   readonly version: number;
   readonly hash: string;
+  /** The digest of the bindings of its tools. */
+  readonly bindings: string;
   readonly scopes: readonly (DeclaredScope & NamedScope)[];
   readonly tools: readonly (Tool & NamedTool)[];
   readonly flags: { readonly [flag: string]: boolean };
@@ -22,6 +24,8 @@ export interface DisclosedTool {
   /** What it does; null where the manifest does not say. */
   readonly description: string | null;
   readonly sensitivity: Sensitivity;
+  /** The tool of a server that it is; null for one that is called without a server. */
+  readonly bound: Bound | null;
 }
 
 export interface DisclosedScope {
@@ -39,6 +43,7 @@ export interface Disclosure {
   readonly agent: string;
   readonly version: number;
   readonly manifest: string;
+  readonly bindings: string;
   readonly locale: string;
   readonly scopes: readonly DisclosedScope[];
   readonly flags: readonly { readonly flag: string; readonly on: boolean; readonly label: string }[];
@@ -46,7 +51,7 @@ export interface Disclosure {
 
 /** Tells what an agent can do. Scopes of one level keep the manifest's order; a tool stands under its scope. */
 export function disclose(manifest: Disclosable, words: Words): Disclosure {
-  const { agent, version, hash, scopes, tools, flags } = manifest;
+  const { agent, version, hash, bindings, scopes, tools, flags } = manifest;
   const told = scopes.map(({ id, sensitivity, label_i18n_key }) => ({
     id,
     label: scopeText({ id, label_i18n_key }, words),
@@ -58,6 +63,7 @@ export function disclose(manifest: Disclosable, words: Words): Disclosure {
         name: tool.name,
         description: toolText(tool, words),
         sensitivity: levelOf(tool, sensitivity),
+        bound: tool.bound,
       })),
   }));
   return {
@@ -65,6 +71,7 @@ export function disclose(manifest: Disclosable, words: Words): Disclosure {
     agent,
     version,
     manifest: hash,
+    bindings,
     locale: words.locale,
     scopes: SENSITIVITIES.toReversed().flatMap((level) =>
       told.filter((scope) => scope.sensitivity === level),
@@ -82,24 +89,24 @@ export function disclosureDigest(disclosure: Disclosure): string {
   return sha256Hex(`bulla:disclosure:v1\u0000${canonicalize(disclosure, 'jcs')}`);
 }
 
-/** Whether a disclosure is of this manifest and leaves out no scope, no tool and no level. */
+/** Whether a disclosure is of this manifest and its bindings, and leaves out no scope, no tool and no level. */
 export function namesEverything(disclosure: Disclosure, manifest: Declared): boolean {
-  if (disclosure.v !== 1 || disclosure.agent !== manifest.agent || disclosure.manifest !== manifest.hash)
-    return false;
+  const { agent, hash, bindings } = manifest;
+  if (disclosure.v !== 1 || disclosure.agent !== agent || disclosure.manifest !== hash) return false;
+  if (disclosure.bindings !== bindings) return false;
   const told = new Set<string>();
+  const line = (scope: string, { name, bound }: Pick<Tool, 'name' | 'bound'>, level: Sensitivity) =>
+    JSON.stringify([scope, name, level, bound?.server, bound?.tool]);
   for (const scope of disclosure.scopes) {
     told.add(JSON.stringify([scope.id, scope.sensitivity]));
-    for (const tool of scope.tools) told.add(JSON.stringify([scope.id, tool.name, tool.sensitivity]));
+    for (const tool of scope.tools) told.add(line(scope.id, tool, tool.sensitivity));
   }
   const levels = new Map(manifest.scopes.map(({ id, sensitivity }) => [id, sensitivity]));
   return (
     manifest.scopes.every(({ id, sensitivity }) => told.has(JSON.stringify([id, sensitivity]))) &&
     manifest.tools.every((tool) => {
       const declared = levels.get(tool.permission_scope);
-      return (
-        declared === undefined ||
-        told.has(JSON.stringify([tool.permission_scope, tool.name, levelOf(tool, declared)]))
-      );
+      return declared === undefined || told.has(line(tool.permission_scope, tool, levelOf(tool, declared)));
     })
   );
 }
@@ -111,9 +118,10 @@ export function disclosureLines({ scopes, flags }: Disclosure): string[] {
     if (scopes[i - 1]?.sensitivity !== scope.sensitivity) lines.push(`${scope.sensitivity}: ${scope.means}`);
     const id = visible(scope.id);
     lines.push(scope.label === id ? `  ${id}` : `  ${scope.label} (${id})`);
-    for (const { name, description, sensitivity } of scope.tools) {
-      const asked = sensitivity === scope.sensitivity ? '' : ` [${sensitivity}]`;
-      lines.push(`    ${visible(name)}${description === null ? '' : `: ${description}`}${asked}`);
+    for (const { name, description, sensitivity, bound } of scope.tools) {
+      const level = sensitivity === scope.sensitivity ? '' : ` [${sensitivity}]`;
+      const is = bound === null ? '' : ` = ${visible(bound.server)}/${visible(bound.tool)}`;
+      lines.push(`    ${visible(name)}${is}${description === null ? '' : `: ${description}`}${level}`);
     }
   }
   for (const { label, on, flag } of flags) if (on) lines.push(`${label} (${visible(flag)})`);

@@ -1,7 +1,9 @@
+import type { Commitment } from '../canon/index.ts';
+import type { Code } from '../codes.ts';
 import type { Channel } from './channel.ts';
 import type { Disclosure } from './disclose.ts';
 import type { Identity } from './identity.ts';
-import type { Change, Choice, Decision, Declared, Detail, Prompt, Tool } from './rows.ts';
+import type { Bound, Change, Choice, Decision, Declared, Detail, Prompt, Tool } from './rows.ts';
 import type { Raise } from './sensitivity.ts';
 
 // What can happen, and what comes of it. `at` is always Unix time in milliseconds, and ids are drawn by our side from
@@ -15,11 +17,16 @@ export interface CallEvent {
   readonly call_id?: string | null;
   readonly at: number;
   readonly identity: Identity;
+  /** The server, and what it calls the tool; without a server, what the manifest calls it. */
+  readonly server: string | null;
   readonly tool: string;
-  /** The digest of the definition that would run, which must be the declared one. */
-  readonly tool_digest: string;
-  /** `commit('args', arguments, salt)`, 64 hex digits. */
-  readonly commitment: string;
+  /** The digest of the definition that would run, where the caller knows it; it must be the declared one. */
+  readonly declared?: string | null;
+  /** The digest of the tool as the lock pins it, and of that lock; both null without a lock. */
+  readonly locked: string | null;
+  readonly lock: string | null;
+  /** `commit('args', arguments, salt)`. */
+  readonly args: Commitment;
   readonly raises?: readonly Raise[];
   /** The devices that a question is sent to, if only they may answer. */
   readonly devices?: readonly string[] | null;
@@ -65,8 +72,9 @@ export interface StartEvent {
   readonly type: 'start';
   readonly at: number;
   readonly id: string;
-  readonly tool_digest: string;
-  readonly commitment: string;
+  readonly declared: string;
+  readonly locked: string | null;
+  readonly args: Commitment;
   /** Of the envelope that carries it; null without one. */
   readonly exec_hash?: string | null;
 }
@@ -124,6 +132,16 @@ export interface ManifestEvent {
   readonly breaking: boolean;
 }
 
+/** The operator says anew which tools of servers the declared ones are. */
+export interface BindEvent {
+  readonly type: 'bind';
+  readonly at: number;
+  /** By the name of the declared tool; the others are bound to nothing. */
+  readonly bound: ReadonlyMap<string, Bound>;
+  /** The digest of all of them. */
+  readonly bindings: string;
+}
+
 /** A session is over. */
 export interface EndSessionEvent {
   readonly type: 'end-session';
@@ -157,13 +175,14 @@ export type ConsentEvent =
   | GrantEvent
   | RevokeEvent
   | ManifestEvent
+  | BindEvent
   | EndSessionEvent
   | SweepEvent
   | RestartEvent;
 
 /** Why an event was not accepted. Nothing changed. */
 export interface Refusal {
-  readonly code: string;
+  readonly code: Code;
   readonly message: string;
 }
 
@@ -181,7 +200,7 @@ export interface Step {
 
 const NONE: readonly never[] = Object.freeze([]);
 
-export function refused(code: string, message: string): Step {
+export function refused(code: Code, message: string): Step {
   return { changes: NONE, decisions: NONE, prompt: null, refusal: { code, message }, running: NONE };
 }
 
@@ -202,7 +221,7 @@ export function isMoment(at: number): boolean {
   return Number.isSafeInteger(at) && at >= 0 && at <= LAST_MOMENT;
 }
 
-export const NO_MOMENT: readonly [string, string] = [
+export const NO_MOMENT: readonly [Code, string] = [
   'CONSENT_TIME',
   'The time is not known, or lies before what it follows.',
 ];

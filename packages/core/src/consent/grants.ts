@@ -1,6 +1,5 @@
 import { visible } from '../text/index.ts';
 import { isChannelKind, satisfies } from './channel.ts';
-import { isRow } from './check-row.ts';
 import { ended, granted, lapsed, NO_BASIS } from './decision.ts';
 import { type Disclosure, disclosureDigest, namesEverything } from './disclose.ts';
 import {
@@ -10,43 +9,17 @@ import {
   type GrantEvent,
   isMoment,
   isText,
-  type ManifestEvent,
   NO_MOMENT,
   type RevokeEvent,
   refused,
   type Step,
 } from './event.ts';
-import type { Change, Decision, GrantStatus, Tool } from './rows.ts';
+import type { Change, Decision, GrantStatus } from './rows.ts';
 import { channelRule, type Rules } from './rules.ts';
 import { manifestOf, scopeObstacle, takenBack } from './standing.ts';
-import { applyChanges, type ConsentState, put, remove } from './state.ts';
-import { sweep } from './sweep.ts';
+import { type ConsentState, put, remove } from './state.ts';
 
-// What stands between calls: what an agent declares, what the person was told, gave and took back.
-
-export function declare(state: ConsentState, event: ManifestEvent): Step {
-  if (!isMoment(event.at)) return refused(...NO_MOMENT);
-  const before = manifestOf(state);
-  const { agent, version, hash, scopes, tools } = event.manifest;
-  if (agent !== state.agent) return refused('CONSENT_RELATION', 'The rows are those of another agent.');
-  if (!Number.isSafeInteger(version) || version <= (before?.version ?? 0))
-    return refused('CONSENT_MANIFEST_VERSION', 'The version of a manifest only grows.');
-  const breaking = event.breaking ? version : (before?.breaking ?? 0);
-  const dated = tools.map((tool) => ({ ...tool, since: since(state, tool) ?? version }));
-  const row = { agent, version, hash, breaking, scopes: [...scopes], tools: dated };
-  const change = put(state, 'manifests', row);
-  if (!isRow('manifests', change.row))
-    return refused('CONSENT_MANIFEST', 'A tool or a scope of the manifest is not a valid one.');
-  const after = sweep(applyChanges(state, [change]), { type: 'sweep', at: event.at });
-  return { ...after, changes: [change, ...after.changes] };
-}
-
-/** The version since which a tool is defined as it is now; undefined if that is new. */
-function since({ tools }: ConsentState, { name, digest, permission_scope }: Tool): number | undefined {
-  const before = tools.get(name);
-  const same = before?.digest === digest && before.permission_scope === permission_scope;
-  return same ? before.since : undefined;
-}
+// What stands between calls: what the person was told, gave and took back.
 
 export function disclosed(state: ConsentState, event: DiscloseEvent): Step {
   const { at, disclosure, who, channel } = event;
@@ -65,6 +38,7 @@ export function disclosed(state: ConsentState, event: DiscloseEvent): Step {
   const row = {
     digest,
     manifest: manifest.hash,
+    bindings: manifest.bindings,
     locale: disclosure.locale,
     who,
     channel: channel.kind,
@@ -85,7 +59,8 @@ function tellable(disclosure: Disclosure): string | null {
 /** Whether the person was shown, under this digest, what the agent declares now. */
 export function discloses(state: ConsentState, digest: string | null): boolean {
   const row = digest === null ? undefined : state.rows.disclosures.get(digest);
-  return row !== undefined && row.manifest === manifestOf(state)?.hash;
+  const manifest = manifestOf(state);
+  return row !== undefined && row.manifest === manifest?.hash && row.bindings === manifest.bindings;
 }
 
 export function grant(state: ConsentState, event: GrantEvent, rules: Rules): Step {
@@ -138,7 +113,7 @@ export function give(
   disclosure: string,
   { at, who, channel: { kind } }: Said,
 ): Change[] {
-  const { version } = manifestOf(state)!;
+  const { rev: declared } = manifestOf(state)!;
   const sensitivity = state.scopes.get(scope)!;
   const old = [...state.rows.silences.values()].filter((silence) => silence.scope === scope);
   const row = {
@@ -146,7 +121,7 @@ export function give(
     scope,
     status: 'granted' as const,
     sensitivity,
-    version,
+    declared,
     disclosure,
     who,
     channel: kind,
@@ -188,8 +163,9 @@ export function takeBack(
     if (before?.status === 'refused' || before?.status === status) continue;
     const sensitivity = before?.sensitivity ?? state.scopes.get(scope)!;
     const id = before?.id ?? `refused:${scope}`;
-    const version = manifestOf(state)?.version ?? 0;
-    const row = { id, scope, status, sensitivity, version, disclosure: null, who, channel: channel.kind, at };
+    const declared = manifestOf(state)?.rev ?? 0;
+    const said = { disclosure: null, who, channel: channel.kind, at };
+    const row = { id, scope, status, sensitivity, declared, ...said };
     changes.push(put(state, 'grants', row));
   }
   for (const silence of state.rows.silences.values())

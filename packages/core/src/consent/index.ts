@@ -5,16 +5,16 @@
  * `CONSENT_`; an event that is not accepted is refused with such a code in the step, and nothing is thrown.
  */
 export {
-  authorityOf,
   type ConsentAuthority,
   type ConsentLink,
+  consentAuthority,
   type EnvelopeBinding,
   type MintOptions,
   mintAuthorization,
-  type PinnedDecision,
 } from './authority.ts';
 export { CHANNELS, type Channel, type ChannelKind, type ChannelRule, provesPerson } from './channel.ts';
 export { decide } from './decide.ts';
+export { isRebound } from './declare.ts';
 export {
   type Disclosable,
   type Disclosure,
@@ -24,6 +24,7 @@ export {
 } from './disclose.ts';
 export type {
   AnswerEvent,
+  BindEvent,
   CallEvent,
   ConsentEvent,
   DiscloseEvent,
@@ -41,6 +42,7 @@ export type {
   SweepEvent,
   WithdrawEvent,
 } from './event.ts';
+export { refusedFor } from './event.ts';
 export {
   type ConsoleFacts,
   type Facts,
@@ -58,6 +60,7 @@ export {
   type AllowedBy,
   type Answered,
   type Approved,
+  type Bound,
   CHOICES,
   type Change,
   type Choice,
@@ -84,6 +87,6 @@ export {
 export { DEFAULT_RULES, HIGH_PROMPT_MS, type Rules, SILENCE_MS } from './rules.ts';
 export { type Hints, type Raise, raised, raisesOf, SENSITIVITIES, type Sensitivity } from './sensitivity.ts';
 export { type Opening, type Showing, type ShowOptions, showing } from './showing.ts';
-export { covered, scopeObstacle } from './standing.ts';
+export { calledTool, covered, scopeObstacle } from './standing.ts';
 export { applyChanges, type ConsentState, emptyState, keyOf, rowsOf, silenceKey, stateOf } from './state.ts';
 export { CHINESE, ENGLISH, type NamedScope, type NamedTool, type Words, wordsFor } from './words.ts';

@@ -1,3 +1,4 @@
+import type { Commitment } from '../canon/index.ts';
 import type { ChannelKind } from './channel.ts';
 import type { Raise, Sensitivity } from './sensitivity.ts';
 
@@ -13,10 +14,18 @@ export interface Tool {
   /** Of the whole definition. */
   readonly digest: string;
   readonly timeout_ms: number;
+  /** The tool of a server that it is; null for one that is called without a server. */
+  readonly bound: Bound | null;
+}
+
+/** A tool by what its server calls it. */
+export interface Bound {
+  readonly server: string;
+  readonly tool: string;
 }
 
 export interface DeclaredTool extends Tool {
-  /** The version since which it is defined exactly so. */
+  /** The revision of the declaration since which it is defined and bound exactly so. */
   readonly since: number;
 }
 
@@ -25,12 +34,17 @@ export interface DeclaredScope {
   readonly sensitivity: Sensitivity;
 }
 
-/** What an agent declares at a version of its manifest. The one row that all people of the agent share. */
+/**
+ * What an agent declares at a version of its manifest, and which tools of servers that is. The one row that all people of
+ * the agent share. `rev` also counts changes of the bindings alone.
+ */
 export interface Declared {
   readonly agent: string;
   readonly version: number;
   readonly hash: string;
-  /** The last version that broke with the one before it: grants from before it rest until they are reviewed. */
+  /** The digest of the bindings of its tools. */
+  readonly bindings: string;
+  /** The last revision that broke with the one before it: grants from before it rest until they are reviewed. */
   readonly breaking: number;
   readonly scopes: readonly DeclaredScope[];
   readonly tools: readonly DeclaredTool[];
@@ -41,6 +55,7 @@ export interface Declared {
 export interface Disclosed {
   readonly digest: string;
   readonly manifest: string;
+  readonly bindings: string;
   readonly locale: string;
   readonly who: string;
   readonly channel: ChannelKind;
@@ -59,8 +74,8 @@ export interface Grant {
   readonly status: GrantStatus;
   /** As it was declared when it was granted; another one needs another grant. */
   readonly sensitivity: Sensitivity;
-  /** The version of the manifest that the person had before them. */
-  readonly version: number;
+  /** The revision of the declaration that the person had before them. */
+  readonly declared: number;
   /** The digest of the disclosure; null where there is nothing granted. */
   readonly disclosure: string | null;
   readonly who: string;
@@ -69,17 +84,23 @@ export interface Grant {
   readonly rev: number;
 }
 
-/** That `medium` calls of a scope are not asked for a while, on one device in one session. */
+/**
+ * That `medium` calls of a scope are not asked for a while, on one device in one session, of the tools of one server
+ * under one lock. What the lock pins of each tool is not known here, so that any other lock ends it.
+ */
 export interface Silence {
   readonly scope: string;
   readonly device: string;
   readonly session: string;
+  readonly server: string | null;
+  /** The digest of the lock that it began under; null without a lock. */
+  readonly lock: string | null;
   readonly grant: string;
   /** The decision whose answer began it, and what that answer was shown. */
   readonly decision: string;
   readonly shown: string;
-  /** The version of the manifest when it began: a tool that came or changed since is not covered. */
-  readonly version: number;
+  /** The revision of the declaration when it began: a tool that came or changed since is not covered. */
+  readonly declared: number;
   /** When it was last used, and until when it holds. */
   readonly used_at: number;
   readonly until: number;
@@ -93,8 +114,10 @@ export type Choice = (typeof CHOICES)[number];
 export interface Approved {
   readonly tool: string;
   readonly decision: string;
-  readonly tool_digest: string;
-  readonly commitment: string;
+  readonly server: string | null;
+  readonly declared: string;
+  readonly locked: string | null;
+  readonly args: Commitment;
   readonly at: number;
   readonly rev: number;
 }
@@ -111,10 +134,18 @@ export interface Subject {
   readonly agent: string | null;
   readonly scope: string | null;
   readonly sensitivity: Sensitivity | null;
+  /** The tool, as the manifest calls it; null also where the manifest has none for what was called. */
   readonly tool: string | null;
-  readonly tool_digest: string | null;
+  /** The server that it is called on, and what the server calls it; null for a call without a server. */
+  readonly server: string | null;
+  readonly server_tool: string | null;
+  /** The digest of the tool's definition in the manifest. */
+  readonly declared: string | null;
+  /** The digest of the tool as the lock pins it, and of that lock; null without a lock. */
+  readonly locked: string | null;
+  readonly lock: string | null;
   /** The salted commitment to the arguments. */
-  readonly commitment: string | null;
+  readonly args: Commitment | null;
   readonly timeout_ms: number | null;
   /** The hash of the manifest. */
   readonly manifest: string | null;

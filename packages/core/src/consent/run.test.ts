@@ -6,6 +6,8 @@ import {
   HOUR,
   LOCATE,
   NOTIFY,
+  OTHER,
+  PINNED,
   READ,
   type Relation,
   SCOPES,
@@ -23,17 +25,21 @@ function asking(called = READ): { relation: Relation; prompt: Prompt } {
 test('starting: only what was allowed, with its definition and its arguments, in time, once', () => {
   const relation = added();
   const allowed = relation.answer(relation.call(READ).prompt!, 'allow-once').decisions[0]!;
-  const other = relation.answer(relation.call(READ, { commitment: 'ab'.repeat(32) }).prompt!, 'allow-once');
+  const other = relation.answer(relation.call(READ, { args: OTHER }).prompt!, 'allow-once');
   const start = {
     type: 'start' as const,
     at: relation.at,
     id: allowed.id,
-    tool_digest: READ.digest,
-    commitment: COMMITMENT,
+    declared: READ.digest,
+    locked: null,
+    args: COMMITMENT,
   };
-  expect(relation.refusal({ ...start, id: 'unheard of' })).toBe('CONSENT_DECISION_UNKNOWN');
+  expect(relation.refusal({ ...start, id: 'unheard of' })).toBe('CONSENT_UNKNOWN');
   expect(relation.refusal({ ...start, id: other.decisions[0]!.id })).toBe('CONSENT_OTHER_CALL');
-  expect(relation.refusal({ ...start, tool_digest: LOCATE.digest })).toBe('CONSENT_OTHER_CALL');
+  expect(relation.refusal({ ...start, declared: LOCATE.digest })).toBe('CONSENT_OTHER_CALL');
+  expect(relation.refusal({ ...start, locked: PINNED })).toBe('CONSENT_OTHER_CALL');
+  const otherForm = { ...COMMITMENT, of: 'exact' } as const;
+  expect(relation.refusal({ ...start, args: otherForm })).toBe('CONSENT_OTHER_CALL');
   expect(relation.refusal({ ...start, exec_hash: 'nonsense' })).toBe('CONSENT_ID');
   expect(relation.refusal({ ...start, at: relation.at - 1 })).toBe('CONSENT_TIME');
   expect(relation.refusal({ ...start, at: relation.at + 300 * SECOND })).toBe('CONSENT_EXPIRED');
@@ -56,14 +62,14 @@ test('finishing: only what runs, with a code for an error', () => {
   const relation = added();
   const { id } = relation.start(relation.call(NOTIFY).decisions[0]!).decisions[0]!;
   const finish = { type: 'finish' as const, at: relation.at, id, status: 'error' as const };
-  expect(relation.refusal({ ...finish, id: 'unheard of' })).toBe('CONSENT_DECISION_UNKNOWN');
-  expect(relation.refusal(finish)).toBe('CONSENT_REASON');
-  expect(relation.refusal({ ...finish, reason: 'Something went wrong' })).toBe('CONSENT_REASON');
-  expect(relation.refusal({ ...finish, status: 'ok', reason: 'tool_failed' })).toBe('CONSENT_REASON');
+  expect(relation.refusal({ ...finish, id: 'unheard of' })).toBe('CONSENT_UNKNOWN');
+  expect(relation.refusal(finish)).toBe('CONSENT_ID');
+  expect(relation.refusal({ ...finish, reason: 'Something went wrong' })).toBe('CONSENT_ID');
+  expect(relation.refusal({ ...finish, status: 'ok', reason: 'tool_failed' })).toBe('CONSENT_ID');
   expect(relation.run({ ...finish, reason: 'tool_failed' }).decisions).toMatchObject([
     { stage: 'error', reason: 'tool_failed' },
   ]);
-  expect(relation.refusal({ ...finish, reason: 'tool_failed' })).toBe('CONSENT_NOT_RUNNING');
+  expect(relation.refusal({ ...finish, reason: 'tool_failed' })).toBe('CONSENT_NOT_OPEN');
 });
 
 test('withdrawing ends what has not begun', () => {

@@ -20,11 +20,15 @@ const EXEC_HASH = /^(?:0x)?[0-9a-f]{64}$/;
 
 export function start(state: ConsentState, event: StartEvent): Step {
   const decision = state.rows.decisions.get(event.id);
-  if (decision === undefined)
-    return refused('CONSENT_DECISION_UNKNOWN', 'Nothing was decided about this call.');
+  if (decision === undefined) return refused('CONSENT_UNKNOWN', 'Nothing was decided about this call.');
   if (decision.started_at !== null) return refused('CONSENT_SPENT', 'The call was started before.');
   if (decision.stage !== 'allowed') return refused('CONSENT_NOT_ALLOWED', 'The call was not allowed.');
-  if (event.tool_digest !== decision.tool_digest || event.commitment !== decision.commitment)
+  if (
+    event.declared !== decision.declared ||
+    event.locked !== decision.locked ||
+    event.args.commitment !== decision.args?.commitment ||
+    event.args.of !== decision.args.of
+  )
     return refused('CONSENT_OTHER_CALL', 'Another tool or other arguments were allowed.');
   const { at } = event;
   if (!isMoment(at) || at < decision.decided_at) return refused(...NO_MOMENT);
@@ -41,16 +45,15 @@ const REASON = /^[a-z][a-z0-9_]{0,63}$/;
 
 export function finish(state: ConsentState, event: FinishEvent): Step {
   const decision = state.rows.decisions.get(event.id);
-  if (decision === undefined)
-    return refused('CONSENT_DECISION_UNKNOWN', 'Nothing was decided about this call.');
-  if (decision.stage !== 'running') return refused('CONSENT_NOT_RUNNING', 'The call does not run.');
+  if (decision === undefined) return refused('CONSENT_UNKNOWN', 'Nothing was decided about this call.');
+  if (decision.stage !== 'running') return refused('CONSENT_NOT_OPEN', 'The call does not run.');
   const { at, status } = event;
   if (!isMoment(at) || at < decision.started_at!) return refused(...NO_MOMENT);
   const late = timedOut(decision, at);
   if (late !== null) return step(state, late);
   const reason = event.reason ?? null;
   if (status === 'ok' ? reason !== null : status !== 'error' || reason === null || !REASON.test(reason))
-    return refused('CONSENT_REASON', 'An error has a code as its reason, and success has none.');
+    return refused('CONSENT_ID', 'An error has a code as its reason, and success has none.');
   return step(state, {
     ...decision,
     stage: status,

@@ -114,7 +114,7 @@ test('high without an answer for 30 seconds is denied: user_timeout', () => {
   relation.at += 30 * SECOND - 1;
   expect(relation.sweep().decisions).toEqual([]);
   relation.at += 1;
-  expect(relation.refusal(relation.answering(prompt!, 'allow-once'))).toBe('CONSENT_LATE');
+  expect(relation.refusal(relation.answering(prompt!, 'allow-once'))).toBe('CONSENT_EXPIRED');
   expect(told(relation.sweep())).toBe('denied: user_timeout');
   expect(relation.refusal(relation.answering(prompt!, 'allow-once'))).toBe('CONSENT_ANSWERED');
 });
@@ -243,7 +243,7 @@ test('a tool that was defined anew is asked about again, in the window and at an
     [open.id, 'error', 'tool_changed'],
     [waiting.id, 'error', 'tool_changed'],
   ]);
-  expect(relation.call(anew).prompt).toMatchObject({ previous: { tool_digest: READ.digest } });
+  expect(relation.call(anew).prompt).toMatchObject({ previous: { declared: READ.digest } });
   expect(by(relation.call(LIST))).toBe('medium-window');
   expect(told(relation.call(READ))).toBe('error: tool_changed');
 });

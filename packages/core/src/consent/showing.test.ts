@@ -6,8 +6,11 @@ import {
   caller,
   FLAGS,
   HOUR,
+  LOCK,
   manifest,
   NOTIFY,
+  OTHER,
+  PINNED,
   passkey,
   READ,
   Relation,
@@ -24,10 +27,10 @@ const call = { args: ARGS, salt: SALT };
 test('a person sees the tool, the scope, the level, the exact arguments, the choices and the end of the time', () => {
   const relation = added();
   const args = { path: '/tmp/a\u200b', all: true };
-  const commitment = commit('args', args, SALT);
+  const committed = commit('args', args, SALT);
   const raises = [{ to: 'high', why: 'annotations' } as const, { to: 'low', why: 'risk' } as const];
-  const prompt = relation.call(READ, { commitment, raises }).prompt!;
-  const covers = covered(relation.state, prompt.scope);
+  const prompt = relation.call(READ, { args: committed, raises }).prompt!;
+  const covers = covered(relation.state, prompt.scope, null);
   expect(
     showing(
       prompt,
@@ -40,7 +43,10 @@ test('a person sees the tool, the scope, the level, the exact arguments, the cho
     user: USER,
     agent: 'desk',
     tool: 'read_file',
-    tool_digest: READ.digest,
+    server: null,
+    server_tool: null,
+    declared: READ.digest,
+    locked: null,
     description: 'agent.read⟨U+202E⟩',
     scope: 'filesystem:read',
     scope_label: 'Read local files',
@@ -49,10 +55,10 @@ test('a person sees the tool, the scope, the level, the exact arguments, the cho
     escalation: null,
     arguments: '{"all":true,"path":"/tmp/a⟨U+200B⟩"}',
     hidden: [expect.objectContaining({ offset: 26, length: 1 })],
-    commitment,
+    args: committed,
     previous: null,
     changed: null,
-    redefined: false,
+    redefined: [],
     choices: ['allow-once', 'deny-once', 'never'],
     session_covers: [],
     opened_at: relation.at,
@@ -63,7 +69,7 @@ test('a person sees the tool, the scope, the level, the exact arguments, the cho
 test('and what an answer for the session would cover', () => {
   const relation = added();
   const prompt = relation.call(READ).prompt!;
-  const covers = covered(relation.state, prompt.scope);
+  const covers = covered(relation.state, prompt.scope, null);
   expect(showing(prompt, call, { covers }).session_covers).toEqual(['read_file', 'list_files']);
 });
 
@@ -82,13 +88,12 @@ test('what changed since the last approval, in the arguments and in the definiti
   relation.at += HOUR;
   const args = { path: '/tmp/b' };
   const salt = new Uint8Array(32).fill(8);
-  const commitment = commit('args', args, salt);
   const anew = tool('read_file', 'filesystem:read', 'medium', 2);
   relation.declare(manifest(2, [NOTIFY, anew]));
-  const prompt = relation.call(anew, { commitment }).prompt!;
+  const prompt = relation.call(anew, { args: commit('args', args, salt) }).prompt!;
   const shown = showing(prompt, { args, salt }, { previous: call });
-  expect(shown.previous).toMatchObject({ commitment: COMMITMENT, at: relation.at - HOUR });
-  expect(shown.redefined).toBe(true);
+  expect(shown.previous).toMatchObject({ args: COMMITMENT, at: relation.at - HOUR });
+  expect(shown.redefined).toEqual(['declared']);
   expect(shown.changed).toEqual([
     { kind: 'same', text: '{"path":"/tmp/' },
     { kind: 'removed', text: 'a' },
@@ -108,7 +113,11 @@ test('everything that is shown is in the digest', () => {
   const digests = new Set([prompt.shown]);
   const others: Prompt[] = [
     relation.call(READ).prompt!,
-    relation.call(READ, { commitment: 'ab'.repeat(32) }).prompt!,
+    relation.call(READ, { args: OTHER }).prompt!,
+    relation.call(READ, { args: { ...COMMITMENT, of: 'exact' } }).prompt!,
+    relation.call(READ, { locked: PINNED, lock: LOCK }).prompt!,
+    relation.call(READ, { locked: PINNED, lock: `${LOCK}0` }).prompt!,
+    relation.call(READ, { locked: `${PINNED}0`, lock: LOCK }).prompt!,
     relation.call(READ, { raises: [{ to: 'high', why: 'risk' }] }).prompt!,
     relation.call(READ, { identity: { ...caller, session: null } }).prompt!,
     relation.run({ type: 'escalate', at: relation.at, prompt: prompt.id, to: 'boss', why: 'x' }).prompt!,

@@ -1,4 +1,4 @@
-import { canonicalize, opens } from '../canon/index.ts';
+import { type Commitment, canonicalize, exactText, opens } from '../canon/index.ts';
 import { sha256Hex } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
 import { type DiffPart, inspectText, type TextFinding, visible, wordDiff } from '../text/index.ts';
@@ -25,8 +25,12 @@ export function shownDigest(prompt: Claims): string {
     sensitivity: prompt.sensitivity,
     raised: prompt.raised,
     tool: prompt.tool,
-    tool_digest: prompt.tool_digest,
-    commitment: prompt.commitment,
+    server: prompt.server,
+    server_tool: prompt.server_tool,
+    declared: prompt.declared,
+    locked: prompt.locked,
+    lock: prompt.lock,
+    args: prompt.args,
     timeout_ms: prompt.timeout_ms,
     device: prompt.device,
     session: prompt.session,
@@ -52,7 +56,12 @@ export interface Showing {
   readonly user: string;
   readonly agent: string;
   readonly tool: string;
-  readonly tool_digest: string;
+  /** The server that it is called on, and what the server calls it; null without a server. */
+  readonly server: string | null;
+  readonly server_tool: string | null;
+  /** The digests of the tool, as the manifest declares it and as the lock pins it. */
+  readonly declared: string;
+  readonly locked: string | null;
   /** What the tool does, in the words that were asked for; null where the manifest does not say. */
   readonly description: string | null;
   readonly scope: string;
@@ -65,13 +74,13 @@ export interface Showing {
   readonly arguments: string;
   /** Where the arguments hold what a person would not see. */
   readonly hidden: readonly TextFinding[];
-  readonly commitment: string;
+  readonly args: Commitment;
   /** The last time that this tool was allowed; null if it never was. */
   readonly previous: Previous | null;
   /** What changed in the arguments since; null where there is no last time, or its arguments were erased. */
   readonly changed: readonly DiffPart[] | null;
-  /** Whether the tool's definition changed since. */
-  readonly redefined: boolean;
+  /** What is another one since: the server, the definition in the manifest, or the one that the lock pins. */
+  readonly redefined: readonly ('server' | 'declared' | 'locked')[];
   readonly choices: readonly Choice[];
   /** What `allow-session` would let run as well. */
   readonly session_covers: readonly string[];
@@ -98,21 +107,25 @@ export interface ShowOptions {
  */
 export function showing(prompt: Prompt, call: Opening, options: ShowOptions = {}): Showing {
   const { previous, covers = [], words = ENGLISH } = options;
-  const { tool, tool_digest, commitment } = prompt;
-  if (tool === null || tool_digest === null || commitment === null)
+  const { tool, server, server_tool, declared, locked, args } = prompt;
+  if (tool === null || declared === null || args === null)
     throw new BullaError('CONSENT_SHOWING', 'The question is not about a call.');
-  if (!opens(commitment, 'args', call.args, call.salt))
+  if (!opens(args, 'args', call.args, call.salt))
     throw new BullaError('CONSENT_SHOWING', 'These are not the arguments that were committed to.');
   if (previous !== undefined && !isOpening(prompt.previous, previous))
     throw new BullaError('CONSENT_SHOWING', 'These are not the arguments of the last approval.');
-  const text = canonicalize(call.args, 'jcs');
+  const text = canonicalText(args, call);
+  const last = prompt.previous;
   return {
     prompt: prompt.id,
     digest: prompt.shown,
     user: prompt.user,
     agent: prompt.agent,
     tool: visible(tool),
-    tool_digest,
+    server: server && visible(server),
+    server_tool: server_tool && visible(server_tool),
+    declared,
+    locked,
     description: toolText(options.tool ?? { name: tool }, words),
     scope: visible(prompt.scope),
     scope_label: scopeText(options.scope ?? { id: prompt.scope }, words),
@@ -121,11 +134,11 @@ export function showing(prompt: Prompt, call: Opening, options: ShowOptions = {}
     escalation: prompt.escalation,
     arguments: visible(text),
     hidden: inspectText(text),
-    commitment,
-    previous: prompt.previous,
+    args,
+    previous: last,
     changed:
-      previous === undefined ? null : wordDiff(visible(canonicalize(previous.args, 'jcs')), visible(text)),
-    redefined: prompt.previous !== null && prompt.previous.tool_digest !== tool_digest,
+      previous === undefined ? null : wordDiff(visible(canonicalText(last!.args, previous)), visible(text)),
+    redefined: last === null ? [] : TOOL.filter((field) => last[field] !== prompt[field]),
     choices: prompt.choices,
     session_covers: prompt.choices.includes('allow-session') ? covers.map((name) => visible(name)) : [],
     opened_at: prompt.opened_at,
@@ -133,6 +146,13 @@ export function showing(prompt: Prompt, call: Opening, options: ShowOptions = {}
   };
 }
 
+const TOOL = ['server', 'declared', 'locked'] as const;
+
+/** The arguments in the form that was committed to. */
+function canonicalText({ of }: Commitment, { args }: Opening): string {
+  return of === 'jcs' ? canonicalize(args, 'jcs') : exactText(args);
+}
+
 function isOpening(approved: Previous | null, { args, salt }: Opening): boolean {
-  return approved !== null && opens(approved.commitment, 'args', args, salt);
+  return approved !== null && opens(approved.args, 'args', args, salt);
 }

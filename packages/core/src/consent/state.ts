@@ -1,6 +1,6 @@
 import { BullaError } from '../error.ts';
 import { checkRow } from './check-row.ts';
-import type { Change, DeclaredTool, Rows, Table, Tables } from './rows.ts';
+import type { Bound, Change, DeclaredTool, Rows, Silence, Table, Tables } from './rows.ts';
 import type { Sensitivity } from './sensitivity.ts';
 
 /** The rows of one person and one agent, found by their keys. It does not change; a step says what to write. */
@@ -10,6 +10,8 @@ export interface ConsentState {
   readonly rows: { readonly [T in Table]: ReadonlyMap<string, Tables[T]> };
   /** Of the manifest, by name. */
   readonly tools: ReadonlyMap<string, DeclaredTool>;
+  /** Those of them that are tools of servers, by `boundKey`. */
+  readonly bound: ReadonlyMap<string, DeclaredTool>;
   readonly scopes: ReadonlyMap<string, Sensitivity>;
 }
 
@@ -28,15 +30,31 @@ export const keyOf: { readonly [T in Table]: (row: Tables[T]) => string } = {
   manifests: (row) => row.agent,
   disclosures: (row) => row.digest,
   grants: (row) => row.scope,
-  silences: (row) => silenceKey(row.scope, row.device, row.session),
+  silences: silenceKey,
   prompts: (row) => row.id,
   decisions: (row) => row.id,
   approvals: (row) => row.tool,
 };
 
-/** Each part but the last comes with its length, so that no two triples share a key. */
-export function silenceKey(scope: string, device: string, session: string): string {
-  return `${scope.length}.${scope}${device.length}.${device}${session}`;
+/** The key of a window. */
+export function silenceKey({
+  scope,
+  device,
+  session,
+  server,
+}: Pick<Silence, 'scope' | 'device' | 'session' | 'server'>): string {
+  const names = server === null ? [scope, device, session] : [scope, device, session, server];
+  return keyed(names);
+}
+
+/** The key of a tool of a server. */
+export function boundKey({ server, tool }: Bound): string {
+  return keyed([server, tool]);
+}
+
+/** Each name comes with its length, so that no two lists share a key. */
+function keyed(names: readonly string[]): string {
+  return names.map((name) => `${name.length}.${name}`).join('');
 }
 
 /** Of a person who does not know the agent yet. */
@@ -103,6 +121,9 @@ function indexed(user: string, agent: string, rows: ConsentState['rows']): Conse
     agent,
     rows,
     tools: new Map(manifest?.tools.map((tool) => [tool.name, tool])),
+    bound: new Map(
+      manifest?.tools.flatMap((tool) => (tool.bound === null ? [] : [[boundKey(tool.bound), tool] as const])),
+    ),
     scopes: new Map(manifest?.scopes.map(({ id, sensitivity }) => [id, sensitivity])),
   };
 }

@@ -6,6 +6,7 @@ import {
   host,
   manifest,
   NOTIFY,
+  OTHER,
   passkey,
   READ,
   type Relation,
@@ -62,7 +63,7 @@ test('a question that was altered in the store is not the one that was shown', (
   const relation = added();
   const { prompt } = relation.call(READ);
   const rows = rowsOf(relation.state);
-  const prompts = rows.prompts.map((row) => ({ ...row, commitment: 'ab'.repeat(32) }));
+  const prompts = rows.prompts.map((row) => ({ ...row, args: OTHER }));
   relation.state = stateOf({ ...rows, prompts });
   expect(relation.refusal(relation.answering(prompt!, 'allow-once'))).toBe('CONSENT_SHOWN');
 });
@@ -114,7 +115,7 @@ test('a request falls with the manifest that it was shown under', () => {
 test('a call with no manifest at all is an error', () => {
   const relation = added();
   relation.state = stateOf({ ...rowsOf(relation.state), manifests: [] });
-  expect(relation.call(NOTIFY, { commitment: COMMITMENT }).decisions).toMatchObject([
+  expect(relation.call(NOTIFY, { args: COMMITMENT }).decisions).toMatchObject([
     { stage: 'error', reason: 'tool_unknown' },
   ]);
 });

@@ -18,7 +18,7 @@ export interface Algorithm {
   readonly nodeType: string;
   readonly jwk: JwkNames;
   /** The code of what is wrong with the encoding of a public key of the right size, or null. */
-  keyProblem(publicKey: Uint8Array): string | null;
+  keyProblem(publicKey: Uint8Array): 'KEY_NOT_CANONICAL' | 'KEY_SMALL_ORDER' | null;
   /** Whether a signature of the right size may be checked at all. */
   acceptsSignature(signature: Uint8Array): boolean;
 }
@@ -82,14 +82,11 @@ const table: readonly Algorithm[] = [
 /** The descriptor table. Nothing below it names an algorithm. */
 export const algorithms: ReadonlyMap<string, Algorithm> = new Map(table.map((entry) => [entry.name, entry]));
 
-/** Finds an algorithm by name; throws `KEY_ALGORITHM_UNKNOWN` for a name that is not in the table. */
+/** Finds an algorithm by name; throws `KEY_ALGORITHM` for a name that is not in the table. */
 export function algorithm(name: string): Algorithm {
   const found = algorithms.get(name);
   if (found === undefined) {
-    throw new BullaError(
-      'KEY_ALGORITHM_UNKNOWN',
-      `There is no signature algorithm named ${JSON.stringify(name)}.`,
-    );
+    throw new BullaError('KEY_ALGORITHM', `There is no signature algorithm named ${JSON.stringify(name)}.`);
   }
   return found;
 }

@@ -16,12 +16,12 @@ export function toHex(bytes: Uint8Array): string {
 }
 
 /**
- * Reads lower-case hex. Throws `CRYPTO_HEX_MALFORMED` for an odd length, an upper-case digit, white space or
+ * Reads lower-case hex. Throws `CRYPTO_ENCODING` for an odd length, an upper-case digit, white space or
  * anything else that {@link toHex} would not write.
  */
 export function fromHex(text: string): Uint8Array {
   if (text.length % 2 !== 0 || /[^0-9a-f]/.test(text)) {
-    throw new BullaError('CRYPTO_HEX_MALFORMED', 'The text is not lower-case hex of whole bytes.');
+    throw new BullaError('CRYPTO_ENCODING', 'The text is not lower-case hex of whole bytes.');
   }
   const out = new Uint8Array(text.length / 2);
   for (let i = 0; i < out.length; i++) out[i] = (nibble(text, 2 * i) << 4) | nibble(text, 2 * i + 1);
@@ -30,12 +30,12 @@ export function fromHex(text: string): Uint8Array {
 
 /**
  * Reads hex whose digits may be upper case, lower case or mixed, as the lock program writes and accepts it.
- * Throws `CRYPTO_HEX_MALFORMED` for everything else.
+ * Throws `CRYPTO_ENCODING` for everything else.
  */
 export function fromHexAnyCase(text: string): Uint8Array {
   // Checked before lower-casing, which would turn some non-ASCII letters into ASCII ones.
   if (/[^0-9A-Fa-f]/.test(text)) {
-    throw new BullaError('CRYPTO_HEX_MALFORMED', 'The text is not hex of whole bytes.');
+    throw new BullaError('CRYPTO_ENCODING', 'The text is not hex of whole bytes.');
   }
   return fromHex(text.toLowerCase());
 }
@@ -53,14 +53,14 @@ export function toBase64(bytes: Uint8Array): string {
 }
 
 /**
- * Reads canonical base64 with padding (RFC 4648 §4). Throws `CRYPTO_BASE64_MALFORMED` for white space, missing
+ * Reads canonical base64 with padding (RFC 4648 §4). Throws `CRYPTO_ENCODING` for white space, missing
  * or extra padding, another alphabet, and bits set beyond the last byte (§3.5).
  */
 export function fromBase64(text: string): Uint8Array {
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
   const bytes = text.length % 4 === 0 ? decode(text, text.length - padding, STANDARD) : null;
   if (bytes === null || (3 - (bytes.length % 3)) % 3 !== padding) {
-    throw new BullaError('CRYPTO_BASE64_MALFORMED', 'The text is not canonical base64.');
+    throw new BullaError('CRYPTO_ENCODING', 'The text is not canonical base64.');
   }
   return bytes;
 }
@@ -70,11 +70,11 @@ export function toBase64url(bytes: Uint8Array): string {
   return toBase64(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 
-/** Reads canonical base64url without padding; throws `CRYPTO_BASE64_MALFORMED` for everything else. */
+/** Reads canonical base64url without padding; throws `CRYPTO_ENCODING` for everything else. */
 export function fromBase64url(text: string): Uint8Array {
   const bytes = decode(text, text.length, URL_SAFE);
   if (bytes === null) {
-    throw new BullaError('CRYPTO_BASE64_MALFORMED', 'The text is not canonical base64url without padding.');
+    throw new BullaError('CRYPTO_ENCODING', 'The text is not canonical base64url without padding.');
   }
   return bytes;
 }
@@ -104,24 +104,24 @@ function decode(text: string, length: number, values: Int8Array): Uint8Array | n
   return bits < 6 && (held & ((1 << bits) - 1)) === 0 ? out : null;
 }
 
-/** Writes text as UTF-8. Throws `CRYPTO_TEXT_NOT_UNICODE` for a lone surrogate, which has no UTF-8 form. */
+/** Writes text as UTF-8. Throws `CRYPTO_ENCODING` for a lone surrogate, which has no UTF-8 form. */
 export function toUtf8(text: string): Uint8Array {
   return encoder.encode(wellFormed(text));
 }
 
-/** Returns the text itself, or throws `CRYPTO_TEXT_NOT_UNICODE` if it holds a lone surrogate. */
+/** Returns the text itself, or throws `CRYPTO_ENCODING` if it holds a lone surrogate. */
 export function wellFormed(text: string): string {
   if (text.isWellFormed()) return text;
   // Encoders put U+FFFD in its place, and then two different texts would have one hash.
-  throw new BullaError('CRYPTO_TEXT_NOT_UNICODE', 'The text holds a lone surrogate and has no UTF-8 form.');
+  throw new BullaError('CRYPTO_ENCODING', 'The text holds a lone surrogate and has no UTF-8 form.');
 }
 
-/** Reads UTF-8, keeping a leading U+FEFF. Throws `CRYPTO_UTF8_MALFORMED` for any invalid sequence. */
+/** Reads UTF-8, keeping a leading U+FEFF. Throws `CRYPTO_ENCODING` for any invalid sequence. */
 export function fromUtf8(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
   } catch (cause) {
-    throw new BullaError('CRYPTO_UTF8_MALFORMED', 'The bytes are not valid UTF-8.', { cause });
+    throw new BullaError('CRYPTO_ENCODING', 'The bytes are not valid UTF-8.', { cause });
   }
 }
 

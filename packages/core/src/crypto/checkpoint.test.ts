@@ -40,10 +40,10 @@ describe('the text of a checkpoint', () => {
       '18446744073709551616',
       `1${'0'.repeat(400)}`,
     ])
-      expect(() => parseCheckpointBody(sized(size))).toThrow(code('LOG_CHECKPOINT_SIZE'));
+      expect(() => parseCheckpointBody(sized(size))).toThrow(code('LOG_CHECKPOINT'));
     for (const size of [-1, 0.5, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY]) {
       const checkpoint = { ...parseCheckpointBody(sofa), size };
-      expect(() => formatCheckpointBody(checkpoint)).toThrow(code('LOG_CHECKPOINT_SIZE'));
+      expect(() => formatCheckpointBody(checkpoint)).toThrow(code('LOG_CHECKPOINT'));
     }
   });
 

@@ -23,7 +23,7 @@ export const EMPTY_ROOT: Uint8Array = fromHex(
 
 /**
  * Reads the text of a checkpoint, which ends with a newline. Throws `LOG_CHECKPOINT` for anything that
- * {@link formatCheckpointBody} would not write, and `LOG_CHECKPOINT_SIZE` for a size above 2⁵³−1.
+ * {@link formatCheckpointBody} would not write, and `LOG_CHECKPOINT` for a size above 2⁵³−1.
  */
 export function parseCheckpointBody(text: string): Checkpoint {
   const [origin, size, root, ...rest] = text.split('\n');
@@ -57,7 +57,7 @@ function checkCheckpoint({ origin, size, root, extensions }: Checkpoint): void {
     }
   }
   if (!Number.isSafeInteger(size) || size < 0) {
-    throw new BullaError('LOG_CHECKPOINT_SIZE', 'The size of a checkpoint is an integer from 0 to 2^53 - 1.');
+    throw new BullaError('LOG_CHECKPOINT', 'The size of a checkpoint is an integer from 0 to 2^53 - 1.');
   }
   if (root.length !== 32) throw malformed('The root hash of a checkpoint has 32 bytes.');
   if (size === 0 && !equalBytes(root, EMPTY_ROOT))

@@ -3,7 +3,7 @@ import { concat, toUtf8 } from './bytes.ts';
 import { parseCheckpointBody } from './checkpoint.ts';
 
 // What cosignatures sign, https://c2sp.org/tlog-cosignature. Both forms are made for checkpoints alone and throw
-// `LOG_CHECKPOINT` or `LOG_CHECKPOINT_SIZE` for the text of any other note. Times are POSIX seconds.
+// `LOG_CHECKPOINT` or `LOG_CHECKPOINT` for the text of any other note. Times are POSIX seconds.
 
 /** The message of a cosignature by Ed25519. It does not hold the name of the cosigner. */
 export function cosignatureMessage(text: string, time: number): Uint8Array {
@@ -13,13 +13,13 @@ export function cosignatureMessage(text: string, time: number): Uint8Array {
 
 /**
  * The message of a cosignature by ML-DSA-44: the name of the cosigner and the values of the first three lines. A
- * time of 0 says nothing of when. Throws `NOTE_NAME_TOO_LONG` for a name or origin over 255 bytes, and
- * `NOTE_EXTENSIONS` for extension lines, which anybody could change under such a signature.
+ * time of 0 says nothing of when. Throws `NOTE_NAME` for a name or origin over 255 bytes, and
+ * `NOTE_COSIGNATURE` for extension lines, which anybody could change under such a signature.
  */
 export function subtreeMessage(name: string, text: string, time: number): Uint8Array {
   const { origin, size, root, extensions } = parseCheckpointBody(text);
   if (extensions.length > 0) {
-    throw new BullaError('NOTE_EXTENSIONS', 'An ML-DSA-44 cosignature does not cover extension lines.');
+    throw new BullaError('NOTE_COSIGNATURE', 'An ML-DSA-44 cosignature does not cover extension lines.');
   }
   return concat(
     toUtf8('subtree/v1\n\0'),
@@ -36,10 +36,7 @@ export function subtreeMessage(name: string, text: string, time: number): Uint8A
 function shortOpaque(text: string): Uint8Array {
   const bytes = toUtf8(text);
   if (bytes.length <= 255) return concat(Uint8Array.of(bytes.length), bytes);
-  throw new BullaError(
-    'NOTE_NAME_TOO_LONG',
-    'An ML-DSA-44 cosignature holds names and origins of at most 255 bytes.',
-  );
+  throw new BullaError('NOTE_NAME', 'An ML-DSA-44 cosignature holds names and origins of at most 255 bytes.');
 }
 
 /** A safe integer in eight bytes, the most significant first. */

@@ -95,7 +95,7 @@ function match(layout: Layout, der: Uint8Array): RawKey | null {
 }
 
 /**
- * Takes the raw bytes out of a PKCS#8 or SPKI encoding. Throws `KEY_DER_UNKNOWN` unless the bytes are exactly
+ * Takes the raw bytes out of a PKCS#8 or SPKI encoding. Throws `KEY_MALFORMED` unless the bytes are exactly
  * one of the known layouts: no attributes, no trailing data, no longer length form.
  */
 export function readDer(kind: Layout['kind'], der: Uint8Array): RawKey {
@@ -103,7 +103,7 @@ export function readDer(kind: Layout['kind'], der: Uint8Array): RawKey {
     const found = layout.kind === kind ? match(layout, der) : null;
     if (found !== null) return found;
   }
-  throw new BullaError('KEY_DER_UNKNOWN', `The ${kind} encoding is none of the layouts that Bulla reads.`);
+  throw new BullaError('KEY_MALFORMED', `The ${kind} encoding is none of the layouts that Bulla reads.`);
 }
 
 function fill(layout: Layout, field: Uint8Array): Uint8Array {

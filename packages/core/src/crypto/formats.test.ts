@@ -56,7 +56,7 @@ describe.each(pairs.filter(([name, format]) => name === 'Ed25519' || format !== 
     });
 
     it('is refused with anything before or after it', () => {
-      const codes = /^KEY_(PEM_MALFORMED|JWK_MALFORMED|FORMAT_UNKNOWN|PUBLIC_SIZE)$/;
+      const codes = /^KEY_(MALFORMED|SIZE)$/;
       const refused = expect.objectContaining({ code: expect.stringMatching(codes) });
       for (const text of [secret, open]) {
         const others = [`${text}x`, `${text}${text}`, ` ${text}`, `\ufeff${text}`, `#\n${text}`];
@@ -71,11 +71,11 @@ describe.each(pairs.filter(([name, format]) => name === 'Ed25519' || format !== 
         expect(() => readPublicKey(secret)).toThrow(code('KEY_IS_PRIVATE'));
         expect(() => readPrivateKey(open)).toThrow(code('KEY_IS_PUBLIC'));
         for (const other of names.filter((n) => n !== name)) {
-          expect(() => readPrivateKey(secret, other)).toThrow(code('KEY_ALGORITHM_MISMATCH'));
+          expect(() => readPrivateKey(secret, other)).toThrow(code('KEY_ALGORITHM'));
         }
       }
       for (const other of names.filter((n) => n !== name)) {
-        expect(() => readPublicKey(open, other)).toThrow(code('KEY_ALGORITHM_MISMATCH'));
+        expect(() => readPublicKey(open, other)).toThrow(code('KEY_ALGORITHM'));
       }
     });
   },
@@ -111,8 +111,8 @@ describe('the written texts', () => {
 
   it('are not made for ML-DSA in the lock format', () => {
     const key = privateKey('ML-DSA-44', seed);
-    expect(() => writePrivateKey(key, 'lock-pem')).toThrow(code('KEY_FORMAT_UNSUPPORTED'));
-    expect(() => writePublicKey(key.publicKey, 'lock-pem')).toThrow(code('KEY_FORMAT_UNSUPPORTED'));
+    expect(() => writePrivateKey(key, 'lock-pem')).toThrow(code('KEY_ALGORITHM'));
+    expect(() => writePublicKey(key.publicKey, 'lock-pem')).toThrow(code('KEY_ALGORITHM'));
   });
 
   it('leave the seed out when a key is printed', () => {
@@ -124,23 +124,23 @@ describe('the written texts', () => {
 
 describe('hex', () => {
   it('needs to be told the algorithm of a seed', () => {
-    expect(() => readPrivateKey(toHex(seed))).toThrow(code('KEY_ALGORITHM_NEEDED'));
+    expect(() => readPrivateKey(toHex(seed))).toThrow(code('KEY_AMBIGUOUS'));
     expect(readPrivateKey(toHex(seed), 'ML-DSA-44').publicKey.bytes).toHaveLength(1312);
   });
 
   it.each([
-    ['0', 'KEY_FORMAT_UNKNOWN'],
-    ['', 'KEY_FORMAT_UNKNOWN'],
-    ['AB'.repeat(32), 'KEY_FORMAT_UNKNOWN'],
-    [`0x${'ab'.repeat(32)}`, 'KEY_FORMAT_UNKNOWN'],
-    ['ab'.repeat(33), 'KEY_PUBLIC_SIZE'],
+    ['0', 'KEY_MALFORMED'],
+    ['', 'KEY_MALFORMED'],
+    ['AB'.repeat(32), 'KEY_MALFORMED'],
+    [`0x${'ab'.repeat(32)}`, 'KEY_MALFORMED'],
+    ['ab'.repeat(33), 'KEY_SIZE'],
   ])('%j is refused', (text, expected) => {
     expect(() => detectKey(text)).toThrow(code(expected));
     expect(() => readPublicKey(text)).toThrow(code(expected));
   });
 
   it('is refused as a seed of another size', () => {
-    expect(() => readPrivateKey('ab'.repeat(64), 'Ed25519')).toThrow(code('KEY_SEED_SIZE'));
+    expect(() => readPrivateKey('ab'.repeat(64), 'Ed25519')).toThrow(code('KEY_SIZE'));
   });
 });
 
@@ -164,15 +164,15 @@ describe('PEM', () => {
     ['two blocks', good + good],
   ])('with %s is refused', (_what, text) => {
     expect(text).not.toBe(good);
-    expect(() => readPrivateKey(text)).toThrow(code('KEY_PEM_MALFORMED'));
+    expect(() => readPrivateKey(text)).toThrow(code('KEY_MALFORMED'));
   });
 
   it('of two kinds in one file, or of one kind under the label of the other, is refused', () => {
     const made = privateKey('Ed25519', seed);
     const [secret, open] = [writePrivateKey(made, 'pem'), writePublicKey(made.publicKey, 'pem')];
     for (const text of [secret + open, open + secret]) {
-      expect(() => readPublicKey(text)).toThrow(code('KEY_PEM_MALFORMED'));
-      expect(() => readPrivateKey(text)).toThrow(code('KEY_PEM_MALFORMED'));
+      expect(() => readPublicKey(text)).toThrow(code('KEY_MALFORMED'));
+      expect(() => readPrivateKey(text)).toThrow(code('KEY_MALFORMED'));
     }
     expect(() => readPublicKey(secret.replaceAll('PRIVATE', 'PUBLIC'))).toThrow();
     expect(() => readPrivateKey(open.replaceAll('PUBLIC', 'PRIVATE'))).toThrow();
@@ -180,20 +180,18 @@ describe('PEM', () => {
       expect(() => readPublicKey(writePrivateKey(made, format))).toThrow(code('KEY_IS_PRIVATE'));
     expect(() =>
       readPublicKey(`${writePublicKey(made.publicKey, 'hex')}${writePrivateKey(made, 'hex')}`),
-    ).toThrow(code('KEY_FORMAT_UNKNOWN'));
+    ).toThrow(code('KEY_MALFORMED'));
   });
 
   it('with another label is refused by name', () => {
     for (const label of ['EC PRIVATE KEY', 'ENCRYPTED PRIVATE KEY', 'CERTIFICATE']) {
-      expect(() => detectKey(writePem(label, seed))).toThrow(code('KEY_PEM_LABEL'));
+      expect(() => detectKey(writePem(label, seed))).toThrow(code('KEY_MALFORMED'));
     }
   });
 
   it('of the lock program with another size is refused', () => {
-    expect(() => readPrivateKey(writePem('ED25519 PRIVATE KEY', seed))).toThrow(code('KEY_LOCK_SIZE'));
-    expect(() => readPublicKey(writePem('ED25519 PUBLIC KEY', new Uint8Array(33)))).toThrow(
-      code('KEY_PUBLIC_SIZE'),
-    );
+    expect(() => readPrivateKey(writePem('ED25519 PRIVATE KEY', seed))).toThrow(code('KEY_MALFORMED'));
+    expect(() => readPublicKey(writePem('ED25519 PUBLIC KEY', new Uint8Array(33)))).toThrow(code('KEY_SIZE'));
   });
 
   it('holds no key of small order', () => {
@@ -221,15 +219,15 @@ describe('DER', () => {
     ['another curve', `302e020100300506032b656e04220420${toHex(seed)}`],
     ['one byte', '00'],
   ])('with %s is refused', (_what, hex) => {
-    expect(() => read(hex)).toThrow(code('KEY_DER_UNKNOWN'));
+    expect(() => read(hex)).toThrow(code('KEY_MALFORMED'));
   });
 
   it('of a public key is not read under the label of a private one', () => {
     const spki = `302a300506032b6570032100${pub}`;
-    expect(() => read(spki)).toThrow(code('KEY_DER_UNKNOWN'));
+    expect(() => read(spki)).toThrow(code('KEY_MALFORMED'));
     expect(readPublicKey(writePem('PUBLIC KEY', fromHex(spki)))).toEqual(ed25519.publicKey);
     expect(() => readPublicKey(writePem('PUBLIC KEY', fromHex(spki.replace('032100', '032101'))))).toThrow(
-      code('KEY_DER_UNKNOWN'),
+      code('KEY_MALFORMED'),
     );
   });
 });
@@ -260,12 +258,12 @@ describe('JWK', () => {
     [{ ...base, x5c: [] }],
     [{ ...base, toString: 'x' }],
   ])('%j has a member that does not fit', (members) => {
-    expect(() => read(members)).toThrow(code('KEY_JWK_MEMBER'));
+    expect(() => read(members)).toThrow(code('KEY_MALFORMED'));
   });
 
   it('does not take __proto__ for anything but a member', () => {
     expect(() => readPublicKey(`{"kty":"OKP","crv":"Ed25519","x":"${x}","__proto__":{}}`)).toThrow(
-      code('KEY_JWK_MEMBER'),
+      code('KEY_MALFORMED'),
     );
   });
 
@@ -280,11 +278,11 @@ describe('JWK', () => {
     [{ kty: 'AKP', alg: 'ML-DSA-87', pub: x }],
     [{ kty: 'AKP', crv: 'ML-DSA-65', pub: x }],
   ])('%j is malformed', (members) => {
-    expect(() => detectKey(JSON.stringify(members))).toThrow(code('KEY_JWK_MALFORMED'));
+    expect(() => detectKey(JSON.stringify(members))).toThrow(code('KEY_MALFORMED'));
   });
 
   it.each(['{', '{}x', '{"kty":"OKP",}'])('%j is not JSON, and the error does not quote it', (text) => {
-    expect(() => detectKey(text)).toThrow(code('KEY_JWK_MALFORMED'));
+    expect(() => detectKey(text)).toThrow(code('KEY_MALFORMED'));
     try {
       detectKey(text);
     } catch (error) {
@@ -297,11 +295,9 @@ describe('JWK', () => {
     expect(toHex(readPrivateKey(JSON.stringify({ ...base, d })).seed)).toBe(toHex(seed));
     expect(() => readPrivateKey(JSON.stringify({ ...base, x: other, d }))).toThrow(code('KEY_PAIR_MISMATCH'));
     expect(() => detectKey(JSON.stringify({ ...base, x: other, d }))).toThrow(code('KEY_PAIR_MISMATCH'));
-    expect(() => readPrivateKey(JSON.stringify({ ...base, d: d.slice(1) }))).toThrow(
-      code('KEY_JWK_MALFORMED'),
-    );
+    expect(() => readPrivateKey(JSON.stringify({ ...base, d: d.slice(1) }))).toThrow(code('KEY_MALFORMED'));
     expect(() => readPrivateKey(JSON.stringify({ ...base, d: toBase64url(seed.subarray(1)) }))).toThrow(
-      code('KEY_SEED_SIZE'),
+      code('KEY_SIZE'),
     );
   });
 });

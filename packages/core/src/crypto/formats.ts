@@ -36,7 +36,7 @@ const labels: Readonly<Record<string, { format: KeyFormat; read(bytes: Uint8Arra
     format: 'lock-pem',
     read(bytes) {
       if (bytes.length !== 64)
-        throw new BullaError('KEY_LOCK_SIZE', `An ${lockPrivate} block holds 64 bytes.`);
+        throw new BullaError('KEY_MALFORMED', `An ${lockPrivate} block holds 64 bytes.`);
       return { algorithm: lockAlgorithm, seed: bytes.subarray(0, 32), publicKey: bytes.subarray(32) };
     },
   },
@@ -50,13 +50,13 @@ function parse(text: string): Parsed {
     const { label, bytes } = readPem(text);
     const reader = Object.hasOwn(labels, label) ? labels[label] : undefined;
     if (reader === undefined)
-      throw new BullaError('KEY_PEM_LABEL', `Bulla reads no PEM block labelled ${label}.`);
+      throw new BullaError('KEY_MALFORMED', `Bulla reads no PEM block labelled ${label}.`);
     return { format: reader.format, raw: reader.read(bytes) };
   }
   if (text.startsWith('{')) return { format: 'jwk', raw: parseJwk(text) };
   const line = text.replace(/\r?\n$/, '');
   if (/^[0-9a-f]+$/.test(line) && line.length % 2 === 0) return { format: 'hex', hex: fromHex(line) };
-  throw new BullaError('KEY_FORMAT_UNKNOWN', 'The text is neither PEM, JWK nor lower-case hex.');
+  throw new BullaError('KEY_MALFORMED', 'The text is neither PEM, JWK nor lower-case hex.');
 }
 
 function privateFrom(raw: RawKey & { readonly seed: Uint8Array }): PrivateKey {
@@ -84,12 +84,12 @@ function load(raw: RawKey): { private: PrivateKey } | { public: PublicKey } {
   if (seed !== undefined) return { private: privateFrom({ ...raw, seed }) };
   if (raw.publicKey !== undefined) return { public: publicKey(raw.algorithm, raw.publicKey) };
   throw new BullaError(
-    'KEY_SEED_MISSING',
+    'KEY_MALFORMED',
     'The file holds only the expanded private key; Bulla needs the seed.',
   );
 }
 
-/** Makes a private key from a seed. Throws `KEY_ALGORITHM_UNKNOWN` or `KEY_SEED_SIZE`. */
+/** Makes a private key from a seed. Throws `KEY_ALGORITHM` or `KEY_SIZE`. */
 export function privateKey(name: AlgorithmName, seed: Uint8Array): PrivateKey {
   return pair(derivePublicKey(name, seed), seed);
 }
@@ -107,7 +107,7 @@ export function signerOf(key: PrivateKey): LocalSigner {
 
 /**
  * Recognises a key file from its text, as strictly as the readers: what is recognised can also be read. Throws
- * `KEY_FORMAT_UNKNOWN`, `KEY_PUBLIC_SIZE` for hex of a size that no key has, and the codes of the format.
+ * `KEY_MALFORMED`, `KEY_SIZE` for hex of a size that no key has, and the codes of the format.
  */
 export function detectKey(text: string): DetectedKey {
   const parsed = parse(text);
@@ -122,15 +122,15 @@ export function detectKey(text: string): DetectedKey {
 
 /**
  * Reads a private key from any of the formats. A seed in hex does not say its algorithm, so `expected` is needed
- * there (`KEY_ALGORITHM_NEEDED`); elsewhere it is checked when given (`KEY_ALGORITHM_MISMATCH`). Throws
+ * there (`KEY_AMBIGUOUS`); elsewhere it is checked when given (`KEY_ALGORITHM`). Throws
  * `KEY_IS_PUBLIC` for a public key, `KEY_PAIR_MISMATCH` when the public part does not belong to the seed,
- * `KEY_SEED_MISSING` for an expanded ML-DSA key without its seed, and the codes of the format.
+ * `KEY_MALFORMED` for an expanded ML-DSA key without its seed, and the codes of the format.
  */
 export function readPrivateKey(text: string, expected?: AlgorithmName): PrivateKey {
   const parsed = parse(text);
   if ('hex' in parsed) {
     if (expected !== undefined) return privateKey(expected, parsed.hex);
-    throw new BullaError('KEY_ALGORITHM_NEEDED', 'A seed in hex does not say which algorithm it is for.');
+    throw new BullaError('KEY_AMBIGUOUS', 'A seed in hex does not say which algorithm it is for.');
   }
   const key = load(parsed.raw);
   if ('public' in key)
@@ -140,7 +140,7 @@ export function readPrivateKey(text: string, expected?: AlgorithmName): PrivateK
 
 /**
  * Reads a public key from any of the formats; hex is told apart by its size. Throws `KEY_IS_PRIVATE` for a private
- * key (rather than derive from what should not have been passed), `KEY_ALGORITHM_MISMATCH`, the codes of
+ * key (rather than derive from what should not have been passed), `KEY_ALGORITHM`, the codes of
  * {@link publicKey} and those of the format.
  */
 export function readPublicKey(text: string, expected?: AlgorithmName): PublicKey {
@@ -156,20 +156,17 @@ function publicFromHex(bytes: Uint8Array): PublicKey {
   for (const entry of algorithms.values()) {
     if (entry.publicKeyBytes === bytes.length) return publicKey(entry.name, bytes);
   }
-  throw new BullaError('KEY_PUBLIC_SIZE', `No public key has ${bytes.length} bytes.`);
+  throw new BullaError('KEY_SIZE', `No public key has ${bytes.length} bytes.`);
 }
 
 function expect<Key extends { readonly algorithm: AlgorithmName }>(key: Key, expected?: AlgorithmName): Key {
   if (expected === undefined || key.algorithm === algorithm(expected).name) return key;
-  throw new BullaError('KEY_ALGORITHM_MISMATCH', `The key is for ${key.algorithm}, not ${expected}.`);
+  throw new BullaError('KEY_ALGORITHM', `The key is for ${key.algorithm}, not ${expected}.`);
 }
 
 function onlyEd25519(name: AlgorithmName): void {
   if (name === lockAlgorithm) return;
-  throw new BullaError(
-    'KEY_FORMAT_UNSUPPORTED',
-    `The lock program's key files hold only ${lockAlgorithm} keys.`,
-  );
+  throw new BullaError('KEY_ALGORITHM', `The lock program's key files hold only ${lockAlgorithm} keys.`);
 }
 
 const privateWriters: Readonly<Record<KeyFormat, (key: PrivateKey) => string>> = {
@@ -194,7 +191,7 @@ const publicWriters: Readonly<Record<KeyFormat, (key: PublicKey) => string>> = {
 
 /**
  * Writes the text of a private key file, ending with a newline. ML-DSA keys are written as their seed. Throws
- * `KEY_FORMAT_UNSUPPORTED` for `lock-pem` with anything but Ed25519.
+ * `KEY_ALGORITHM` for `lock-pem` with anything but Ed25519.
  */
 export function writePrivateKey(key: PrivateKey, format: KeyFormat): string {
   return privateWriters[format](key);

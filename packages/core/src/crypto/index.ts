@@ -64,7 +64,7 @@ export function sha256(bytes: Uint8Array): Uint8Array {
   return provider.sha256(bytes);
 }
 
-/** SHA-256 in lower-case hex; a string is hashed as UTF-8 and throws `CRYPTO_TEXT_NOT_UNICODE` if it has none. */
+/** SHA-256 in lower-case hex; a string is hashed as UTF-8 and throws `CRYPTO_ENCODING` if it has none. */
 export function sha256Hex(data: Uint8Array | string): string {
   return provider.sha256Hex(data);
 }
@@ -74,7 +74,7 @@ export function sha3_256(bytes: Uint8Array): Uint8Array {
   return provider.sha3_256(bytes);
 }
 
-/** SHA3-256 in lower-case hex; a string is hashed as UTF-8 and throws `CRYPTO_TEXT_NOT_UNICODE` if it has none. */
+/** SHA3-256 in lower-case hex; a string is hashed as UTF-8 and throws `CRYPTO_ENCODING` if it has none. */
 export function sha3_256Hex(data: Uint8Array | string): string {
   return provider.sha3_256Hex(data);
 }

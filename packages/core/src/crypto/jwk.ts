@@ -31,7 +31,7 @@ function readJwk(text: string): Members {
 
 /**
  * Reads a JWK: `OKP` with curve Ed25519 (RFC 8037), or `AKP` with an ML-DSA `alg`, whose `priv` is the seed.
- * Throws `KEY_JWK_MALFORMED` or `KEY_JWK_MEMBER`. The public part is always required.
+ * Throws `KEY_MALFORMED`. The public part is always required.
  */
 export function parseJwk(text: string): RawKey {
   const members = readJwk(text);
@@ -46,7 +46,7 @@ export function parseJwk(text: string): RawKey {
     const allowed = name === 'alg' ? jwk.alg.includes(members[name] as string) : allows(name, members[name]);
     if (!allowed) {
       throw new BullaError(
-        'KEY_JWK_MEMBER',
+        'KEY_MALFORMED',
         `The JWK's member ${JSON.stringify(name)} is unknown or does not fit.`,
       );
     }
@@ -79,5 +79,5 @@ export function writeJwk(key: PublicKey, seed?: Uint8Array): string {
 }
 
 function malformed(message: string, cause?: unknown): BullaError {
-  return new BullaError('KEY_JWK_MALFORMED', message, { cause });
+  return new BullaError('KEY_MALFORMED', message, { cause });
 }

@@ -92,7 +92,7 @@ describe('a signed note', async () => {
   });
 
   it('is not opened with two verifiers of the same name and id', () => {
-    expect(() => openNote(note, [knowsAlice, knowsAlice])).toThrow(code('NOTE_VERIFIERS_AMBIGUOUS'));
+    expect(() => openNote(note, [knowsAlice, knowsAlice])).toThrow(code('NOTE_KEY'));
   });
 
   it('is split at the last blank line, also when the text looks like a note', async () => {
@@ -109,8 +109,8 @@ describe('the limits of a note', () => {
   it('are 100 signatures', () => {
     const of = (n: number) => ({ text: 'x\n', signatures: Array.from({ length: n }, () => signature) });
     expect(parseNote(formatNote(of(100))).signatures).toHaveLength(100);
-    expect(() => formatNote(of(101))).toThrow(code('NOTE_TOO_MANY_SIGNATURES'));
-    expect(() => parseNote(`${formatNote(of(100))}— a AAAABwE=\n`)).toThrow(code('NOTE_TOO_MANY_SIGNATURES'));
+    expect(() => formatNote(of(101))).toThrow(code('NOTE_MALFORMED'));
+    expect(() => parseNote(`${formatNote(of(100))}— a AAAABwE=\n`)).toThrow(code('NOTE_MALFORMED'));
   });
 
   it('are kept by the writer', async () => {
@@ -129,13 +129,13 @@ describe('the limits of a note', () => {
     }
     await expect(signNote('x\n', [])).rejects.toMatchObject({ code: 'NOTE_MALFORMED' });
     await expect(signNote('x\n', [{ ...alice, name: '' }])).rejects.toMatchObject({
-      code: 'NOTE_NAME_INVALID',
+      code: 'NOTE_NAME',
     });
     await expect(signNote('x\n', [{ ...alice, type: 2 }])).rejects.toMatchObject({
-      code: 'NOTE_TYPE_UNKNOWN',
+      code: 'NOTE_KEY',
     });
     const wrong = { name: 'x', signer: localSigner('ML-DSA-44', seeds[0]) };
-    await expect(signNote('x\n', [wrong])).rejects.toMatchObject({ code: 'NOTE_KEY_MISMATCH' });
+    await expect(signNote('x\n', [wrong])).rejects.toMatchObject({ code: 'NOTE_KEY' });
   });
 
   const line = '— a AAAABwE=\n';
@@ -183,8 +183,8 @@ describe('the limits of a note', () => {
   it.each(['', '+', 'a+b', 'a\u00a0b', 'a\u0085b', 'a\u2003', '\u3000', 'a\u2028'])(
     'refuse the name %j',
     (name) => {
-      expect(() => parseNote(`x\n\n— ${name} AAAABwE=\n`)).toThrow(code('NOTE_NAME_INVALID'));
-      expect(() => noteVerifier(name, keys[0]!)).toThrow(code('NOTE_NAME_INVALID'));
+      expect(() => parseNote(`x\n\n— ${name} AAAABwE=\n`)).toThrow(code('NOTE_NAME'));
+      expect(() => noteVerifier(name, keys[0]!)).toThrow(code('NOTE_NAME'));
     },
   );
 });
@@ -216,33 +216,31 @@ describe('a verifier key', () => {
     const id = knowsAlice.keyId.toString(16).padStart(8, '0');
     const typed = (hex: string) => `${alice.name}+${id}+${toBase64(fromHex(hex))}`;
     const cases: [string, string][] = [
-      ['', 'NOTE_VKEY_MALFORMED'],
-      [alice.name, 'NOTE_VKEY_MALFORMED'],
-      [`${alice.name}+${id}+`, 'NOTE_VKEY_MALFORMED'],
-      [`${vkey}\n`, 'NOTE_VKEY_MALFORMED'],
-      [`${vkey}=`, 'NOTE_VKEY_MALFORMED'],
-      [vkey.replace(id, id.slice(1)), 'NOTE_VKEY_MALFORMED'],
-      [vkey.replace(id, 'ABCDEF01'), 'NOTE_VKEY_MALFORMED'],
-      [vkey.replace(id, '00000000'), 'NOTE_VKEY_ID'],
-      [vkey.replace('alice', 'alicf'), 'NOTE_VKEY_ID'],
-      [vkey.replace(alice.name, ''), 'NOTE_NAME_INVALID'],
-      [vkey.replace(alice.name, 'a b'), 'NOTE_NAME_INVALID'],
-      [typed(`02${toHex(keys[0]!.bytes)}`), 'NOTE_TYPE_UNKNOWN'],
-      [typed(`04${toHex(keys[0]!.bytes)}`), 'NOTE_VKEY_ID'],
-      [typed(`06${toHex(keys[0]!.bytes)}`), 'KEY_PUBLIC_SIZE'],
-      [typed('01'), 'KEY_PUBLIC_SIZE'],
+      ['', 'NOTE_VKEY'],
+      [alice.name, 'NOTE_VKEY'],
+      [`${alice.name}+${id}+`, 'NOTE_VKEY'],
+      [`${vkey}\n`, 'NOTE_VKEY'],
+      [`${vkey}=`, 'NOTE_VKEY'],
+      [vkey.replace(id, id.slice(1)), 'NOTE_VKEY'],
+      [vkey.replace(id, 'ABCDEF01'), 'NOTE_VKEY'],
+      [vkey.replace(id, '00000000'), 'NOTE_VKEY'],
+      [vkey.replace('alice', 'alicf'), 'NOTE_VKEY'],
+      [vkey.replace(alice.name, ''), 'NOTE_NAME'],
+      [vkey.replace(alice.name, 'a b'), 'NOTE_NAME'],
+      [typed(`02${toHex(keys[0]!.bytes)}`), 'NOTE_KEY'],
+      [typed(`04${toHex(keys[0]!.bytes)}`), 'NOTE_VKEY'],
+      [typed(`06${toHex(keys[0]!.bytes)}`), 'KEY_SIZE'],
+      [typed('01'), 'KEY_SIZE'],
       [typed(`01${'00'.repeat(32)}`), 'KEY_SMALL_ORDER'],
     ];
     for (const [text, expected] of cases) expect(() => parseVkey(text), text).toThrow(code(expected));
   });
 
   it('is made only of a key that fits its type', () => {
-    expect(() => noteVerifier('x', derivePublicKey('ML-DSA-44', seeds[0]))).toThrow(
-      code('NOTE_KEY_MISMATCH'),
-    );
-    expect(() => noteVerifier('x', keys[0]!, 6)).toThrow(code('NOTE_KEY_MISMATCH'));
+    expect(() => noteVerifier('x', derivePublicKey('ML-DSA-44', seeds[0]))).toThrow(code('NOTE_KEY'));
+    expect(() => noteVerifier('x', keys[0]!, 6)).toThrow(code('NOTE_KEY'));
     for (const type of [0, 2, 3, 5, 7, 0xff, 0x104])
-      expect(() => noteVerifier('x', keys[0]!, type)).toThrow(code('NOTE_TYPE_UNKNOWN'));
+      expect(() => noteVerifier('x', keys[0]!, type)).toThrow(code('NOTE_KEY'));
   });
 });
 

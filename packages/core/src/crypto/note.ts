@@ -77,20 +77,14 @@ export const maxNoteSignatures = 100;
 function noteType(byte: number): NoteType {
   const found = types.get(byte);
   if (found === undefined) {
-    throw new BullaError(
-      'NOTE_TYPE_UNKNOWN',
-      `Signature type 0x${toHex(Uint8Array.of(byte))} is not supported.`,
-    );
+    throw new BullaError('NOTE_KEY', `Signature type 0x${toHex(Uint8Array.of(byte))} is not supported.`);
   }
   return found;
 }
 
 function checkName(name: string): void {
   if (name !== '' && name.isWellFormed() && !/[\p{White_Space}+\u0000-\u001f]/u.test(name)) return;
-  throw new BullaError(
-    'NOTE_NAME_INVALID',
-    'A key name is not empty and holds no space, control or plus sign.',
-  );
+  throw new BullaError('NOTE_NAME', 'A key name is not empty and holds no space, control or plus sign.');
 }
 
 function checkText(text: string): void {
@@ -110,7 +104,7 @@ function computeKeyId(name: string, type: number, key: Uint8Array): number {
 }
 
 /**
- * Makes a verifier of a named key. Throws `NOTE_NAME_INVALID`, `NOTE_TYPE_UNKNOWN`, or `NOTE_KEY_MISMATCH` when
+ * Makes a verifier of a named key. Throws `NOTE_NAME`, `NOTE_KEY`, or `NOTE_KEY` when
  * the key is not for the algorithm of the signature type.
  */
 export function noteVerifier(name: string, key: PublicKey, type = 0x01): NoteVerifier {
@@ -122,15 +116,12 @@ export function noteVerifier(name: string, key: PublicKey, type = 0x01): NoteVer
 function checkAlgorithm(type: number, name: AlgorithmName): NoteType {
   const found = noteType(type);
   if (found.algorithm === name) return found;
-  throw new BullaError(
-    'NOTE_KEY_MISMATCH',
-    `This type of signature needs a key of ${found.algorithm}, not ${name}.`,
-  );
+  throw new BullaError('NOTE_KEY', `This type of signature needs a key of ${found.algorithm}, not ${name}.`);
 }
 
 /**
  * Takes a note apart without verifying anything. Throws `NOTE_MALFORMED` for a text or signature line that is not
- * exactly as specified (base64 must be canonical), `NOTE_NAME_INVALID`, and `NOTE_TOO_MANY_SIGNATURES` over 100.
+ * exactly as specified (base64 must be canonical), `NOTE_NAME`, and `NOTE_MALFORMED` over 100.
  */
 export function parseNote(note: string | Uint8Array): Note {
   const whole = typeof note === 'string' ? note : decode(note);
@@ -142,7 +133,7 @@ export function parseNote(note: string | Uint8Array): Note {
   for (let at = blank + 2; at < whole.length; ) {
     const end = whole.indexOf('\n', at);
     if (signatures.length === maxNoteSignatures) {
-      throw new BullaError('NOTE_TOO_MANY_SIGNATURES', `A note has at most ${maxNoteSignatures} signatures.`);
+      throw new BullaError('NOTE_MALFORMED', `A note has at most ${maxNoteSignatures} signatures.`);
     }
     signatures.push(parseLine(whole.slice(at, end)));
     at = end + 1;
@@ -191,9 +182,8 @@ export function formatNote({ text, signatures }: Note): string {
 
 /**
  * Signs a text, which must end with a newline, with each of the signers in order. Rejects with `NOTE_MALFORMED`
- * for a text that no note can hold or without signers, with the codes of {@link noteVerifier}, with `NOTE_TIME` for
- * a cosigner without a time or a signer with one that its type does not hold, with `LOG_CHECKPOINT`,
- * `LOG_CHECKPOINT_SIZE`, `NOTE_NAME_TOO_LONG` or `NOTE_EXTENSIONS` for a text that cannot be cosigned, and with
+ * for a text that no note can hold or without signers, with the codes of {@link noteVerifier}, with `NOTE_COSIGNATURE` for
+ * a cosigner without a time or a signer with one that its type does not hold, with `LOG_CHECKPOINT`, `NOTE_NAME` or `NOTE_COSIGNATURE` for a text that cannot be cosigned, and with
  * whatever a signer fails with.
  */
 export async function signNote(text: string, signers: readonly NoteSigner[]): Promise<string> {
@@ -209,7 +199,8 @@ export async function signNote(text: string, signers: readonly NoteSigner[]): Pr
 
 async function sign({ name, signer, time }: NoteSigner, type: NoteType, text: string): Promise<Uint8Array> {
   if (!type.timed) {
-    if (time !== undefined) throw new BullaError('NOTE_TIME', 'A signature of this type holds no time.');
+    if (time !== undefined)
+      throw new BullaError('NOTE_COSIGNATURE', 'A signature of this type holds no time.');
     return signer.sign(type.message(name, text, 0));
   }
   checkTime(time);
@@ -219,22 +210,24 @@ async function sign({ name, signer, time }: NoteSigner, type: NoteType, text: st
 /** The specification allows times up to 2⁶³−1; beyond safe integers lie no real ones. */
 function checkTime(time: number | undefined): asserts time is number {
   if (Number.isSafeInteger(time) && time! >= 0) return;
-  throw new BullaError('NOTE_TIME', 'A cosignature states a time in seconds, an integer from 0 to 2^53 - 1.');
+  throw new BullaError(
+    'NOTE_COSIGNATURE',
+    'A cosignature states a time in seconds, an integer from 0 to 2^53 - 1.',
+  );
 }
 
 /**
  * Opens a note. Lines of unknown keys are set aside, also when they share only the name or only the id with a known
  * one. Of several lines by one known key the first counts and the rest are ignored; of unknown lines repetitions
  * are dropped. Throws the codes of {@link parseNote}, `NOTE_SIGNATURE_INVALID` if a known key's signature does not
- * verify, `NOTE_TIME` if its time is above 2⁵³−1, `NOTE_UNVERIFIED` if no known key signed,
- * `NOTE_VERIFIERS_AMBIGUOUS` if two verifiers have the same name and id, and `LOG_CHECKPOINT`,
- * `LOG_CHECKPOINT_SIZE`, `NOTE_NAME_TOO_LONG` or `NOTE_EXTENSIONS` if a known key is said to have cosigned what
+ * verify, `NOTE_COSIGNATURE` if its time is above 2⁵³−1, `NOTE_UNVERIFIED` if no known key signed,
+ * `NOTE_KEY` if two verifiers have the same name and id, and `LOG_CHECKPOINT`, `NOTE_NAME` or `NOTE_COSIGNATURE` if a known key is said to have cosigned what
  * cannot be cosigned.
  */
 export function openNote(note: string | Uint8Array, verifiers: readonly NoteVerifier[]): OpenedNote {
   const known = new Map(verifiers.map((verifier) => [lineKey(verifier), verifier]));
   if (known.size !== verifiers.length) {
-    throw new BullaError('NOTE_VERIFIERS_AMBIGUOUS', 'Two verifiers have the same name and key id.');
+    throw new BullaError('NOTE_KEY', 'Two verifiers have the same name and key id.');
   }
   const { text, signatures } = parseNote(note);
   const verified: VerifiedSignature[] = [];
@@ -287,8 +280,8 @@ export function formatVkey(verifier: NoteVerifier): string {
 }
 
 /**
- * Reads a verifier key string. Throws `NOTE_VKEY_MALFORMED`, `NOTE_VKEY_ID` if the id does not belong to the name
- * and key, `NOTE_TYPE_UNKNOWN`, `NOTE_NAME_INVALID`, and the codes of loading the public key.
+ * Reads a verifier key string. Throws `NOTE_VKEY`, `NOTE_VKEY` if the id does not belong to the name
+ * and key, `NOTE_KEY`, `NOTE_NAME`, and the codes of loading the public key.
  */
 export function parseVkey(vkey: string): NoteVerifier {
   const match = /^([^+]*)\+([0-9a-f]{8})\+(.+)$/.exec(vkey);
@@ -302,9 +295,9 @@ export function parseVkey(vkey: string): NoteVerifier {
   const type = bytes[0]!;
   const verifier = noteVerifier(match[1]!, publicKey(noteType(type).algorithm, bytes.subarray(1)), type);
   if (verifier.keyId === Number.parseInt(match[2]!, 16)) return verifier;
-  throw new BullaError('NOTE_VKEY_ID', 'The id in the verifier key does not belong to its name and key.');
+  throw new BullaError('NOTE_VKEY', 'The id in the verifier key does not belong to its name and key.');
 }
 
 function vkeyMalformed(cause?: unknown): BullaError {
-  return new BullaError('NOTE_VKEY_MALFORMED', 'A verifier key is name+hex8+base64.', { cause });
+  return new BullaError('NOTE_VKEY', 'A verifier key is name+hex8+base64.', { cause });
 }

@@ -18,7 +18,7 @@ export function writePem(label: string, bytes: Uint8Array): string {
 /**
  * Reads a text that is one PEM block and nothing else, in the strict form of RFC 7468 §3: lines of exactly 64
  * columns but for the last, no headers, no white space. Lines end with LF or all with CRLF; the last line end
- * may be missing. Throws `KEY_PEM_MALFORMED` for anything else.
+ * may be missing. Throws `KEY_MALFORMED` for anything else.
  */
 export function readPem(text: string): Pem {
   const lines = text.split(text.includes('\r\n') ? '\r\n' : '\n');
@@ -40,5 +40,5 @@ export function readPem(text: string): Pem {
 }
 
 function malformed(message: string, cause?: unknown): BullaError {
-  return new BullaError('KEY_PEM_MALFORMED', message, { cause });
+  return new BullaError('KEY_MALFORMED', message, { cause });
 }

@@ -18,7 +18,7 @@ export interface SignatureScheme {
 /**
  * The primitives, once on node:crypto and once in pure JavaScript. `package.json` maps `#provider` to the one
  * that fits the runtime. Both give the same bytes and the same verdicts. Hashing a string hashes its UTF-8 and
- * throws `CRYPTO_TEXT_NOT_UNICODE` for a lone surrogate.
+ * throws `CRYPTO_ENCODING` for a lone surrogate.
  */
 export interface CryptoProvider {
   readonly name: string;

@@ -25,36 +25,36 @@ export interface LocalSigner extends Signer {
   sign(message: Uint8Array): Uint8Array;
 }
 
-const keyProblems: Readonly<Record<string, string>> = {
+const keyProblems = {
   KEY_NOT_CANONICAL: 'The public key is not in the one encoding that its point has.',
   KEY_SMALL_ORDER: 'The public key has small order: it would verify signatures that nobody made.',
 };
 
 /**
- * Loads the raw bytes of a public key. Throws `KEY_ALGORITHM_UNKNOWN`, `KEY_PUBLIC_SIZE`, and for Ed25519
+ * Loads the raw bytes of a public key. Throws `KEY_ALGORITHM`, `KEY_SIZE`, and for Ed25519
  * `KEY_NOT_CANONICAL` (y ≥ p, or x = 0 with the sign bit) or `KEY_SMALL_ORDER`. The bytes are copied.
  */
 export function publicKey(name: AlgorithmName, bytes: Uint8Array): PublicKey {
   const entry = algorithm(name);
   if (bytes.length !== entry.publicKeyBytes) {
     throw new BullaError(
-      'KEY_PUBLIC_SIZE',
+      'KEY_SIZE',
       `A public key of ${name} has ${entry.publicKeyBytes} bytes, not ${bytes.length}.`,
     );
   }
   const problem = entry.keyProblem(bytes);
-  if (problem !== null) throw new BullaError(problem, keyProblems[problem]!);
+  if (problem !== null) throw new BullaError(problem, keyProblems[problem]);
   return Object.freeze({ algorithm: entry.name, bytes: new Uint8Array(bytes) }) as PublicKey;
 }
 
-/** Throws `KEY_SEED_SIZE` unless the seed has the size that the algorithm wants. */
+/** Throws `KEY_SIZE` unless the seed has the size that the algorithm wants. */
 export function checkSeed(name: AlgorithmName, seed: Uint8Array): void {
   const { seedBytes } = algorithm(name);
   if (seed.length === seedBytes) return;
-  throw new BullaError('KEY_SEED_SIZE', `A seed of ${name} has ${seedBytes} bytes, not ${seed.length}.`);
+  throw new BullaError('KEY_SIZE', `A seed of ${name} has ${seedBytes} bytes, not ${seed.length}.`);
 }
 
-/** Derives the public key of a seed. Throws `KEY_ALGORITHM_UNKNOWN` or `KEY_SEED_SIZE`. */
+/** Derives the public key of a seed. Throws `KEY_ALGORITHM` or `KEY_SIZE`. */
 export function derivePublicKey(name: AlgorithmName, seed: Uint8Array): PublicKey {
   checkSeed(name, seed);
   return publicKey(name, provider.signatures[name].publicKey(seed));
@@ -62,7 +62,7 @@ export function derivePublicKey(name: AlgorithmName, seed: Uint8Array): PublicKe
 
 /**
  * Makes a signer from a seed in memory. The seed is copied and cannot be read back from the signer. Throws
- * `KEY_ALGORITHM_UNKNOWN`, `KEY_SEED_SIZE`, or `CRYPTO_ALGORITHM_UNAVAILABLE` where the runtime lacks the
+ * `KEY_ALGORITHM`, `KEY_SIZE`, or `CRYPTO_ALGORITHM_UNAVAILABLE` where the runtime lacks the
  * algorithm. Ed25519 signatures are deterministic; those of ML-DSA are hedged on Node.js.
  */
 export function localSigner(name: AlgorithmName, seed: Uint8Array): LocalSigner {

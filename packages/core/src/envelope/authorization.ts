@@ -1,3 +1,4 @@
+import type { Code } from '../codes.ts';
 import { keyId, type PublicKey, toBase64url, toUtf8, verify } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
 import {
@@ -264,7 +265,7 @@ function checkValidity(
 ): void {
   if (validity === undefined) return;
   const { notBefore, notAfter, revokedAt } = validity;
-  const refuse = (code: string, sentence: string) => {
+  const refuse = (code: Code, sentence: string) => {
     throw new BullaError(code, sentence, { path: pointer(['signatures', index]) });
   };
   if (revokedAt !== null) refuse('EE_AO_KEY_REVOKED', 'A key that signed the authorization is revoked.');

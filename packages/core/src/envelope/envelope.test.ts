@@ -61,7 +61,7 @@ describe('an envelope', () => {
     ]);
     const missing = { ...fields, rail: undefined } as unknown as typeof fields;
     expect(refusal(() => createEnvelope(missing))).toEqual([
-      'VALUE_UNDEFINED',
+      'VALUE_NOT_JSON',
       '/rail',
       'undefined has no JSON form.',
     ]);

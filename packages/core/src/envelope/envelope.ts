@@ -1,3 +1,4 @@
+import type { Code } from '../codes.ts';
 import { BullaError } from '../error.ts';
 import {
   type Check,
@@ -91,7 +92,7 @@ export interface Envelope extends BindingPayload {
 
 /** One thing that is wrong with a document. */
 export interface Problem {
-  readonly code: string;
+  readonly code: Code;
   /** JSON Pointer of the place; null where the text could not be read that far. */
   readonly path: string | null;
   readonly message: string;
@@ -141,7 +142,7 @@ const schema = record({
   metadata: record({ created_at: integer(0) }, 'open'),
 });
 
-const CODES: Readonly<Record<Fault, string>> = {
+const CODES: Readonly<Record<Fault, Code>> = {
   invalid: 'EE_SCHEMA_INVALID',
   unknown: 'EE_UNKNOWN_FIELD',
   missing: 'EE_MISSING_FIELD',

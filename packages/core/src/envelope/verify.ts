@@ -1,3 +1,4 @@
+import type { Code } from '../codes.ts';
 import { BullaError } from '../error.ts';
 import type { Limits } from '../json/index.ts';
 import { type ApproverKey, openAuthorization, type VerifiedAuthorization } from './authorization.ts';
@@ -94,7 +95,7 @@ export interface Verdict {
   readonly ok: boolean;
   readonly steps: readonly Step[];
   /** Of the step that failed. */
-  readonly code: string | null;
+  readonly code: Code | null;
   readonly path: string | null;
   readonly message: string | null;
   /** As soon as step 3 has computed it. */
@@ -211,7 +212,7 @@ function checkClaims(
   envelope: Envelope,
   hash: string,
 ): void {
-  const refuse = (code: string, claim: string, message: string) => {
+  const refuse = (code: Code, claim: string, message: string) => {
     throw new BullaError(code, message, { path: `/payload/${claim}` });
   };
   if (unknown.length > 0)

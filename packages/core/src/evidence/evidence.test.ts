@@ -35,10 +35,15 @@ const FULL: Required<Evidence> = {
   manifest: { agent_id: 'a', version: 2, hash: HEX, bindings: HEX },
   capability: { static: HEX, runtime: HEX, invocation: HEX, link: HEX, envelope: HEX },
   consent: { id: 'c', asked: 'q', answered: 'r' },
-  envelope: { exec_hash: HEX, profile: 'envelope-v1', audience: 'bank' },
+  envelope: {
+    exec_hash: HEX,
+    profile: 'envelope-v1',
+    audience: 'bank',
+    policy: { id: 'treasury', version: 3, hash: HEX },
+  },
   policy: { id: 'rules', version: 1, hash: HEX },
   facts: { removed: 2, names: ['x'], deep: { ok: true } },
-  uncommitted: { '/outcome/metrics': 'VALUE_CLASS_INSTANCE' },
+  uncommitted: { '/outcome/metrics': 'VALUE_NOT_JSON' },
 };
 
 const capsule = (environment: unknown) => ({ context: { environment } });

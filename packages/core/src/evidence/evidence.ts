@@ -61,7 +61,13 @@ export interface Evidence {
   };
   /** The consent that a call rests on: its id, and the capsules of the question and of the answer. */
   readonly consent?: { readonly id: string; readonly asked?: string; readonly answered?: string };
-  readonly envelope?: { readonly exec_hash?: string; readonly profile: string; readonly audience: string };
+  /** The envelope that the call is bound to, and the policy that the envelope is bound to. */
+  readonly envelope?: {
+    readonly exec_hash?: string;
+    readonly profile: string;
+    readonly audience: string;
+    readonly policy?: { readonly id: string; readonly version: number; readonly hash: string };
+  };
   /** The rules that decided. */
   readonly policy?: { readonly id: string; readonly version?: number; readonly hash: string };
   /** In records of questions, answers and administrative acts: names, ids, digests and counts of their own. */
@@ -86,7 +92,12 @@ const SHAPE = {
   manifest: { 'agent_id!': 'text', version: 'count', hash: 'text', bindings: 'text' },
   capability: { 'static!': 'text', runtime: 'text', invocation: 'text', link: 'text', envelope: 'text' },
   consent: { 'id!': 'text', asked: 'text', answered: 'text' },
-  envelope: { exec_hash: 'text', 'profile!': 'text', 'audience!': 'text' },
+  envelope: {
+    exec_hash: 'text',
+    'profile!': 'text',
+    'audience!': 'text',
+    policy: { 'id!': 'text', 'version!': 'count', 'hash!': 'text' },
+  },
   policy: { 'id!': 'text', version: 'count', 'hash!': 'text' },
   facts: 'open',
   uncommitted: 'codes',

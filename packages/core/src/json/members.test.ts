@@ -4,7 +4,13 @@ import { isCaseTwin, Member, oneCode, type Reading } from './members.ts';
 import { parse } from './parse.ts';
 
 const READING: Reading = {
-  codes: { type: 'T_TYPE', value: 'T_VALUE', unknown: 'T_UNKNOWN', missing: 'T_MISSING', twin: 'T_TWIN' },
+  codes: {
+    type: 'MANIFEST_FIELD_TYPE',
+    value: 'MANIFEST_SENSITIVITY',
+    unknown: 'MANIFEST_FIELD_UNKNOWN',
+    missing: 'MANIFEST_FIELD_MISSING',
+    twin: 'LOCK_CASE_TWIN',
+  },
 };
 
 function refusal(run: () => unknown): [string, string | undefined, string] {
@@ -22,21 +28,21 @@ const member = (text: string, reading = READING) => new Member(parse(text), read
 describe('the members of an object', () => {
   const fields = { required: ['name', 'size'], optional: ['kind'], others: ['version'] };
   test.each([
-    ['[]', ['T_TYPE', '', 'This must be an object.']],
-    ['{"name":1,"size":2,"a/b":3}', ['T_UNKNOWN', '/a~1b', 'There is no member "a/b" here.']],
-    ['{"name":1,"Size":2}', ['T_TWIN', '/Size', 'The member "Size" could be taken for another.']],
-    ['{"ſize":2}', ['T_TWIN', '/ſize', 'The member "ſize" could be taken for another.']],
-    ['{"Kind":2}', ['T_TWIN', '/Kind', 'The member "Kind" could be taken for another.']],
-    ['{"Version":2}', ['T_TWIN', '/Version', 'The member "Version" could be taken for another.']],
-    ['{"version":2}', ['T_UNKNOWN', '/version', 'There is no member "version" here.']],
-    ['{"name":1}', ['T_MISSING', '/size', 'The member "size" is missing.']],
+    ['[]', ['MANIFEST_FIELD_TYPE', '', 'This must be an object.']],
+    ['{"name":1,"size":2,"a/b":3}', ['MANIFEST_FIELD_UNKNOWN', '/a~1b', 'There is no member "a/b" here.']],
+    ['{"name":1,"Size":2}', ['LOCK_CASE_TWIN', '/Size', 'The member "Size" could be taken for another.']],
+    ['{"ſize":2}', ['LOCK_CASE_TWIN', '/ſize', 'The member "ſize" could be taken for another.']],
+    ['{"Kind":2}', ['LOCK_CASE_TWIN', '/Kind', 'The member "Kind" could be taken for another.']],
+    ['{"Version":2}', ['LOCK_CASE_TWIN', '/Version', 'The member "Version" could be taken for another.']],
+    ['{"version":2}', ['MANIFEST_FIELD_UNKNOWN', '/version', 'There is no member "version" here.']],
+    ['{"name":1}', ['MANIFEST_FIELD_MISSING', '/size', 'The member "size" is missing.']],
   ])('%s is refused', (text, expected) => {
     expect(refusal(() => member(text).record(fields))).toEqual(expected);
   });
 
   test('a twin is unknown where it has no code of its own', () => {
-    const twin = member('{"Name":1}', oneCode('T_ONE'));
-    expect(refusal(() => twin.record({ required: ['name'] }))[0]).toBe('T_ONE');
+    const twin = member('{"Name":1}', oneCode('EE_AO_DETAILS'));
+    expect(refusal(() => twin.record({ required: ['name'] }))[0]).toBe('EE_AO_DETAILS');
   });
 
   test('a lenient reading lists what it passes over, but not twins, and refuses what is missing when it is read', () => {
@@ -47,8 +53,10 @@ describe('the members of an object', () => {
       .get('inner')
       .record({ required: ['x'] });
     expect(ignored).toEqual(['/inner', '/inner/more']);
-    expect(refusal(() => read.get('size').natural())[0]).toBe('T_MISSING');
-    expect(refusal(() => member('{"Size":1}', { ...READING, ignored }).record(fields))[0]).toBe('T_TWIN');
+    expect(refusal(() => read.get('size').natural())[0]).toBe('MANIFEST_FIELD_MISSING');
+    expect(refusal(() => member('{"Size":1}', { ...READING, ignored }).record(fields))[0]).toBe(
+      'LOCK_CASE_TWIN',
+    );
   });
 
   test('a long key is cut in the sentence', () => {
@@ -74,18 +82,22 @@ describe('a value', () => {
   });
 
   test.each<[string, (value: Member) => unknown, string[]]>([
-    ['d', (value) => value.text(), ['T_TYPE', '/d', 'This must be a string.']],
-    ['none', (value) => value.text(), ['T_MISSING', '/none', 'The member "none" is missing.']],
-    ['a', (value) => value.texts(), ['T_TYPE', '/a/1', 'This must be a string.']],
-    ['t', (value) => value.list(), ['T_TYPE', '/t', 'This must be a list.']],
-    ['a', (value) => value.get('x'), ['T_TYPE', '/a', 'This must be an object.']],
-    ['t', (value) => value.word(['a', 'b']), ['T_VALUE', '/t', 'This must be one of a, b.']],
-    ['t', (value) => value.fitting(() => false, 'No.'), ['T_VALUE', '/t', 'No.']],
-    ['b', (value) => value.flag(), ['T_TYPE', '/b', 'This must be true, or left out.']],
-    ['n', (value) => value.boolean(), ['T_TYPE', '/n', 'This must be true or false.']],
-    ['e', (value) => value.natural('bytes'), ['T_TYPE', '/e', 'This must be a whole number of bytes.']],
-    ['big', (value) => value.natural(), ['T_TYPE', '/big', 'This must be a whole number.']],
-    ['neg', (value) => value.natural(), ['T_TYPE', '/neg', 'This must be a whole number.']],
+    ['d', (value) => value.text(), ['MANIFEST_FIELD_TYPE', '/d', 'This must be a string.']],
+    ['none', (value) => value.text(), ['MANIFEST_FIELD_MISSING', '/none', 'The member "none" is missing.']],
+    ['a', (value) => value.texts(), ['MANIFEST_FIELD_TYPE', '/a/1', 'This must be a string.']],
+    ['t', (value) => value.list(), ['MANIFEST_FIELD_TYPE', '/t', 'This must be a list.']],
+    ['a', (value) => value.get('x'), ['MANIFEST_FIELD_TYPE', '/a', 'This must be an object.']],
+    ['t', (value) => value.word(['a', 'b']), ['MANIFEST_SENSITIVITY', '/t', 'This must be one of a, b.']],
+    ['t', (value) => value.fitting(() => false, 'No.'), ['MANIFEST_SENSITIVITY', '/t', 'No.']],
+    ['b', (value) => value.flag(), ['MANIFEST_FIELD_TYPE', '/b', 'This must be true, or left out.']],
+    ['n', (value) => value.boolean(), ['MANIFEST_FIELD_TYPE', '/n', 'This must be true or false.']],
+    [
+      'e',
+      (value) => value.natural('bytes'),
+      ['MANIFEST_FIELD_TYPE', '/e', 'This must be a whole number of bytes.'],
+    ],
+    ['big', (value) => value.natural(), ['MANIFEST_FIELD_TYPE', '/big', 'This must be a whole number.']],
+    ['neg', (value) => value.natural(), ['MANIFEST_FIELD_TYPE', '/neg', 'This must be a whole number.']],
   ])('%s is refused where something else is expected', (key, read, expected) => {
     expect(refusal(() => read(at(key)))).toEqual(expected);
   });

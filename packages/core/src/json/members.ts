@@ -1,3 +1,4 @@
+import type { Code } from '../codes.ts';
 import { BullaError } from '../error.ts';
 import { type Path, pointer } from './pointer.ts';
 import { JsonNumber, JsonObject, type JsonValue } from './value.ts';
@@ -68,18 +69,18 @@ export function typeOf(value: JsonValue): TypeName | null {
 export interface Reading {
   /** The codes of refusals. Without one of its own a twin is unknown, and a wrong value has a wrong type. */
   readonly codes: {
-    readonly type: string;
-    readonly unknown: string;
-    readonly missing: string;
-    readonly value?: string;
-    readonly twin?: string;
+    readonly type: Code;
+    readonly unknown: Code;
+    readonly missing: Code;
+    readonly value?: Code;
+    readonly twin?: Code;
   };
   /** Pass over unknown members, which are listed here by their pointers, and over missing ones until they are read. */
   readonly ignored?: string[];
 }
 
 /** The codes of documents for which a refusal has one code, whatever is wrong. */
-export function oneCode(code: string): Reading {
+export function oneCode(code: Code): Reading {
   return { codes: { type: code, unknown: code, missing: code } };
 }
 
@@ -97,7 +98,7 @@ export class Member {
   }
 
   /** An error at this place, to throw. */
-  error(code: string, sentence: string, cause?: unknown): BullaError {
+  error(code: Code, sentence: string, cause?: unknown): BullaError {
     return new BullaError(code, sentence, { path: pointer(this.at), cause });
   }
 

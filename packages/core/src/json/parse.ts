@@ -279,7 +279,7 @@ function isRepeated(keys: readonly string[], keyCount: number, open: Open, key: 
   return false;
 }
 
-function syntax(text: string, at: number): string {
+function syntax(text: string, at: number): 'JSON_UNEXPECTED_END' | 'JSON_SYNTAX' {
   return at >= text.length ? 'JSON_UNEXPECTED_END' : 'JSON_SYNTAX';
 }
 

@@ -1,3 +1,4 @@
+import type { Code } from '../codes.ts';
 import { BullaError } from '../error.ts';
 import { type ParseOptions, parse } from './parse.ts';
 import { pointer } from './pointer.ts';
@@ -16,7 +17,7 @@ export const DEFAULT_DOCUMENT_BYTES: number = 1 << 20;
 export function parseStrictly(
   input: string | Uint8Array,
   limits: Limits,
-  code: string | ((refusal: string) => string),
+  code: Code | ((refusal: Code) => Code),
   sentence: string,
 ): JsonValue {
   try {
@@ -37,7 +38,7 @@ export function parseStrictly(
 }
 
 /** Whether the text was refused as a whole, before any of it was read as JSON. */
-function isUnread(input: string | Uint8Array, code: string): boolean {
+function isUnread(input: string | Uint8Array, code: Code): boolean {
   const whole = code === 'JSON_TOO_LARGE' || code === 'JSON_INVALID_UTF8' || code === 'JSON_BOM';
   return whole || (typeof input === 'string' && !input.isWellFormed());
 }

@@ -1,3 +1,4 @@
+import type { Code } from '../codes.ts';
 import { BullaError } from '../error.ts';
 import type { ParseOptions, Span } from './parse.ts';
 
@@ -91,7 +92,7 @@ export function toByteOffsets(text: string, root: Span): void {
 }
 
 /** Throws the parser's error for the code unit at `at`. */
-export function fail(text: string, at: number, code: string, message: string): never {
+export function fail(text: string, at: number, code: Code, message: string): never {
   throw new BullaError(code, message, { offset: utf8Length(text, Math.min(at, text.length)) });
 }
 

@@ -134,7 +134,7 @@ function write(root: unknown, rules: WriteRules, shapes: ShapeCache, maxDepth: n
         value = members[next++];
         place = floats === undefined ? undefined : floats.get(null);
         if (value === undefined && !(next - 1 in members)) {
-          throw new BullaError('VALUE_SPARSE_ARRAY', 'The array has a hole here.');
+          throw new BullaError('VALUE_NOT_JSON', 'The array has a hole here.');
         }
       } else {
         value = members[shape.order[next]!];
@@ -160,10 +160,10 @@ function keysOf(value: object, rules: WriteRules): readonly string[] {
   if (value instanceof JsonObject) return value.keys;
   if (!isPlain(value)) {
     const name = (value as { constructor?: { name?: unknown } }).constructor?.name;
-    throw new BullaError('VALUE_CLASS_INSTANCE', `An instance of ${String(name)} has no JSON form.`);
+    throw new BullaError('VALUE_NOT_JSON', `An instance of ${String(name)} has no JSON form.`);
   }
   if (Object.getOwnPropertySymbols(value).length > 0) {
-    throw new BullaError('VALUE_SYMBOL', 'A property that is named by a symbol has no JSON form.');
+    throw new BullaError('VALUE_NOT_JSON', 'A property that is named by a symbol has no JSON form.');
   }
   const keys = Object.keys(value);
   if (rules.undefinedProperty === 'refuse') return keys;
@@ -201,9 +201,9 @@ export function isPlain(value: object): boolean {
 }
 
 function refuse(value: unknown): never {
-  if (value === undefined) throw new BullaError('VALUE_UNDEFINED', 'undefined has no JSON form.');
-  if (typeof value === 'function') throw new BullaError('VALUE_FUNCTION', 'A function has no JSON form.');
-  throw new BullaError('VALUE_SYMBOL', 'A symbol has no JSON form.');
+  if (value === undefined) throw new BullaError('VALUE_NOT_JSON', 'undefined has no JSON form.');
+  if (typeof value === 'function') throw new BullaError('VALUE_NOT_JSON', 'A function has no JSON form.');
+  throw new BullaError('VALUE_NOT_JSON', 'A symbol has no JSON form.');
 }
 
 /**

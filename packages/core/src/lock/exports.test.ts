@@ -62,7 +62,7 @@ describe('DSSE', () => {
     const envelope = await signDsse('t', utf8('x'), [signers[0]!]);
     const open = (file: string, type = 't') => refusal(() => openDsse(utf8(file), type, [keys[0]!]));
     expect(open(envelope)).toBe('ok');
-    expect(open(envelope, 'u')).toBe('DSSE_PAYLOAD_TYPE');
+    expect(open(envelope, 'u')).toBe('DSSE_MALFORMED');
     expect(open(envelope.replace('"payloadType":"t"', '"payloadType":"u"'), 'u')).toBe('DSSE_UNVERIFIED');
     expect(open(envelope.replace('"eA=="', '"eQ=="'))).toBe('DSSE_UNVERIFIED');
     expect(open(envelope.replace('"eA=="', '"eA"'))).toBe('DSSE_MALFORMED');

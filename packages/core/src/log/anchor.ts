@@ -1,3 +1,4 @@
+import type { Code } from '../codes.ts';
 import {
   type Checkpoint,
   equalBytes,
@@ -83,7 +84,7 @@ export interface AnchoredRange {
 
 export interface AnchorFailure {
   /** `truncated`, `rewritten`, `split_view` or `foreign_checkpoint`. */
-  readonly code: string;
+  readonly code: Code;
   /** The first record that is missing or differs, where that is known; else the first that can. */
   readonly index: number | null;
   readonly error: string;

@@ -87,18 +87,18 @@ describe('the leaf of a capsule', () => {
     const { hash: _, ...without } = seal;
     const bad = ['', seal.hash.slice(1), `${seal.hash}0`, seal.hash.toUpperCase(), `${seal.hash}\n`, 7, null];
     for (const hash of bad) {
-      expect(() => leafData({ ...seal, hash } as never)).toThrow(code('LOG_LEAF'));
-      expect(() => sealedLeaf({ ...seal, hash } as never)).toThrow(code('LOG_LEAF'));
+      expect(() => leafData({ ...seal, hash } as never)).toThrow(code('LOG_HASH'));
+      expect(() => sealedLeaf({ ...seal, hash } as never)).toThrow(code('LOG_HASH'));
     }
-    expect(() => leafData(without)).toThrow(code('LOG_LEAF'));
-    expect(() => leafData(new JsonObject())).toThrow(code('LOG_LEAF'));
-    expect(() => leafData(Object.create(seal) as never)).toThrow(code('LOG_LEAF'));
+    expect(() => leafData(without)).toThrow(code('LOG_HASH'));
+    expect(() => leafData(new JsonObject())).toThrow(code('LOG_HASH'));
+    expect(() => leafData(Object.create(seal) as never)).toThrow(code('LOG_HASH'));
   });
 
   it('is refused when the seal has no JCS form', () => {
     for (const signed_by of ['\ud800', undefined, Number.NaN, () => 1, parse('1e999')]) {
-      expect(() => leafData({ ...seal, signed_by } as never)).toThrow(code('LOG_LEAF'));
-      expect(() => sealedLeaf({ ...seal, signed_by } as never)).toThrow(code('LOG_LEAF'));
+      expect(() => leafData({ ...seal, signed_by } as never)).toThrow(code('LOG_HASH'));
+      expect(() => sealedLeaf({ ...seal, signed_by } as never)).toThrow(code('LOG_HASH'));
     }
   });
 });

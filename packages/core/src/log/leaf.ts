@@ -13,7 +13,7 @@ const PROFILE = toUtf8('cps\n');
  * The leaf of a sealed capsule, as it is stored or as plain data: `cps`, a newline, the 32 bytes of the record's
  * hash, and SHA-256 over the JCS form of the seal fields that the record has. So the tree covers signature, signer
  * and time, which the record's own hash does not. The id is `cps` whichever profile of that family the record was
- * hashed under. Throws `LOG_LEAF` when the hash is not 64 lower-case hex digits or the seal has no JCS form.
+ * hashed under. Throws `LOG_HASH` when the hash is not 64 lower-case hex digits or the seal has no JCS form.
  */
 export function leafData(record: JsonObject | Partial<Seal>): Uint8Array {
   const keys = SEAL_FIELDS.filter((key) =>
@@ -25,7 +25,7 @@ export function leafData(record: JsonObject | Partial<Seal>): Uint8Array {
       return canonicalize(new JsonObject(keys, values as JsonValue[]), 'jcs');
     } catch (cause) {
       if (!(cause instanceof BullaError)) throw cause;
-      throw new BullaError('LOG_LEAF', `The seal of the record has no JCS form. ${cause.message}`, { cause });
+      throw new BullaError('LOG_HASH', `The seal of the record has no JCS form. ${cause.message}`, { cause });
     }
   });
 }
@@ -47,7 +47,7 @@ export function sealedLeaf(sealed: Seal): Uint8Array {
 
 function leaf(hash: unknown, jcs: () => string): Uint8Array {
   if (typeof hash !== 'string' || !/^[0-9a-f]{64}$/.test(hash)) {
-    throw new BullaError('LOG_LEAF', 'The hash of the record is not 64 lower-case hex digits.', {
+    throw new BullaError('LOG_HASH', 'The hash of the record is not 64 lower-case hex digits.', {
       path: '/hash',
     });
   }

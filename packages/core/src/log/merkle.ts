@@ -47,14 +47,14 @@ export class Frontier {
   #roots: Uint8Array[] = [];
 
   /**
-   * Goes on from what {@link toBytes} wrote for a tree of that size. Throws `LOG_SIZE`, or `LOG_FRONTIER` when
+   * Goes on from what {@link toBytes} wrote for a tree of that size. Throws `LOG_SIZE`, or `LOG_HASH` when
    * these are not as many hashes as such a tree has perfect subtrees. The bytes are copied.
    */
   static fromBytes(size: number, bytes: Uint8Array): Frontier {
     const count = rootPlan(size).length;
     if (bytes.length !== count * HASH_BYTES) {
       throw new BullaError(
-        'LOG_FRONTIER',
+        'LOG_HASH',
         `A tree of ${size} leaves is kept as ${count} hashes, not as ${bytes.length} bytes.`,
       );
     }
@@ -139,12 +139,12 @@ export function rootPlan(size: number): NodeAt[] {
 
 /**
  * The hashes of the proof that a leaf is in a tree (RFC 6962 §2.1.1), each as the perfect subtrees that fold into
- * it. Throws `LOG_SIZE`, and `LOG_INDEX` when there is no such leaf.
+ * it. Throws `LOG_SIZE`, and `LOG_SIZE` when there is no such leaf.
  */
 export function inclusionPlan(index: number, size: number): NodeAt[][] {
   checkSizes(index, size);
   if (index >= size) {
-    throw new BullaError('LOG_INDEX', `There is no leaf ${index} in a tree of ${size} leaves.`);
+    throw new BullaError('LOG_SIZE', `There is no leaf ${index} in a tree of ${size} leaves.`);
   }
   return inclusionPath(index, { from: 0, to: size }).map(perfectNodes);
 }

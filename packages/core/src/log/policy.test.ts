@@ -203,7 +203,7 @@ describe('a policy', () => {
 
   it('keeps the cause where a key is wrong', () => {
     expect(() => parse(`log ${badId}\n`)).toThrow(
-      expect.objectContaining({ cause: expect.objectContaining({ code: 'NOTE_VKEY_ID' }) }),
+      expect.objectContaining({ cause: expect.objectContaining({ code: 'NOTE_VKEY' }) }),
     );
   });
 

@@ -144,7 +144,7 @@ AHCioX9nLjsrse6YhjRRmk1WUEirVOLLRoOQ6vfO5vk=
     [`${text}\n`, 'NOTE_MALFORMED'],
     [text.replace('\n\n', '\n\n\n'), 'LOG_CHECKPOINT'],
     [text.replace(`\n${size}\n`, `\n0${size}\n`), 'LOG_CHECKPOINT'],
-    [text.replace(`\n${size}\n`, '\n9007199254740992\n'), 'LOG_CHECKPOINT_SIZE'],
+    [text.replace(`\n${size}\n`, '\n9007199254740992\n'), 'LOG_CHECKPOINT'],
   ])('is not %j', (bad, expected) => {
     expect(() => parseProof(bad)).toThrow(code(expected));
   });

@@ -210,12 +210,12 @@ describe('a bundle of entries', () => {
   it('holds 1 to 256 entries of up to 65,535 bytes', () => {
     const large = new Uint8Array(65535).fill(1);
     expect(parseEntryBundle(entryBundle([large]))).toEqual([large]);
-    expect(() => entryBundle([new Uint8Array(65536)])).toThrow(code('LOG_ENTRIES'));
+    expect(() => entryBundle([new Uint8Array(65536)])).toThrow(code('LOG_TILE'));
     const of = (count: number) => Array.from({ length: count }, () => new Uint8Array());
     expect(parseEntryBundle(entryBundle(of(256)))).toHaveLength(256);
     for (const count of [0, 257]) {
-      expect(() => entryBundle(of(count))).toThrow(code('LOG_ENTRIES'));
-      expect(() => parseEntryBundle(new Uint8Array(2 * count))).toThrow(code('LOG_ENTRIES'));
+      expect(() => entryBundle(of(count))).toThrow(code('LOG_TILE'));
+      expect(() => parseEntryBundle(new Uint8Array(2 * count))).toThrow(code('LOG_TILE'));
     }
   });
 
@@ -223,7 +223,7 @@ describe('a bundle of entries', () => {
     const bundle = entryBundle([toUtf8('abc'), toUtf8('de')]);
     for (let end = 0; end < bundle.length; end++) {
       if (end === 5) expect(parseEntryBundle(bundle.subarray(0, end))).toEqual([toUtf8('abc')]);
-      else expect(() => parseEntryBundle(bundle.subarray(0, end))).toThrow(code('LOG_ENTRIES'));
+      else expect(() => parseEntryBundle(bundle.subarray(0, end))).toThrow(code('LOG_TILE'));
     }
   });
 });

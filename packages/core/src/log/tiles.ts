@@ -150,7 +150,7 @@ export function* tilesSince(oldSize: number, size: number): Generator<Tile> {
 }
 
 /**
- * Writes a bundle of entries: each behind its length in two bytes. Throws `LOG_ENTRIES` for none or more than 256,
+ * Writes a bundle of entries: each behind its length in two bytes. Throws `LOG_TILE` for none or more than 256,
  * and for one of more than 65,535 bytes.
  */
 export function entryBundle(entries: readonly Uint8Array[]): Uint8Array {
@@ -164,7 +164,7 @@ export function entryBundle(entries: readonly Uint8Array[]): Uint8Array {
   );
 }
 
-/** Reads a bundle of entries. Throws `LOG_ENTRIES` unless it is 1 to 256 whole entries and nothing else. */
+/** Reads a bundle of entries. Throws `LOG_TILE` unless it is 1 to 256 whole entries and nothing else. */
 export function parseEntryBundle(bytes: Uint8Array): Uint8Array[] {
   const entries: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -189,5 +189,5 @@ function tileError(message: string): BullaError {
 }
 
 function entriesError(message: string): BullaError {
-  return new BullaError('LOG_ENTRIES', message);
+  return new BullaError('LOG_TILE', message);
 }

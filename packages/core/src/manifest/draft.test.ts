@@ -5,7 +5,7 @@ import { readLock } from '../lock/index.ts';
 import { draftFromLock, snakeCase } from './draft.ts';
 import { draftSchema } from './draft-schema.ts';
 
-const draft = (...tools: string[]) => draftFromLock(lockOf({ tools }));
+const draft = (...tools: string[]) => draftFromLock(lockOf({ tools }), 'files');
 const scopeOf = (...tools: string[]) => {
   const { report } = draft(...tools);
   const { tools: drafted, permission_scopes } = report.manifest!;
@@ -57,8 +57,8 @@ describe('a draft from a lock', () => {
   });
 
   test('tells what each tool was called', () => {
-    const { names, notes } = draft(tool('get-sum'), tool('getSum'), tool('ok'), tool('数'));
-    expect([...names].toSorted()).toEqual([
+    const { bindings, notes } = draft(tool('get-sum'), tool('getSum'), tool('ok'), tool('数'));
+    expect([...bindings.tools].map(([name, { tool }]) => [tool, name]).toSorted()).toEqual([
       ['get-sum', 'get_sum'],
       ['getSum', 'get_sum_2'],
       ['ok', 'ok'],
@@ -73,8 +73,8 @@ describe('a draft from a lock', () => {
 
   test('needs the definitions', () => {
     const text = '{"version":"1.0","server_command":"node a","tools":{}}';
-    expect(() => draftFromLock(readLock(new TextEncoder().encode(text)))).toThrow(
-      expect.objectContaining({ code: 'MANIFEST_LOCK_HASHES' }),
+    expect(() => draftFromLock(readLock(new TextEncoder().encode(text)), 'files')).toThrow(
+      expect.objectContaining({ code: 'LOCK_NO_DEFINITIONS' }),
     );
   });
 

@@ -2,6 +2,7 @@ import { BullaError } from '../error.ts';
 import { JsonObject, type JsonValue, pointer, stringify } from '../json/index.ts';
 import { type Lock, riskKeywords, riskLevel } from '../lock/index.ts';
 import { normalized } from '../text/index.ts';
+import { type Bindings, createBindings, isBindable, type ServerTool } from './bindings.ts';
 import { draftSchema, type SchemaNote } from './draft-schema.ts';
 import { quoted } from './problems.ts';
 import { FLAGS, type Sensitivity } from './types.ts';
@@ -18,8 +19,8 @@ export interface DraftNote {
 
 export interface ManifestDraft {
   readonly document: JsonObject;
-  /** What each tool of the server is called in the draft, in the order of the draft. */
-  readonly names: ReadonlyMap<string, string>;
+  /** Which tool of the server each of the draft's is. */
+  readonly bindings: Bindings;
   readonly notes: readonly DraftNote[];
   /** What is still to be mended. */
   readonly report: ManifestReport;
@@ -37,25 +38,27 @@ const ACTIONS: Readonly<Record<string, { sensitivity: Sensitivity; because: stri
 /**
  * Drafts a manifest from what a lock holds of a server, for a person to edit: names in snake_case, schemas closed
  * where that is lawful, a scope for each kind of tool. What the server says of a tool (annotations) can raise a
- * sensitivity and lowers none. Throws `MANIFEST_LOCK_HASHES` for a lock that holds no definitions.
+ * sensitivity and lowers none. `server` is what the operator calls it; the lock knows what it calls itself. Throws
+ * `LOCK_NO_DEFINITIONS` for a lock that holds no definitions, and as `createBindings` does.
  */
-export function draftFromLock(lock: Lock): ManifestDraft {
+export function draftFromLock(lock: Lock, server: string): ManifestDraft {
   if (lock.native === null)
     throw new BullaError(
-      'MANIFEST_LOCK_HASHES',
+      'LOCK_NO_DEFINITIONS',
       'The lock holds hashes of the tools and not the tools themselves.',
     );
   const notes: DraftNote[] = [];
   const note = (code: DraftNote['code'], at: (string | number)[], message: string) =>
     notes.push({ code, path: pointer(at), message });
   const domain = snakeCase(lock.serverName ?? '') || 'server';
-  const names = new Map<string, string>();
+  const bound: [string, ServerTool][] = [];
   const taken = new Map<string, number>();
   const used = new Set<string>();
   const tools = [...lock.native.tools].map(([key, { definition }], i): JsonValue => {
     const source = definition as JsonObject;
     const name = unused(snakeCase(key) || `tool_${i + 1}`, taken);
-    names.set(key, name);
+    if (isBindable(key)) bound.push([name, { server, tool: key }]);
+    else note('to-fill-in', ['tools', i, 'name'], 'What the server calls it cannot be bound to.');
     if (name !== key) note('name-changed', ['tools', i, 'name'], `The server calls it ${quoted(key)}.`);
     const action = actionOf(key, source);
     const scope = `${domain}:${action}`;
@@ -93,7 +96,11 @@ export function draftFromLock(lock: Lock): ManifestDraft {
     ['capability_flags'],
     'Say what your agent supports: a lock of a tool server does not tell.',
   );
-  return { document, names, notes, report: validateManifest(stringify(document)) };
+  const bindings = createBindings(
+    bound,
+    bound.map(([name]) => name),
+  );
+  return { document, bindings, notes, report: validateManifest(stringify(document)) };
 }
 
 function scopeDraft(domain: string, action: string): JsonObject {

@@ -3,6 +3,8 @@
  * their text, hashed, compared and drafted here; nothing is stored and nobody is asked.
  * Errors are `BullaError` with a code that starts with `MANIFEST_`, or one of the modules below.
  */
+export { type Bindings, createBindings, readBindings, type ServerTool } from './bindings.ts';
+export { declaredDigest } from './declared.ts';
 export { type DiffOptions, diffManifests } from './diff.ts';
 export { CHANGE_CODES, type ChangeCode, type ChangeRule } from './diff-codes.ts';
 export type { ManifestChange, ManifestDiff, SubjectKind } from './diff-types.ts';

@@ -1,3 +1,4 @@
+import type { Code } from '../codes.ts';
 import { JsonObject, type Path } from '../json/index.ts';
 import { type PatternBudget, type SchemaFault, schemaFaults } from '../schema/index.ts';
 import { nearest } from './fields.ts';
@@ -7,7 +8,7 @@ import { type Problems, quoted } from './problems.ts';
 const FAULTS: Readonly<
   Record<
     Exclude<SchemaFault['kind'], 'form' | 'keyword-unknown'>,
-    readonly [code: string, is: string, hint: string]
+    readonly [code: Code, is: string, hint: string]
   >
 > = {
   dialect: [

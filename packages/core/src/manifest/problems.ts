@@ -1,10 +1,11 @@
+import type { Code } from '../codes.ts';
 import { type Path, pointer } from '../json/index.ts';
 import { visible } from '../text/index.ts';
 
 /** Something in a manifest that must be mended, or that a person should look at. */
 export interface ManifestProblem {
   /** One of `MANIFEST_…`; `JSON_…` or `CANON_…` for a text that is not exactly JSON or cannot be hashed. */
-  readonly code: string;
+  readonly code: Code;
   /** JSON Pointer to what is wrong, or to where it is missing. */
   readonly path: string;
   /** A sentence. What it quotes of the manifest is visible and cannot end a line. */
@@ -26,12 +27,12 @@ export class Problems {
   count = 0;
 
   /** Something that must be mended. */
-  add(code: string, at: Path, message: string, hint: string): void {
+  add(code: Code, at: Path, message: string, hint: string): void {
     if (this.count++ < MAX_PROBLEMS) this.problems.push({ code, path: pointer(at), message, hint });
   }
 
   /** Something that is permitted and worth a look. */
-  warn(code: string, at: Path, message: string, hint: string): void {
+  warn(code: Code, at: Path, message: string, hint: string): void {
     if (this.warnings.length < MAX_PROBLEMS) this.warnings.push({ code, path: pointer(at), message, hint });
   }
 }

@@ -1,4 +1,5 @@
 import { type CelRule, compile, type Fault, type Program } from '../cel/index.ts';
+import type { Code } from '../codes.ts';
 import { sha256Hex, toUtf8 } from '../crypto/index.ts';
 import { PolicyError, type PolicyProblem } from './problem.ts';
 import { PHASE_NAMES, PHASES, type Phase, type Shape, VOCABULARY } from './shape.ts';
@@ -41,17 +42,17 @@ const RULE_FIELDS = [
   ...['control_refs', 'evidence', 'evidence_commands'],
 ];
 
-/** `sha256:` and the SHA-256 of a policy's bytes. Throws `CRYPTO_TEXT_NOT_UNICODE` for a text that has none. */
+/** `sha256:` and the SHA-256 of a policy's bytes. Throws `CRYPTO_ENCODING` for a text that has none. */
 export function policyDigest(text: string | Uint8Array): string {
   return `sha256:${sha256Hex(text)}`;
 }
 
 /**
  * Reads a policy strictly. Throws a `PolicyError` that holds everything that is wrong with it: `POLICY_TOO_LARGE`;
- * `POLICY_YAML_SYNTAX`, `POLICY_YAML_FEATURE` and `POLICY_DUPLICATE_KEY`; `POLICY_FIELD_UNKNOWN`, `…_MISSING`,
- * `…_TYPE` and `…_VALUE`; `POLICY_EMPTY`; `POLICY_RULE_DUPLICATE`; and for an expression that cannot be evaluated one
- * of `POLICY_EXPRESSION_SYNTAX`, `…_FIELD`, `…_TYPE`, `…_FUNCTION`, `…_PATTERN`, `…_RESULT`, `…_LIMIT`, `…_COST`.
- * Throws `CRYPTO_TEXT_NOT_UNICODE` for a text with a lone surrogate.
+ * `POLICY_YAML`, `POLICY_YAML` and `POLICY_YAML`; `POLICY_FIELD`, `…_MISSING`,
+ * `…_TYPE` and `…_VALUE`; `POLICY_FIELD`; `POLICY_FIELD`; and for an expression that cannot be evaluated one
+ * of `POLICY_EXPRESSION`, `…_FIELD`, `…_TYPE`, `…_FUNCTION`, `…_PATTERN`, `…_RESULT`, `…_LIMIT`, `…_COST`.
+ * Throws `CRYPTO_ENCODING` for a text with a lone surrogate.
  */
 export function parsePolicy(text: string, options: ParsePolicyOptions = {}): Policy {
   const complaints: Complaint[] = [];
@@ -101,18 +102,18 @@ class Reader {
     };
   }
 
-  #complain(code: string, message: string, { path, offset }: { path: string; offset: number }): null {
+  #complain(code: Code, message: string, { path, offset }: { path: string; offset: number }): null {
     this.#complaints.push({ code, message, path, offset });
     return null;
   }
 
   #map(value: YamlValue, fields: readonly string[], what: string): YamlMap | null {
     if (value.kind !== 'map')
-      return this.#complain('POLICY_FIELD_TYPE', `${what} is written as keys with values.`, value);
+      return this.#complain('POLICY_FIELD', `${what} is written as keys with values.`, value);
     for (const [key, offset] of value.keys) {
       if (fields.includes(key)) continue;
       const message = `There is no field ${JSON.stringify(key)}; there are ${fields.join(', ')}.`;
-      this.#complain('POLICY_FIELD_UNKNOWN', message, { path: value.entries.get(key)!.path, offset });
+      this.#complain('POLICY_FIELD', message, { path: value.entries.get(key)!.path, offset });
     }
     return value;
   }
@@ -121,11 +122,11 @@ class Reader {
     const value = map.entries.get('rules');
     const isEmpty = value === undefined || (value.kind === 'list' && value.items.length === 0);
     if (isEmpty) {
-      this.#complain('POLICY_EMPTY', 'A policy needs at least one rule.', value ?? map);
+      this.#complain('POLICY_FIELD', 'A policy needs at least one rule.', value ?? map);
       return [];
     }
     if (value.kind !== 'list') {
-      this.#complain('POLICY_FIELD_TYPE', 'The rules are a list.', value);
+      this.#complain('POLICY_FIELD', 'The rules are a list.', value);
       return [];
     }
     if (value.items.length > MAX_RULES) {
@@ -142,7 +143,7 @@ class Reader {
     const name = this.#text(map, 'name', true);
     if (name !== null && names.has(name)) {
       const message = `Two rules are called ${JSON.stringify(name)}.`;
-      this.#complain('POLICY_RULE_DUPLICATE', message, map.entries.get('name')!);
+      this.#complain('POLICY_FIELD', message, map.entries.get('name')!);
     }
     if (name !== null) names.add(name);
     const phase = this.#word(map, 'phase', PHASE_NAMES, 'list');
@@ -180,13 +181,11 @@ class Reader {
   #text(map: YamlMap, key: string, isRequired = false): string | null {
     const value = map.entries.get(key);
     if (value === undefined)
-      return isRequired
-        ? this.#complain('POLICY_FIELD_MISSING', `A rule needs the field ${key}.`, map)
-        : null;
+      return isRequired ? this.#complain('POLICY_FIELD', `A rule needs the field ${key}.`, map) : null;
     if (value.kind !== 'text' || value.text === undefined)
-      return this.#complain('POLICY_FIELD_TYPE', `The field ${key} is a text; put it in quotes.`, value);
+      return this.#complain('POLICY_FIELD', `The field ${key} is a text; put it in quotes.`, value);
     if (isRequired && value.text.trim() === '')
-      return this.#complain('POLICY_FIELD_VALUE', `The field ${key} is empty.`, value);
+      return this.#complain('POLICY_FIELD', `The field ${key} is empty.`, value);
     return value.text;
   }
 
@@ -196,7 +195,7 @@ class Reader {
     const word = words.find((known) => known === text);
     if (word !== undefined) return word;
     const message = `The field ${key} is one of ${words.join(', ')}.`;
-    this.#complain('POLICY_FIELD_VALUE', message, map.entries.get(key)!);
+    this.#complain('POLICY_FIELD', message, map.entries.get(key)!);
     return otherwise;
   }
 
@@ -204,12 +203,12 @@ class Reader {
     const value = map.entries.get(key);
     if (value === undefined) return [];
     if (value.kind !== 'list') {
-      this.#complain('POLICY_FIELD_TYPE', `The field ${key} is a list of texts.`, value);
+      this.#complain('POLICY_FIELD', `The field ${key} is a list of texts.`, value);
       return [];
     }
     return value.items.flatMap((item) => {
       if (item.kind === 'text' && item.text !== undefined) return [item.text];
-      return this.#complain('POLICY_FIELD_TYPE', `The field ${key} is a list of texts.`, item) ?? [];
+      return this.#complain('POLICY_FIELD', `The field ${key} is a list of texts.`, item) ?? [];
     });
   }
 }

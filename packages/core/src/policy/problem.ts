@@ -1,9 +1,10 @@
+import type { Code } from '../codes.ts';
 import { BullaError } from '../error.ts';
 
 /** One thing that is wrong with a policy, and where. */
 export interface PolicyProblem {
   /** Stable, like the codes of errors. */
-  readonly code: string;
+  readonly code: Code;
   /** For people, in one sentence. */
   readonly message: string;
   /** JSON Pointer into the policy: `/rules/2/expr`. */

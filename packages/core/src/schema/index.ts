@@ -1,3 +1,4 @@
+export { accepts } from './accepts.ts';
 export { type SchemaArgument, schemaArguments } from './arguments.ts';
 export {
   type CompareOptions,

@@ -76,7 +76,7 @@ export interface VerifiedChain extends ChainReport {
 
 /**
  * Verifies a chain from its source, in constant memory. All failures are counted, and the first thousand are told.
- * Never throws for a bad record; throws what the source throws when it cannot be read, and `CHAIN_RESUME_ANCHORS` for
+ * Never throws for a bad record; throws what the source throws when it cannot be read, and `USAGE` for
  * anchors together with `from`.
  */
 export async function verifyChain(
@@ -86,10 +86,7 @@ export async function verifyChain(
 ): Promise<VerifiedChain> {
   const { mode = 'cryptographic', from, anchors, revoked = [], expectLength, expectHead } = options;
   if (from !== undefined && anchors !== undefined)
-    throw new BullaError(
-      'CHAIN_RESUME_ANCHORS',
-      'A chain is compared with checkpoints from its beginning on.',
-    );
+    throw new BullaError('USAGE', 'A chain is compared with checkpoints from its beginning on.');
   const verifier = createChainVerifier({
     mode,
     keys: options.keys,

@@ -1,3 +1,4 @@
+import type { Code } from '../codes.ts';
 import { keyId, type NoteVerifier, type PublicKey, toUtf8 } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
 import { type JsonObject, parse } from '../json/index.ts';
@@ -15,7 +16,7 @@ const { good, bad, undecided, keyless } = findings([
 /** Errors that say that a lock or bundle is bad; all others say that it cannot be read. */
 const BAD = new Set([
   ...['LOCK_SIGNATURE_INVALID', 'LOCK_OTHER', 'LOCK_INCONSISTENT', 'DSSE_UNVERIFIED'],
-  ...['NOTE_SIGNATURE_INVALID', 'NOTE_UNVERIFIED', 'BUNDLE_MISMATCH', 'BUNDLE_KEY', 'BUNDLE_README'],
+  ...['NOTE_SIGNATURE_INVALID', 'NOTE_UNVERIFIED', 'BUNDLE_MISMATCH', 'BUNDLE_KEY', 'BUNDLE_MISMATCH'],
 ]);
 
 /** The error, where it says that an artifact is bad. Throws it where it says that it cannot be read. */
@@ -132,7 +133,7 @@ function isRevoked(lock: Uint8Array, signature: Uint8Array, trust: Trust, standi
  * signature is bad. The released program's form names nobody: it is bad for keys that were named, and says nothing
  * about others.
  */
-function missingSigners(code: string, signature: Uint8Array, { keys, unasked, vkeys }: Trust): string | null {
+function missingSigners(code: Code, signature: Uint8Array, { keys, unasked, vkeys }: Trust): string | null {
   if (code === 'NOTE_UNVERIFIED') return signersOf(signature);
   if (code === 'DSSE_UNVERIFIED') {
     const list = (parse(signature) as JsonObject).get('signatures') as JsonObject[];

@@ -33,20 +33,15 @@ test('a call without an outcome is unfinished; one with an outcome, or a session
   });
 });
 
-test('a call that people consent to is one call in all its stages', () => {
-  const stage = (id: string, parent_id: string | null, matter: string, status = 'pending') => ({
-    ...{ type: 'tool', id, parent_id, outcome: { status } },
-    context: { environment: { bulla: { consent: { id: matter } } } },
-  });
-  const stages = [
-    stage('asked', null, 'm'),
-    stage('allowed', 'asked', 'm'),
-    stage('running', 'allowed', 'm'),
-  ];
-  expect(told(...stages).unfinished).toEqual({ count: 1, first: [{ id: 'running', index: 2 }] });
-  expect(told(...stages, stage('ok', 'running', 'm', 'success')).unfinished.count).toBe(0);
-  // Another matter inside it is a call of its own.
-  expect(told(...stages, stage('inner', 'running', 'n')).unfinished.count).toBe(2);
+test('a question that nobody answered is no call', () => {
+  const question = {
+    type: 'auth',
+    id: 'asked',
+    parent_id: null,
+    domain: 'agents',
+    outcome: { status: 'pending' },
+  };
+  expect(told(question).unfinished).toEqual({ count: 0, first: [] });
 });
 
 test('records that store their canonical text tell the same', () => {

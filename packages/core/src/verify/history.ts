@@ -5,8 +5,6 @@ export interface Story {
   /** The call that it announces: sealed before the call, to be followed by its outcome. */
   readonly intent: string | null;
   readonly parent: string | null;
-  /** The matter of consent that it is a stage of: asked, allowed, running. */
-  readonly matter: string | null;
   /** When it says that it was sealed, else when it was triggered, in milliseconds since 1970; NaN if it does not. */
   readonly time: number;
   /** What a recovery of the chain says. */
@@ -39,7 +37,6 @@ export function storyOf(record: JsonObject, signedAt?: string | null): Story {
   return {
     intent: isIntent ? text('id') : null,
     parent: text('parent_id'),
-    matter: text('context', 'environment', 'bulla', 'consent', 'id'),
     time: Date.parse(signedAt ?? text('signed_at') ?? text('trigger', 'timestamp') ?? ''),
     recovery:
       recovered instanceof JsonObject && text('type') === 'system'
@@ -72,7 +69,7 @@ const MAX_TOLD = 100;
 const MAX_OPEN = 100_000;
 
 export function createHistory(): { add(story: Story | null, index: number): void; finish(): History } {
-  const open = new Map<string, { index: number; matter: string | null }>();
+  const open = new Map<string, { index: number }>();
   const recoveries: History['recoveries'][number][] = [];
   const clockBack: History['clockBack']['first'][number][] = [];
   let backCount = 0;
@@ -80,12 +77,10 @@ export function createHistory(): { add(story: Story | null, index: number): void
   return {
     add(story, index) {
       if (story === null) return;
-      const { intent, parent, matter, time, recovery } = story;
-      // An intent below another one is a call inside that call, or the next stage of the same one.
-      const before = parent === null ? undefined : open.get(parent);
-      if (before !== undefined && (intent === null || (matter !== null && matter === before.matter)))
-        open.delete(parent!);
-      if (intent !== null && open.size < MAX_OPEN) open.set(intent, { index, matter });
+      const { intent, parent, time, recovery } = story;
+      // An intent below another one is a call inside that call.
+      if (parent !== null && intent === null) open.delete(parent);
+      if (intent !== null && open.size < MAX_OPEN) open.set(intent, { index });
       if (recovery !== null && recoveries.length < MAX_TOLD) recoveries.push({ ...recovery, index });
       if (time < last - TOLERATED_MS && ++backCount <= MAX_TOLD)
         clockBack.push({ index, before: new Date(last).toISOString(), after: new Date(time).toISOString() });

@@ -67,13 +67,13 @@ export interface ChainText {
 
 /**
  * Recognises the text of a chain: a JSON array of sealed capsules, one capsule, a capsule a line, the list response of
- * the reference's web routes, and the bundle of its explorer. Throws `CHAIN_SOURCE_EMPTY`, `CHAIN_SOURCE`, and
+ * the reference's web routes, and the bundle of its explorer. Throws `CHAIN_EMPTY`, `CHAIN_SOURCE`, and
  * `CHAIN_SOURCE_AMBIGUOUS` for what could be taken for something else.
  */
 export function openText(input: ChainText): ChainSource {
   const { name, size } = input;
   const start = input.start.trimStart();
-  if (start === '') throw new BullaError('CHAIN_SOURCE_EMPTY', `${name} is empty.`);
+  if (start === '') throw new BullaError('CHAIN_EMPTY', `${name} is empty.`);
   const bytes = { unit: 'bytes', total: size } as const;
   const counted = (progress: ((done: number) => void) | undefined) => countedStream(input.chunks(), progress);
   if (start.startsWith('[')) {

@@ -102,7 +102,7 @@ async function hash(source: string | undefined, options: HashCommandOptions): Pr
   const value = link[field];
   if (value === undefined) {
     const why = `There is no hash of the ${options.of}${options.of === 'invocation' ? '; give --context' : ''}.`;
-    throw new BullaError('CAPABILITY_HASH_ABSENT', why);
+    throw new BullaError('USAGE', why);
   }
   tellOpaque(sources, options);
   await print(`${value}\n`);
@@ -112,7 +112,7 @@ async function hash(source: string | undefined, options: HashCommandOptions): Pr
 /** The hash of a context needs no agent. */
 async function contextHash(options: HashCommandOptions): Promise<Exit> {
   const context = readContext(options.context);
-  if (context === undefined) throw new BullaError('CAPABILITY_SOURCE', 'Name a source, or give --context.');
+  if (context === undefined) throw new BullaError('USAGE', 'Name a source, or give --context.');
   const { profile = 'khora', allow } = options;
   const value = computeInvocationContextHash(context, { profile, allowlist: allow });
   if (options.json) await printJson({ ok: true, profile, hashes: { invocation: value } });
@@ -124,7 +124,7 @@ async function link(source: string | undefined, options: LinkCommandOptions): Pr
   const sources = await sourcesOf(source === undefined ? [] : [source], options, 1);
   const { name, link: made, envelope } = sources[0]!;
   if (options.envelope && envelope === undefined) {
-    throw new BullaError('CAPABILITY_SOURCE', `${name} is a link, which cannot be made an envelope again.`);
+    throw new BullaError('USAGE', `${name} is a link, which cannot be made an envelope again.`);
   }
   tellOpaque(sources, options);
   const text = options.envelope ? envelopeText(sources[0]!) : `${JSON.stringify(made, null, 2)}\n`;
@@ -155,7 +155,7 @@ async function lint(source: string | undefined, options: SourceOptions): Promise
   // Of a file only the marks are known, and of a link not even those.
   if (envelope === undefined || found!.input instanceof Uint8Array) {
     const why = `${name} holds no definition that could be looked at; name the module.`;
-    throw new BullaError('CAPABILITY_SOURCE', why);
+    throw new BullaError('USAGE', why);
   }
   await report(options, { ok: findings.length === 0, source: name, findings }, () =>
     findings.length === 0 ? 'Nothing to tell.' : findings.map(findingText).join('\n'),

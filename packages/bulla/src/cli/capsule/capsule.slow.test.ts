@@ -72,7 +72,7 @@ describe('capsule', () => {
       stdout: '',
       stderr: expect.stringContaining('[CAPSULE_LINT]'),
     });
-    expect(bulla(['capsule', 'seal'], '{"hash":"x"}').stderr).toContain('[CAPSULE_GIVEN]');
+    expect(bulla(['capsule', 'seal'], '{"hash":"x"}').stderr).toContain('[CAPSULE_INVALID]');
     expect(bulla(['chain', 'head']).status).toBe(3);
   });
 
@@ -233,7 +233,7 @@ describe('capsule', () => {
       '0.0\n',
     );
     expect(bulla(['capsule', 'resolve', 'capsule://default/7']).stderr).toContain('[CAPSULE_NOT_FOUND]');
-    expect(bulla(['capsule', 'resolve', 'http://x']).stderr).toContain('[CAPSULE_URI_SCHEME]');
+    expect(bulla(['capsule', 'resolve', 'http://x']).stderr).toContain('[CAPSULE_URI]');
   });
 });
 
@@ -312,7 +312,7 @@ describe('chain', () => {
     expect(JSON.parse(readFileSync(saved, 'utf8'))).toMatchObject({ v: 2, count: 3, head: { sequence: 2 } });
     expect(bulla(['chain', 'verify', '--threads', '100000000'])).toMatchObject({
       ...{ status: 2, stdout: '' },
-      stderr: expect.stringContaining('[CHAIN_THREADS]'),
+      stderr: expect.stringContaining('[USAGE]'),
     });
     const state = JSON.parse(readFileSync(saved, 'utf8'));
     for (const [forged, code] of [
@@ -459,7 +459,7 @@ describe('chain', () => {
 
 describe('kill', () => {
   test('is sealed, stands, and is lifted', () => {
-    expect(bulla(['kill']).stderr).toContain('[KILL_REASON]');
+    expect(bulla(['kill']).stderr).toContain('[USAGE]');
     expect(bulla(['kill', '--lift', '--reason', 'x']).stderr).toContain('[KILL_NOT_STANDING]');
     expect(bulla(['kill', '--agent', 'bot', '--reason', 'it ran away']).status).toBe(0);
     expect(JSON.parse(bulla(['kill', '--list', '--json']).stdout).standing).toMatchObject([

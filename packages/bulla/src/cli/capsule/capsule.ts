@@ -43,7 +43,7 @@ export function define(command: Command, run: Run): void {
       run(async (file: string) => {
         const value = parse(readInput(file, 'document'), { allow: ['non-finite'] });
         if (!(value instanceof JsonObject))
-          throw new BullaError('CAPSULE_NOT_AN_OBJECT', 'A capsule is an object.');
+          throw new BullaError('CAPSULE_INVALID', 'A capsule is an object.');
         await print(`${capsuleText(value)}\n`);
         // Shown all the same, so that one sees what is wrong; but never under a hash that it does not have.
         if (value.has('hash')) readHashed(value);

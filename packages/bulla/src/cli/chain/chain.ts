@@ -102,10 +102,7 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
     options.resume !== undefined &&
     (isAnchored || options.policy !== undefined || options.tiles !== undefined)
   )
-    throw new BullaError(
-      'CHAIN_RESUME_ANCHORS',
-      'A chain is compared with checkpoints from its beginning on.',
-    );
+    throw new BullaError('USAGE', 'A chain is compared with checkpoints from its beginning on.');
   const store = file === undefined ? (await openFor(options, 'verify')).store : undefined;
   try {
     const source =

@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { identityOf } from '@bulla/core/consent';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { AGENT, calling, manifestText } from '../../../test/consent.ts';
+import { AGENT, ARGS, calling, digestOf, manifestText, questionOf } from '../../../test/consent.ts';
 import { bulla, repo, temporaryFolder } from '../../../test/run.ts';
 import { createConsent, installationId } from '../../consent/index.ts';
 import { openKeyring } from '../../keys/index.ts';
@@ -205,7 +205,7 @@ describe('languages', () => {
     const [, { digest }] = json('grants', 'show', '--agent', AGENT, '--lang', 'zh');
     const scopes = ['--scope', 'filesystem:read'];
     expect(run('grants', 'grant', '--agent', AGENT, '--disclosure', digest, ...scopes).status).toBe(0);
-    await consent().call(calling('read_file', caller()));
+    await questionOf(consent(), store, calling('read_file', caller()));
     const { stdout } = run('consent', 'pending', '--lang', 'zh');
     expect(stdout).toContain('请求调用 read_file：tools.read_file.1 sha256:');
     expect(stdout).toContain('\n  权限 读取本地文件 (filesystem:read)，medium\n');
@@ -264,7 +264,7 @@ describe('grants', () => {
 
   test('need a disclosure that is the present one, a channel that may give them, and scopes', () => {
     const args = ['grants', 'grant', '--agent', AGENT];
-    expect(json(...args, '--all')).toMatchObject([2, { code: 'CONSENT_UNSEEN' }]);
+    expect(json(...args, '--all')).toMatchObject([2, { code: 'USAGE' }]);
     expect(json(...args, '--all', '--disclosure', '00')).toMatchObject([1, { code: 'CONSENT_DISCLOSURE' }]);
     expect(json(...args)).toMatchObject([2, { code: 'CONSENT_SCOPE' }]);
     expect(granted('filesystem:read', 'location:read').stderr).toBe(
@@ -281,40 +281,92 @@ describe('grants', () => {
   });
 });
 
+describe('manifest bind', () => {
+  const FILES = '{"read_file":{"server":"files","tool":"read_text"}}';
+
+  test('says which tool of a server each is, seals that, and tells whom it stops', async () => {
+    const bindings = join(home, 'bindings.json');
+    writeFileSync(bindings, FILES);
+    const push = ['manifest', 'push', write(manifestText()), '--agent', AGENT, '--bindings', bindings];
+    expect(json(...push)).toMatchObject([
+      0,
+      { capability_manifest_version: 2, breaking: false, rebound: [] },
+    ]);
+    granted('filesystem:read');
+    expect(run('grants', 'show', '--agent', AGENT).stdout).toContain(
+      '    read_file = files/read_text: tools.read_file.1\n',
+    );
+    const added = run('manifest', 'bind', AGENT, 'list_files=files/ls');
+    expect([added.status, added.stdout.split('\n').slice(0, 3)]).toEqual([
+      0,
+      [`bound  ${AGENT} version 2`, '  read_file = files/read_text', '  list_files = files/ls'],
+    ]);
+    const call = { identity: caller(), server: 'files', tool: 'read_text', args: ARGS };
+    const { id } = await questionOf(consent(), store, call);
+    const shown = run('consent', 'pending').stdout;
+    const tool = `read_file = files/read_text: tools.read_file.1 ${digestOf('read_file')}`;
+    expect(shown).toContain(`  to call ${tool}\n`);
+    expect(json('manifest', 'bind', AGENT, 'read_file=', 'list_files=disk/ls')).toMatchObject([
+      0,
+      {
+        capability_manifest_version: 2,
+        tools: { list_files: { server: 'disk', tool: 'ls' } },
+        breaking: true,
+        rebound: ['read_file', 'list_files'],
+        ended: [id],
+      },
+    ]);
+    expect(run('grants', 'list').stdout).toMatch(/^rests \(suspended\)/);
+  });
+
+  test('refuses what is no binding', () => {
+    expect(json('manifest', 'bind', AGENT, 'read_file')).toMatchObject([2, { code: 'MANIFEST_BINDING' }]);
+    expect(json('manifest', 'bind', AGENT, 'none=a/b')).toMatchObject([
+      2,
+      { code: 'MANIFEST_BINDING_UNKNOWN' },
+    ]);
+    expect(json('manifest', 'bind', 'nobody', 'a=b/c')).toMatchObject([2, { code: 'MANIFEST_NOT_FOUND' }]);
+    expect(json('manifest', 'bind', AGENT, 'read_file=a/b', 'list_files=a/b')).toMatchObject([
+      2,
+      { code: 'MANIFEST_BINDING_TWICE' },
+    ]);
+  });
+});
+
 describe('consent', () => {
   test('shows exactly what is asked, and a terminal answers what a program waits for', async () => {
     granted('filesystem:read');
     const args = { path: '/tmp/\u202etxt.exe' };
-    const { prompt } = await consent().call(calling('read_file', caller(), args));
-    const waiting = consent().waitFor(prompt!.id);
+    const prompt = await questionOf(consent(), store, calling('read_file', caller(), args));
+    const waiting = consent().waitFor(prompt.id);
     const { stdout } = run('consent', 'pending');
     expect(stdout).toContain('  arguments {"path":"/tmp/⟨U+202E⟩txt.exe"}\n');
     expect(stdout).toContain('1 of their characters would not be seen');
     expect(stdout).not.toContain('\u202e');
     expect(stdout.split('\n')).toEqual(
       expect.arrayContaining([
-        `  asked at ${new Date(prompt!.opened_at).toISOString()}, deadline none`,
+        `  asked at ${new Date(prompt.opened_at).toISOString()}, deadline none`,
         '  scope Read local files (filesystem:read), medium',
         ...['allow ID', 'allow ID --session', 'deny ID', 'deny ID --never'].map(
-          (words) => `  bulla consent ${words.replace('ID', prompt!.id)}`,
+          (words) => `  bulla consent ${words.replace('ID', prompt.id)}`,
         ),
       ]),
     );
     const [, { pending }] = json('consent', 'pending', '--agent', AGENT);
-    expect(pending).toMatchObject([{ id: prompt!.id, shown: prompt!.shown, kind: 'call' }]);
-    expect(json('consent', 'allow', prompt!.id)).toMatchObject([2, { code: 'CONSENT_UNSEEN' }]);
-    expect(json('consent', 'allow', prompt!.id, '--shown', '0'.repeat(64))).toMatchObject([
+    expect(pending).toMatchObject([{ id: prompt.id, shown: prompt.shown, kind: 'call' }]);
+    expect(json('consent', 'allow', prompt.id)).toMatchObject([2, { code: 'USAGE' }]);
+    expect(json('consent', 'allow', prompt.id, '--shown', '0'.repeat(64))).toMatchObject([
       1,
       { code: 'CONSENT_SHOWN' },
     ]);
-    const other = ['--shown', prompt!.shown, '--user', 'somebody'];
-    expect(json('consent', 'allow', prompt!.id, ...other)).toMatchObject([1, { code: 'CONSENT_PERSON' }]);
-    expect(json('consent', 'allow', prompt!.id, '--session', '--shown', prompt!.shown)).toMatchObject([
+    const other = ['--shown', prompt.shown, '--user', 'somebody'];
+    expect(json('consent', 'allow', prompt.id, ...other)).toMatchObject([1, { code: 'CONSENT_PERSON' }]);
+    expect(json('consent', 'allow', prompt.id, '--session', '--shown', prompt.shown)).toMatchObject([
       0,
       { ok: true, choice: 'allow-session', by: 'medium-session', channel: 'terminal' },
     ]);
     expect((await waiting).answer).toMatchObject({ who: caller().user, channel: 'terminal' });
-    expect(json('consent', 'deny', prompt!.id)).toMatchObject([1, { code: 'CONSENT_ANSWERED' }]);
+    expect(json('consent', 'deny', prompt.id)).toMatchObject([1, { code: 'CONSENT_ANSWERED' }]);
     expect(run('consent', 'pending').stdout).toBe('Nothing is asked.\n');
   });
 
@@ -322,7 +374,7 @@ describe('consent', () => {
     'says that a question stays open which a person did not allow',
     async () => {
       granted('filesystem:read');
-      const { id } = (await consent().call(calling('read_file', caller()))).prompt!;
+      const { id } = await questionOf(consent(), store, calling('read_file', caller()));
       const command = `${join(repo, 'bin/bulla')} consent allow ${id}`;
       const child = spawn('/usr/bin/script', ['-qec', command, '/dev/null'], {
         env: { ...process.env, BULLA_HOME: home },
@@ -344,23 +396,23 @@ describe('consent', () => {
 
   test('denies once or for ever, also what can no longer be shown', async () => {
     granted('filesystem:read');
-    const first = (await consent().call(calling('read_file', caller()))).prompt!;
+    const first = await questionOf(consent(), store, calling('read_file', caller()));
     expect(json('consent', 'deny', `${first.id.slice(0, 8)}…`)).toMatchObject([0, { id: first.id }]);
     expect(await consent().decision(first.id)).toMatchObject({ reason: 'user_rejected' });
-    const second = await consent().call(calling('read_file', caller()));
-    await store.eraseOpenings(second.capsules[0]!.id);
+    const { id, shown } = await questionOf(consent(), store, calling('read_file', caller()));
+    const [question] = await store.find({ chain: 'default', type: 'auth', status: 'pending', limit: 1 });
+    expect(await store.eraseOpenings(JSON.parse(question!.data).id)).toBe(1);
     expect(run('consent', 'pending').stdout).toContain('[CONSENT_NOT_KEPT]');
-    const { id, shown } = second.prompt!;
     expect(json('consent', 'allow', id, '--shown', shown)).toMatchObject([1, { code: 'CONSENT_NOT_KEPT' }]);
     expect(json('consent', 'deny', id, '--never')).toMatchObject([0, { choice: 'never' }]);
     expect(run('grants', 'list').stdout).toMatch(/^refused {2}/);
-    expect(json('consent', 'deny', 'none')).toMatchObject([1, { code: 'CONSENT_PROMPT_UNKNOWN' }]);
+    expect(json('consent', 'deny', 'none')).toMatchObject([1, { code: 'CONSENT_UNKNOWN' }]);
   });
 
   test('refuses a high call at a terminal, unless the operator says otherwise', async () => {
     writeFileSync(join(home, 'consent.json'), '{"highChannels":"out-of-band"}');
     granted('location:read');
-    const { id, shown } = (await consent().call(calling('locate', caller()))).prompt!;
+    const { id, shown } = await questionOf(consent(), store, calling('locate', caller()));
     writeFileSync(join(home, 'consent.json'), '{}');
     expect(json('consent', 'allow', id, '--shown', shown)).toMatchObject([1, { code: 'CONSENT_CHANNEL' }]);
     writeFileSync(join(home, 'consent.json'), '{"highChannels":"out-of-band"}');
@@ -368,13 +420,14 @@ describe('consent', () => {
   });
 
   test('grants a scope that an agent asks for, after what it can do was shown', async () => {
-    const { prompt } = await consent().request({ identity: caller(), scope: 'filesystem:read' });
+    const { prompt: asked } = await consent().request({ identity: caller(), scope: 'filesystem:read' });
+    const prompt = asked!;
     expect(run('consent', 'pending').stdout).toContain('to be granted Read local files (filesystem:read)');
-    expect(json('consent', 'allow', prompt!.id, '--shown', prompt!.shown)).toMatchObject([
+    expect(json('consent', 'allow', prompt.id, '--shown', prompt.shown)).toMatchObject([
       0,
       { choice: 'grant' },
     ]);
-    expect(json('grants', 'list')[1].grants).toMatchObject([{ scope: 'filesystem:read', id: prompt!.id }]);
+    expect(json('grants', 'list')[1].grants).toMatchObject([{ scope: 'filesystem:read', id: prompt.id }]);
   });
 });
 

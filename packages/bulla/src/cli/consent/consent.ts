@@ -1,14 +1,9 @@
-import {
-  type Choice,
-  type Disclosure,
-  disclosureDigest,
-  type Showing,
-  type Words,
-} from '@bulla/core/consent';
+import { type Choice, type Disclosure, disclosureDigest, type Showing } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
-import type { Consent, Shown } from '../../consent/index.ts';
+import { answerQuestion, isUnanswerable, pendingQuestions, type Question } from '../../app/index.ts';
+import type { Consent } from '../../consent/index.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, openToWrite } from '../place.ts';
 import { askKey, isAnswered } from '../terminal/ask.ts';
@@ -75,14 +70,9 @@ Examples:
 async function pending(options: ConsentOptions & LanguageOptions): Promise<Exit> {
   const [words] = wordsOf(options);
   await using store = await openToRead(options);
-  const consent = consentOver(store, options);
   const { user, agent } = options;
-  const prompts = await consent.pending({
-    ...(user !== undefined && { user }),
-    ...(agent !== undefined && { agent }),
-  });
-  const all: (Shown | { id: string; error: BullaError })[] = [];
-  for (const { id } of prompts) all.push(await shownOrError(consent, id, words));
+  const of = { ...(user !== undefined && { user }), ...(agent !== undefined && { agent }) };
+  const all = await pendingQuestions(consentOver(store, options), of, words);
   await report(options, { ok: true, pending: all.map(documentOf) }, () =>
     all.length === 0
       ? phrasesOf(words).nothingAsked
@@ -91,21 +81,7 @@ async function pending(options: ConsentOptions & LanguageOptions): Promise<Exit>
   return EXIT.good;
 }
 
-/** What cannot be shown does not hide what can. */
-async function shownOrError(
-  consent: Consent,
-  id: string,
-  words: Words,
-): Promise<Shown | { id: string; error: BullaError }> {
-  try {
-    return await consent.show(id, words);
-  } catch (error) {
-    if (!(error instanceof BullaError)) throw error;
-    return { id, error };
-  }
-}
-
-function documentOf(shown: Shown | { id: string; error: BullaError }) {
+function documentOf(shown: Question) {
   if ('error' in shown) return { id: shown.id, ...errorDocument(shown.error) };
   const { prompt, showing, disclosure } = shown;
   const { id, kind, agent, scope, sensitivity, asked, choices, opened_at, expires_at } = prompt;
@@ -116,7 +92,7 @@ function documentOf(shown: Shown | { id: string; error: BullaError }) {
   };
 }
 
-function textOf(shown: Shown | { id: string; error: BullaError }, phrases: Phrases): string {
+function textOf(shown: Question, phrases: Phrases): string {
   if ('error' in shown) return `${shown.id}  ${shown.error.message} [${shown.error.code}]`;
   const { prompt, showing, disclosure } = shown;
   const time = (at: number) => new Date(at).toISOString();
@@ -158,15 +134,18 @@ function grantText(scope: string, { scopes }: Disclosure): string {
 }
 
 function callLines(showing: Showing, phrases: Phrases): string[] {
-  const { tool, tool_digest, scope, sensitivity, raised, hidden, changed, previous, redefined } = showing;
+  const { server, server_tool, declared, locked, scope, sensitivity, raised } = showing;
+  const { hidden, changed, previous, redefined } = showing;
+  const tool = colors.bold(server === null ? showing.tool : `${showing.tool} = ${server}/${server_tool}`);
+  const digests = locked === null ? declared : phrases.declaredAndLocked(declared, locked);
   const why = raised.length === 0 ? null : raised.join(', ');
   return [
-    phrases.toCall(colors.bold(tool), showing.description, colors.dim(tool_digest)),
+    phrases.toCall(tool, showing.description, colors.dim(digests)),
     phrases.scope(scopeText(showing.scope_label, scope), sensitivity, why),
     phrases.arguments(showing.arguments),
     ...(hidden.length === 0 ? [] : [colors.yellow(phrases.hidden(hidden.length))]),
     ...(previous === null ? [] : [phrases.lastAllowed(new Date(previous.at).toISOString())]),
-    ...(redefined ? [colors.yellow(phrases.redefined)] : []),
+    ...redefined.map((what) => colors.yellow(phrases.redefined[what])),
     ...(changed === null ? [] : [phrases.changed(changed.map(partText).join(''))]),
     ...(showing.session_covers.length === 0 ? [] : [phrases.covers(showing.session_covers.join(', '))]),
   ];
@@ -194,7 +173,7 @@ const allowing: Choosing = async (consent, id, options) => {
   const choice = prompt.kind === 'grant' ? 'grant' : options.session ? 'allow-session' : 'allow-once';
   if (options.shown !== undefined) return { choice, seen: options.shown, disclosure };
   say(`${textOf(shown, phrasesOf(words))}`);
-  if (!isAnswered()) throw new BullaError('CONSENT_UNSEEN', 'Name what you were shown, with --shown.');
+  if (!isAnswered()) throw new BullaError('USAGE', 'Name what you were shown, with --shown.');
   return (await askKey(phrasesOf(words).questions[choice]))
     ? { choice, seen: prompt.shown, disclosure }
     : null;
@@ -206,13 +185,6 @@ const denying: Choosing = async (consent, id, { shown, never }) => ({
   seen: shown ?? (await consent.prompt(id))?.shown ?? '',
   disclosure: null,
 });
-
-const REFUSALS: ReadonlySet<string> = new Set([
-  'CONSENT_PROMPT_UNKNOWN',
-  'CONSENT_ANSWERED',
-  'CONSENT_NOT_KEPT',
-  'CONSENT_SHOWING',
-]);
 
 async function answer(given: string, options: AnswerOptions, choosing: Choosing): Promise<Exit> {
   const store = await openToWrite(options, false);
@@ -229,9 +201,7 @@ async function answer(given: string, options: AnswerOptions, choosing: Choosing)
     }
     const { choice, seen, disclosure } = chosen;
     const { who, channel } = atTerminal(options);
-    if (disclosure !== null) await consent.disclose(who, disclosure, { who, channel });
-    const digest = disclosure && disclosureDigest(disclosure);
-    const step = await consent.answer({ prompt: id, shown: seen, choice, who, channel, disclosure: digest });
+    const step = await answerQuestion(consent, { id, choice, seen, disclosure, who, channel });
     if (step.refusal !== null) return await refused(step.refusal, options);
     const { by, reason } = step.decisions[0]!;
     const capsule = step.capsules[0]!.hash;
@@ -242,7 +212,7 @@ async function answer(given: string, options: AnswerOptions, choosing: Choosing)
     );
     return EXIT.good;
   } catch (error) {
-    if (!(error instanceof BullaError && REFUSALS.has(error.code))) throw error;
+    if (!isUnanswerable(error)) throw error;
     return await refused(error, options);
   } finally {
     await store.close();

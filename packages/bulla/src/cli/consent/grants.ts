@@ -1,7 +1,7 @@
-import { disclosureDigest, ENGLISH, type Words } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
+import { disclosureOf, grantRefusal, grantScopes, revokeScopes } from '../../app/index.ts';
 import type { Consent, ListedGrant } from '../../consent/index.ts';
 import type { Run } from '../commands.ts';
 import { openToRead, openToWrite } from '../place.ts';
@@ -108,13 +108,6 @@ async function show(options: ConsentOptions & LanguageOptions & { agent: string 
   return EXIT.good;
 }
 
-async function disclosureOf(consent: Consent, agent: string, words: Words = ENGLISH) {
-  const disclosure = await consent.disclosure(agent, words);
-  if (disclosure === null)
-    throw new BullaError('CONSENT_AGENT_UNKNOWN', `The agent ${visible(agent)} has no manifest here.`);
-  return { disclosure, digest: disclosureDigest(disclosure) };
-}
-
 /** What the person names as seen, in whichever language that was; else what they are to be shown. */
 async function seenDisclosure(consent: Consent, options: GrantOptions) {
   const [words, ...others] = wordsOf(options);
@@ -131,31 +124,21 @@ async function grant(options: GrantOptions): Promise<Exit> {
   await using store = await openToWrite(options, false);
   const consent = consentOver(store, options);
   const { who, channel } = atTerminal(options);
-  const { disclosure, digest } = await seenDisclosure(consent, options);
+  const told = await seenDisclosure(consent, options);
+  const { disclosure, digest } = told;
   const scopes = chosen(options) ?? disclosure.scopes.map(({ id }) => id);
-  if (options.disclosure !== undefined && options.disclosure !== digest)
-    return await refused(
-      { code: 'CONSENT_DISCLOSURE', message: 'This is not what the agent can do now: see `grants show`.' },
-      options,
-    );
-  const unknown = scopes.find((scope) => disclosure.scopes.every(({ id }) => id !== scope));
-  if (unknown !== undefined)
-    return await refused(
-      { code: 'CONSENT_SCOPE', message: `The agent declares no scope ${visible(unknown)}.` },
-      options,
-    );
+  const refusal = grantRefusal(told, scopes, options.disclosure);
+  if (refusal !== null) return await refused(refusal, options);
   if (options.disclosure === undefined) {
     say(`${disclosureText(disclosure, digest)}`);
-    if (!isAnswered()) throw new BullaError('CONSENT_UNSEEN', 'Name what you were shown, with --disclosure.');
+    if (!isAnswered()) throw new BullaError('USAGE', 'Name what you were shown, with --disclosure.');
     if (!(await askKey(phrasesOf(disclosure).grantThese(scopes.join(', '))))) {
       say('Nothing was granted.');
       return EXIT.bad;
     }
   }
-  const shown = await consent.disclose(who, disclosure, { who, channel });
-  if (shown.refusal !== null) return await refused(shown.refusal, options);
   const pair = { user: who, agent: options.agent };
-  const step = await consent.grant(pair, scopes, { who, channel, disclosure: digest });
+  const step = await grantScopes(consent, pair, scopes, told, { who, channel });
   if (step.refusal !== null) return await refused(step.refusal, options);
   await report(options, { ok: true, ...pair, scopes, capsules: step.capsules.map(({ hash }) => hash) }, () =>
     step.capsules.length === 0
@@ -177,11 +160,8 @@ async function revoke(options: GrantOptions): Promise<Exit> {
   await using store = await openToWrite(options, false);
   const { who, channel } = atTerminal(options);
   const pair = { user: who, agent: options.agent };
-  const consent = consentOver(store, options);
-  const step = await consent.revoke(pair, scopes, { who, channel });
+  const step = await revokeScopes(consentOver(store, options), pair, scopes, { who, channel });
   const isChanged = step.capsules.length > 0;
-  // What nobody has a manifest of was mistyped. To take back comes first: nothing stands in its way.
-  if (!isChanged) await disclosureOf(consent, options.agent);
   if (step.refusal !== null) return await refused(step.refusal, options);
   const ended = step.decisions.map(({ id }) => id);
   const { running } = step;

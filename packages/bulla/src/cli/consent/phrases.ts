@@ -12,7 +12,8 @@ export interface Phrases {
   arguments(text: string): string;
   hidden(count: number): string;
   lastAllowed(at: string): string;
-  redefined: string;
+  declaredAndLocked(declared: string, locked: string): string;
+  redefined: Readonly<Record<'server' | 'declared' | 'locked', string>>;
   changed(text: string): string;
   covers(tools: string): string;
   shown(digest: string): string;
@@ -34,7 +35,12 @@ const english: Phrases = {
   arguments: (text) => `arguments ${text}`,
   hidden: (count) => `${count} of their characters would not be seen`,
   lastAllowed: (at) => `last allowed at ${at}`,
-  redefined: 'the tool is defined differently since then',
+  declaredAndLocked: (declared, locked) => `declared ${declared}, locked ${locked}`,
+  redefined: {
+    server: 'since then the tool is one of another server',
+    declared: 'since then the manifest declares the tool differently',
+    locked: 'since then the lock pins another tool',
+  },
   changed: (text) => `changed since then: ${text}`,
   covers: (tools) => `--session covers ${tools}`,
   shown: (digest) => `shown ${digest}`,
@@ -59,7 +65,12 @@ const chinese: Phrases = {
   arguments: (text) => `参数 ${text}`,
   hidden: (count) => `其中 ${count} 个字符本来看不见`,
   lastAllowed: (at) => `上次允许于 ${at}`,
-  redefined: '此后该工具的定义已更改',
+  declaredAndLocked: (declared, locked) => `声明 ${declared}，锁定 ${locked}`,
+  redefined: {
+    server: '此后该工具属于另一台服务器',
+    declared: '此后清单中该工具的声明已更改',
+    locked: '此后锁文件固定的是另一个工具',
+  },
   changed: (text) => `与上次相比的变化：${text}`,
   covers: (tools) => `--session 还包括 ${tools}`,
   shown: (digest) => `显示摘要 ${digest}`,

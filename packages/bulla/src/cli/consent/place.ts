@@ -47,7 +47,7 @@ export function consentOver(store: Store, { chain }: PlaceOptions): Consent {
 /**
  * Who sits at this terminal, as far as can be told. The store is a file, or a database with a password that the agent's
  * user may have as well, so that nothing proves who answers: it is `terminal`, and never `os-user`, which needs a
- * server that asks the socket. Throws `CONSENT_WHO` where the system has no users and none is named.
+ * server that asks the socket. Throws `USAGE` where the system has no users and none is named.
  */
 export function atTerminal({ user }: ConsentOptions): { who: string; channel: Channel } {
   const identity = identityOf(
@@ -61,7 +61,7 @@ export function atTerminal({ user }: ConsentOptions): { who: string; channel: Ch
     readOperator(home()).people,
   );
   const who = user ?? identity.user;
-  if (who === null) throw new BullaError('CONSENT_WHO', 'Say who you are, with --user.');
+  if (who === null) throw new BullaError('USAGE', 'Say who you are, with --user.');
   return { who, channel: { kind: 'terminal', device: identity.device, session: null } };
 }
 

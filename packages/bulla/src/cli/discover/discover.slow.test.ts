@@ -196,7 +196,7 @@ describe('--lock-all', () => {
     home.write({ '.mcp.json': { mcpServers: { x: server(script('hostile.mjs', pids, 'dies-mid-list')) } } });
     const { status, stdout, stderr } = await run(home, '--lock-all');
     expect([status, stdout]).toEqual([2, '']);
-    expect(stderr).toContain('[DISCOVER_UNASKED]');
+    expect(stderr).toContain('[USAGE]');
     expect(existsSync(pids)).toBe(false);
     expect((await run(home, '--lock-all', '--yes')).status).toBe(3);
     expect(existsSync(pids)).toBe(true);
@@ -274,7 +274,7 @@ test('a guard counts as lock prints it, and not what only has its words', async 
   expect([loaded.status, loaded.ok, loaded.servers[0]]).toEqual([
     1,
     false,
-    expect.objectContaining({ state: 'changed', guarded: false, code: 'DISCOVER_LOADER' }),
+    expect.objectContaining({ state: 'changed', guarded: false, code: 'DISCOVER_LAUNCH' }),
   ]);
 });
 

@@ -76,7 +76,7 @@ async function isPermitted(work: readonly Judged[], options: DiscoverOptions): P
   if (options.yes) return true;
   if (!isAnswered()) {
     throw new BullaError(
-      'DISCOVER_UNASKED',
+      'USAGE',
       `${counted(work.length, 'server')} would be started, and nobody is here to be asked; look at the list, then say --yes.`,
     );
   }

@@ -89,8 +89,7 @@ async function authorizeEnvelope(file: string, options: AuthorizeOptions): Promi
   // Who is asked is shown what; only --yes can do without.
   if (!options.quiet || !options.yes) say(shown(proposed, options).join('\n'));
   if (!options.yes && !(isAnswered() && (await askYes('Sign this?')))) {
-    if (!isAnswered())
-      throw new BullaError('ENVELOPE_NOT_ASKED', 'Nobody is there to ask; --yes signs without asking.');
+    if (!isAnswered()) throw new BullaError('USAGE', 'Nobody is there to ask; --yes signs without asking.');
     say('Not signed.');
     return EXIT.bad;
   }

@@ -130,7 +130,7 @@ async function bindingOf(options: NewOptions): Promise<PolicyBinding> {
     if (current !== null) return current;
     throw new BullaError('ENVELOPE_POLICY_MISSING', `No policy ${policyId} is in effect in this store.`);
   }
-  throw new BullaError('ENVELOPE_POLICY_UNNAMED', 'Name the policy: --policy with a file, or --policy-id.');
+  throw new BullaError('USAGE', 'Name the policy: --policy with a file, or --policy-id.');
 }
 
 async function writeOut(envelope: Envelope, { output, quiet }: NewOptions): Promise<void> {

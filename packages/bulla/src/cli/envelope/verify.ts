@@ -1,3 +1,4 @@
+import { kindOf } from '@bulla/core/codes';
 import {
   type ExecProfile,
   explain,
@@ -86,12 +87,9 @@ async function withLedger<T>(
   const { audience, profile, tenantId = options.tenant, expect: expected } = options;
   // Before a store is opened, or made.
   if (audience === undefined)
-    throw new BullaError('ENVELOPE_AUDIENCE', 'Name this ledger, as the authorization names it: --audience.');
+    throw new BullaError('USAGE', 'Name this ledger, as the authorization names it: --audience.');
   if (tenantId === undefined)
-    throw new BullaError(
-      'ENVELOPE_TENANT',
-      'Name the tenant whose envelopes are executed here: --tenant-id.',
-    );
+    throw new BullaError('USAGE', 'Name the tenant whose envelopes are executed here: --tenant-id.');
   const keys = approverKeys(options);
   await using store = await open(options);
   const chain = store.chain(options.chain);
@@ -121,7 +119,7 @@ async function explainOne(file: string, options: CheckOptions): Promise<Exit> {
 async function verify(file: string, command: readonly string[], options: CheckOptions): Promise<Exit> {
   if (command.length === 0)
     throw new BullaError(
-      'ENVELOPE_NO_COMMAND',
+      'USAGE',
       'Name what is to be executed, after --; "bulla envelope explain" looks without using anything up.',
     );
   const decision = await withLedger(file, options, openToWrite, (input) =>
@@ -134,7 +132,7 @@ async function verify(file: string, command: readonly string[], options: CheckOp
 /** A ledger that cannot be asked decides nothing; everything else that fails is a refusal. */
 function exitOfVerdict(verdict: Verdict, isGood: boolean): Exit {
   if (isGood) return EXIT.good;
-  return verdict.code === 'EE_NONCE_STORE_FAILURE' ? EXIT.undecided : EXIT.bad;
+  return verdict.code !== null && kindOf(verdict.code) === 'unavailable' ? EXIT.undecided : EXIT.bad;
 }
 
 function documentOf({ code, path, message, exec_hash, steps, violations }: Verdict): Record<string, unknown> {

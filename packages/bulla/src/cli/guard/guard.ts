@@ -89,7 +89,7 @@ async function act(given: string[], options: GuardOptions): Promise<Exit> {
   if (options.printEffectiveAllowlist) return printAllowlist(options.lock, lock);
   const server = targetFor({ server: given, env: options.env }, lock);
   if (server.kind !== 'stdio') {
-    throw new BullaError('SERVER_OPTION', 'Only a server that is started here can be guarded yet.');
+    throw new BullaError('USAGE', 'Only a server that is started here can be guarded yet.');
   }
   const repeats = createRepeats((line) => say([`bulla: ${line}`]));
   const log = options.quiet ? undefined : repeats.tell;

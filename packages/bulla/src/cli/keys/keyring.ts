@@ -167,7 +167,7 @@ function tokenKey({
     return null;
   if (module === undefined || keyLabel === undefined || (tokenLabel === undefined) === (slot === undefined)) {
     const message = 'A key of a token needs --pkcs11, --key, and either --token or --slot.';
-    throw new BullaError('KEYRING_SIGNER', message);
+    throw new BullaError('KEYRING_TOKEN', message);
   }
   const path = isAbsolute(module) ? module : resolve(module);
   return tokenLabel === undefined

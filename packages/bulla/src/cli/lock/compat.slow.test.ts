@@ -163,6 +163,6 @@ describe('BULLA_COMPAT=mcptrust otherwise', () => {
 
   test('another program than this one is not stood in for', async () => {
     const { status, stderr } = await bullaIn(temporaryFolder(), ['--version'], { BULLA_COMPAT: 'other' });
-    expect([status, stderr]).toEqual([2, expect.stringContaining('[COMPAT_UNKNOWN]')]);
+    expect([status, stderr]).toEqual([2, expect.stringContaining('[USAGE]')]);
   });
 });

@@ -7,11 +7,11 @@ import { EXIT, type Exit } from '../terminal/io.ts';
  */
 export const COMPAT: boolean = process.env.BULLA_COMPAT === 'mcptrust';
 
-/** Throws `COMPAT_UNKNOWN` for a program that we do not stand in for. */
+/** Throws `USAGE` for a program that we do not stand in for. */
 export function checkCompat(): void {
   const value = process.env.BULLA_COMPAT;
   if (value === undefined || value === '' || COMPAT) return;
-  throw new BullaError('COMPAT_UNKNOWN', 'BULLA_COMPAT can only be "mcptrust".');
+  throw new BullaError('USAGE', 'BULLA_COMPAT can only be "mcptrust".');
 }
 
 let isKept = false;

@@ -60,6 +60,6 @@ describe('diff', () => {
     expect(server).toEqual({ status: 1, stdout: told, stderr: '' });
     expect(files).toEqual({ status: 1, stdout: told, stderr: '' });
     expect([same.status, same.stdout]).toEqual([0, 'No drift: what was compared is as it was locked.\n']);
-    expect([one.status, one.stderr]).toEqual([2, expect.stringContaining('[DIFF_SIDES]')]);
+    expect([one.status, one.stderr]).toEqual([2, expect.stringContaining('[USAGE]')]);
   });
 });

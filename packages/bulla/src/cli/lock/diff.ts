@@ -38,7 +38,7 @@ async function diff(what: string[], options: DiffOptions): Promise<Exit> {
   // Only the command line tells a server of two words from two files.
   const isServer = options.lockfile !== undefined || what.length === 0 || process.argv.includes('--');
   if (!isServer && what.length !== 2)
-    throw new BullaError('DIFF_SIDES', 'Name two lockfiles, or the server after --.');
+    throw new BullaError('USAGE', 'Name two lockfiles, or the server after --.');
   const lockfile = isServer ? (options.lockfile ?? 'mcp-lock.json') : what[0]!;
   const trust = trustOf(options);
   const { drift, source } = isServer

@@ -202,10 +202,10 @@ describe('lock', () => {
     const remote = { name: 'a', inputSchema: { type: 'object', $ref: 'https://example.invalid/s.json' } };
     const runs: [string[], number, string][] = [
       [hostile('dies-mid-list'), 3, 'MCP_SERVER_ENDED'],
-      [hostile('repeats-a-cursor'), 3, 'MCP_LIST_CURSOR_REPEATED'],
+      [hostile('repeats-a-cursor'), 3, 'MCP_LIST_TOO_LONG'],
       [hostile('changes-always'), 3, 'MCP_LIST_CHANGED'],
       [['lock', '--force', '--', 'nonexistent-program'], 3, 'MCP_SPAWN_FAILED'],
-      [['lock', '--force', '--', ...surfaceServer({ tools: [twice, twice] }).words], 3, 'MCP_LIST_DUPLICATE'],
+      [['lock', '--force', '--', ...surfaceServer({ tools: [twice, twice] }).words], 3, 'MCP_LIST_SHAPE'],
       [['lock', '--force', '--', ...surfaceServer({ tools: [remote] }).words], 1, 'LOCK_REMOTE_REF'],
       [['lock', '--force', '--env', 'NOT_SET_HERE', '--', 'true'], 2, 'MCP_TARGET_ENV'],
     ];
@@ -224,7 +224,7 @@ describe('lock', () => {
     for (const [text, code] of [
       ['{"lockFileVersion":"3.0","lockFileVersion":"3.0"}', 'JSON_DUPLICATE_KEY'],
       ['{"lockFileVersion":"4.0"}', 'LOCK_VERSION_NEWER'],
-      ['[]', 'LOCK_FIELD_TYPE'],
+      ['[]', 'LOCK_FIELD'],
     ]) {
       writeFileSync(join(folder, 'mcp-lock.json'), text!);
       const { status, stderr } = await bullaIn(folder, ['lock', '--yes', '--', ...words]);

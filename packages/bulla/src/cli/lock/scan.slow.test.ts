@@ -105,11 +105,11 @@ describe('scan', () => {
   });
 
   test.each([
-    [['scan'], 'MCP_TARGET_EMPTY'],
-    [['scan', '--', 'echo $HOME'], 'MCP_TARGET_SHELL'],
-    [['scan', '--', 'https://user:secret@example.com/'], 'MCP_TARGET_URL'],
-    [['scan', '--header', 'X-Key: 1', '--', 'true'], 'SERVER_OPTION'],
-    [['scan', '--bearer-env', 'NOT_SET_HERE', '--', 'https://example.invalid/'], 'SERVER_VARIABLE'],
+    [['scan'], 'MCP_TARGET'],
+    [['scan', '--', 'echo $HOME'], 'MCP_TARGET'],
+    [['scan', '--', 'https://user:secret@example.com/'], 'MCP_TARGET'],
+    [['scan', '--header', 'X-Key: 1', '--', 'true'], 'USAGE'],
+    [['scan', '--bearer-env', 'NOT_SET_HERE', '--', 'https://example.invalid/'], 'MCP_TARGET_ENV'],
     [
       ['scan', '--header', 'Authorization: Bearer x', '--', 'https://example.invalid/'],
       'A secret does not belong',

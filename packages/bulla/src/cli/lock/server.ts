@@ -73,7 +73,7 @@ export function serverOptions(command: Command): Command {
 
 /**
  * How the server is reached, by the options of a command. Without a terminal nobody is there to sign in. Throws
- * `SERVER_VARIABLE` for a variable that is not set.
+ * `MCP_TARGET_ENV` for a variable that is not set.
  */
 export function accessOf(options: ServerOptions): ServerAccess {
   const { timeout, header, headerEnv, bearerEnv, signIn = false, authServer, fetchIcons } = options;
@@ -97,7 +97,7 @@ export function accessOf(options: ServerOptions): ServerAccess {
 function variable(name: string): string {
   const value = process.env[name];
   if (value) return value;
-  throw new BullaError('SERVER_VARIABLE', `The environment variable ${name} is not set.`);
+  throw new BullaError('MCP_TARGET_ENV', `The environment variable ${name} is not set.`);
 }
 
 /** Shows on a terminal, in one line that is gone afterwards, that a server is being scanned. */

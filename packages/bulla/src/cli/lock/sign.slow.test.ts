@@ -137,15 +137,15 @@ describe('sign and verify', () => {
       ].map((args) => bullaIn(folder, args)),
     );
     expect(told.map(({ status, stderr }) => [status, /\[(\w+)\]\n$/.exec(stderr)?.[1]])).toEqual([
-      [2, 'KEY_PEM_MALFORMED'],
+      [2, 'KEY_MALFORMED'],
       [2, 'INPUT_UNREADABLE'],
       [2, 'KEY_IS_PRIVATE'],
       [2, 'LOCK_SIGNATURE_MALFORMED'],
       [2, 'KEY_IS_PUBLIC'],
       [2, 'INPUT_UNREADABLE'],
       [2, 'INPUT_UNREADABLE'],
-      [2, 'KEY_UNNAMED'],
-      [2, 'VERIFY_NOTHING'],
+      [2, 'USAGE'],
+      [2, 'USAGE'],
     ]);
   });
 

@@ -23,7 +23,6 @@ import { naming, readInput } from '../../os/index.ts';
 import { type Chain, readCheckpointLines } from '../../store/index.ts';
 import { loadPolicy, POLICY_FILE } from '../../witness/index.ts';
 import { home } from '../place.ts';
-import { Refusal, Undecided } from '../terminal/io.ts';
 import { NAME_KEYS } from '../verify/hints.ts';
 import type { Trust } from '../verify/trust.ts';
 
@@ -63,7 +62,7 @@ export function readCheckpoints(file: string): string[] {
     return [note];
   } catch (cause) {
     const reason = cause instanceof BullaError ? ` ${cause.message}` : '';
-    throw new BullaError('CHECKPOINT_MALFORMED', `${file} holds no checkpoint.${reason}`, { cause });
+    throw new BullaError('LOG_CHECKPOINT', `${file} holds no checkpoint.${reason}`, { cause });
   }
 }
 
@@ -98,7 +97,7 @@ export async function findAnchors(
     // A file of a store keeps every checkpoint; that one of them is witnessed is all that can be asked of it.
     const lacking = opened.map((anchor) => missingWitnesses(anchor, demanded));
     const last = lacking.at(-1) ?? null;
-    if (last !== null && !lacking.includes(null)) throw new Refusal('LOG_QUORUM', last);
+    if (last !== null && !lacking.includes(null)) throw new BullaError('LOG_QUORUM', last);
     return opened;
   });
   const kept = chain === undefined ? [] : await keptNotes(chain);
@@ -115,9 +114,10 @@ export async function findAnchors(
   }
   const asks = demanded !== undefined && demanded.quorum !== 'none';
   if (asks && !anchors.some((anchor) => anchor.witnessed))
-    throw new Undecided(
+    throw new BullaError(
       'LOG_QUORUM',
       'A policy is named, and no checkpoint of the chain with the witnesses that it asks for.',
+      { kind: 'unavailable' },
     );
   if (chain === undefined && anchors.length === 0) return undefined;
   const size = publishedNote === undefined ? 0 : parseCheckpointBody(parseNote(publishedNote).text).size;
@@ -129,7 +129,7 @@ function openNamed(note: string, how: AnchorTrust): Anchor {
     return readAnchor(note, how);
   } catch (error) {
     if (!isUnknownSigner(error)) throw error;
-    throw new Undecided(error.code, `${unknownSigner(note)} ${NAME_KEYS}`, { cause: error });
+    throw new BullaError(error.code, `${unknownSigner(note)} ${NAME_KEYS}`, { cause: error });
   }
 }
 

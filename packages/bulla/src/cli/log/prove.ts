@@ -51,7 +51,7 @@ async function write({ id, index, size, text }: RecordProof, options: ProveOptio
     return EXIT.good;
   }
   if (existsSync(out) && !options.force)
-    throw new BullaError('PROVE_EXISTS', `${out} exists; --force writes over it.`);
+    throw new BullaError('FILE_EXISTS', `${out} exists; --force writes over it.`);
   writeFileSync(out, text, { mode: 0o644 });
   if (!options.quiet)
     say(`bulla: wrote ${out}: record ${index} of a checkpoint of ${counted(size, 'record')}`);

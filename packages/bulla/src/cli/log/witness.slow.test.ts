@@ -109,13 +109,13 @@ describe('witness serve', () => {
       return [status, /\[(\w+)\]/.exec(stderr)?.[1]];
     };
     expect(refused(...name, '--log', empty)).toEqual([2, 'WITNESS_LOGS']);
-    expect(refused('--name', 'https://w.example', '--log', log.vkey)).toEqual([2, 'WITNESS_NAME']);
-    expect(refused(...name, '--log', log.vkey, '--prefix', 'x')).toEqual([2, 'WITNESS_PREFIX']);
+    expect(refused('--name', 'https://w.example', '--log', log.vkey)).toEqual([2, 'WITNESS_OPTION']);
+    expect(refused(...name, '--log', log.vkey, '--prefix', 'x')).toEqual([2, 'WITNESS_OPTION']);
     const far = refused(...name, '--log', log.vkey, '--listen', '192.0.2.1:80');
     expect(far).toEqual([3, 'WITNESS_LISTEN']);
     // That start made the key. Without its state it never cosigns again.
     truncateSync(join(home, 'witness/state.db'));
-    expect(refused(...name, '--log', log.vkey)).toEqual([2, 'WITNESS_STATE_LOST']);
+    expect(refused(...name, '--log', log.vkey)).toEqual([1, 'WITNESS_STATE_LOST']);
     rmSync(join(home, 'witness'), { recursive: true });
     expect(witness(home, 'serve', ...name, '--log', log.vkey, '--listen', 'nowhere').status).not.toBe(0);
   });

@@ -221,7 +221,7 @@ async function status(options: StatusOptions): Promise<Exit> {
   const policy = loadPolicy(file);
   if (policy === null || policy.witnesses.length === 0) {
     const message = `There is no witness in ${file}; add one with "bulla witness add".`;
-    await report(options, { ok: false, code: 'WITNESS_NONE', message }, () => message);
+    await report(options, { ok: false, code: 'WITNESS_QUORUM', message }, () => message);
     return EXIT.undecided;
   }
   await using at = await openFor(options, 'read');

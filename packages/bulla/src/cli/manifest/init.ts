@@ -15,7 +15,9 @@ import { problemLines } from './validate.ts';
 
 interface InitOptions extends ReportOptions {
   fromLock: string;
+  server?: string;
   output?: string;
+  bindings?: string;
   force?: boolean;
 }
 
@@ -24,9 +26,14 @@ export function defineInit(command: Command, run: Run): void {
     .command('init')
     .description('Draft a manifest from a locked tool server, for a person to edit.')
     .requiredOption('--from-lock <file>', 'the lockfile; it must hold the definitions')
+    .option('--server <name>', 'what you call the server (default: what it calls itself)')
     .option('-o, --output <file>', 'where to write it (default: standard output)')
-    .option('-f, --force', 'replace the file if it is there')
-    .option('--json', 'print one JSON document: the draft, the names, the notes and what is to be mended')
+    .option(
+      '--bindings <file>',
+      'where to write which tool of the server each is, for manifest push --bindings',
+    )
+    .option('-f, --force', 'replace the files if they are there')
+    .option('--json', 'print one JSON document: the draft, the bindings, the notes and what is to be mended')
     .option('--quiet', 'no notes')
     .addHelpText(
       'after',
@@ -35,18 +42,21 @@ Notes for the person who edits it go to standard error. Exits with 0 if the draf
 it must be mended first, 2 if the lock cannot be read or holds no definitions.
 
 Example:
-  $ bulla manifest init --from-lock mcp-lock.json -o manifest.json`,
+  $ bulla manifest init --from-lock mcp-lock.json -o manifest.json --bindings bindings.json`,
     )
     .action(run(init));
 }
 
 async function init(options: InitOptions): Promise<Exit> {
-  const { output } = options;
-  if (output !== undefined && !options.force && existsSync(output))
-    throw new BullaError('MANIFEST_EXISTS', `${output} is there already; --force replaces it.`);
-  const draft = draftFromLock(readLock(readInput(options.fromLock, 'document')));
+  const { output, bindings } = options;
+  for (const file of [output, bindings])
+    if (file !== undefined && !options.force && existsSync(file))
+      throw new BullaError('FILE_EXISTS', `${file} is there already; --force replaces it.`);
+  const lock = readLock(readInput(options.fromLock, 'document'));
+  const draft = draftFromLock(lock, options.server ?? (lock.serverName || 'server'));
   const text = `${indented(stringify(draft.document))}\n`;
   if (output !== undefined) replaceFile(output, toUtf8(text));
+  if (bindings !== undefined) replaceFile(bindings, toUtf8(`${indented(draft.bindings.canonical)}\n`));
   if (options.json) await printExact(`${documentOf(draft)}\n`);
   else if (output === undefined) await printExact(text);
   if (!options.json && !options.quiet) say(notesText(draft).trimEnd());
@@ -54,9 +64,9 @@ async function init(options: InitOptions): Promise<Exit> {
 }
 
 /** The draft is written by the lossless writer: its numbers are those of the lock. */
-function documentOf({ document, names, notes, report }: ManifestDraft): string {
+function documentOf({ document, bindings, notes, report }: ManifestDraft): string {
   const told = {
-    names: Object.fromEntries(names),
+    bindings: Object.fromEntries(bindings.tools),
     notes,
     problems: report.problems,
     warnings: report.warnings,
@@ -65,12 +75,12 @@ function documentOf({ document, names, notes, report }: ManifestDraft): string {
   return `${rest.slice(0, -1)},"draft":${stringify(document)}}`;
 }
 
-function notesText({ document, names, notes, report }: ManifestDraft): string {
+function notesText({ document, bindings, notes, report }: ManifestDraft): string {
   const tools = (document.get('tools') as JsonObject[]).map((tool) => tool.get('name') as string);
   const lines = [`Drafted ${counted(tools.length, 'tool')}. Look at these before you use it:`];
-  const renamed = [...names].filter(([from, to]) => from !== to);
+  const renamed = [...bindings.tools].filter(([name, { tool }]) => name !== tool);
   if (renamed.length > 0) lines.push('  Names that are not what the server calls them:');
-  for (const [from, to] of renamed) lines.push(`    ${visible(from)} → ${to}`);
+  for (const [name, { tool }] of renamed) lines.push(`    ${visible(tool)} → ${name}`);
   const others = notes.filter(({ code }) => code !== 'name-changed');
   for (const [message, own] of Map.groupBy(others, ({ message }) => message)) {
     lines.push(`  ${message}`);

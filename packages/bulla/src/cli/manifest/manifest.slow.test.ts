@@ -161,7 +161,7 @@ describe('manifest init', () => {
     expect(bulla(['manifest', 'validate', file]).status).toBe(0);
 
     const again = bulla(['manifest', 'init', '--from-lock', lock, '-o', file]);
-    expect([again.status, again.stderr.includes('[MANIFEST_EXISTS]')]).toEqual([2, true]);
+    expect([again.status, again.stderr.includes('[FILE_EXISTS]')]).toEqual([2, true]);
     expect(bulla(['manifest', 'init', '--from-lock', lock, '-o', file, '--force', '--quiet'])).toEqual({
       status: 0,
       stdout: '',
@@ -172,7 +172,15 @@ describe('manifest init', () => {
     );
     const json = JSON.parse(bulla(['manifest', 'init', '--from-lock', lock, '--json']).stdout);
     expect(json.draft).toEqual(JSON.parse(readFileSync(file, 'utf8')));
-    expect([json.ok, json.names['get-sum']]).toEqual([true, 'get_sum']);
+    expect([json.ok, json.bindings.get_sum]).toEqual([
+      true,
+      { server: 'mcp-servers/everything', tool: 'get-sum' },
+    ]);
+    const bindings = join(folder, 'bindings.json');
+    const init = ['manifest', 'init', '--from-lock', lock, '--server', 'all', '--bindings', bindings];
+    expect(bulla([...init, '--quiet']).status).toBe(0);
+    expect(JSON.parse(readFileSync(bindings, 'utf8')).get_sum).toEqual({ server: 'all', tool: 'get-sum' });
+    expect(bulla([...init, '--quiet']).stderr).toContain('[FILE_EXISTS]');
   });
 
   test('a lock of hashes alone is refused, and nothing is written', () => {
@@ -181,7 +189,7 @@ describe('manifest init', () => {
     expect(bulla(['lock', '--format', 'v3', '-o', lock, ...everything]).status).toBe(0);
     const file = join(folder, 'manifest.json');
     const { status, stderr } = bulla(['manifest', 'init', '--from-lock', lock, '-o', file]);
-    expect([status, stderr.includes('[MANIFEST_LOCK_HASHES]'), existsSync(file)]).toEqual([2, true, false]);
+    expect([status, stderr.includes('[LOCK_NO_DEFINITIONS]'), existsSync(file)]).toEqual([2, true, false]);
   });
 });
 

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { EXIT, type Exit, print } from '../terminal/io.ts';
+import { defineBind } from './bind.ts';
 import { defineDiff } from './diff.ts';
 import { defineInit } from './init.ts';
 import { definePush } from './push.ts';
@@ -27,6 +28,7 @@ Example:
   defineDiff(command, run);
   defineInit(command, run);
   definePush(command, run);
+  defineBind(command, run);
   defineShow(command, run);
 }
 

@@ -2,8 +2,8 @@ import { userInfo } from 'node:os';
 import { type Decision, resultOf } from '@bulla/core/consent';
 import { changeJson, diffText, ManifestError, type ManifestProblem } from '@bulla/core/manifest';
 import type { Command } from 'commander';
-import { createConsent } from '../../consent/index.ts';
-import { createManifests, type Pushed } from '../../manifest/index.ts';
+import { pushManifest } from '../../app/index.ts';
+import type { Pushed } from '../../manifest/index.ts';
 import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
@@ -13,6 +13,7 @@ import { problemLines } from './validate.ts';
 
 interface PushOptions extends PlaceOptions, ReportOptions {
   agent: string;
+  bindings?: string;
   idempotencyKey?: string;
 }
 
@@ -24,6 +25,7 @@ export function definePush(command: Command, run: Run): void {
       .argument('<file>', 'the manifest; - is standard input')
       .requiredOption('--agent <id>', 'whose manifest it is'),
   )
+    .option('--bindings <file>', 'which tools of servers its tools are (default: what they were)')
     .option('--idempotency-key <key>', 'the same key is one version, however often it is sent')
     .option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)')
     .option('--json', 'print one JSON document')
@@ -33,23 +35,26 @@ export function definePush(command: Command, run: Run): void {
       `
 Every version is kept. When it breaks with the one before it, what people granted rests until they have reviewed it.
 Exits with 0 if it was accepted, 1 if it is not valid, 2 for what cannot be read or is not JSON. The stored version is
-untouched then. --json answers as the specification says: agent_id, capability_manifest_version,
-capability_manifest_hash and breaking_changes, each with its code, path and message; and more beside them.
+untouched then. A tool that was bound before and is bound to another one, or to none, breaks with the version before it.
+--json answers as the specification says: agent_id, capability_manifest_version, capability_manifest_hash and
+breaking_changes, each with its code, path and message; and more beside them.
 
-Example:
-  $ bulla manifest push manifest.json --agent desk`,
+Examples:
+  $ bulla manifest push manifest.json --agent desk
+  $ bulla manifest push manifest.json --agent desk --bindings bindings.json`,
     )
     .action(run(push));
 }
 
 async function push(file: string, options: PushOptions): Promise<Exit> {
   const bytes = readInput(file, 'document');
+  const bindings = options.bindings === undefined ? undefined : readInput(options.bindings, 'document');
   const { agent, chain, idempotencyKey } = options;
   const store = await openToWrite(options);
   try {
     const by = userInfo().username;
-    const pushed = await createManifests(store).push(agent, bytes, { by, chain, idempotencyKey });
-    const ended = pushed.repeated ? [] : await createConsent(store, { chain }).sweep();
+    const request = { agent, manifest: bytes, bindings, idempotencyKey, by, chain };
+    const { pushed, ended } = await pushManifest(store, request);
     await report(options, documentOf(pushed, ended), () => textOf(pushed, ended));
     return EXIT.good;
   } catch (error) {
@@ -62,14 +67,14 @@ async function push(file: string, options: PushOptions): Promise<Exit> {
 
 /** The first four members are those of the specification's answer. */
 function documentOf(pushed: Pushed, ended: readonly Decision[]) {
-  const { agent, version, hash, bytes, repeated, diff, warnings, capsule } = pushed;
+  const { agent, version, hash, bytes, breaking, rebound, repeated, diff, warnings, capsule } = pushed;
   return {
     agent_id: agent,
     capability_manifest_version: version,
     capability_manifest_hash: hash,
     breaking_changes: (diff?.breaking ?? []).map(changeJson),
     non_breaking_changes: (diff?.non_breaking ?? []).map(changeJson),
-    ...{ ok: true, bytes, repeated, warnings },
+    ...{ ok: true, bytes, bindings: pushed.bindings.digest, breaking, rebound, repeated, warnings },
     ended: ended.map(({ id }) => id),
     capsule: capsule?.hash ?? null,
   };
@@ -84,12 +89,21 @@ function textOf(pushed: Pushed, ended: readonly Decision[]): string {
     ...warnings.flatMap((warning) => problemLines(warning, null, colors.yellow('warning'))),
   ];
   if (diff !== null) lines.push('', diffText(diff).trimEnd());
-  for (const decision of ended) {
+  return [...lines, ...reboundLines(pushed.rebound), ...endedLines(ended)].join('\n');
+}
+
+export function reboundLines(rebound: readonly string[]): string[] {
+  return rebound.map(
+    (tool) => `${colors.yellow('rebound')} ${tool}: what people granted rests until they review it`,
+  );
+}
+
+export function endedLines(ended: readonly Decision[]): string[] {
+  return ended.map((decision) => {
     const result = resultOf(decision);
     const reason = result === null || result.status === 'ok' ? '' : `: ${result.reason}`;
-    lines.push(`ended ${decision.id}${reason}`);
-  }
-  return lines.join('\n');
+    return `ended ${decision.id}${reason}`;
+  });
 }
 
 async function refuse(

@@ -148,9 +148,9 @@ describe('policy check', () => {
       expect.stringMatching(
         /^policy\.yaml:2:33: The input never has a field "toolz" here\. .* \[POLICY_EXPRESSION_FIELD\]$/,
       ),
-      expect.stringMatching(/^policy\.yaml:3:12: Two rules are called "a"\. \[POLICY_RULE_DUPLICATE\]$/),
+      expect.stringMatching(/^policy\.yaml:3:12: Two rules are called "a"\. \[POLICY_FIELD\]$/),
       expect.stringMatching(/^policy\.yaml:3:28: .* \[POLICY_EXPRESSION_FIELD\]$/),
-      expect.stringMatching(/^policy\.yaml:3:55: There is no field "severty"; .* \[POLICY_FIELD_UNKNOWN\]$/),
+      expect.stringMatching(/^policy\.yaml:3:55: There is no field "severty"; .* \[POLICY_FIELD\]$/),
     ]);
     expect(() => readFileSync(marker)).toThrow('ENOENT');
   });
@@ -201,16 +201,16 @@ describe('policy check', () => {
     const folder = folderWith('rules: [{name: c, phase: call, expr: "true"}]');
     const run = (...args: string[]) => bullaIn(folder, ['policy', ...args]);
     const both = await run('check', '-P', 'policy.yaml', '--preset', 'strict', '-l', 'mcp-lock.json');
-    expect([both.status, both.stderr]).toEqual([2, expect.stringContaining('[POLICY_OPTION]')]);
-    expect((await run('check')).stderr).toContain('[MCP_TARGET_EMPTY]');
+    expect([both.status, both.stderr]).toEqual([2, expect.stringContaining('[USAGE]')]);
+    expect((await run('check')).stderr).toContain('[MCP_TARGET]');
     expect((await run('check', '--preset', 'lax', '-l', 'mcp-lock.json')).status).toBe(2);
     const nothing = await run('check', '-P', 'policy.yaml', '-l', 'mcp-lock.json');
     expect([nothing.status, nothing.stderr]).toEqual([3, expect.stringContaining('[POLICY_NOTHING_ASKED]')]);
     for (const [text, code] of [
-      ['[]', 'POLICY_TEST'],
-      ['{"shape":"x","input":{}}', 'POLICY_TEST'],
-      ['{"shape":"call","input":{},"expect":{}}', 'POLICY_TEST'],
-      ['{"shape":"call","input":{},"expect":{"d":true}}', 'POLICY_TEST'],
+      ['[]', 'POLICY_INPUT'],
+      ['{"shape":"x","input":{}}', 'POLICY_INPUT'],
+      ['{"shape":"call","input":{},"expect":{}}', 'POLICY_INPUT'],
+      ['{"shape":"call","input":{},"expect":{"d":true}}', 'POLICY_INPUT'],
       ['{"shape":"call","input":{}}', 'POLICY_INPUT'],
       ['{', 'JSON_'],
     ] as const) {

@@ -126,7 +126,7 @@ describe('lock --pin', () => {
     const again = await shop.bulla(['lock', '--pin']);
     expect([again.status, readFileSync(shop.lock).equals(before)]).toEqual([0, true]);
     const undecided = await shop.bulla(['lock']);
-    expect([undecided.status, codeIn(undecided.stderr)]).toEqual([2, 'PIN_UNDECIDED']);
+    expect([undecided.status, codeIn(undecided.stderr)]).toEqual([2, 'USAGE']);
     // Now npx itself fetches the package, so it must see the settings.
     const names = Object.keys(shop.env).filter((name) => name.startsWith('npm_'));
     const settings = names.flatMap((name) => ['--env', name]);
@@ -145,7 +145,7 @@ describe('lock --pin', () => {
     };
     expect(await attempt({ BULLA_ALLOW_PRIVATE_REGISTRY: '' })).toBe('3 DOWNLOAD_PRIVATE');
     expect(await attempt({}, ['lock', '--pin', '--', 'node', 'x.js'])).toBe('2 PIN_COMMAND');
-    expect(await attempt({}, ['lock', '--pin', '--', 'npx', 'github:a/b'])).toBe('2 PIN_SPEC');
+    expect(await attempt({}, ['lock', '--pin', '--', 'npx', 'github:a/b'])).toBe('2 PIN_COMMAND');
     expect(await attempt({}, ['lock', '--pin', '--', 'npx', 'nothing-of-that-name'])).toBe(
       '3 PIN_NPM_FAILED',
     );
@@ -175,7 +175,7 @@ describe('lock --pin', () => {
       versions: { '1.4.0': { name: 'left', version: '1.4.0', dist } },
     };
     shop.registry.instead.set('left', (_, response) => response.end(JSON.stringify(old)));
-    expect(await attempt({ npm_config_cache: join(shop.folder, 'fresh') })).toBe('1 PIN_TREE_INTEGRITY');
+    expect(await attempt({ npm_config_cache: join(shop.folder, 'fresh') })).toBe('1 PIN_TREE');
   });
 });
 
@@ -239,13 +239,13 @@ describe('run', () => {
     writeFileSync(lock, text);
     expect((await attempt(['--', 'npx', '-y', '@team/shop@1.0.1'])).code).toBe('2 PIN_OTHER');
     expect((await attempt(['--', 'npx', '-y', 'left'])).code).toBe('2 PIN_OTHER');
-    expect((await attempt(['--bin', 'nothing'])).code).toBe('2 PIN_BIN');
-    expect((await attempt(['--bin', 'shell'])).code).toBe('2 PIN_BIN_KIND');
+    expect((await attempt(['--bin', 'nothing'])).code).toBe('2 PIN_COMMAND');
+    expect((await attempt(['--bin', 'shell'])).code).toBe('2 PIN_COMMAND');
     // Node would look for it in the current folder.
-    expect((await attempt(['--bin', 'preload'])).code).toBe('2 PIN_BIN_KIND');
+    expect((await attempt(['--bin', 'preload'])).code).toBe('2 PIN_COMMAND');
     expect((await attempt(['--require-signature'])).code).toBe('1 LOCK_UNSIGNED');
     expect((await attempt(['--require-provenance'])).code).toBe('2 PROVENANCE_MISSING');
-    expect((await attempt(['--require-provenance=maybe'])).code).toBe('2 PROVENANCE_OPTION');
+    expect((await attempt(['--require-provenance=maybe'])).code).toBe('2 USAGE');
     const { status, stdout } = await bulla(['run', '--dry-run', '--', 'npx', '@team/shop@1.0.0', 'a b'], {
       MARK: mark,
     });
@@ -337,7 +337,7 @@ describe('what else stands on a pin', () => {
         return `${status} ${codeIn(stderr)}`;
       }),
     );
-    expect(codes).toEqual(['1 PROVENANCE_SUBJECT', '1 PROVENANCE_SIGNER', '2 PROVENANCE_MISSING']);
+    expect(codes).toEqual(['1 PROVENANCE_INVALID', '1 PROVENANCE_INVALID', '2 PROVENANCE_MISSING']);
     expect((await bulla(['run', '--dry-run', ...by('good.json')])).status).toBe(0);
     expect((await bulla(['run', '--dry-run', ...by('other.json')])).status).toBe(1);
   });
@@ -374,7 +374,7 @@ describe('what else stands on a pin', () => {
     const run = await bulla(['run'], path);
     expect([run.status, codeIn(run.stderr), run.stderr.includes('recorded and compared, not run')]).toEqual([
       2,
-      'PIN_OCI',
+      'PIN_COMMAND',
       true,
     ]);
     expect(readFileSync(join(folder, 'images'), 'utf8').trim().split('\n')).toEqual([one, one, two]);

@@ -84,10 +84,10 @@ function dryRunText({ artifact, installed, program, args }: PinnedProgram): stri
   return `would execute: ${visible(shown.join(' '))}\n  ${pin} (${artifact.integrity})\n`;
 }
 
-/** To name a bundle is to require it. Throws `PROVENANCE_OPTION` for a word that is neither true nor false. */
+/** To name a bundle is to require it. Throws `USAGE` for a word that is neither true nor false. */
 function needsProvenance({ requireProvenance, bundle }: RunOptions): boolean {
   if (requireProvenance === undefined) return bundle !== undefined;
   if (requireProvenance === true || requireProvenance === 'true') return true;
   if (requireProvenance === 'false') return false;
-  throw new BullaError('PROVENANCE_OPTION', '--require-provenance is true or false.');
+  throw new BullaError('USAGE', '--require-provenance is true or false.');
 }

@@ -14,10 +14,10 @@ export interface DocumentOptions {
 
 const LENIENCIES: Leniency[] = ['duplicate-keys', 'non-finite', 'lone-surrogates', 'bom'];
 
-/** Throws `USAGE_NUMBER`. */
+/** Throws `USAGE`. */
 export function nonNegative(text: string): number {
   if (!/^(?:0|[1-9][0-9]{0,14})$/.test(text))
-    throw new BullaError('USAGE_NUMBER', `${JSON.stringify(text)} is not a whole number.`);
+    throw new BullaError('USAGE', `${JSON.stringify(text)} is not a whole number.`);
   return Number(text);
 }
 

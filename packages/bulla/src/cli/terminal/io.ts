@@ -1,12 +1,12 @@
+import { exitOf as exitOfKind } from '@bulla/core/codes';
 import { BullaError, withoutSecrets } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
-import { Refusal, Undecided } from '../../refusal.ts';
 import { escaped } from './indented.ts';
 import { colors, painted } from './paint.ts';
 import { type Output, streams, write } from './streams.ts';
 
-export { Refusal, refusing, Undecided } from '../../refusal.ts';
+export { refusing } from '../../refusal.ts';
 export { colors } from './paint.ts';
 
 /** The exit codes of every command. */
@@ -21,89 +21,9 @@ export const EXIT = {
 } as const;
 export type Exit = (typeof EXIT)[keyof typeof EXIT];
 
-/** Errors that are no fault of the call or its input: it could not be decided, or what was checked is bad. */
-const EXIT_OF: Readonly<Record<string, Exit>> = {
-  CAPABILITY_MODULE_TIMEOUT: EXIT.undecided,
-  OUTPUT_UNWRITABLE: EXIT.undecided,
-  STORE_MISSING: EXIT.undecided,
-  STORE_UNREADABLE: EXIT.undecided,
-  STORE_UNAVAILABLE: EXIT.undecided,
-  STORE_BUSY: EXIT.undecided,
-  STORE_UNCERTAIN: EXIT.undecided,
-  KEYRING_LOCKED: EXIT.undecided,
-  CHAIN_SOURCE_MISSING: EXIT.undecided,
-  CHAIN_SOURCE_EMPTY: EXIT.undecided,
-  CHAIN_EMPTY: EXIT.undecided,
-  IMPORT_NOT_VERIFIED: EXIT.bad,
-  IMPORT_DIFFERS: EXIT.bad,
-  STORE_FOREIGN: EXIT.bad,
-  KILLED: EXIT.bad,
-  STORE_BEHIND: EXIT.bad,
-  STORE_FORKED: EXIT.bad,
-  TILES_DIFFER: EXIT.bad,
-  TILES_UNREADABLE: EXIT.undecided,
-  WITNESS_LISTEN: EXIT.undecided,
-  WITNESS_STATE_BUSY: EXIT.undecided,
-  WITNESS_STATE_FAILED: EXIT.undecided,
-  WITNESS_POLICY_BUSY: EXIT.undecided,
-  CHECKPOINT_EMPTY: EXIT.undecided,
-  CHECKPOINT_MISSING: EXIT.undecided,
-  CHECKPOINT_UNVERIFIED: EXIT.bad,
-  CAPSULE_HASH: EXIT.bad,
-  LOG_INCLUSION: EXIT.bad,
-  LOG_CONSISTENCY: EXIT.bad,
-  LOG_UNSIGNED: EXIT.bad,
-  LOG_KEY_REVOKED: EXIT.bad,
-  LOG_ORIGIN: EXIT.bad,
-  NOTE_SIGNATURE_INVALID: EXIT.bad,
-  NOTE_UNVERIFIED: EXIT.bad,
-  LOCK_SIGNATURE_INVALID: EXIT.bad,
-  LOCK_UNSIGNED: EXIT.bad,
-  LOCK_OTHER: EXIT.bad,
-  LOCK_INCONSISTENT: EXIT.bad,
-  LOCK_DRIFT: EXIT.bad,
-  POLICY_NOTHING_ASKED: EXIT.undecided,
-  PIN_NPM_MISSING: EXIT.undecided,
-  PIN_NPM_FAILED: EXIT.undecided,
-  PIN_REGISTRY_ANSWER: EXIT.undecided,
-  PIN_OCI_UNRESOLVED: EXIT.undecided,
-  PIN_CACHE_UNREADABLE: EXIT.undecided,
-  PIN_INSTALL_FAILED: EXIT.undecided,
-  PIN_START_FAILED: EXIT.undecided,
-  PIN_REGISTRY_DIFFERS: EXIT.bad,
-  PIN_INTEGRITY: EXIT.bad,
-  PIN_CACHE_TAMPERED: EXIT.bad,
-  PIN_TREE_FORM: EXIT.bad,
-  PIN_TREE_SOURCE: EXIT.bad,
-  PIN_TREE_INTEGRITY: EXIT.bad,
-  PIN_TREE_MISSING: EXIT.bad,
-  PIN_TARBALL_FORM: EXIT.bad,
-  PIN_TARBALL_ENTRY: EXIT.bad,
-  PIN_TARBALL_COLLISION: EXIT.bad,
-  PIN_TARBALL_LIMIT: EXIT.bad,
-  PIN_PACKAGE_FORM: EXIT.bad,
-  PIN_PACKAGE_OTHER: EXIT.bad,
-  PIN_OCI_DIGEST: EXIT.bad,
-  PROVENANCE_INVALID: EXIT.bad,
-  PROVENANCE_SIGNER: EXIT.bad,
-  PROVENANCE_SUBJECT: EXIT.bad,
-  DSSE_UNVERIFIED: EXIT.bad,
-  BUNDLE_MISMATCH: EXIT.bad,
-  BUNDLE_KEY: EXIT.bad,
-  BUNDLE_README: EXIT.bad,
-};
-
-/** What a server does or fails to do decides nothing; but how it is named on the command line is usage. */
-const MCP_USAGE = /^MCP_(?:TARGET_.*|HTTP_HEADER|HTTP_INSECURE)$/;
-
-/** With which exit code a command ends that failed with this error. */
+/** With which exit code a command ends that failed with this error; what is no error of ours decides nothing. */
 export function exitOf(error: unknown): Exit {
-  if (!(error instanceof BullaError)) return EXIT.undecided;
-  if (error instanceof Refusal) return EXIT.bad;
-  if (error instanceof Undecided) return EXIT.undecided;
-  if (error.code.startsWith('MCP_')) return MCP_USAGE.test(error.code) ? EXIT.usage : EXIT.undecided;
-  if (error.code.startsWith('DOWNLOAD_')) return EXIT.undecided;
-  return EXIT_OF[error.code] ?? EXIT.usage;
+  return error instanceof BullaError ? exitOfKind(error.kind) : EXIT.undecided;
 }
 
 /** The options that every reporting command takes. */

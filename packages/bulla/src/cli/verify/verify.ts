@@ -1,3 +1,4 @@
+import type { Code } from '@bulla/core/codes';
 import { type NoteVerifier, parseVkey, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { KINDS, type Kind, SIGNED, type Trust, type Verdict } from '@bulla/core/verify';
@@ -75,9 +76,9 @@ function namedLock(files: readonly string[], options: VerifyOptions): string | u
   if (options.lockfile !== undefined) return options.lockfile;
   const isMeant = files.length === 0 && (COMPAT || options.signature !== undefined || options.key.length > 0);
   if (isMeant) return 'mcp-lock.json';
-  if (files.length === 0) throw new BullaError('VERIFY_NOTHING', 'Name what is to be verified.');
+  if (files.length === 0) throw new BullaError('USAGE', 'Name what is to be verified.');
   if (options.signature !== undefined)
-    throw new BullaError('VERIFY_NOTHING', 'A signature is named together with its lockfile (-l).');
+    throw new BullaError('USAGE', 'A signature is named together with its lockfile (-l).');
   return undefined;
 }
 
@@ -99,9 +100,13 @@ async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit>
     }
     const verdict = { ...found.verdict, message: messageOf(found.verdict) };
     const { name: _, kind, result, lines: __, missing: ___, notProven, ...rest } = verdict;
+    const { code, message, details } = verdict;
     if (result === 'unreadable') {
-      const { code, message, details } = verdict;
-      await refuse(file, new BullaError(code, message, details as { path?: string; offset?: number }));
+      // Only what is good is `ok`.
+      await refuse(
+        file,
+        new BullaError(code as Code, message, details as { path?: string; offset?: number }),
+      );
       continue;
     }
     exits.add(EXIT[result]);

@@ -3,7 +3,7 @@ import { fromBase64, sha256Hex, toUtf8 } from '@bulla/core/crypto';
 import { JsonObject, type JsonValue } from '@bulla/core/json';
 import type { Content } from '@bulla/core/lock';
 import { caseTwin, type ErrorFrame, foldCase, quote, type ResultFrame, twinFinder } from '../../mcp/index.ts';
-import { Denial, RPC } from '../denial.ts';
+import { Denial } from '../denial.ts';
 import type { Pins } from '../lists/pins.ts';
 import { twinned } from './result.ts';
 
@@ -85,7 +85,6 @@ function changed(uri: string): Denial {
     'server',
     'GATEWAY_CONTENT_CHANGED',
     `The content of ${quote(uri)} is not what was locked. It stays blocked until its operator has reviewed the change and locked it again.`,
-    { rpc: RPC.bad },
   );
 }
 

@@ -1,7 +1,7 @@
 import { JsonObject } from '@bulla/core/json';
 import { caseTwin, type ErrorFrame, quote, type ResultFrame } from '../../mcp/index.ts';
 import type { Ended } from '../../record/index.ts';
-import { Denial, RPC } from '../denial.ts';
+import { Denial } from '../denial.ts';
 import { type ClientFeature, serverRequest } from '../gates/methods.ts';
 import { SERVER_INFO, SUBSCRIPTION_ID } from '../wire/tokens.ts';
 
@@ -72,7 +72,5 @@ export function twinned(member: string): Denial {
 }
 
 function unusable(what: string): Denial {
-  return new Denial('server', 'GATEWAY_RESULT', `The server's answer cannot be passed on: ${what}.`, {
-    rpc: RPC.bad,
-  });
+  return new Denial('server', 'GATEWAY_BAD_ANSWER', `The server's answer cannot be passed on: ${what}.`);
 }

@@ -16,7 +16,7 @@ function asking(): Gate & { readonly asked: GatedCall[]; answer(ruling: Ruling, 
         asked.push(call);
         answers.push(resolve);
         call.signal.addEventListener('abort', () =>
-          resolve({ deny: new Denial('consent', 'CONSENT_WITHDRAWN', 'The question was taken back.') }),
+          resolve({ deny: new Denial('consent', 'CONSENT_NOT_OPEN', 'The question was taken back.') }),
         );
       }),
     }),
@@ -47,7 +47,7 @@ test('calls that wait for a person hold no slot: the host is read on, and can ta
   expect(lines.filter((line) => line === 'tools/call rogue/echo success')).toHaveLength(1);
   // The one that was taken back, and those that were still open at the end.
   expect(
-    lines.filter((line) => line === 'tools/call rogue/echo blocked CONSENT_WITHDRAWN').length,
+    lines.filter((line) => line === 'tools/call rogue/echo blocked CONSENT_NOT_OPEN').length,
   ).toBeGreaterThan(0);
   expect(gate.asked.every(({ signal }, i) => i === 1 || signal.aborted)).toBe(true);
   const intent = (await records(guarded.store)).find(

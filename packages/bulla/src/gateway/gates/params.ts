@@ -1,6 +1,6 @@
 import { JsonObject, type JsonValue } from '@bulla/core/json';
 import { caseTwin, quote } from '../../mcp/index.ts';
-import { Denial, RPC } from '../denial.ts';
+import { Denial } from '../denial.ts';
 import { SUBSCRIPTION_ID } from '../wire/tokens.ts';
 import { META_CAPABILITIES, META_CLIENT, META_VERSION } from './session.ts';
 
@@ -48,5 +48,5 @@ function refuseTwins(object: JsonObject, known: readonly string[]): void {
 }
 
 export function badParams(message: string): Denial {
-  return new Denial('arguments', 'GATEWAY_PARAMS', message, { rpc: RPC.params });
+  return new Denial('arguments', 'GATEWAY_PARAMS', message);
 }

@@ -39,9 +39,7 @@ export class Session {
     }
     if (method === 'initialize') {
       if (this.#handshake !== 'none') {
-        throw new Denial('session', 'GATEWAY_HANDSHAKE_AGAIN', 'The session was initialized before.', {
-          rpc: RPC.invalid,
-        });
+        throw new Denial('session', 'GATEWAY_SESSION', 'The session was initialized before.');
       }
       this.#handshake = 'asked';
       this.#name(member(params, 'clientInfo'));
@@ -50,9 +48,8 @@ export class Session {
     if (this.#handshake === 'done' || method === 'ping') return 'initialize';
     throw new Denial(
       'session',
-      'GATEWAY_NO_HANDSHAKE',
+      'GATEWAY_SESSION',
       'The request names no protocol version, and the session was not initialized.',
-      { rpc: RPC.invalid },
     );
   }
 
@@ -61,7 +58,7 @@ export class Session {
     this.#handshake = 'none';
     if (typeof protocolVersion !== 'string' || !INITIALIZE_VERSIONS.includes(protocolVersion)) {
       throw new Denial('session', 'GATEWAY_VERSION', 'The server speaks a version that is not known here.', {
-        rpc: RPC.bad,
+        kind: 'peer',
       });
     }
     this.#handshake = 'done';

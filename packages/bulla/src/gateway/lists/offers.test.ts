@@ -82,7 +82,7 @@ describe('a list', () => {
       async () => page(`{"tools":[],"nextCursor":"${cursor(asked++)}"}`),
       null,
     );
-    expect(await refusal(read)).toMatchObject({ code: 'GATEWAY_LIST' });
+    expect(await refusal(read)).toMatchObject({ code: 'GATEWAY_BAD_ANSWER' });
     expect(asked).toBeLessThan(1010);
   });
 
@@ -96,7 +96,7 @@ describe('a list', () => {
       );
     };
     expect(await refusal(offers.read('tools', endless, null))).toMatchObject({
-      code: 'GATEWAY_LIST',
+      code: 'GATEWAY_BAD_ANSWER',
       message: "The server's tools/list has no end.",
     });
     expect(pages).toBe(4);

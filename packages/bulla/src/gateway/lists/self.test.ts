@@ -117,7 +117,7 @@ describe('an answer that is not of the form of the protocol is refused', () => {
     '{"capabilities":{},"resultType":"input_required"}',
   ])('%s', (result) => {
     expect(() => checked(result)).toThrow(
-      expect.objectContaining({ code: 'GATEWAY_HANDSHAKE', stage: 'session' }),
+      expect.objectContaining({ code: 'GATEWAY_BAD_ANSWER', stage: 'session' }),
     );
   });
 });

@@ -8,7 +8,7 @@ import {
   type ResultFrame,
   STATELESS_VERSIONS,
 } from '../../mcp/index.ts';
-import { Denial, RPC } from '../denial.ts';
+import { Denial } from '../denial.ts';
 import { SERVER_CAPABILITIES } from '../gates/methods.ts';
 import { cutItems, cutMembers, type Edit, type Place, placeOf, replace } from '../wire/splice.ts';
 import { SERVER_INFO } from '../wire/tokens.ts';
@@ -163,10 +163,7 @@ function unknownVersions(frame: ResultFrame): Edit[] {
 function misshapen(what: string): Denial {
   return new Denial(
     'session',
-    'GATEWAY_HANDSHAKE',
+    'GATEWAY_BAD_ANSWER',
     `The server's description of itself cannot be used: ${what}.`,
-    {
-      rpc: RPC.bad,
-    },
   );
 }

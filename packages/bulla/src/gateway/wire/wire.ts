@@ -3,6 +3,7 @@ import { BullaError } from '@bulla/core/error';
 import type { JsonObject } from '@bulla/core/json';
 import {
   type ErrorFrame,
+  Exchange,
   type Id,
   notificationFrame,
   quote,
@@ -10,9 +11,9 @@ import {
   type ResultFrame,
   requestFrame,
   type Transport,
+  type Waiting,
 } from '../../mcp/index.ts';
-import { asDenial, Denial, RPC } from '../denial.ts';
-import { Exchange, type Waiting } from './ids.ts';
+import { asDenial, Denial } from '../denial.ts';
 import { bytesOf, type Edit, placeOf, replace, splice } from './splice.ts';
 import { SUBSCRIPTION_ID, tokenOf } from './tokens.ts';
 
@@ -220,7 +221,7 @@ export class Wire {
     const timer = setTimeout(() => {
       const requestId = this.#exchange.idOf(request);
       const message = `The server did not answer ${quote(request.method)} in ${ms} ms.`;
-      void this.#fail(request, new Denial('server', 'GATEWAY_TIMEOUT', message, { rpc: RPC.timeout }));
+      void this.#fail(request, new Denial('server', 'GATEWAY_TIMEOUT', message));
       if (requestId === null || request.method === 'initialize') return;
       this.#server.send(notificationFrame('notifications/cancelled', { requestId })).catch(() => {});
     }, ms);
@@ -239,13 +240,10 @@ export class Wire {
 export function serverEnded(error: unknown): Denial {
   const [how] = /^The server [a-zA-Z0-9 ]+\./.exec(error instanceof Error ? error.message : '') ?? [];
   return new Denial('server', 'GATEWAY_SERVER_ENDED', how ?? 'The server ended.', {
-    rpc: RPC.unavailable,
     cause: error,
   });
 }
 
 function refusedList(method: string, { error }: ErrorFrame): Denial {
-  return new Denial('lists', 'GATEWAY_LIST', `The server answered ${method} with error ${error.code}.`, {
-    rpc: RPC.bad,
-  });
+  return new Denial('lists', 'GATEWAY_BAD_ANSWER', `The server answered ${method} with error ${error.code}.`);
 }

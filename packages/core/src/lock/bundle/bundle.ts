@@ -47,8 +47,7 @@ function entryOptions() {
 /**
  * Makes a bundle: the same files and version give the same bytes on every machine, in every time zone.
  * Entries stand in the order of their names. Throws what `readLock` and `readSignature` throw,
- * `LOCK_SIGNATURE_INVALID` when the public key did not make the signature, `BUNDLE_KEY`, `BUNDLE_NAME`,
- * `BUNDLE_DUPLICATE`, and the codes of the limits.
+ * `LOCK_SIGNATURE_INVALID` when the public key did not make the signature, `BUNDLE_KEY`, `BUNDLE_NAME`, and the codes of the limits.
  */
 export function writeBundle(
   files: BundleFiles,
@@ -65,7 +64,7 @@ export function writeBundle(
     if (bytes === undefined) return;
     if (!isBundleName(name))
       throw new BullaError('BUNDLE_NAME', `A file cannot be called ${JSON.stringify(name)}.`);
-    if (content.has(name)) throw new BullaError('BUNDLE_DUPLICATE', `The bundle would hold ${name} twice.`);
+    if (content.has(name)) throw new BullaError('BUNDLE_NAME', `The bundle would hold ${name} twice.`);
     content.set(name, bytes);
   };
   add(POLICY_NAME, files.policy);
@@ -98,7 +97,7 @@ export interface Bundle {
 
 /**
  * Takes a bundle of ours or of the released program apart. Throws what `unzip` throws, the `JSON_…` codes,
- * `BUNDLE_FILE_MISSING`, `BUNDLE_MANIFEST`, and `BUNDLE_MISMATCH` where a file is not what the manifest says.
+ * `BUNDLE_MANIFEST`, and `BUNDLE_MISMATCH` where a file is not what the manifest says.
  */
 export function readBundle(bytes: Uint8Array, limits: ZipLimits = DEFAULT_ZIP_LIMITS): Bundle {
   const files = unzip(bytes, limits);
@@ -111,7 +110,7 @@ export function readBundle(bytes: Uint8Array, limits: ZipLimits = DEFAULT_ZIP_LI
 
 function fileOf(files: ReadonlyMap<string, Uint8Array>, name: string): Uint8Array {
   const file = files.get(name);
-  if (file === undefined) throw new BullaError('BUNDLE_FILE_MISSING', `The bundle holds no ${name}.`);
+  if (file === undefined) throw new BullaError('BUNDLE_MANIFEST', `The bundle holds no ${name}.`);
   return file;
 }
 
@@ -138,7 +137,7 @@ export interface VerifiedBundle extends Bundle {
  * Verifies a bundle against keys that the caller trusts: the archive, the manifest and its hashes, the
  * signature over the lock, and the README. The key inside the bundle is never trusted; it is refused with
  * `BUNDLE_KEY` when it is not the one that signed. Throws what `readBundle` and `openSigned` throw,
- * `BUNDLE_MISMATCH` when the manifest names another canonical form than the signature, and `BUNDLE_README`
+ * `BUNDLE_MISMATCH` when the manifest names another canonical form than the signature, and `BUNDLE_MISMATCH`
  * when the text for people is not the one of this lock.
  */
 export function verifyBundle(
@@ -175,5 +174,5 @@ function checkReadme(
   if (readme === undefined) return 'none';
   if (equalBytes(readme, toUtf8(bundleReadme(lock)))) return 'derived';
   if (manifest.go_version !== null) return 'unchecked';
-  throw new BullaError('BUNDLE_README', 'The README of the bundle is not the one of its lock.');
+  throw new BullaError('BUNDLE_MISMATCH', 'The README of the bundle is not the one of its lock.');
 }

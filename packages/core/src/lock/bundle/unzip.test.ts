@@ -142,8 +142,8 @@ describe('names', () => {
   });
 
   test('the same name twice is refused, also in another case', () => {
-    expect(open(zip([{ name: 'a' }, { name: 'a' }]))).toBe('BUNDLE_DUPLICATE');
-    expect(open(zip([{ name: 'README.txt' }, { name: 'Readme.TXT' }]))).toBe('BUNDLE_DUPLICATE');
+    expect(open(zip([{ name: 'a' }, { name: 'a' }]))).toBe('BUNDLE_NAME');
+    expect(open(zip([{ name: 'README.txt' }, { name: 'Readme.TXT' }]))).toBe('BUNDLE_NAME');
   });
 });
 
@@ -163,14 +163,14 @@ describe('limits', () => {
   });
 
   test('a bomb by its ratio', () => {
-    expect(open(zip([{ method: 8, content: zeros(2 << 20) }]))).toBe('BUNDLE_BOMB');
+    expect(open(zip([{ method: 8, content: zeros(2 << 20) }]))).toBe('BUNDLE_TOO_LARGE');
     expect(open(zip([{ method: 8, content: zeros(1 << 20) }]))).toBe('ok');
   });
 
   test('a bomb that lies about its size is stopped at the first byte too many', () => {
     const data = deflateSync(zeros(20 << 20));
-    expect(open(zip([{ method: 8, data, size: 1000 }]))).toBe('BUNDLE_BOMB');
-    expect(open(zip([{ method: 8, data, size: 0 }]))).toBe('BUNDLE_BOMB');
+    expect(open(zip([{ method: 8, data, size: 1000 }]))).toBe('BUNDLE_TOO_LARGE');
+    expect(open(zip([{ method: 8, data, size: 0 }]))).toBe('BUNDLE_TOO_LARGE');
     expect(open(zip([{ method: 8, data: deflateSync(utf8('ab')), size: 3 }]))).toBe('BUNDLE_MALFORMED');
   });
 });
@@ -178,9 +178,9 @@ describe('limits', () => {
 describe('what no bundle has', () => {
   const stamped = (id: number, size = 0) => concat(u16(id, size), zeros(size));
   const cases: [string, Uint8Array, string][] = [
-    ['data after the end', concat(zip([{}]), Uint8Array.of(0)), 'BUNDLE_TRAILING_DATA'],
-    ['a comment', zip([{}], { comment: 'hi' }), 'BUNDLE_TRAILING_DATA'],
-    ['a second archive behind', concat(zip([{}]), zip([]).subarray(1)), 'BUNDLE_TRAILING_DATA'],
+    ['data after the end', concat(zip([{}]), Uint8Array.of(0)), 'BUNDLE_MALFORMED'],
+    ['a comment', zip([{}], { comment: 'hi' }), 'BUNDLE_MALFORMED'],
+    ['a second archive behind', concat(zip([{}]), zip([]).subarray(1)), 'BUNDLE_MALFORMED'],
     ['two archives in one', concat(zip([{}]), zip([])), 'BUNDLE_MALFORMED'],
     ['data before', concat(utf8('MZ'), zip([{}])), 'BUNDLE_MALFORMED'],
     ['data between entries', zip([{ name: 'a', gap: zeros(3) }, { name: 'b' }]), 'BUNDLE_MALFORMED'],
@@ -191,31 +191,31 @@ describe('what no bundle has', () => {
     ['entries that the directory does not name', zip([{}], { count: 0 }), 'BUNDLE_MALFORMED'],
     ['fewer entries than said', zip([{}], { count: 2 }), 'BUNDLE_MALFORMED'],
     ['several parts', zip([{}], { disk: 1 }), 'BUNDLE_MALFORMED'],
-    ['zip64 counts', zip([{}], { count: 0xffff }), 'BUNDLE_ZIP64'],
-    ['zip64 offsets', zip([{}], { offset: 0xffffffff }), 'BUNDLE_ZIP64'],
-    ['a zip64 locator', zip([{}], { before: concat(u32(0x07064b50), zeros(16)) }), 'BUNDLE_ZIP64'],
-    ['zip64 sizes', zip([{ size: 0xffffffff }]), 'BUNDLE_ZIP64'],
-    ['a zip64 field', zip([{ extra: stamped(1, 16) }]), 'BUNDLE_ZIP64'],
+    ['zip64 counts', zip([{}], { count: 0xffff }), 'BUNDLE_MALFORMED'],
+    ['zip64 offsets', zip([{}], { offset: 0xffffffff }), 'BUNDLE_MALFORMED'],
+    ['a zip64 locator', zip([{}], { before: concat(u32(0x07064b50), zeros(16)) }), 'BUNDLE_MALFORMED'],
+    ['zip64 sizes', zip([{ size: 0xffffffff }]), 'BUNDLE_MALFORMED'],
+    ['a zip64 field', zip([{ extra: stamped(1, 16) }]), 'BUNDLE_MALFORMED'],
     ['a field that renames', zip([{ extra: stamped(0x7075, 9) }]), 'BUNDLE_MALFORMED'],
     ['a field that is cut off', zip([{ extra: u16(0x5455, 9) }]), 'BUNDLE_MALFORMED'],
     ['a comment on an entry', zip([{ comment: 'x' }]), 'BUNDLE_MALFORMED'],
-    ['encryption', zip([{ flags: 1 }]), 'BUNDLE_ENCRYPTED'],
-    ['strong encryption', zip([{ flags: 0x41 }]), 'BUNDLE_ENCRYPTED'],
-    ['hidden headers', zip([{ flags: 0x2000 }]), 'BUNDLE_ENCRYPTED'],
-    ['patches', zip([{ flags: 0x20 }]), 'BUNDLE_UNSUPPORTED'],
-    ['another method', zip([{ method: 9 }]), 'BUNDLE_UNSUPPORTED'],
-    ['a newer version', zip([{ version: 45 }]), 'BUNDLE_UNSUPPORTED'],
-    ['a symbolic link', zip([{ attributes: 0o120777 * 65536 }]), 'BUNDLE_NOT_A_FILE'],
-    ['a folder', zip([{ attributes: 0o040755 * 65536 }]), 'BUNDLE_NOT_A_FILE'],
-    ['a folder of DOS', zip([{ attributes: 0x10 }]), 'BUNDLE_NOT_A_FILE'],
-    ['a device', zip([{ attributes: 0o060644 * 65536 }]), 'BUNDLE_NOT_A_FILE'],
+    ['encryption', zip([{ flags: 1 }]), 'BUNDLE_MALFORMED'],
+    ['strong encryption', zip([{ flags: 0x41 }]), 'BUNDLE_MALFORMED'],
+    ['hidden headers', zip([{ flags: 0x2000 }]), 'BUNDLE_MALFORMED'],
+    ['patches', zip([{ flags: 0x20 }]), 'BUNDLE_MALFORMED'],
+    ['another method', zip([{ method: 9 }]), 'BUNDLE_MALFORMED'],
+    ['a newer version', zip([{ version: 45 }]), 'BUNDLE_MALFORMED'],
+    ['a symbolic link', zip([{ attributes: 0o120777 * 65536 }]), 'BUNDLE_MALFORMED'],
+    ['a folder', zip([{ attributes: 0o040755 * 65536 }]), 'BUNDLE_MALFORMED'],
+    ['a folder of DOS', zip([{ attributes: 0x10 }]), 'BUNDLE_MALFORMED'],
+    ['a device', zip([{ attributes: 0o060644 * 65536 }]), 'BUNDLE_MALFORMED'],
     ['another name in front', zip([{ name: 'good', local: { name: 'evil' } }]), 'BUNDLE_MALFORMED'],
     ['another method in front', zip([{ local: { method: 8 } }]), 'BUNDLE_MALFORMED'],
     ['other flags in front', zip([{ local: { flags: 0x800 } }]), 'BUNDLE_MALFORMED'],
     ['another sum in front', zip([{ local: { crc: 1 } }]), 'BUNDLE_MALFORMED'],
     ['another size in front', zip([{ local: { size: 1 } }]), 'BUNDLE_MALFORMED'],
     ['another sum behind', zip([{ flags: 8, local: { crc: 1 } }]), 'BUNDLE_MALFORMED'],
-    ['a wrong sum', zip([{ crc: 1 }]), 'BUNDLE_CRC'],
+    ['a wrong sum', zip([{ crc: 1 }]), 'BUNDLE_MALFORMED'],
     ['two sizes of one stored file', zip([{ size: 4 }]), 'BUNDLE_MALFORMED'],
     [
       'a deflated file of no bytes',

@@ -64,10 +64,9 @@ interface Entry {
 
 /**
  * Reads an archive of plain files. All sizes are checked against the limits before anything is inflated, and
- * again while it is. Throws `BUNDLE_MALFORMED`, `BUNDLE_TRAILING_DATA`, `BUNDLE_ZIP64`, `BUNDLE_ENCRYPTED`,
- * `BUNDLE_UNSUPPORTED`, `BUNDLE_NAME` for names with a path or anything else odd, `BUNDLE_DUPLICATE` (case
- * does not tell names apart), `BUNDLE_NOT_A_FILE` for links and folders, `BUNDLE_TOO_LARGE`, `BUNDLE_BOMB`,
- * `BUNDLE_CRC`.
+ * again while it is. Throws `BUNDLE_MALFORMED`, `BUNDLE_NAME` for names with a path or anything else odd, `BUNDLE_NAME` (case
+ * does not tell names apart), `BUNDLE_MALFORMED` for links and folders, `BUNDLE_TOO_LARGE`,
+ * `BUNDLE_MALFORMED`.
  */
 export function unzip(bytes: Uint8Array, limits: ZipLimits = DEFAULT_ZIP_LIMITS): Map<string, Uint8Array> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -100,7 +99,7 @@ function findDirectory(view: DataView, limits: ZipLimits): { offset: number; end
     // An end that is not at the end has something behind it.
     for (let early = at; early >= 0 && early > at - 0x10000; early--)
       if (view.getUint32(early, true) === END)
-        throw new BullaError('BUNDLE_TRAILING_DATA', 'There is data after the end of the archive.');
+        throw new BullaError('BUNDLE_MALFORMED', 'There is data after the end of the archive.');
     throw malformed('The file does not end as a ZIP archive does.');
   }
   const count = view.getUint16(at + 10, true);
@@ -130,7 +129,7 @@ function readCentral(view: DataView, at: number, limit: number): { entry: Entry;
   const attributes = view.getUint32(at + 38, true);
   const type = (attributes >>> 28) & 0xf;
   if ((type !== 0 && type !== 0x8) || (attributes & 0x10) !== 0)
-    throw new BullaError('BUNDLE_NOT_A_FILE', 'An entry is a link, a folder or something else than a file.');
+    throw new BullaError('BUNDLE_MALFORMED', 'An entry is a link, a folder or something else than a file.');
   checkOrigin(flags, view.getUint16(at + 4, true), attributes);
   const [compressedSize, size] = [view.getUint32(at + 20, true), view.getUint32(at + 24, true)];
   const offset = view.getUint32(at + 42, true);
@@ -176,9 +175,9 @@ function same(a: readonly number[], b: readonly number[]): boolean {
 }
 
 function checkForm(flags: number, method: number, version: number): void {
-  if ((flags & ENCRYPTED) !== 0) throw new BullaError('BUNDLE_ENCRYPTED', 'An entry is encrypted.');
+  if ((flags & ENCRYPTED) !== 0) throw new BullaError('BUNDLE_MALFORMED', 'An entry is encrypted.');
   if ((flags & ~(HAS_DESCRIPTOR | UTF8_NAMES)) !== 0 || (method !== 0 && method !== 8) || version !== VERSION)
-    throw new BullaError('BUNDLE_UNSUPPORTED', 'An entry is packed in a way that is not read here.');
+    throw new BullaError('BUNDLE_MALFORMED', 'An entry is packed in a way that is not read here.');
 }
 
 /**
@@ -227,7 +226,7 @@ function checkNames(entries: readonly Entry[]): void {
   const seen = new Set<string>();
   for (const { name } of entries) {
     if (seen.size === seen.add(name.toLowerCase()).size)
-      throw new BullaError('BUNDLE_DUPLICATE', `The bundle holds ${name} twice.`);
+      throw new BullaError('BUNDLE_NAME', `The bundle holds ${name} twice.`);
   }
 }
 
@@ -247,7 +246,10 @@ function checkSizes(entries: readonly Entry[], limits: ZipLimits): void {
 function contentOf(data: Uint8Array, entry: Entry): Uint8Array {
   const content = entry.method === 0 ? data.slice() : inflate(data, entry);
   if (crc32(content) !== entry.crc)
-    throw new BullaError('BUNDLE_CRC', `The checksum of ${entry.name} is wrong: the bundle is damaged.`);
+    throw new BullaError(
+      'BUNDLE_MALFORMED',
+      `The checksum of ${entry.name} is wrong: the bundle is damaged.`,
+    );
   return content;
 }
 
@@ -297,7 +299,7 @@ function malformed(message: string): BullaError {
 }
 
 function zip64(): BullaError {
-  return new BullaError('BUNDLE_ZIP64', 'The archive uses the 64-bit extensions, which no bundle needs.');
+  return new BullaError('BUNDLE_MALFORMED', 'The archive uses the 64-bit extensions, which no bundle needs.');
 }
 
 function tooLarge(what: string): BullaError {
@@ -305,5 +307,5 @@ function tooLarge(what: string): BullaError {
 }
 
 function bomb(message: string): BullaError {
-  return new BullaError('BUNDLE_BOMB', message);
+  return new BullaError('BUNDLE_TOO_LARGE', message);
 }

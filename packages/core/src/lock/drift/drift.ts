@@ -200,11 +200,11 @@ export interface DriftVerdict {
 
 /**
  * Judges a drift by a threshold: `critical` fails on critical differences alone, `moderate` also on moderate ones,
- * `info` on any. What was not compared (`unseen`) is no part of it. Throws `LOCK_THRESHOLD` for another word.
+ * `info` on any. What was not compared (`unseen`) is no part of it. Throws `USAGE` for another word.
  */
 export function verdict({ counts }: Drift, failOn: Severity = 'critical'): DriftVerdict {
   const last = SEVERITIES.indexOf(failOn);
-  if (last < 0) throw new BullaError('LOCK_THRESHOLD', `The threshold is one of ${SEVERITIES.join(', ')}.`);
+  if (last < 0) throw new BullaError('USAGE', `The threshold is one of ${SEVERITIES.join(', ')}.`);
   const failing = SEVERITIES.slice(0, last + 1).reduce((sum, severity) => sum + counts[severity], 0);
   return { outcome: failing > 0 ? 'FAIL' : 'PASS', failOn, counts, failing };
 }

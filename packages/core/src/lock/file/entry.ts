@@ -37,17 +37,17 @@ const PINNED: Readonly<Record<ListKind, readonly string[]>> = {
   resourceTemplates: ['uriTemplate', 'name', 'description', 'mimeType'],
 };
 
-/** Throws `LOCK_EXCLUSION` for what is no JSON Pointer below the root, or reaches what must be pinned. */
+/** Throws `LOCK_DEFINITION` for what is no JSON Pointer below the root, or reaches what must be pinned. */
 export function checkExclusions(kind: ListKind, pointers: readonly string[]): void {
   for (const pointer of pointers) {
     const [head] = parsePointer(pointer) ?? [];
     if (head === undefined || PINNED[kind].includes(head)) {
       const message = `${JSON.stringify(pointer)} cannot be left out of the digests of ${kind}.`;
-      throw new BullaError('LOCK_EXCLUSION', message);
+      throw new BullaError('LOCK_DEFINITION', message);
     }
   }
   if (new Set(pointers).size !== pointers.length)
-    throw new BullaError('LOCK_EXCLUSION', `An exclusion of ${kind} is named twice.`);
+    throw new BullaError('LOCK_DEFINITION', `An exclusion of ${kind} is named twice.`);
 }
 
 /** Digests a definition. Throws `CANON_NOT_FINITE` for a number that no double holds. */

@@ -54,8 +54,8 @@ export interface NativeOptions {
 export const SINGLES = ['serverInfo', 'instructions', 'capabilities'] as const;
 
 /**
- * Pins a surface whole. Throws `LOCK_DEFINITION` and `LOCK_DUPLICATE` (see `byKey`), `LOCK_EXCLUSION`,
- * `LOCK_FIELD_VALUE` for a content without a hash, and `CANON_NOT_FINITE` for a number that no double holds.
+ * Pins a surface whole. Throws `LOCK_DEFINITION` and `LOCK_DUPLICATE` (see `byKey`), `LOCK_DEFINITION`,
+ * `LOCK_FIELD` for a content without a hash, and `CANON_NOT_FINITE` for a number that no double holds.
  */
 export function nativeOf(whole: Surface, options: NativeOptions): Native {
   const { leftOut = new Set() } = options;
@@ -141,7 +141,7 @@ function contentsByUri(contents: readonly Content[]): Map<string, Content> {
     if (found.has(content.uri))
       throw new BullaError('LOCK_DUPLICATE', `Two contents have the address ${JSON.stringify(content.uri)}.`);
     if (!/^[0-9a-f]{64}$/.test(content.sha256))
-      throw new BullaError('LOCK_FIELD_VALUE', 'A content is pinned by 64 lower-case hex digits.');
+      throw new BullaError('LOCK_FIELD', 'A content is pinned by 64 lower-case hex digits.');
     found.set(content.uri, content);
   }
   return mapSorted(found, (content) => content);

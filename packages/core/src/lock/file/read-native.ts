@@ -20,8 +20,8 @@ const FIELDS = {
 /**
  * Reads our key and makes sure that it agrees with itself: each definition stands under its own name and has
  * the digest beside it, no schema points outside, and the flags are those that the definitions call for.
- * Throws with the path: `LOCK_FORMAT_UNKNOWN`, the `LOCK_FIELD_…` codes, `LOCK_CASE_TWIN`,
- * `LOCK_INCONSISTENT`, `LOCK_EXCLUSION`, `LOCK_IDENTITY`, `LOCK_REMOTE_REF` and `CANON_NOT_FINITE`.
+ * Throws with the path: `LOCK_VERSION`, the `LOCK_FIELD_…` codes, `LOCK_CASE_TWIN`,
+ * `LOCK_INCONSISTENT`, `LOCK_DEFINITION`, `LOCK_IDENTITY`, `LOCK_REMOTE_REF` and `CANON_NOT_FINITE`.
  */
 export function readNative(value: JsonValue): Native {
   const record = strictly(value, [NATIVE_KEY]);
@@ -30,7 +30,7 @@ export function readNative(value: JsonValue): Native {
   const { lexeme } = format.value;
   if (lexeme !== '1') {
     const message = `Format ${lexeme} of our key is not one that this reader knows; it may be newer.`;
-    throw format.error('LOCK_FORMAT_UNKNOWN', message);
+    throw format.error('LOCK_VERSION', message);
   }
   record.record(FIELDS);
   const excluded = readExclusions(record.get('excluded'));

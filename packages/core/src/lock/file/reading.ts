@@ -2,12 +2,11 @@ import { BullaError } from '../../error.ts';
 import { type JsonValue, Member, type Path, pointer, type Reading } from '../../json/index.ts';
 
 const CODES = {
-  type: 'LOCK_FIELD_TYPE',
-  value: 'LOCK_FIELD_VALUE',
-  unknown: 'LOCK_FIELD_UNKNOWN',
-  missing: 'LOCK_FIELD_MISSING',
+  type: 'LOCK_FIELD',
+  unknown: 'LOCK_FIELD',
+  missing: 'LOCK_FIELD',
   twin: 'LOCK_CASE_TWIN',
-};
+} as const;
 
 /**
  * How a lockfile is read: strictly or, where a list for them is given, passing over unknown keys and missing hashes of

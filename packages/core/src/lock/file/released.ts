@@ -46,8 +46,7 @@ const TEMPLATE = {
 const NO_HASH = 'missing';
 
 /**
- * Reads the part of a lockfile that the released program knows. Throws with the path: `LOCK_VERSION_MISSING`,
- * `LOCK_VERSION_AMBIGUOUS`, `LOCK_VERSION_NEWER`, `LOCK_VERSION_UNKNOWN`, the `LOCK_FIELD_…` codes,
+ * Reads the part of a lockfile that the released program knows. Throws with the path: `LOCK_VERSION`, `LOCK_VERSION_NEWER`, `LOCK_VERSION`, the `LOCK_FIELD_…` codes,
  * `LOCK_CASE_TWIN` and `LOCK_DUPLICATE`. A hash need only be a string: old files hold some that can match
  * nothing.
  */
@@ -60,11 +59,11 @@ function detectVersion(document: JsonObject): LockVersion {
   const [old, current] = [document.get('version'), document.get('lockFileVersion')];
   if (old !== undefined && current !== undefined) {
     const message = 'The file has version and lockFileVersion, and programs would go by either.';
-    throw new BullaError('LOCK_VERSION_AMBIGUOUS', message, { path: '/version' });
+    throw new BullaError('LOCK_VERSION', message, { path: '/version' });
   }
   const version = current ?? old;
   if (typeof version !== 'string' || version === '')
-    throw new BullaError('LOCK_VERSION_MISSING', 'The file does not say which version of lockfile it is.');
+    throw new BullaError('LOCK_VERSION', 'The file does not say which version of lockfile it is.');
   const path = current === undefined ? '/version' : '/lockFileVersion';
   const known: readonly string[] = current === undefined ? ['1.0', '2.0'] : ['3.0'];
   if (known.includes(version)) return version as LockVersion;
@@ -74,7 +73,7 @@ function detectVersion(document: JsonObject): LockVersion {
     ? new BullaError('LOCK_VERSION_NEWER', `Version ${version} is newer than what this reader knows.`, {
         path,
       })
-    : new BullaError('LOCK_VERSION_UNKNOWN', `${JSON.stringify(version)} is no version of a lockfile.`, {
+    : new BullaError('LOCK_VERSION', `${JSON.stringify(version)} is no version of a lockfile.`, {
         path,
       });
 }

@@ -40,13 +40,13 @@ describe('the file', () => {
     [`{"canon_version":"v1","x":1}\n${hex}`, 'LOCK_SIGNATURE_MALFORMED'],
     [`{"canon_version":"v1"}\n${hex} ${hex}`, 'LOCK_SIGNATURE_MALFORMED'],
     [`{"canon_version":"v1"}\n${hex}z`, 'LOCK_SIGNATURE_MALFORMED'],
-    [`{}\n${hex}`, 'LOCK_SIGNATURE_UNSUPPORTED'],
-    [`{"canon_version":"v3"}\n${hex}`, 'LOCK_SIGNATURE_UNSUPPORTED'],
+    [`{}\n${hex}`, 'LOCK_SIGNATURE_MALFORMED'],
+    [`{"canon_version":"v3"}\n${hex}`, 'LOCK_SIGNATURE_MALFORMED'],
     [
       '{"canon_version":"v1","sig_type":"sigstore_bundle","bundle_encoding":"base64+json"}\ne30=',
-      'LOCK_SIGNATURE_UNSUPPORTED',
+      'LOCK_SIGNATURE_MALFORMED',
     ],
-    [`{"canon_version":"v1","sig_type":"none"}\n${hex}`, 'LOCK_SIGNATURE_UNSUPPORTED'],
+    [`{"canon_version":"v1","sig_type":"none"}\n${hex}`, 'LOCK_SIGNATURE_MALFORMED'],
   ])('%j: %s', (file, code) => {
     expect(refusal(() => readSignature(utf8(file)))).toBe(code);
   });
@@ -130,10 +130,10 @@ describe('opening', async () => {
 
 describe('signing', () => {
   test('refuses what is no lock, and keys of another kind', async () => {
-    await expect(signLock(utf8('{}'), signer)).rejects.toMatchObject({ code: 'LOCK_VERSION_MISSING' });
+    await expect(signLock(utf8('{}'), signer)).rejects.toMatchObject({ code: 'LOCK_VERSION' });
     const forged = utf8(text.replace('"MEDIUM"', '"LOW"'));
     await expect(signLock(forged, signer)).rejects.toMatchObject({ code: 'LOCK_INCONSISTENT' });
     const pq = localSigner('ML-DSA-65', new Uint8Array(32));
-    await expect(signLock(lock, pq)).rejects.toMatchObject({ code: 'LOCK_SIGNATURE_ALGORITHM' });
+    await expect(signLock(lock, pq)).rejects.toMatchObject({ code: 'KEY_ALGORITHM' });
   });
 });

@@ -32,7 +32,7 @@ const HEADER = ['canon_version', 'sig_type', 'bundle_encoding'];
 
 /**
  * Takes a signature file apart. Spaces and line ends around it are passed over, and hex may be in upper case,
- * as the released program has it. Throws `LOCK_SIGNATURE_MALFORMED`, and `LOCK_SIGNATURE_UNSUPPORTED` for a
+ * as the released program has it. Throws `LOCK_SIGNATURE_MALFORMED`, and `LOCK_SIGNATURE_MALFORMED` for a
  * Sigstore bundle and for canonical forms that are not known.
  */
 export function readSignature(bytes: Uint8Array): LockSignature {
@@ -77,7 +77,7 @@ function malformed(what: string, cause?: unknown): BullaError {
 }
 
 function unsupported(message: string): BullaError {
-  return new BullaError('LOCK_SIGNATURE_UNSUPPORTED', message);
+  return new BullaError('LOCK_SIGNATURE_MALFORMED', message);
 }
 
 /**
@@ -90,7 +90,7 @@ export function writeSignature({ form, signature }: LockSignature): string {
 
 /**
  * Signs a lockfile in the released program's form; it can verify the result. Rejects with what `readLock`
- * throws, so that nothing is signed that cannot be read, with `LOCK_SIGNATURE_ALGORITHM` for a key that is
+ * throws, so that nothing is signed that cannot be read, with `KEY_ALGORITHM` for a key that is
  * not Ed25519, and with whatever the signer fails with.
  */
 export async function signLock(
@@ -100,10 +100,7 @@ export async function signLock(
 ): Promise<string> {
   const { form = 'v1' } = options;
   if (signer.algorithm !== 'Ed25519')
-    throw new BullaError(
-      'LOCK_SIGNATURE_ALGORITHM',
-      'A signature file of a lock holds an Ed25519 signature.',
-    );
+    throw new BullaError('KEY_ALGORITHM', 'A signature file of a lock holds an Ed25519 signature.');
   const { document } = readLock(lockBytes, options);
   return writeSignature({ form, signature: await signer.sign(canonicalBytes(document, PROFILES[form][0])) });
 }

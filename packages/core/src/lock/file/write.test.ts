@@ -74,13 +74,13 @@ describe('version 2', () => {
       '{\n  "version": "1.0",\n  "server_command": "node server.js a b",\n  "tools": {}\n}',
     );
     expect(refusal(() => writeLock(surface(), { ...options, format: 'v1', artifact }))).toBe(
-      'LOCK_FIELD_UNKNOWN /artifact',
+      'LOCK_FIELD /artifact',
     );
     expect(
       refusal(() =>
         writeLock(surface(), { ...options, format: 'v2', artifact: { ...artifact, tarball_size: 1.5 } }),
       ),
-    ).toBe('LOCK_FIELD_TYPE /artifact/tarball_size');
+    ).toBe('LOCK_FIELD /artifact/tarball_size');
   });
 });
 
@@ -280,7 +280,7 @@ describe('refused', () => {
     expect(lock({ tools: ['{"name":"a","Name":"b"}'] })).toBe('LOCK_CASE_TWIN /tools/a/Name');
     const content = { uri: 'ui://x', sha256: 'ab'.repeat(32), mimeType: null };
     expect(lock({ contents: [content, content] })).toBe('LOCK_DUPLICATE');
-    expect(lock({ contents: [{ ...content, sha256: 'AB'.repeat(32) }] })).toBe('LOCK_FIELD_VALUE');
+    expect(lock({ contents: [{ ...content, sha256: 'AB'.repeat(32) }] })).toBe('LOCK_FIELD');
   });
 
   test.each(['inputSchema', 'outputSchema'])('a reference out of %s', (key) => {
@@ -350,15 +350,15 @@ describe('refused', () => {
     for (const pointer of ['', '/', 'x', '/name', '/description', '/inputSchema/properties', '/~2', '/n~0'])
       expect([pointer, without(pointer)]).toEqual([
         pointer,
-        ['/', '/n~0'].includes(pointer) ? 'ok' : 'LOCK_EXCLUSION',
+        ['/', '/n~0'].includes(pointer) ? 'ok' : 'LOCK_DEFINITION',
       ]);
     expect(refusal(() => writeLock(whole, { ...options, exclude: { tools: ['/x', '/x'] } }))).toBe(
-      'LOCK_EXCLUSION',
+      'LOCK_DEFINITION',
     );
   });
 
   test('a time that is none', () => {
     for (const updatedAt of [new Date(Number.NaN), new Date(8.64e15)])
-      expect(refusal(() => writeLock(surface(), { ...options, updatedAt }))).toBe('LOCK_TIME');
+      expect(refusal(() => writeLock(surface(), { ...options, updatedAt }))).toBe('USAGE');
   });
 });

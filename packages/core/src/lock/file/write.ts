@@ -54,7 +54,7 @@ export interface LockWarning {
  * Locks a surface: the text of the lockfile, and what should be said about it. The same surface and options
  * give the same text. Throws with the path: `LOCK_DEFINITION` and `LOCK_CASE_TWIN` for definitions that
  * cannot be read in one way, `LOCK_DUPLICATE` for two of one name, `LOCK_REMOTE_REF` for a schema that points
- * outside itself, `LOCK_IDENTITY`, `LOCK_EXCLUSION`, `LOCK_SELECTION`, `LOCK_TIME`, `CANON_NOT_FINITE` for a number that no
+ * outside itself, `LOCK_IDENTITY`, `LOCK_DEFINITION`, `LOCK_SELECTION`, `USAGE`, `CANON_NOT_FINITE` for a number that no
  * double holds, `VALUE_TOO_DEEP`.
  */
 export function writeLock(
@@ -86,7 +86,7 @@ export function writeLock(
   if (format === 'v1' || format === 'v2') {
     const command = options.serverCommand ?? commandText(identity);
     if (format === 'v1' && artifact !== null)
-      throw new BullaError('LOCK_FIELD_UNKNOWN', 'Version 1 has no artifact.', { path: '/artifact' });
+      throw new BullaError('LOCK_FIELD', 'Version 1 has no artifact.', { path: '/artifact' });
     return { text: writeV2(format === 'v1' ? '1.0' : '2.0', command, artifact, hashes.tools), warnings };
   }
   const meta = { generator: options.generator, updatedAt: rfc3339(options.updatedAt) };
@@ -105,7 +105,7 @@ function commandText(identity: Identity): string {
 function rfc3339(moment: Date): string {
   const text = Number.isNaN(moment.getTime()) ? '' : moment.toISOString();
   if (text.length !== 24)
-    throw new BullaError('LOCK_TIME', 'The time of the lock lies in no year from 0 to 9999.');
+    throw new BullaError('USAGE', 'The time of the lock lies in no year from 0 to 9999.');
   return `${text.slice(0, -5)}Z`;
 }
 

@@ -1,0 +1,293 @@
+import {
+  applyChanges,
+  type CallEvent,
+  type CallResult,
+  type Change,
+  type ConsentEvent,
+  type ConsentState,
+  consentAuthority,
+  type Decision,
+  decide,
+  type Identity,
+  type Prompt,
+  type Raise,
+  type Refusal,
+  type Rules,
+  refusedFor,
+  resultOf,
+} from '@bulla/core/consent';
+import { BullaError } from '@bulla/core/error';
+import { type Failure, isCommitment, type ToolReference } from '@bulla/core/evidence';
+import { type Ended, keeping, type Part, type Payload, type Call as RecordedCall } from '../record/index.ts';
+import { assertNotKilled, type Effect, type Store } from '../store/index.ts';
+import { failureOf, manifestEvidence } from './acts.ts';
+import type { Schemas } from './arguments.ts';
+import type { Found } from './found.ts';
+import type { Pair, Sealed } from './rows.ts';
+import type { Read, Runner } from './runner.ts';
+
+// A ruling on one call: what it is allowed by becomes true with its intent, on the rows as they are then.
+
+/** An agent wants to call a tool. */
+export interface Call {
+  /** As it is recorded. Without a server its tool has the name that the manifest gives it. */
+  readonly call: RecordedCall & { readonly tool: ToolReference; readonly args: Payload };
+  readonly identity: Identity;
+  /** What the agent calls the call; it comes back in the result, beside our own id. */
+  readonly call_id?: string | null | undefined;
+  /** The arguments that `call.args` commits to. */
+  readonly args: unknown;
+  /** The digest of the lock that pins the tool; null or not given without a lock. */
+  readonly lock?: string | null | undefined;
+  readonly raises?: readonly Raise[] | undefined;
+  readonly devices?: readonly string[] | null | undefined;
+}
+
+/** The call may be made: `record.intent(call, [pass])` begins it, once. */
+export interface Pass {
+  readonly pass: Part;
+  readonly decision: Decision;
+}
+
+/** The call may not be made: `record.denied(call, deny, [part])` says so. */
+export interface Deny {
+  readonly deny: Failure;
+  readonly part: Part;
+  /** Null where it was not consent that was refused. */
+  readonly decision: Decision | null;
+  /** What the agent is told. */
+  readonly result: CallResult;
+}
+
+/** A person is asked; the promise is kept when it is decided, by whomever. */
+export interface Ask {
+  readonly ask: Promise<Pass | Deny>;
+  readonly prompt: Prompt;
+}
+
+export type Ruling = Pass | Deny | Ask;
+
+export interface RulingOptions {
+  /** When it is aborted the question is withdrawn. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface RulerContext {
+  readonly store: Store;
+  readonly runner: Runner;
+  readonly rules: Rules;
+  readonly schemas: Schemas;
+  readonly holder: string;
+  newId(): string;
+  now(): Promise<number>;
+  wait(id: string, signal: AbortSignal | undefined): Promise<Found & { readonly decision: Decision }>;
+}
+
+export function createRuler(context: RulerContext) {
+  const { store, runner, rules, schemas, holder, newId, now, wait } = context;
+
+  /** What a decision adds to the records of its call. */
+  const passing = (
+    asked: Call,
+    pair: Pair,
+    decision: Decision,
+    sealed: Sealed | null,
+    { state }: Read,
+    begin: (read: Read, at: number, exec_hash: string | null) => readonly Change[],
+  ): Pass => {
+    const { id } = decision;
+    const manifest = state.rows.manifests.get(pair.agent);
+    const within = (step: (read: Read, at: number) => readonly Change[]): Effect => {
+      return (transaction) => runner.within(transaction, pair, id, asked.call.door, step);
+    };
+    const pass: Part = {
+      ...aboutCall(asked, decision, sealed, state),
+      // No other envelope than the one that carries the call can rest on the decision.
+      onIntent:
+        (_, { envelope }) =>
+        async (transaction) => {
+          // Nothing begins beside a kill switch, however late it was thrown.
+          await assertNotKilled(transaction, pair.agent);
+          await within((read, at) => {
+            const changes = begin(read, at, envelope?.exec_hash ?? null);
+            // The evidence names the manifest that was in force.
+            if (read.loaded.declared !== manifest?.rev)
+              throw new BullaError(
+                'CONSENT_CHANGED',
+                'The agent has another manifest, or other bindings, by now.',
+              );
+            return changes;
+          })(transaction);
+        },
+      onOutcome: (outcome) =>
+        within(({ state: now }, at) => accepted(now, finishing(id, outcome, at), rules)),
+    };
+    return { pass, decision };
+  };
+
+  const denying = (
+    asked: Call,
+    pair: Pair | null,
+    decision: Decision,
+    sealed: Sealed | null,
+    state: ConsentState,
+  ): Deny => ({
+    deny: failureOf(decision)!,
+    part: {
+      ...aboutCall(asked, decision, sealed, state),
+      // What ended after a question is written with its answer.
+      ...(sealed === null &&
+        pair !== null && {
+          onDenied: (): Effect => (transaction) =>
+            runner.within(transaction, pair, decision.id, asked.call.door, () => [
+              { table: 'decisions', key: decision.id, rev: null, row: decision },
+            ]),
+        }),
+    },
+    decision,
+    result: resultOf(decision)!,
+  });
+
+  /** The ruling on what was decided about a question. */
+  const settled = async (
+    asked: Call,
+    { decision, sealed, user, agent }: Found & { readonly decision: Decision },
+  ): Promise<Pass | Deny> => {
+    const pair = { user, agent };
+    const read = await runner.read(pair, decision.id);
+    if (failureOf(decision) !== null) return denying(asked, pair, decision, sealed, read.state);
+    const { id, declared, locked, args } = decision;
+    return passing(asked, pair, decision, sealed, read, ({ state }, at, exec_hash) =>
+      accepted(state, { type: 'start', at, id, declared: declared!, locked, args: args!, exec_hash }, rules),
+    );
+  };
+
+  /** Decides the call again on the rows as they are, and begins it if it is still allowed unasked. */
+  const beginSilently =
+    (event: (at: number) => CallEvent) =>
+    ({ state }: Read, at: number, exec_hash: string | null): readonly Change[] => {
+      const { changes, decisions, refusal } = decide(state, event(at), rules);
+      if (refusal !== null) throw refusing(refusal);
+      const [decision] = decisions;
+      if (decision?.stage !== 'allowed')
+        throw refusing(
+          decision?.detail == null
+            ? { code: 'CONSENT_NOT_ALLOWED', message: 'The call is no longer allowed without asking.' }
+            : refusedFor(decision.detail).refusal!,
+        );
+      const { id, declared, locked, args } = decision;
+      const start = { type: 'start', at, id, declared: declared!, locked, args: args!, exec_hash } as const;
+      return [...changes, ...accepted(applyChanges(state, changes), start, rules)];
+    };
+
+  return async (asked: Call, { signal }: RulingOptions = {}): Promise<Ruling> => {
+    const { call, identity, args, lock = null, raises, devices } = asked;
+    const { server = null, name, declared = null, locked = null } = call.tool;
+    const id = newId();
+    const { user, agent } = identity;
+    const refuse = (deny: Failure, reason: string): Deny => ({
+      deny,
+      part: {},
+      decision: null,
+      result: { id, call_id: asked.call_id ?? id, status: 'error', reason },
+    });
+    try {
+      if (agent !== null) await store.assertMayAct(agent);
+    } catch (error) {
+      if (!(error instanceof BullaError) || error.code !== 'KILLED') throw error;
+      return refuse({ stage: 'kill', code: error.code }, 'killed');
+    }
+    if (!isCommitment(call.args.committed))
+      return refuse({ stage: 'arguments', code: call.args.committed.uncommitted }, 'invalid_arguments');
+    const committed = call.args.committed;
+    const event = (at: number): CallEvent => ({
+      type: 'call',
+      id,
+      at,
+      identity,
+      server,
+      tool: name,
+      declared,
+      locked,
+      lock,
+      args: committed,
+      holder,
+      call_id: asked.call_id ?? null,
+      ...(raises && { raises }),
+      ...(devices !== undefined && { devices }),
+    });
+    const about = {
+      door: call.door,
+      source: call.source,
+      correlationId: call.correlationId,
+      payload: keeping(call.args, args),
+    };
+    if (user === null || agent === null) {
+      const known = { ...(user !== null && { user }), ...(agent !== null && { agent }) };
+      const { decisions, refusal, read } = await runner.runForNobody(known, event, about);
+      if (refusal !== null) return refuse({ stage: 'consent', code: refusal.code }, 'invalid_call');
+      return denying(asked, null, decisions[0]!, null, read.state);
+    }
+    const pair = { user, agent };
+    if (user.includes('\0') || agent.includes('\0'))
+      return refuse({ stage: 'consent', code: 'CONSENT_ID' }, 'invalid_call');
+    let read = await runner.read(pair, id);
+    const unfit = await schemas.refuses(read.state, { server, tool: name }, declared, args);
+    if (unfit !== null) {
+      const evidence = { tool: { name, declared: unfit.declared }, ...manifestEvidence(unfit.manifest) };
+      const denial = refuse({ stage: 'arguments', code: 'ARGUMENTS_INVALID' }, 'invalid_arguments');
+      return { ...denial, part: { evidence } };
+    }
+    let step = decide(read.state, event(await now()), rules);
+    if (step.prompt !== null) ({ read, ...step } = await runner.run(pair, event, about));
+    const { decisions, prompt, refusal } = step;
+    if (refusal !== null) return refuse({ stage: 'consent', code: refusal.code }, 'invalid_call');
+    if (prompt !== null) {
+      const ask = wait(prompt.id, signal).then((found) => settled(asked, found));
+      // Whoever does not wait for it is not troubled by it.
+      ask.catch(() => undefined);
+      return { ask, prompt };
+    }
+    const [decision] = decisions;
+    if (decision!.stage !== 'allowed') return denying(asked, pair, decision!, null, read.state);
+    return passing(asked, pair, decision!, null, read, beginSilently(event));
+  };
+}
+
+/** The evidence and the authority that a decision gives to a call. */
+function aboutCall(
+  { call }: Call,
+  decision: Decision,
+  sealed: Sealed | null,
+  state: ConsentState,
+): Pick<Part, 'evidence' | 'authority'> {
+  const { id, sensitivity, declared } = decision;
+  const { asked = null, answered = null } = sealed ?? {};
+  return {
+    evidence: {
+      consent: { id, ...(asked !== null && { asked }), ...(answered !== null && { answered }) },
+      ...manifestEvidence(state.rows.manifests.get(state.agent)),
+      ...(sensitivity !== null && declared !== null && { tool: { name: call.tool.name, declared } }),
+    },
+    authority: [consentAuthority(decision)],
+  };
+}
+
+/** The changes of an event that must be accepted. */
+function accepted(state: ConsentState, event: ConsentEvent, rules: Rules): readonly Change[] {
+  const { changes, refusal } = decide(state, event, rules);
+  if (refusal !== null) throw refusing(refusal);
+  return changes;
+}
+
+function refusing({ code, message }: Refusal): BullaError {
+  return new BullaError(code, message);
+}
+
+const REASON = /^[a-z][a-z0-9_]{0,63}$/;
+
+function finishing(id: string, { status, failure }: Ended, at: number): ConsentEvent {
+  if (status === 'success') return { type: 'finish', at, id, status: 'ok' };
+  const reason = failure?.code.toLowerCase() ?? status;
+  return { type: 'finish', at, id, status: 'error', reason: REASON.test(reason) ? reason : status };
+}

@@ -1,0 +1,180 @@
+import type { SealedCapsule } from '@bulla/core/capsule';
+import type { CallResult, Decision, Identity, Raise } from '@bulla/core/consent';
+import { BullaError } from '@bulla/core/error';
+import { type Failure, failureAt } from '@bulla/core/evidence';
+import type { Door, Intent, Notes, Part, Call as RecordedCall, Recorder } from '../record/index.ts';
+import type { Store } from '../store/index.ts';
+import type { Call, Deny, Pass, Ruling, RulingOptions } from './rule.ts';
+
+// A whole call of a program that makes its own calls: ruled on, recorded, done, recorded.
+
+/** A call that a program wants to make. */
+export interface LibraryCall {
+  readonly identity: Identity;
+  /** The name of the tool: on its server, or without one in the manifest. */
+  readonly tool: string;
+  readonly server?: string | undefined;
+  readonly args: unknown;
+  /** What the agent calls the call; it comes back in the result, beside our own id. */
+  readonly call_id?: string | null | undefined;
+  /** The digest of the definition that would run, as `declaredDigest` gives it; it must be the declared one. */
+  readonly declared?: string | undefined;
+  /** The digests of the tool as the lock pins it, and of that lock. */
+  readonly locked?: string | undefined;
+  readonly lock?: string | undefined;
+  readonly raises?: readonly Raise[] | undefined;
+  readonly devices?: readonly string[] | null | undefined;
+  /** Default `agents`. */
+  readonly door?: Door | undefined;
+  /** The host as it names itself. Default: the agent. */
+  readonly source?: string | undefined;
+  readonly correlationId?: string | null | undefined;
+  readonly reasoning?: RecordedCall['reasoning'];
+}
+
+/** Does what was allowed; `note` adds to the record of its outcome. */
+export type Action<T> = (note: (notes: Notes) => void) => Promise<T> | T;
+
+/** What came of a call. */
+export type Outcome<T> =
+  | {
+      readonly id: string;
+      readonly call_id: string;
+      readonly status: 'ok';
+      readonly result: T;
+      readonly decision: Decision;
+      readonly intent: SealedCapsule;
+      readonly outcome: SealedCapsule;
+    }
+  | (Exclude<CallResult, { status: 'ok' }> & {
+      readonly decision: Decision | null;
+      /** The record that it was not done. */
+      readonly capsule: SealedCapsule;
+    });
+
+interface RunContext {
+  readonly store: Store;
+  readonly record: Recorder;
+  rule(call: Call, options?: RulingOptions): Promise<Ruling>;
+}
+
+/** So often a call is ruled on anew when what it rested on changed before its intent was durable. */
+const ATTEMPTS = 3;
+
+export async function runCall<T>(
+  { store, record, rule }: RunContext,
+  given: LibraryCall,
+  action: Action<T>,
+  options: RulingOptions = {},
+): Promise<Outcome<T>> {
+  const asked = askedOf(given, record);
+  for (let attempt = 1; ; attempt++) {
+    const first = await rule(asked, options);
+    const ruling = 'ask' in first ? await first.ask : first;
+    if ('deny' in ruling) return denied(record, asked.call, ruling);
+    let intent: Intent;
+    try {
+      intent = await record.intent(asked.call, [ruling.pass]);
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (refusal === null) throw error;
+      if (refusal.stage === 'consent' && attempt < ATTEMPTS) continue;
+      return denied(record, asked.call, refused(ruling, refusal));
+    }
+    return made(store, record, intent, ruling, action);
+  }
+}
+
+function askedOf(given: LibraryCall, record: Recorder): Call {
+  const { identity, tool, server, declared, locked, args, lock, raises, devices } = given;
+  const name = server === undefined ? tool : `${server}/${tool}`;
+  return {
+    call: {
+      door: given.door ?? 'agents',
+      agentId: identity.agent ?? '',
+      sessionId: identity.session,
+      source: given.source ?? identity.agent ?? '',
+      request: `tools/call ${name}`,
+      correlationId: given.correlationId ?? null,
+      tool: {
+        ...(server !== undefined && { server }),
+        name: tool,
+        ...(locked !== undefined && { locked }),
+        ...(declared !== undefined && { declared }),
+      },
+      args: record.payload('args', args),
+      reasoning: given.reasoning,
+    },
+    identity,
+    call_id: given.call_id,
+    args,
+    lock: lock ?? null,
+    raises,
+    devices,
+  };
+}
+
+/** Does what is allowed, and records what came of it. */
+async function made<T>(
+  store: Store,
+  record: Recorder,
+  intent: Intent,
+  { decision }: Pass,
+  action: Action<T>,
+): Promise<Outcome<T>> {
+  const { id } = decision;
+  const named = { id, call_id: decision.call_id ?? id };
+  try {
+    // A kill switch that came while the intent was written stands before the call, and stops it.
+    await store.assertMayAct(intent.call.agentId);
+  } catch (error) {
+    const failure = failureAt('kill', error);
+    const { capsule } = await record.outcome(intent, { status: 'blocked', failure, durationMs: 0 });
+    return { ...named, status: 'error', reason: 'killed', decision, capsule };
+  }
+  let notes: Notes = {};
+  const started = performance.now();
+  const durationMs = () => performance.now() - started;
+  let result: T;
+  try {
+    result = await action((more) => {
+      notes = { ...notes, ...more };
+    });
+  } catch (error) {
+    const failure = failureAt('action', error);
+    await record.outcome(intent, { ...notes, status: 'failure', failure, durationMs: durationMs() });
+    throw error;
+  }
+  const { capsule: outcome } = await record.outcome(intent, {
+    ...notes,
+    status: 'success',
+    result,
+    durationMs: durationMs(),
+  });
+  return { ...named, status: 'ok', result, decision, intent: intent.capsule, outcome };
+}
+
+async function denied<T>(record: Recorder, call: RecordedCall, ruling: Deny): Promise<Outcome<T>> {
+  const { deny, part, decision, result } = ruling;
+  // An agent could say anything in the name of a tool that it does not declare.
+  const unknown = decision !== null && decision.sensitivity === null;
+  const { tool: _, ...unnamed } = call;
+  const capsule = await record.denied(unknown ? { ...unnamed, request: 'tools/call' } : call, deny, [part]);
+  return { ...(result as Exclude<CallResult, { status: 'ok' }>), decision, capsule };
+}
+
+/** What refused the intent: a kill switch, or what changed since the ruling. */
+function refusalOf(error: unknown): Failure | null {
+  if (!(error instanceof BullaError)) return null;
+  if (error.code === 'KILLED') return failureAt('kill', error);
+  return error.code.startsWith('CONSENT_') ? failureAt('consent', error) : null;
+}
+
+/** The denial of a call that was allowed, and is so no longer. */
+function refused({ pass, decision }: Pass, deny: Failure): Deny {
+  const part: Part = { ...(pass.evidence && { evidence: pass.evidence }) };
+  const reason = deny.code.toLowerCase();
+  const { id } = decision;
+  const named = { id, call_id: decision.call_id ?? id };
+  return { deny, part, decision, result: { ...named, status: 'error', reason } };
+}
