@@ -33,7 +33,6 @@ export const AREAS = {
     CANON_LONE_SURROGATE: ['input', 'A string has half of a surrogate pair.'],
     CANON_KEY: ['input', 'The profile defines no order for this key.'],
     COMMIT_SALT: ['usage', 'A salt has 32 bytes.'],
-    COMMIT_INEXACT: ['input', 'A number would share its commitment with another number.'],
   },
   'Keys and signatures': {
     KEY_MALFORMED: ['input', 'The text or file is not a key in a known form: PEM, JWK, lower-case hex, the file of the lock program; or lacks the seed.'],
@@ -137,7 +136,6 @@ export const AREAS = {
     STORE_NAME: ['usage', 'The tenant, chain or operator has no usable name.'],
     STORE_NO_KEY: ['usage', 'The store was opened without a key to seal with.'],
     STORE_QUERY: ['usage', 'The query cannot be answered.'],
-    STORE_GENESIS: ['usage', 'The first record has something else where the origin of its chain belongs.'],
     STORE_TEXT: ['input', 'A text has a NUL or half of a character, which databases do not keep apart.'],
     STORE_NOT_A_STORE: ['input', 'This is a database of another program.'],
     STORE_NEWER: ['input', 'A later version wrote this store; update Bulla.'],
@@ -382,7 +380,6 @@ export const AREAS = {
     GATEWAY_TOOL_FAILED: ['peer', 'The tool itself says that it failed.'],
     GATEWAY_NOISE: ['warning', 'The server prints lines that are no messages.'],
     GATEWAY_NOT_SENT: ['unavailable', 'The call was over before it was forwarded.'],
-    GATEWAY_NO_RECORD: ['unavailable', 'The call could not be recorded, and so was not made.'],
     GATEWAY_FAILED: ['defect', 'The gateway itself failed.'],
   },
   Capabilities: {
