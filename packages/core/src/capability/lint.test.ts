@@ -1,14 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { described, stub } from '../../test/capability.ts';
-import {
-  collectToolStaticHashes,
-  dynamicToolkit,
-  lint,
-  policy,
-  type StandardSchema,
-  tool,
-  toolkit,
-} from './index.ts';
+import { collectToolStaticHashes } from './definition.ts';
+import { dynamicToolkit, lint, policy, type StandardSchema, tool, toolkit } from './index.ts';
 
 const handler = async () => null;
 const found = (...args: Parameters<typeof lint>) =>

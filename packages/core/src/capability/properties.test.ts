@@ -1,23 +1,22 @@
 import fc from 'fast-check';
 import { describe, expect, inject, test } from 'vitest';
 import { described, stub } from '../../test/capability.ts';
+import { hashToolSpecStatic } from './call.ts';
 import {
   type Composable,
   captureAgentSnapshotEnvelope,
   computeInvocationContextHash,
   createRegisteredAgent,
-  diffSnapshots,
   evaluateComposable,
   hashPlainObject,
-  hashToolSpecStatic,
-  hashToolSpecWire,
-  normalizeInvocationContextForHash,
   policy,
   tool,
   toolkit,
-  toolSpecToWire,
   verifyEnvelope,
 } from './index.ts';
+import { normalizeInvocationContextForHash } from './invocation.ts';
+import { diffSnapshots } from './snapshot-diff.ts';
+import { hashToolSpecWire, toolSpecToWire } from './wire.ts';
 
 const runs = { numRuns: 100 * inject('soak') };
 const handler = async () => null;

@@ -8,18 +8,18 @@ import { sha256Hex } from '../crypto/index.ts';
 import {
   captureAgentSnapshotEnvelope,
   createRegisteredAgent,
-  diffSnapshots,
   evaluateComposable,
   executeTool,
   lint,
   policy,
   type StandardSchema,
-  schemaToHashInput,
   staticPayload,
   tool,
   toolkit,
   verifyEnvelope,
 } from './index.ts';
+import { diffSnapshots } from './snapshot-diff.ts';
+import { schemaToHashInput } from './standard-schema.ts';
 
 const handler = async () => null;
 const hashOf = (inputSchema: StandardSchema) => tool({ name: 't', inputSchema, handler }).computeStaticHash();

@@ -5,13 +5,13 @@ import {
   captureAgentSnapshotEnvelope,
   compareSnapshots,
   createRegisteredAgent,
-  diffSnapshots,
   dynamicToolkit,
   policy,
   type StandardSchema,
   tool,
   toolkit,
 } from './index.ts';
+import { diffSnapshots } from './snapshot-diff.ts';
 
 const handler = async () => null;
 type Env = { readonly tier: string };

@@ -4,17 +4,16 @@ import { canonicalize } from '../canon/index.ts';
 import { fromHex, keyId, localSigner, publicKey } from '../crypto/index.ts';
 import type { BullaError } from '../error.ts';
 import { type JsonObject, parse } from '../json/index.ts';
+import type { ChainOptions } from './chain.ts';
+import { fromSealedDict, toDict } from './dict.ts';
 import {
   type CanonicalRecord,
-  type ChainOptions,
   type ChainState,
   canonicalLink,
   chainLink,
   createCapsule,
   createChainVerifier,
-  fromSealedDict,
   sealSync,
-  toDict,
   verifyCapsule,
 } from './index.ts';
 

@@ -3,17 +3,9 @@ import { hasVectors, readBytes } from '#test-files';
 import { canonicalize, digest } from '../canon/index.ts';
 import { BullaError } from '../error.ts';
 import { float, JsonNumber, JsonObject, parse } from '../json/index.ts';
-import {
-  createCapsule,
-  fromDict,
-  fromSealedDict,
-  isIsoTimestamp,
-  isoTimestamp,
-  lint,
-  toDict,
-  toSealedDict,
-  validate,
-} from './index.ts';
+import { fromSealedDict, toDict, toSealedDict } from './dict.ts';
+import { createCapsule, fromDict, isoTimestamp, lint, validate } from './index.ts';
+import { isIsoTimestamp } from './time.ts';
 
 const id = 'a1b2c3d4-e5f6-7890-abcd-ef1234567890';
 const now = new Date('2026-01-15T12:00:00Z');

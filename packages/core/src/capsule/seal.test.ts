@@ -4,6 +4,7 @@ import { digest } from '../canon/index.ts';
 import { keyId, localSigner, publicKey, type Signer } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
 import { float, JsonNumber, JsonObject, type JsonValue, parse } from '../json/index.ts';
+import { fromSealedDict } from './dict.ts';
 import {
   type Capsule,
   type CapsuleInput,
@@ -11,7 +12,6 @@ import {
   createCapsule,
   createChainVerifier,
   exportSealed,
-  fromSealedDict,
   hashCapsule,
   SEAL_FIELDS,
   seal,

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { hasVectors, readText } from '#test-files';
 import { BullaError } from '../error.ts';
 import { parse } from '../json/index.ts';
-import { formatCapsuleUri, parseCapsuleUri, resolveFragment } from './index.ts';
+import { parseCapsuleUri, resolveFragment } from './index.ts';
+import { formatCapsuleUri } from './uri.ts';
 
 const hash = '8c71e187dfbffca067265f576d9fb72ee8a223c3dff801dd7c5dd8fcb915f2cd';
 const id = 'a1b2c3d4-e5f6-7890-abcd-ef1234567890';

@@ -118,7 +118,6 @@ export const provider: CryptoProvider = {
   name: 'node',
   sha256: (bytes) => digest('sha256', bytes),
   sha256Hex: (data) => digestHex('sha256', data),
-  sha3_256: (bytes) => digest('sha3-256', bytes),
   sha3_256Hex: (data) => digestHex('sha3-256', data),
   hmacSha256: (key, bytes) => plain(createHmac('sha256', key).update(bytes).digest()),
   signatures: {

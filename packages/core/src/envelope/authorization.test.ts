@@ -27,13 +27,13 @@ import {
   toUtf8,
 } from '../crypto/index.ts';
 import { JsonNumber, type JsonObject, parse, stringify } from '../json/index.ts';
+import type { KeyValidity } from './authorization.ts';
+import { fromAuthorizationDetails } from './details.ts';
 import {
   type Authorization,
   addSignature,
   authorize,
   execHash,
-  fromAuthorizationDetails,
-  type KeyValidity,
   openAuthorization,
   readApprovals,
   readAuthorization,

@@ -21,12 +21,11 @@ import {
   policyText,
 } from '../../test/envelope.ts';
 import { BullaError } from '../error.ts';
+import { type Assess, checkAndConsume } from './consume.ts';
 import {
-  type Assess,
   type Authorization,
   authorize,
   type CheckInput,
-  checkAndConsume,
   checkEnvelope,
   createEnvelope,
   type Envelope,

@@ -18,10 +18,10 @@ import {
   TILE_WIDTH,
   tileOf,
   tilePath,
-  tilesForSize,
   tilesSince,
   tileWidth,
 } from './index.ts';
+import { tilesForSize } from './tiles.ts';
 
 const code = (code: string) => expect.objectContaining({ code });
 

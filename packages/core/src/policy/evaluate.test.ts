@@ -13,10 +13,10 @@ import {
   parsePolicy,
   policyCheckInput,
   prepareInput,
-  preset,
   toolInput,
   verdictText,
 } from './index.ts';
+import { preset } from './presets.ts';
 
 const lockOf = (of: Surface, more = {}): Lock =>
   readLock(toUtf8(writeLock(of, { ...options, ...more }).text));

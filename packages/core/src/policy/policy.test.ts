@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { toUtf8 } from '../crypto/index.ts';
-import { MAX_RULES, PolicyError, parsePolicy, policyDigest, preset } from './index.ts';
+import { MAX_RULES, PolicyError, parsePolicy } from './index.ts';
+import { policyDigest } from './policy.ts';
+import { preset } from './presets.ts';
 
 /** What is wrong with a policy, a line each: line:column code path. */
 function problems(text: string, options = {}): string[] {

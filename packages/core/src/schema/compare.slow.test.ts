@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { JsonObject, type JsonValue, parse, stringify } from '../json/index.ts';
-import { type CompareOptions, compareSchemas, remoteReferences, type SchemaRelation } from './index.ts';
+import type { CompareOptions } from './compare.ts';
+import { remoteReferences } from './document.ts';
+import { compareSchemas, type SchemaRelation } from './index.ts';
 
 const json = (value: unknown) => parse(typeof value === 'string' ? value : JSON.stringify(value));
 const compare = (before: unknown, after: unknown, options?: CompareOptions) =>
