@@ -6,7 +6,7 @@ import type { Chain, StoredCheckpoint } from '../store/index.ts';
 import type { Opened } from './open.ts';
 
 /** A checkpoint as reports show it. */
-export interface CheckpointFacts {
+interface CheckpointFacts {
   readonly origin: string;
   readonly size: number;
   /** In hex. */
@@ -20,7 +20,7 @@ export function checkpointFacts({ origin, size, note }: StoredCheckpoint): Check
 }
 
 /** Who stands behind a checkpoint: enough witnesses, the log alone, or nobody that is trusted. */
-export type JudgedCheckpoint = CheckpointFacts & {
+type JudgedCheckpoint = CheckpointFacts & {
   readonly state: 'anchored' | 'local' | 'unverified';
   readonly witnesses: ReturnType<typeof readAnchor>['witnesses'];
   /** Why nobody does. */

@@ -11,7 +11,7 @@ export interface LogState {
   readonly root: Uint8Array;
 }
 
-export interface Consistency {
+interface Consistency {
   readonly old: LogState;
   readonly new: LogState;
   readonly proof: readonly Uint8Array[];

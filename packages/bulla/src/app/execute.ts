@@ -21,7 +21,7 @@ export interface LedgerInput {
   readonly expected: string | undefined;
 }
 
-export interface ExecuteInput extends LedgerInput {
+interface ExecuteInput extends LedgerInput {
   /** The program and its arguments. It gets the envelope on its standard input. */
   readonly command: readonly string[];
 }

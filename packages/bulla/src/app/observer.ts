@@ -2,7 +2,7 @@ import type { DataObject } from '@bulla/core/capsule';
 import type { Target } from '../mcp/index.ts';
 
 /** Work of a known size, as it goes on. */
-export interface Bar {
+interface Bar {
   update(done: number): void;
   done(): void;
 }

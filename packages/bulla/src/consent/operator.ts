@@ -40,7 +40,7 @@ function drawn(home: string, file: string): string {
 }
 
 /** What the operator decides. */
-export interface Operator {
+interface Operator {
   readonly rules: Partial<Rules>;
   /** Which principals are one person. */
   readonly people: People;

@@ -35,7 +35,7 @@ export interface Read {
 }
 
 /** The same, with the rows that it was decided on. */
-export interface Ran extends Decided {
+interface Ran extends Decided {
   readonly read: Read;
 }
 
@@ -69,7 +69,7 @@ export interface Runner {
   onDecided(id: string, listener: () => void): () => void;
 }
 
-export interface RunnerOptions {
+interface RunnerOptions {
   readonly store: Store;
   readonly record: Recorder;
   /** As `ConsentOptions.now`, within a transaction or by itself. */

@@ -9,14 +9,14 @@ import { findInput } from '../os/index.ts';
 import type { Configured, Problem } from './discover.ts';
 
 /** A lock that is known, and the server that it names. */
-export interface KnownLock {
+interface KnownLock {
   readonly path: string;
   readonly lock: Lock;
   readonly target: Target | null;
 }
 
 /** Where the locks of discovered servers lie. */
-export interface LockPlace {
+interface LockPlace {
   /** For what a user configured: `BULLA_HOME/locks`. */
   readonly user: string;
   /** For what a project shares, or null for `mcp-locks` in the project. */
@@ -24,7 +24,7 @@ export interface LockPlace {
 }
 
 /** `locked`: by a lock for exactly this command or address; `changed`: its lock is of another; `unpinned`: no lock. */
-export type State = 'locked' | 'changed' | 'unpinned';
+type State = 'locked' | 'changed' | 'unpinned';
 
 export interface Judged extends Configured {
   readonly state: State;

@@ -6,7 +6,7 @@ import type { Ledger } from '../store/index.ts';
 const KEPT = 16;
 
 /** The policies of a ledger, each read once. */
-export interface PolicySource {
+interface PolicySource {
   /** The policy in effect, its text if it cannot be read, or null if there is none. */
   current(policyId: string, now: number): Promise<Policy | string | null>;
 }

@@ -25,7 +25,7 @@ export interface OAuthMemory {
 }
 
 /** Which addresses may be asked while somebody signs in. */
-export interface OAuthNetwork extends Network {
+interface OAuthNetwork extends Network {
   /**
    * Origins of authorization servers that may lie at a private address or speak plain http, beside the server's own.
    * Others are public and speak https: a server names them, and must not lead this machine to its neighbours.
@@ -33,7 +33,7 @@ export interface OAuthNetwork extends Network {
   readonly privateOrigins?: ReadonlySet<string> | undefined;
 }
 
-export interface OAuthOptions {
+interface OAuthOptions {
   readonly network?: OAuthNetwork | undefined;
   /** Shows a person the page where to sign in. */
   openBrowser(url: URL): void | Promise<void>;

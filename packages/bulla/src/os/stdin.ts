@@ -4,7 +4,7 @@ const PART = 64 * 1024;
 const WAIT_MS = 5;
 
 /** Reads up to so many bytes into the buffer; 0 at the end. Throws as `readSync` does. */
-export type ReadPart = (buffer: Buffer) => number;
+type ReadPart = (buffer: Buffer) => number;
 
 /** A program that runs commands inside itself puts its own input here; null is the input of the process. */
 let source: Uint8Array | null = null;

@@ -8,7 +8,7 @@ import type { Registry } from './registry.ts';
 import { differs } from './resolve.ts';
 
 /** A package of which the registry says something else than the pin. */
-export interface Difference {
+interface Difference {
   readonly path: string;
   readonly name: string;
   readonly version: string;

@@ -23,7 +23,7 @@ export interface Submission {
 /** Shows a checkpoint to witnesses; gives the note with the cosignatures that they added. */
 export type Submit = (submission: Submission) => Promise<string>;
 
-export interface CheckpointerOptions {
+interface CheckpointerOptions {
   readonly driver: Driver;
   readonly chain: string;
   readonly file: (origin: string) => CheckpointFile;
@@ -164,7 +164,7 @@ export async function newestKnown(
 }
 
 /** A checkpoint that the chain does not continue. */
-export interface Contradiction {
+interface Contradiction {
   readonly checkpoint: Checkpoint;
   /**
    * `STORE_BEHIND` when the chain is shorter than the checkpoint says, `STORE_FORKED` when it is not the one that

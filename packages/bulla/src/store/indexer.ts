@@ -7,7 +7,7 @@ import { indexKey, indexText } from './index-key.ts';
 const PAGE = 500;
 
 /** Told of a record that cannot be found by what it says, only by its place and its hash. */
-export type Unsearchable = (chain: string, sequence: number, error: BullaError) => void;
+type Unsearchable = (chain: string, sequence: number, error: BullaError) => void;
 
 /** Brings the search tables of a chain up to its head; how many records were added. */
 export async function catchUp(driver: Driver, chain: string, told: Unsearchable): Promise<number> {

@@ -49,7 +49,7 @@ interface Sum {
 }
 
 /** Limits whose sums nobody else changes before the transaction ends, by their keys. */
-export type Locked = ReadonlyMap<string, number>;
+type Locked = ReadonlyMap<string, number>;
 
 /** Locks limits. It may have to wait for others, so what depends on the time comes afterwards. */
 export async function lockAll(

@@ -15,10 +15,10 @@ import { frontierAt, type TileSource } from './tiles.ts';
 /** The beginning of a chain that this process stands behind: how long it is, and its tree. */
 export type Trunk = Pick<Tip, 'length' | 'hash'> & { readonly tree: Uint8Array };
 
-export const ROOTS: Trunk = { length: 0, hash: null, tree: new Uint8Array() };
+const ROOTS: Trunk = { length: 0, hash: null, tree: new Uint8Array() };
 
 /** Records that this process appended in one piece: where the chain ended before them, and with them. */
-export interface Segment {
+interface Segment {
   readonly before: Tip;
   readonly after: Tip;
 }

@@ -39,7 +39,7 @@ export interface Answer {
   readonly isNew?: true;
 }
 
-export interface WitnessStatus {
+interface WitnessStatus {
   readonly name: string;
   readonly vkeys: readonly string[];
   /** The logs that it knows, with what it cosigned of each. */

@@ -12,7 +12,7 @@ export {
   type RegisteredAgent,
   type RegisteredAgentOptions,
 } from './agent.ts';
-export type { ToolSpec } from './call.ts';
+export { hashToolSpecStatic, type ToolSpec } from './call.ts';
 export type {
   Composable,
   DynamicToolkit,
@@ -33,12 +33,14 @@ export {
   hashPlainObject,
 } from './hashing.ts';
 export type { HookFailure, PolicyEvaluated, ToolExecuted, ToolPipelineHooks } from './hooks.ts';
+export { hydrateAffordances } from './hydrate.ts';
 
 export {
   computeInvocationContextHash,
   type InvocationContext,
   invocationContextCanonicalPayload,
   type NormalizeOptions,
+  normalizeInvocationContextForHash,
 } from './invocation.ts';
 export {
   type CapabilityLink,
@@ -94,6 +96,7 @@ export type {
   StandardJsonSchema,
   StandardResult,
   StandardSchema,
+  schemaToHashInput,
 } from './standard-schema.ts';
 export { staticPayload } from './static-hash.ts';
 export { type ToolOptions, tool } from './tool.ts';

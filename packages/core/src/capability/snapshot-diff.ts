@@ -43,7 +43,7 @@ export interface SnapshotDiff {
   readonly opaque: readonly string[];
 }
 
-export interface PolicyDiff extends PolicyResultsDiff {
+interface PolicyDiff extends PolicyResultsDiff {
   /** What else of the policies differs: mode, bundle, engine. Times are not compared. */
   readonly changed: readonly {
     readonly field: 'mode' | 'policyBundleId' | 'policyEngineVersion';
@@ -67,7 +67,7 @@ export function diffSnapshots(first: unknown, second: unknown, assumed?: HashOpt
   return diffSides(readSide(first, assumed), readSide(second, assumed));
 }
 
-export type SnapshotComparison =
+type SnapshotComparison =
   | { readonly exitCode: 0 | 1; readonly diff: SnapshotDiff }
   | { readonly exitCode: 2; readonly unreadable: 'first' | 'second'; readonly error: BullaError };
 

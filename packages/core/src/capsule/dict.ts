@@ -41,7 +41,7 @@ export interface CapsuleInput extends Given<Omit<Head, 'id'>> {
   readonly outcome?: Given<Outcome> | undefined;
 }
 
-export interface CreateOptions {
+interface CreateOptions {
   /** A fresh UUID v4 in lower case. */
   readonly id: string;
   /** Becomes `trigger.timestamp` where that is not given. */

@@ -7,7 +7,7 @@ import { SECTION_NAMES } from './model.ts';
  * A parsed `capsule://` reference, with the names of the published fixtures. Three kinds exist: by hash or id,
  * with or without a chain, and by sequence within a chain.
  */
-export interface CapsuleUri {
+interface CapsuleUri {
   readonly scheme: 'capsule';
   readonly chain: string | null;
   readonly reference_type: 'hash' | 'sequence' | 'id';
@@ -19,7 +19,7 @@ export interface CapsuleUri {
   readonly fragment: string | null;
 }
 
-export interface UriOptions {
+interface UriOptions {
   /** Take one slash at the head of the fragment, which the scheme's grammar demands and its fixtures lack. Default false. */
   readonly leadingSlash?: boolean;
 }
@@ -90,7 +90,7 @@ export function parseCapsuleUri(text: string, options: UriOptions = {}): Capsule
 }
 
 /** What `formatCapsuleUri` needs: exactly one of hash, id and sequence, the last only with a chain. */
-export interface UriParts {
+interface UriParts {
   readonly chain?: string | null;
   readonly hash?: string;
   readonly id?: string;

@@ -182,7 +182,7 @@ function claimsOf(payload: Uint8Array): Authorization {
   return readClaims(value, ['payload']);
 }
 
-export interface OpenOptions {
+interface OpenOptions {
   readonly keys: readonly ApproverKey[];
   /** Unix time in seconds at which the keys must count. Default: whenever their holders say that they approved. */
   readonly now?: number;

@@ -30,14 +30,14 @@ export interface Reservation {
 }
 
 /** What a policy says about an envelope. */
-export interface Evaluation {
+interface Evaluation {
   /** Empty when the policy permits it, as far as the figures tell. */
   readonly violations: readonly Problem[];
   /** What the ledger must take; empty when there are violations. */
   readonly reservations: readonly Reservation[];
 }
 
-export interface Circumstances {
+interface Circumstances {
   /** Unix time in seconds. */
   readonly now: number;
   /** How many distinct people signed the authorization. */

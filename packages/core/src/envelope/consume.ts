@@ -26,7 +26,7 @@ import {
  * the outcome of a transaction is not known, it must reject: an execution that did not happen can be asked for
  * again under a new nonce, one that happened twice cannot be undone.
  */
-export type Consume = (permit: Permit) => Promise<void> | void;
+type Consume = (permit: Permit) => Promise<void> | void;
 
 /**
  * What else must hold before a permit is consumed: a risk engine that is asked over the network, arguments that must

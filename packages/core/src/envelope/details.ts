@@ -4,7 +4,7 @@ import { type Authorization, claimFields, readClaims } from './authorization.ts'
 import { actionType, type Envelope } from './envelope.ts';
 
 /** The `type` of our object in `authorization_details` (RFC 9396 §2). */
-export const AUTHORIZATION_DETAILS_TYPE = 'bulla.execution-envelope.v1';
+const AUTHORIZATION_DETAILS_TYPE = 'bulla.execution-envelope.v1';
 
 const { aud, jti, ...others } = claimFields;
 const schema = record({

@@ -82,7 +82,7 @@ export interface AnchoredRange {
   readonly witnesses: Anchor['witnesses'];
 }
 
-export interface AnchorFailure {
+interface AnchorFailure {
   /** `truncated`, `rewritten`, `split_view` or `foreign_checkpoint`. */
   readonly code: Code;
   /** The first record that is missing or differs, where that is known; else the first that can. */
@@ -105,7 +105,7 @@ export function coveredBefore(anchors: readonly Anchor[], seconds: number): numb
     .reduce((most, { checkpoint }) => Math.max(most, checkpoint.size), 0);
 }
 
-export interface AnchorVerifier {
+interface AnchorVerifier {
   /** Takes the hash of the next record's leaf; null for a record that has none. */
   push(leaf: Uint8Array | null): void;
   /** The result; `firstDifference` is known when the leaves that the log published were compared too. */

@@ -11,7 +11,7 @@ import {
   verdictSentence,
 } from './report.ts';
 
-export interface ManifestMarkdownOptions {
+interface ManifestMarkdownOptions {
   /**
    * How long the text may be, in UTF-16 units: a comment on a pull request has a limit. What does not fit is counted,
    * never dropped in silence. Default 60,000.

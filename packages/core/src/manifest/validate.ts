@@ -15,10 +15,10 @@ import type { Manifest } from './types.ts';
 import { type Declared, readVersion1 } from './version1.ts';
 
 /** The longest canonical form that is accepted, and from where on a warning is given; in bytes of UTF-8. */
-export const MAX_MANIFEST_BYTES = 131_072;
-export const LARGE_MANIFEST_BYTES = 65_536;
+const MAX_MANIFEST_BYTES = 131_072;
+const LARGE_MANIFEST_BYTES = 65_536;
 /** A longer text is refused without being read, however much of it is white space. */
-export const MAX_MANIFEST_TEXT_BYTES: number = 32 * MAX_MANIFEST_BYTES;
+const MAX_MANIFEST_TEXT_BYTES: number = 32 * MAX_MANIFEST_BYTES;
 
 /** The parsers, by `schema_version`. */
 const PARSERS: ReadonlyMap<string, (document: JsonObject, problems: Problems) => Declared> = new Map([

@@ -18,7 +18,7 @@ export interface Policy {
 /** In mode `warn`, rules of severity `warn` may fail. */
 export type PolicyMode = 'warn' | 'strict';
 
-export interface Rule extends CelRule<Shape> {
+interface Rule extends CelRule<Shape> {
   readonly phase: Phase;
   readonly control_refs: readonly string[];
   readonly evidence: readonly string[];

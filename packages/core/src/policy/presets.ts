@@ -62,7 +62,7 @@ rules:
 `,
 } as const;
 
-export type PresetName = keyof typeof TEXTS;
+type PresetName = keyof typeof TEXTS;
 export const PRESET_NAMES = Object.keys(TEXTS) as readonly PresetName[];
 
 /** The text of a preset. Throws `POLICY_PRESET_UNKNOWN`. */

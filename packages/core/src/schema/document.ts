@@ -3,7 +3,7 @@ import { readView } from './read.ts';
 import type { View } from './view.ts';
 
 /** The dialects whose keywords are known; a schema that names none is 2020-12, as MCP has it. */
-export type Dialect = '2020-12' | '2019-09' | 'draft-07';
+type Dialect = '2020-12' | '2019-09' | 'draft-07';
 
 const DIALECTS: ReadonlyMap<string, Dialect> = new Map([
   ['https://json-schema.org/draft/2020-12/schema', '2020-12'],

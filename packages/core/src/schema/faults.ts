@@ -15,7 +15,7 @@ import { Budget } from './steps.ts';
  *   the flag `u`; one on which validators can take exponential time; one of which this cannot be ruled out.
  * - `keyword-unknown`: Draft 2020-12 gives the keyword no meaning. It is lawful, and often a slip of the pen.
  */
-export type SchemaFaultKind =
+type SchemaFaultKind =
   | 'form'
   | 'dialect'
   | 'identifier'

@@ -126,7 +126,7 @@ async function verifyOne(file: string, options: TrustOptions & ReportOptions): P
 }
 
 /** What a good capsule does not prove. */
-export const NOT_PROVEN: readonly string[] = [
+const NOT_PROVEN: readonly string[] = [
   'that the content is true',
   'when it was sealed',
   'that no record before or after it is missing',

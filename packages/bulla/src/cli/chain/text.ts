@@ -21,7 +21,7 @@ export interface CheckedHow {
 }
 
 /** Records that were not read again, and the file whose word is taken for them. */
-export interface Resumed {
+interface Resumed {
   readonly file: string;
   readonly count: number;
 }
@@ -58,7 +58,7 @@ export function notProven(
   ];
 }
 
-export type LeftOut = Pick<FoundAnchors, 'unverified' | 'revoked'>;
+type LeftOut = Pick<FoundAnchors, 'unverified' | 'revoked'>;
 export const NONE_LEFT_OUT: LeftOut = { unverified: 0, revoked: 0 };
 
 /** Which records are covered by what, a line for each range. */

@@ -30,7 +30,7 @@ export function wordsOf({ lang, catalogue }: LanguageOptions): readonly [Words, 
 }
 
 /** As POSIX says: the first of them that is set and not empty. */
-export function localeOf(env: NodeJS.ProcessEnv): string {
+function localeOf(env: NodeJS.ProcessEnv): string {
   return env.LC_ALL || env.LC_MESSAGES || env.LANG || 'C';
 }
 

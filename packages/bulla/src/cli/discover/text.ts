@@ -21,7 +21,7 @@ export function shownTarget({ entry }: Judged): string[] {
 }
 
 /** Why the next start may run something else; null where nothing says so. */
-export function floatingWords({ target }: Judged): string | null {
+function floatingWords({ target }: Judged): string | null {
   if (target?.kind !== 'stdio') return null;
   const runner = runnerOf(target.command, target.args);
   if (runner?.isFloating !== true) return null;
@@ -156,7 +156,7 @@ function errorWords({ code, message }: BullaError): string {
 }
 
 /** A path with the home folder left out. */
-export function short(path: string): string {
+function short(path: string): string {
   const home = homedir();
   return home !== '/' && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
 }

@@ -51,7 +51,7 @@ export function coloured(stream: Output): boolean {
 // such characters can stand only as data, through `printJson` and `printExact`.
 
 /** Text for people: whole, or in lines, none of which can begin another one, whatever it quotes. */
-export type Text = string | readonly string[];
+type Text = string | readonly string[];
 
 const joined = (text: Text): string => (typeof text === 'string' ? text : text.map(oneLine).join('\n'));
 

@@ -10,15 +10,15 @@ import { asVerified, type VerifiedLock } from './verified.ts';
 // the file by its bytes; the predicate names the lock by the digest that capsules use, and each tool by its
 // own.
 
-export const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1';
-export const LOCK_PREDICATE_TYPE = 'urn:bulla:predicate:lock:v1';
-export const STATEMENT_PAYLOAD_TYPE = 'application/vnd.in-toto+json';
+const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1';
+const LOCK_PREDICATE_TYPE = 'urn:bulla:predicate:lock:v1';
+const STATEMENT_PAYLOAD_TYPE = 'application/vnd.in-toto+json';
 
 /** Who says it: the server's maker, somebody who looked at the server, or a trusted machine that did. */
 const ASSERTED_BY = ['publisher-asserted', 'observer-attested', 'tee-attested'] as const;
-export type AssertedBy = (typeof ASSERTED_BY)[number];
+type AssertedBy = (typeof ASSERTED_BY)[number];
 
-export interface StatementOptions {
+interface StatementOptions {
   /** The name of the file. Default `mcp-lock.json`. */
   readonly name?: string;
   /** Default `observer-attested`: a scan is an observation. */
@@ -26,7 +26,7 @@ export interface StatementOptions {
 }
 
 /** The statement on a lock, in RFC 8785 form. */
-export function lockStatement(lock: Lock, options: StatementOptions = {}): string {
+function lockStatement(lock: Lock, options: StatementOptions = {}): string {
   const { name = 'mcp-lock.json', assertedBy = 'observer-attested' } = options;
   const tools = [...(lock.native?.tools ?? [])].map(([tool, { digest }]): [string, JsonValue] => [
     tool,

@@ -14,7 +14,7 @@ import {
   subjectWords,
 } from './report.ts';
 
-export interface MarkdownOptions extends ReportOptions {
+interface MarkdownOptions extends ReportOptions {
   /**
    * How long the text may be, in UTF-16 units: a comment on a pull request has a limit. What does not fit is counted,
    * never dropped in silence. Default 60,000.

@@ -61,7 +61,7 @@ export function subjectWords({ kind, name, from }: Pick<Group, 'kind' | 'name' |
 }
 
 /** How a piece of a report is to look. */
-export type Tone = Severity | 'good' | 'name' | 'added' | 'removed' | 'dim';
+type Tone = Severity | 'good' | 'name' | 'added' | 'removed' | 'dim';
 export type Paint = (tone: Tone, text: string) => string;
 
 /** Marks words that came and went where colour does not. */
