@@ -1,17 +1,8 @@
 import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonNumber, number, stringify } from '@bulla/core/json';
-import fc from 'fast-check';
-import { describe, expect, inject, it } from 'vitest';
-import {
-  errorFrame,
-  idKey,
-  notificationFrame,
-  parseFrame,
-  requestFrame,
-  resultFrame,
-  withId,
-} from './frame.ts';
+import { describe, expect, it } from 'vitest';
+import { errorFrame, idKey, notificationFrame, parseFrame, requestFrame, resultFrame } from './frame.ts';
 
 const parse = (text: string, options = {}) => parseFrame(toUtf8(text), options);
 
@@ -130,49 +121,5 @@ describe('the messages that are written', () => {
     [errorFrame(null, -1, 'no'), '{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}'],
   ])('%#', (frame, text) => {
     expect(Buffer.from(frame.bytes).toString()).toBe(text);
-  });
-});
-
-describe('withId', () => {
-  const space = fc.stringMatching(/^[ \t\r\n]{0,3}$/);
-  const id = fc.oneof(
-    fc.string({ unit: 'grapheme' }),
-    fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }).map((value) => number(`${value}`)),
-  );
-  /** A request whose members stand in any order, with any space between the tokens. */
-  const message = fc
-    .record({
-      method: fc.string({ unit: 'grapheme' }),
-      value: fc.json(),
-      spaces: fc.array(space, { minLength: 18, maxLength: 18 }),
-      order: fc.shuffledSubarray(['jsonrpc', 'id', 'method', 'params'], { minLength: 4 }),
-    })
-    .map(({ method, value, spaces, order }) => (own: string) => {
-      const texts: Record<string, string> = {
-        jsonrpc: '"2.0"',
-        id: own,
-        method: JSON.stringify(method),
-        params: `{"value":${value},"id":"inner"}`,
-      };
-      const members = order.map(
-        (name, i) => `${spaces[i]}"${name}"${spaces[i + 4]}:${spaces[i + 8]}${texts[name]}${spaces[i + 12]}`,
-      );
-      return `${spaces[16]}{${members.join(',')}}${spaces[17]}`;
-    });
-
-  it('changes the id and no other byte', () => {
-    fc.assert(
-      fc.property(message, id, id, fc.boolean(), (write, own, other, spans) => {
-        const frame = parseFrame(toUtf8(write(idKey(own))), { spans });
-        expect(Buffer.from(withId(frame, other)).toString()).toBe(write(idKey(other)));
-      }),
-      { numRuns: 100 * inject('soak') },
-    );
-  });
-
-  it('refuses a message without one', () => {
-    expect(() => withId(notificationFrame('n'), 'x')).toThrow(
-      expect.objectContaining({ code: 'MCP_FRAME_SHAPE' }),
-    );
   });
 });

@@ -219,22 +219,6 @@ export function spanOf(frame: Frame): Span {
   return span;
 }
 
-/**
- * The bytes of a frame with the id replaced; every other byte is the sender's. Throws `MCP_FRAME_SHAPE` for a
- * message that has no id.
- */
-export function withId(frame: Frame, id: Id): Uint8Array {
-  const position = frame.message.indexOf('id');
-  if (position < 0) throw misshapen('The message has no id to replace.');
-  const { start, end } = spanOf(frame).children![position]!;
-  const written = toUtf8(idKey(id));
-  const out = new Uint8Array(frame.bytes.length - (end - start) + written.length);
-  out.set(frame.bytes.subarray(0, start));
-  out.set(written, start);
-  out.set(frame.bytes.subarray(end), start + written.length);
-  return out;
-}
-
 /** Writes a request. Throws a `VALUE_…` code for params that JSON cannot hold. */
 export function requestFrame(id: number, method: string, params?: object): RequestFrame {
   return written({ jsonrpc: '2.0', id, method, ...(params && { params }) }) as RequestFrame;

@@ -13,7 +13,7 @@ export {
   chainLink,
   createChainVerifier,
 } from './chain.ts';
-export { type CapsuleInput, createCapsule, fromDict } from './dict.ts';
+export { type CapsuleInput, createCapsule } from './dict.ts';
 export type { KeySource } from './keys.ts';
 export { type LintFinding, lint } from './lint.ts';
 export {

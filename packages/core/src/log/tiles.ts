@@ -126,11 +126,6 @@ function hashesAt(level: number, size: number): number {
   return Math.floor(size / TILE_WIDTH ** level);
 }
 
-/** All tiles of a tree of that size, level by level; those of level 0 are also its bundles of entries. */
-export function tilesForSize(size: number): Generator<Tile> {
-  return tilesSince(0, size);
-}
-
 /**
  * The tiles that a tree has at one size and not yet, or not of that width, at an older one. A partial tile that has
  * grown is there anew, under another path. Throws `LOG_SIZE`, also when the old tree is the larger one.

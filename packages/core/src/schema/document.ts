@@ -186,14 +186,9 @@ const DOLLAR = 36;
 
 /**
  * The references of a schema that lead out of it, sorted, each once: to the network, to a file, to anything that is
- * neither `#…` nor the `$id` of a schema inside. What such a schema accepts depends on what the other place says at
- * that moment; nothing here ever fetches it.
+ * neither `#…` nor the `$id` of a schema inside. What such a schema accepts depends on what the target says at that
+ * moment; nothing here ever fetches it.
  */
-export function remoteReferences(schema: JsonValue): string[] {
-  const { ids, references } = landmarks(schema);
-  return remoteOnes(ids, references);
-}
-
 function remoteOnes(ids: readonly string[], references: ReadonlySet<string>): string[] {
   const known = new Set(ids.map(withoutFragment));
   return [...references]
