@@ -35,8 +35,6 @@ function calls(file: string): { name: string; call: Node }[] {
 /** Calls that get a list as their arguments which is short whatever others write; each argument takes room on the stack. */
 const SHORT: Readonly<Record<string, string>> = {
   'bulla/src/pin/asked.ts': 'verifyProvenance',
-  'bulla/src/pin/provenance.ts': 'textAt',
-  'core/src/verify/history.ts': 'at',
   'bulla/src/chain/sqlite-source.ts': 'get iterate',
   'bulla/src/cli/cli.ts': 'action',
   'bulla/src/cli/receipt.ts': 'action',
@@ -44,8 +42,6 @@ const SHORT: Readonly<Record<string, string>> = {
   'bulla/src/discover/clients.ts': 'appData globalStorage join path',
   'bulla/src/discover/discover.ts': 'join',
   'bulla/src/discover/place.ts': 'config join',
-  'bulla/src/gateway/stages/self.ts': 'placeOf',
-  'bulla/src/gateway/stages/session.ts': 'placeOf',
   'bulla/src/mcp/frame.ts': 'max',
   'bulla/src/store/sqlite-search.ts': 'all',
   'bulla/src/store/sqlite-statements.ts': 'all run',

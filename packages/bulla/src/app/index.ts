@@ -28,7 +28,7 @@ export { type Bulla, type LibraryOptions, openLibrary } from './library.ts';
 export { type Locked, type LockFormat, lock } from './lock.ts';
 export { type KeyChoice, type LockTrust, openLock } from './locked.ts';
 export type { Observer } from './observer.ts';
-export { type Access, type Notices, type Opened, type OpenOptions, open, tellLoose } from './open.ts';
+export { type Access, type Notices, type Opened, open, tellLoose } from './open.ts';
 export { defaultHome, pathsOf } from './paths.ts';
 export { isPrivateAllowed, pinnedServer, tellOpenFolder } from './pinned.ts';
 export {

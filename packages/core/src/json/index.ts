@@ -1,4 +1,14 @@
-export { type AnyObject, isInteger, isObject, keysOf, member, toNumber, valuesOf } from './access.ts';
+export {
+  type AnyObject,
+  isInteger,
+  isObject,
+  keysOf,
+  member,
+  memberAt,
+  textAt,
+  toNumber,
+  valuesOf,
+} from './access.ts';
 export {
   anyObject,
   anyText,

@@ -1,8 +1,7 @@
-import { markdownBlock, markdownCell, markdownReferences } from '../text/index.ts';
+import { counted, markdownBlock, markdownCell, markdownReferences } from '../text/index.ts';
 import type { ManifestDiff } from './diff-types.ts';
 import {
   type ChangeGroup,
-  counted,
   evidence,
   groupsOf,
   MARKED,

@@ -1,3 +1,4 @@
+export { counted } from './counted.ts';
 export { type DiffPart, lineDiff, wordDiff } from './diff.ts';
 export { DURATION_FORM, parseDuration } from './duration.ts';
 export { inspectText, type TextFinding } from './inspect.ts';

@@ -1,4 +1,5 @@
 import type { AnchoredRange, AnchorReport } from '@bulla/core/log';
+import { counted } from '@bulla/core/text';
 import {
   type ChainSource,
   historyLines,
@@ -8,7 +9,6 @@ import {
 } from '@bulla/core/verify';
 import type { FoundAnchors } from '../log/anchors.ts';
 import { colors } from '../terminal/io.ts';
-import { counted } from '../terminal/words.ts';
 import { NAME_CHAIN_KEYS } from '../verify/hints.ts';
 
 /** What of a chain was looked at, and against what. */

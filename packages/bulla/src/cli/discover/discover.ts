@@ -1,5 +1,5 @@
 import { BullaError } from '@bulla/core/error';
-import { visible } from '@bulla/core/text';
+import { counted, visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { type Discovered, discover } from '../../app/index.ts';
 import type { Judged } from '../../discover/index.ts';
@@ -8,7 +8,6 @@ import { ownProgram } from '../guard/host-config.ts';
 import { COMPAT } from '../lock/compat.ts';
 import { askYes, isAnswered } from '../terminal/ask.ts';
 import { complain, EXIT, type Exit, type ReportOptions, report, say, showing } from '../terminal/io.ts';
-import { counted } from '../terminal/words.ts';
 import { discoveryText, problemDocument, serverDocument, shownTarget } from './text.ts';
 
 interface DiscoverOptions extends ReportOptions {

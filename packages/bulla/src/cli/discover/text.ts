@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import type { BullaError } from '@bulla/core/error';
-import { visible } from '@bulla/core/text';
+import { counted, visible } from '@bulla/core/text';
 import { type DiscoveredServer, type Outcome, stateOf } from '../../app/index.ts';
 import {
   HIDDEN,
@@ -12,7 +12,6 @@ import {
   shownWords,
 } from '../../discover/index.ts';
 import { colors } from '../terminal/io.ts';
-import { counted } from '../terminal/words.ts';
 
 /** How a server is reached, with nothing in it that may be a secret. */
 export function shownTarget({ entry }: Judged): string[] {

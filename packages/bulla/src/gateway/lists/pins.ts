@@ -1,4 +1,4 @@
-import { JsonNumber, JsonObject, type JsonValue, parse, parsePointer } from '@bulla/core/json';
+import { JsonNumber, JsonObject, type JsonValue, memberAt, parse, parsePointer } from '@bulla/core/json';
 import {
   type Content,
   entryOf,
@@ -108,12 +108,7 @@ function perKind<Value>(make: (kind: ListKind) => Value): (kind: ListKind) => Va
 }
 
 /** As the digest leaves it out: an exclusion leads through objects only. */
-function at(definition: JsonValue, exclusion: string): JsonValue | undefined {
-  let value: JsonValue | undefined = definition;
-  for (const key of parsePointer(exclusion)!)
-    value = value instanceof JsonObject ? value.get(key) : undefined;
-  return value;
-}
+const at = (definition: JsonValue, exclusion: string) => memberAt(definition, parsePointer(exclusion)!);
 
 /** What the digest leaves out may be a number or a date, but no text that somebody could be told with it. */
 function isPlain(value: JsonValue | undefined): boolean {

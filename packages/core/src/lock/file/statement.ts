@@ -1,7 +1,7 @@
 import { canonicalize } from '../../canon/index.ts';
 import { type PublicKey, type Signer, toUtf8 } from '../../crypto/index.ts';
 import { BullaError } from '../../error.ts';
-import { JsonObject, type JsonValue, parse } from '../../json/index.ts';
+import { JsonObject, type JsonValue, memberAt, parse } from '../../json/index.ts';
 import { openDsse, signDsse } from './dsse.ts';
 import { interpret, type Lock, lockDigest, parseLock, type ReadLockOptions, readLock } from './lock.ts';
 import { asVerified, type VerifiedLock } from './verified.ts';
@@ -75,10 +75,8 @@ export function openAttested(
   const statement = parse(opened.payload);
   const lock = interpret(parseLock(lockBytes, options), lockBytes, options);
   const [subject] = listOf(statement, 'subject');
-  const name = memberOf(subject, 'name');
-  const assertedBy = ASSERTED_BY.find(
-    (word) => word === memberOf(memberOf(statement, 'predicate'), 'asserted_by'),
-  );
+  const name = memberAt(subject, ['name']);
+  const assertedBy = ASSERTED_BY.find((word) => word === memberAt(statement, ['predicate', 'asserted_by']));
   if (typeof name !== 'string' || assertedBy === undefined) throw other();
   const expected = lockStatement(lock, { name, assertedBy });
   if (canonicalize(statement, 'jcs') !== expected) throw other();
@@ -89,11 +87,7 @@ function other(): BullaError {
   return new BullaError('LOCK_OTHER', 'The statement is not about this lock.');
 }
 
-function memberOf(value: JsonValue | undefined, name: string): JsonValue | undefined {
-  return value instanceof JsonObject ? value.get(name) : undefined;
-}
-
 function listOf(value: JsonValue, name: string): JsonValue[] {
-  const list = memberOf(value, name);
+  const list = memberAt(value, [name]);
   return Array.isArray(list) ? list : [];
 }

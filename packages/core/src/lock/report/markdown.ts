@@ -1,7 +1,7 @@
-import { markdownBlock, markdownCell, markdownCode, markdownReferences } from '../../text/index.ts';
+import { counted, markdownBlock, markdownCell, markdownCode, markdownReferences } from '../../text/index.ts';
 import { DRIFT_CODES } from '../drift/codes.ts';
 import { type Drift, verdict } from '../drift/drift.ts';
-import { counted, type DriftItem, SEVERITIES, type Severity } from '../drift/item.ts';
+import { type DriftItem, SEVERITIES, type Severity } from '../drift/item.ts';
 import {
   DEFAULT_LOCKFILE,
   evidence,

@@ -1,16 +1,8 @@
 import { type JsonObject, type JsonValue, stringify } from '../../json/index.ts';
 import { schemaArguments } from '../../schema/index.ts';
-import { type DiffPart, visible } from '../../text/index.ts';
+import { counted, type DiffPart, visible } from '../../text/index.ts';
 import type { Drift } from '../drift/drift.ts';
-import {
-  asObject,
-  counted,
-  type DriftItem,
-  type DriftKind,
-  type Severity,
-  shown,
-  worst,
-} from '../drift/item.ts';
+import { asObject, type DriftItem, type DriftKind, type Severity, shown, worst } from '../drift/item.ts';
 import { changeWords } from '../drift/schema.ts';
 import { MAX_TEXT } from '../drift/text.ts';
 
