@@ -12,6 +12,7 @@ const BENCHES = {
   pinned: async () => (await import('./pinned.ts')).pinned(),
   policy: async () => (await import('./policy.ts')).policy(),
   memory: async () => (await import('./memory.ts')).memory(),
+  startup: async () => (await import('./startup.ts')).startup(),
   store: async () => (await import('./store.ts')).store(),
 };
 

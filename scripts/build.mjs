@@ -1,9 +1,11 @@
-// Builds @bulla/core as modules with their types, and the CLI as a bundle whose commands load when they are called.
+// Builds @bulla/core as modules with their types, the library, and the CLI, which loads only what a command uses.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { rolldown } from 'rolldown';
+import { lazyRequires } from './lazy-requires.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const core = join(root, 'packages/core');
@@ -31,24 +33,31 @@ const common = {
   sourcesContent: false,
   logLevel: 'warning',
 };
-await build({
-  ...common,
-  entryPoints: [
-    { in: join(bulla, 'src/cli/cli.ts'), out: 'cli' },
-    { in: join(bulla, 'src/chain/worker.ts'), out: 'chain-worker' },
-    { in: join(bulla, 'src/app/runner.ts'), out: 'capability-runner' },
-  ],
-  bundle: true,
-  splitting: true,
-  format: 'esm',
-  target: 'node24',
-  chunkNames: 'chunks/[name]-[hash]',
-  external: ['pkcs11js', 'better-sqlite3', 'pg', 'sodium-native', 'jsonc-parser'],
-  // Bundled CommonJS packages ask for Node's own modules.
-  banner: {
-    js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
+// The CLI and its helpers are CommonJS: Node loads it faster than modules, and each part can wait for its first use.
+// Rolldown, unlike esbuild, gives a command only those files behind an index that it needs.
+const program = await rolldown({
+  input: {
+    cli: join(bulla, 'src/cli/cli.ts'),
+    'chain-worker': join(bulla, 'src/chain/worker.ts'),
+    'capability-runner': join(bulla, 'src/app/runner.ts'),
   },
+  platform: 'node',
+  resolve: { conditionNames: ['bulla-source', 'node', 'import', 'default'] },
+  external: ['pkcs11js', 'better-sqlite3', 'pg', 'sodium-native', 'jsonc-parser'],
+  transform: { target: 'node24', define: common.define },
+  tsconfig: false,
 });
+await program.write({
+  dir: common.outdir,
+  format: 'cjs',
+  exports: 'named',
+  banner: "'use strict';",
+  entryFileNames: '[name].cjs',
+  chunkFileNames: 'chunks/[name]-[hash].cjs',
+  sourcemap: true,
+  plugins: [lazyRequires()],
+});
+await program.close();
 // A library must know what its user made with core, and its errors must be those of core, so it brings no core of its
 // own.
 await build({
@@ -76,7 +85,6 @@ await build({
   ...common,
   entryPoints: [join(bulla, 'src/cli/bulla.ts')],
   bundle: true,
-  external: ['./cli.js'],
   format: 'esm',
   target: 'node14',
   sourcemap: false,

@@ -45,5 +45,6 @@ test('docs/manifests.md names every problem that is told', () => {
   );
   // Thrown to the store, never told of a text.
   codes.delete('MANIFEST_VERSION');
+  for (const code of codes) if (code.startsWith('MANIFEST_BINDING')) codes.delete(code);
   for (const code of codes) expect(text).toContain(`\`${code}\``);
 });

@@ -83,7 +83,7 @@ describe.each(NAMES)('the tarball of %s', (name) => {
       readFileSync(join(root, 'LICENSE'), 'utf8'),
     );
     const rest = files.filter((file) => !/^(?:LICENSE|README\.md|package\.json)$/.test(file));
-    expect(rest.filter((file) => !/^dist\/.*\.(?:js|d\.ts)$/.test(file))).toEqual([]);
+    expect(rest.filter((file) => !/^dist\/.*\.(?:c?js|d\.ts)$/.test(file))).toEqual([]);
     expect(rest.filter((file) => /\.test\.|(?:^|\/)test\//.test(file))).toEqual([]);
   });
 

@@ -67,6 +67,7 @@ const sources = ['packages/core/src', 'packages/bulla/src', 'packages/console/sr
 const built = [
   ...manifests,
   'scripts/build.mjs',
+  'scripts/lazy-requires.mjs',
   'tsconfig.base.json',
   'packages/core/tsconfig.build.json',
   'packages/bulla/tsconfig.build.json',

@@ -3,8 +3,9 @@
 // owns the files behind standard output and standard error.
 import { readSync, writeSync } from 'node:fs';
 import { Readable } from 'node:stream';
-import { main, takeStandardInput } from '../dist/cli.js';
+import cli from '../dist/cli.cjs';
 
+const { main, takeStandardInput } = cli;
 const COMMANDS = 3;
 const ANSWERS = 4;
 /** The listeners of the process before the command that runs now; none runs if it is null. */

@@ -282,7 +282,7 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       const call = ['tool', 'agents', 'tools/call read_file', 'blocked'];
       expect(told(sealed)).toEqual([
         ...new Array(4).fill([...call, 'arguments: ARGUMENTS_INVALID']),
-        [...call, 'arguments: VALUE_FUNCTION'],
+        [...call, 'arguments: VALUE_NOT_JSON'],
       ]);
       expect(sealed[0]!.context.environment.bulla.tool).toEqual({
         name: 'read_file',

@@ -3,7 +3,7 @@ import type { Channel, Decision, Prompt } from '@bulla/core/consent';
 import { disclosureDigest, type Identity } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import type { JsonObject } from '@bulla/core/json';
-import { readManifest } from '@bulla/core/manifest';
+import { declaredDigest, readManifest } from '@bulla/core/manifest';
 import {
   AGENT,
   caller,
@@ -25,7 +25,7 @@ import {
   type Pass,
   type Ruling,
 } from '../src/consent/index.ts';
-import { createManifests, type Pushed, toolDigest } from '../src/manifest/index.ts';
+import { createManifests, type Pushed } from '../src/manifest/index.ts';
 import { createRecorder, type Intent, type Recorder } from '../src/record/index.ts';
 import type { Store } from '../src/store/index.ts';
 
@@ -81,7 +81,7 @@ export function manifestText(editions: Editions = {}): string {
 /** The digest by which a call names a tool. */
 export function digestOf(name: ToolName, text = manifestText()): string {
   const tools = readManifest(text).document.get('tools') as JsonObject[];
-  return toolDigest(tools.find((tool) => tool.get('name') === name)!);
+  return declaredDigest(tools.find((tool) => tool.get('name') === name)!);
 }
 
 export function push(

@@ -325,6 +325,20 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
   });
 
   describe('limits', () => {
+    test('of a policy with thousands of them are all taken, and all held', async () => {
+      const rule = (count: number) => (_: unknown, i: number) => ({
+        ...{ id: `v-${i}`, actions: null, per: [], window: 3600, count },
+      });
+      const velocity = [...Array.from({ length: 1500 }, rule(10)), { ...rule(1)(null, 1500) }];
+      const document = policyWith({ ceilings: [], velocity: velocity as never });
+      const store = await opened(undefined, document);
+      const bound = { policy_binding: { policy_hash: parsePolicy(document).policy_hash } };
+      const verifier = verifierOn(store);
+      expect((await verifier.verifyAndConsume(...(await payment(1, bound)), pay)).status).toBe('success');
+      const second = await verifier.verifyAndConsume(...(await payment(2, bound)), never);
+      expect(second.verdict.code).toBe('EE_CONSTRAINT_VIOLATION');
+    });
+
     test('are taken to the last unit and no further, by whoever comes at once', async () => {
       const store = await opened();
       const verifier = verifierOn(store);

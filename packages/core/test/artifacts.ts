@@ -31,7 +31,7 @@ import {
   signCheckpoint,
 } from '../src/log/index.ts';
 import { described } from './capability.ts';
-import { by, claimsFor, envelope } from './envelope.ts';
+import { by, claimsFor, envelope, policyText } from './envelope.ts';
 import { manifestText } from './manifest.ts';
 import { options, whole } from './surface.ts';
 
@@ -112,6 +112,7 @@ export { envelope };
 export const envelopeText: string = stringify(envelope);
 export const authorization: string = await authorize(claimsFor(envelope), by(signer));
 export const manifest: string = manifestText();
+export const executionPolicy: string = policyText;
 
 const echo = tool({
   name: 'echo',

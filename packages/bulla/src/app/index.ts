@@ -52,5 +52,6 @@ export { type SignInput, sign } from './sign.ts';
 export { type CapabilitySource, opaqueTools, openSources, readContext } from './sources.ts';
 export { chainStats } from './stats.ts';
 export { publishTiles } from './tiles.ts';
+export { traceFiles } from './trace.ts';
 export { verifyFiles } from './verify.ts';
 export { type SeenByWitness, witnessedChain } from './witnessed.ts';

@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { disclosureDigest, identityOf } from '@bulla/core/consent';
 import { readEvidence } from '@bulla/core/evidence';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
@@ -36,4 +37,49 @@ test('a store with records whose keyring is gone is not opened under another one
   }
   rmSync(join(home, 'keys'), { recursive: true });
   await expect(open(home, options)).rejects.toMatchObject({ code: 'KEYRING_MISSING' });
+});
+
+test('one handle serves manifests, consent and the record of an allowed call', async () => {
+  await using bulla = await open(join(temporaryFolder(), 'data'), { agentId: 'desk' });
+  const manifest = JSON.stringify({
+    schema_version: '1.0',
+    agent_version: '1.0.0',
+    tools: [
+      {
+        name: 'read_note',
+        description_i18n_key: 'tools.read_note',
+        input_schema: {
+          type: 'object',
+          properties: { id: { type: 'string' } },
+          additionalProperties: false,
+        },
+        permission_scope: 'notes:read',
+      },
+    ],
+    permission_scopes: [{ id: 'notes:read', label_i18n_key: 'scopes.read', sensitivity: 'low' }],
+    capability_flags: {
+      ...{ supports_streaming: false, supports_artifacts: false },
+      ...{ supports_voice: false, supports_group_chat: false },
+    },
+  });
+  const { consent, manifests, record } = bulla;
+  await manifests.push('desk', manifest, { by: 'operator', record });
+  const identity = identityOf({
+    ...{ transport: 'console', agent: 'desk', account: 'alice', credential: 'phone', login: 'l' },
+  });
+  const call = { identity, tool: 'read_note', args: { id: 'n1' } };
+  expect(await consent.run(call, () => 'text')).toMatchObject({
+    status: 'denied',
+    reason: 'permission_revoked',
+  });
+  const disclosure = (await consent.disclosure('desk'))!;
+  const said = { who: identity.user!, channel: { kind: 'passkey', device: 'd', session: null } } as const;
+  await consent.disclose(said.who, disclosure, said);
+  const pair = { user: said.who, agent: 'desk' };
+  await consent.grant(pair, ['notes:read'], { ...said, disclosure: disclosureDigest(disclosure) });
+  expect(await consent.run(call, () => 'text')).toMatchObject({ status: 'ok', result: 'text' });
+  const rows = await Array.fromAsync(bulla.chain.records());
+  expect(
+    rows.map(({ data }) => JSON.parse(data)).map(({ type, outcome }) => `${type} ${outcome.status}`),
+  ).toEqual(['auth success', 'tool blocked', 'auth success', 'auth success', 'tool pending', 'tool success']);
 });

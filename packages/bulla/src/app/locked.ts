@@ -33,7 +33,7 @@ export function keysFrom({ key = [], keyring }: KeyChoice, local: string = paths
 }
 
 /** A lockfile's bytes and what they say, which a trusted key signed where that was required. */
-interface OpenedLock {
+export interface OpenedLock {
   readonly bytes: Uint8Array;
   readonly lock: Lock | VerifiedLock;
 }

@@ -106,7 +106,7 @@ function isFile(path: string): boolean {
 function runner(): URL {
   const here = import.meta.url;
   if (here.endsWith('.ts')) return new URL('./runner.ts', here);
-  return new URL(here.includes('/chunks/') ? '../capability-runner.js' : './capability-runner.js', here);
+  return new URL(here.includes('/chunks/') ? '../capability-runner.cjs' : './capability-runner.cjs', here);
 }
 
 async function ask(request: string, limits: ModuleLimits): Promise<Uint8Array> {

@@ -102,6 +102,10 @@ function write(document: object): void {
 }
 
 const request: RunnerRequest = JSON.parse(readFileSync(0, 'utf8'));
-write(await answer(request).catch(refusal));
-// Whatever the module left running ends here.
-process.exit(0);
+answer(request)
+  .catch(refusal)
+  .then((document) => {
+    write(document);
+    // Whatever the module left running ends here.
+    process.exit(0);
+  });

@@ -54,7 +54,7 @@ export const onThreads =
 /** The thread's code lies beside this file: as a source under test, as a bundle when it is built. */
 function startWorker(workerData: RecordOptions): Worker {
   const fromSource = import.meta.url.endsWith('.ts');
-  const script = new URL(fromSource ? './worker.ts' : './chain-worker.js', workerBase());
+  const script = new URL(fromSource ? './worker.ts' : './chain-worker.cjs', workerBase());
   return new Worker(script, {
     workerData,
     execArgv: fromSource ? ['--conditions=bulla-source'] : [],

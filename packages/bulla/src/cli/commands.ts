@@ -166,6 +166,11 @@ export const COMMANDS: readonly { readonly title: string; readonly entries: read
         load: () => import('./verify/verify.ts'),
       },
       {
+        name: 'trace',
+        summary: 'walk from the capsule of a call to everything that it rests on',
+        load: () => import('./verify/trace.ts'),
+      },
+      {
         name: 'keys',
         summary: 'make, rotate, list, show and convert keys',
         load: () => import('./keys/keys.ts'),

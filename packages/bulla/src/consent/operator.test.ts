@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
+import { LIMITS } from '../os/index.ts';
 import { installationId, readOperator } from './index.ts';
 
 test('an installation has one id, drawn once, for its owner alone', () => {
@@ -38,4 +39,6 @@ test('what the operator decides is read exactly, or refused', () => {
   }
   write('{"highChannels":"any","highChannels":"authenticated"}');
   expect(() => readOperator(home)).toThrow(expect.objectContaining({ code: 'JSON_DUPLICATE_KEY' }));
+  truncateSync(join(home, 'consent.json'), LIMITS.document + 1);
+  expect(() => readOperator(home)).toThrow(expect.objectContaining({ code: 'INPUT_TOO_LARGE' }));
 });

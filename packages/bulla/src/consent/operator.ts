@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { People, Rules } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, toPlain } from '@bulla/core/json';
-import { createDirectory } from '../os/index.ts';
+import { createDirectory, findInput, readInput } from '../os/index.ts';
 
 // What lies in the data directory: the name of this installation, and what the operator decides about consent.
 
@@ -16,14 +16,14 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\n$/;
  */
 export function installationId(home: string): string {
   const file = join(home, 'installation');
-  const found = readIfThere(file) ?? drawn(home, file);
+  const found = Buffer.from(findInput(file, 'key') ?? drawn(home, file)).toString('latin1');
   if (!UUID.test(found))
     throw new BullaError('CONSENT_STATE', `${file} does not hold the id of an installation.`);
   return found.trim();
 }
 
 /** Of two processes that draw at once, one is heard. */
-function drawn(home: string, file: string): string {
+function drawn(home: string, file: string): Uint8Array {
   createDirectory(home);
   const own = `${file}.${randomUUID()}`;
   try {
@@ -36,7 +36,7 @@ function drawn(home: string, file: string): string {
   } finally {
     rmSync(own, { force: true });
   }
-  return readFileSync(file, 'utf8');
+  return readInput(file, 'key');
 }
 
 /** What the operator decides. */
@@ -69,8 +69,8 @@ const CHECKS: Readonly<Record<keyof Rules | 'people', (value: unknown) => boolea
  * the path for what is not exactly a rule, and `JSON_…` for what is not JSON.
  */
 export function readOperator(home: string): Operator {
-  const text = readIfThere(join(home, 'consent.json'));
-  const document = text === null ? new JsonObject([], []) : parse(text);
+  const bytes = findInput(join(home, 'consent.json'), 'document');
+  const document = bytes === null ? new JsonObject([], []) : parse(bytes);
   if (!(document instanceof JsonObject)) throw wrong('The rules of the operator are an object.', '');
   const { people = {}, ...rules } = toPlain(document) as Record<string, unknown>;
   for (const [name, value] of Object.entries({ people, ...rules })) {
@@ -83,13 +83,4 @@ export function readOperator(home: string): Operator {
 
 function wrong(sentence: string, path: string): BullaError {
   return new BullaError('CONSENT_OPERATOR', sentence, { path });
-}
-
-function readIfThere(file: string): string | null {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  }
 }

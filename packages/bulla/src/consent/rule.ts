@@ -47,8 +47,6 @@ export interface Call {
 export interface Pass {
   readonly pass: Part;
   readonly decision: Decision;
-  /** The same where an envelope carries the call; no other envelope can rest on the decision then. */
-  passFor(exec_hash: string): Part;
 }
 
 /** The call may not be made: `record.denied(call, deny, [part])` says so. */
@@ -102,26 +100,29 @@ export function createRuler(context: RulerContext) {
     const within = (step: (read: Read, at: number) => readonly Change[]): Effect => {
       return (transaction) => runner.within(transaction, pair, id, asked.call.door, step);
     };
-    const passFor = (exec_hash: string | null): Part => ({
+    const pass: Part = {
       ...aboutCall(asked, decision, sealed, state),
-      onIntent: () => async (transaction) => {
-        // Nothing begins beside a kill switch, however late it was thrown.
-        await assertNotKilled(transaction, pair.agent);
-        await within((read, at) => {
-          const changes = begin(read, at, exec_hash);
-          // The evidence names the manifest that was in force.
-          if (read.loaded.declared !== manifest?.rev)
-            throw new BullaError(
-              'CONSENT_CHANGED',
-              'The agent has another manifest, or other bindings, by now.',
-            );
-          return changes;
-        })(transaction);
-      },
+      // No other envelope than the one that carries the call can rest on the decision.
+      onIntent:
+        (_, { envelope }) =>
+        async (transaction) => {
+          // Nothing begins beside a kill switch, however late it was thrown.
+          await assertNotKilled(transaction, pair.agent);
+          await within((read, at) => {
+            const changes = begin(read, at, envelope?.exec_hash ?? null);
+            // The evidence names the manifest that was in force.
+            if (read.loaded.declared !== manifest?.rev)
+              throw new BullaError(
+                'CONSENT_CHANGED',
+                'The agent has another manifest, or other bindings, by now.',
+              );
+            return changes;
+          })(transaction);
+        },
       onOutcome: (outcome) =>
         within(({ state: now }, at) => accepted(now, finishing(id, outcome, at), rules)),
-    });
-    return { pass: passFor(null), passFor, decision };
+    };
+    return { pass, decision };
   };
 
   const denying = (

@@ -17,7 +17,7 @@ export interface LibraryCall {
   readonly args: unknown;
   /** What the agent calls the call; it comes back in the result, beside our own id. */
   readonly call_id?: string | null | undefined;
-  /** The digest of the definition that would run, as `toolDigest` gives it; it must be the declared one. */
+  /** The digest of the definition that would run, as `declaredDigest` gives it; it must be the declared one. */
   readonly declared?: string | undefined;
   /** The digests of the tool as the lock pins it, and of that lock. */
   readonly locked?: string | undefined;

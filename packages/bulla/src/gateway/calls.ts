@@ -99,7 +99,8 @@ export class Calls {
       };
       const parts: Part[] = waived === null ? [] : [{ authority: [waivedStep(waived)] }];
       const stop = new AbortController();
-      passing = { request, frame, edits, subject, horizon, stop, weight, call, parts, evidence: {} };
+      const evidence = record.base.evidence ?? {};
+      passing = { request, frame, edits, subject, horizon, stop, weight, call, parts, evidence };
     } catch (error) {
       return this.#around.deny(request, record.call(about), error);
     }
@@ -252,14 +253,10 @@ export class Calls {
 
   /** Records what came of a call. Gives the denial that stands in the way of the answer if that cannot be done. */
   async #outcome(intent: Intent, outcome: Outcome): Promise<Denial | null> {
-    try {
-      await this.#context.record.outcome(intent, outcome);
-      return null;
-    } catch (error) {
-      const denial = asDenial(error);
-      this.#context.log(`the outcome of ${intent.capsule.id} is not recorded: ${causeOf(denial)}`);
-      return denial;
-    }
+    const lost = await this.#context.record.outcome(intent, outcome);
+    if (lost !== null)
+      this.#context.log(`the outcome of ${intent.capsule.id} is not recorded: ${causeOf(lost)}`);
+    return lost;
   }
 }
 

@@ -18,22 +18,20 @@ export class Denial extends BullaError {
   readonly rpc: number;
   /** Members of `data` beside our own. */
   readonly data: object;
+  /** As it stands in a record. Its sentence names tools, members and methods, never a value of an argument. */
+  readonly failure: Failure;
 
   constructor(
     stage: Stage,
     code: Code,
     message: string,
-    options: { rpc?: number; kind?: Kind; data?: object; cause?: unknown } = {},
+    options: { failure?: Failure; rpc?: number; kind?: Kind; data?: object; cause?: unknown } = {},
   ) {
     super(code, message, { cause: options.cause, kind: options.kind });
     this.stage = stage;
     this.rpc = options.rpc ?? rpcOf(this.kind);
     this.data = options.data ?? {};
-  }
-
-  /** As it stands in a record. Its sentence names tools, members and methods, never a value of an argument. */
-  get failure(): Failure {
-    return { stage: this.stage, code: this.code, sentence: this.message };
+    this.failure = options.failure ?? { stage, code, sentence: message };
   }
 }
 

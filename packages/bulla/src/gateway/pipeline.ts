@@ -1,6 +1,7 @@
 import { toUtf8 } from '@bulla/core/crypto';
 import type { BullaError } from '@bulla/core/error';
 import {
+  Exchange,
   type Frame,
   idKey,
   type NotificationFrame,
@@ -8,6 +9,7 @@ import {
   quote,
   type RequestFrame,
   type Transport,
+  type Waiting,
 } from '../mcp/index.ts';
 import { checkAll } from './answers/contents.ts';
 import type { Context } from './context.ts';
@@ -18,7 +20,6 @@ import { checkParams, checkTwins } from './gates/params.ts';
 import { resourceItems } from './gates/pinned.ts';
 import { tellFailure } from './notices.ts';
 import { idIn } from './peer/host.ts';
-import { Exchange, type Waiting } from './wire/ids.ts';
 import { bytesOf, placeOf, replace, splice } from './wire/splice.ts';
 import { idOf, SUBSCRIPTION_ID, tokenOf } from './wire/tokens.ts';
 

@@ -2,7 +2,14 @@ import type { DataObject } from '@bulla/core/capsule';
 import { sha256Hex, toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import type { ToolReference } from '@bulla/core/evidence';
-import type { Call, Intent, Outcome, Part, Recorder } from '../record/index.ts';
+import {
+  type Call,
+  type Intent,
+  type Outcome,
+  OutcomeLostError,
+  type Part,
+  type Recorder,
+} from '../record/index.ts';
 import type { Store } from '../store/index.ts';
 import { Denial } from './denial.ts';
 
@@ -142,16 +149,17 @@ export class SessionRecord {
     }
   }
 
-  /** Seals what came of a call. Rejects with a denial when that cannot be done. */
-  async outcome(intent: Intent, outcome: Outcome): Promise<void> {
+  /** Seals what came of a call. Gives the denial of its answer where that cannot be done, else null. */
+  async outcome(intent: Intent, outcome: Outcome): Promise<Denial | null> {
     try {
       await this.#context.recorder.outcome(intent, outcome);
-    } catch (cause) {
-      throw new Denial(
+      return null;
+    } catch (error) {
+      return new Denial(
         'record',
         'RECORD_OUTCOME_LOST',
         'The call was made, but its outcome could not be recorded, so it is withheld. Do not call again before somebody has looked.',
-        { cause: (cause as Error).cause ?? cause },
+        { cause: error instanceof OutcomeLostError ? error.cause : error },
       );
     }
   }

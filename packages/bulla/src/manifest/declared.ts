@@ -1,15 +1,6 @@
-import { digest } from '@bulla/core/canon';
 import type { DeclaredScope, NamedScope, NamedTool, Tool } from '@bulla/core/consent';
 import type { JsonObject } from '@bulla/core/json';
-import type { Bindings, Manifest, Sensitivity } from '@bulla/core/manifest';
-
-/**
- * The digest of a tool's definition: `sha256:` and SHA-256 of its RFC 8785 form, of the whole object as the manifest
- * has it. Whoever calls a tool names it, so that no call runs under another definition than the one a person saw.
- */
-export function toolDigest(definition: JsonObject): string {
-  return `sha256:${digest(definition, 'jcs')}`;
-}
+import { type Bindings, declaredDigest, type Manifest, type Sensitivity } from '@bulla/core/manifest';
 
 /** The same with the keys by which people are told of it. */
 export function namedOf(
@@ -54,7 +45,7 @@ export function declaredOf(
       name,
       permission_scope,
       sensitivity: levels.get(permission_scope)!,
-      digest: toolDigest(definitions[i]!),
+      digest: declaredDigest(definitions[i]!),
       timeout_ms,
       bound: bindings.tools.get(name) ?? null,
     })),

@@ -1,5 +1,6 @@
 import { BullaError } from '@bulla/core/error';
 import { type JsonObject, stringify } from '@bulla/core/json';
+import { Exchange, type Waiting } from './exchange.ts';
 import {
   type ErrorFrame,
   errorFrame,
@@ -35,9 +36,9 @@ interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface Pending {
+interface Pending extends Waiting {
   readonly method: string;
-  resolve(result: JsonObject): void;
+  resolve(answer: ResultFrame): void;
   reject(error: Error): void;
 }
 
@@ -51,10 +52,7 @@ export const DEFAULT_TIMEOUT_MS = 30_000;
 export class Connection {
   #transport!: Transport;
   readonly #options: ConnectionOptions;
-  readonly #pending = new Map<string, Pending>();
-  /** Requests that nobody waits for any more; a late answer to one of them is no offence. */
-  readonly #abandoned = new Set<string>();
-  #next = 1;
+  readonly #exchange = new Exchange<Pending>();
   #received = 0;
   #failure: BullaError | null = null;
   readonly #failed = new AbortController();
@@ -89,23 +87,27 @@ export class Connection {
    * Asks the server. Rejects with `MCP_ERROR_ANSWER` (an `RpcError`), `MCP_TIMEOUT`, `MCP_INPUT_REQUIRED`,
    * `MCP_RESULT_TYPE`, the code of the connection's failure, and the codes of the transport.
    */
-  async request(
+  async request(method: string, params?: object | null, options?: RequestOptions): Promise<JsonObject> {
+    return (await this.ask(method, params, options)).result;
+  }
+
+  /** As {@link request}, with the whole answer. */
+  async ask(
     method: string,
     params: object | null = null,
     options: RequestOptions = {},
-  ): Promise<JsonObject> {
+  ): Promise<ResultFrame> {
     if (this.#failure !== null) throw this.#failure;
     const { meta } = this;
     const all = meta === null ? params : { ...params, _meta: meta };
-    const frame = requestFrame(this.#next++, method, all ?? undefined);
-    const key = idKey(frame.id);
-    const { promise: answer, resolve, reject } = Promise.withResolvers<JsonObject>();
-    this.#pending.set(key, { method, resolve, reject });
+    const { promise: answer, resolve, reject } = Promise.withResolvers<ResultFrame>();
+    const pending: Pending = { id: null, method, resolve, reject };
+    this.#exchange.take(pending);
+    const id = this.#exchange.assign(pending);
     const stop = new AbortController();
     const giveUp = (reason: Error): void => {
-      if (!this.#pending.has(key)) return;
-      this.#abandoned.add(key);
-      this.#pending.delete(key);
+      if (!this.#exchange.isOpen(pending)) return;
+      this.#exchange.abandon(pending);
       reject(reason);
       stop.abort(reason);
     };
@@ -113,13 +115,13 @@ export class Connection {
     const timer = setTimeout(() => {
       giveUp(new BullaError('MCP_TIMEOUT', `The server did not answer ${method} in ${ms} ms.`));
       // 2025-11-25, Utilities, Cancellation: `initialize` is never cancelled.
-      if (method !== 'initialize')
-        this.notify('notifications/cancelled', { requestId: frame.id }).catch(() => {});
+      if (method !== 'initialize') this.notify('notifications/cancelled', { requestId: id }).catch(() => {});
     }, ms);
     const onAbort = (): void => giveUp(options.signal!.reason);
     options.signal?.addEventListener('abort', onAbort);
     if (options.signal?.aborted) onAbort();
-    this.#transport.send(frame, stop.signal).catch(giveUp);
+    const send = async () => this.#transport.send(requestFrame(id, method, all ?? undefined), stop.signal);
+    send().catch(giveUp);
     try {
       return complete(method, await answer);
     } finally {
@@ -161,8 +163,10 @@ export class Connection {
     if (this.#failure !== null) return;
     this.#failure = error;
     this.#failed.abort(error);
-    for (const { reject } of this.#pending.values()) reject(error);
-    this.#pending.clear();
+    for (const pending of this.#exchange.open()) {
+      this.#exchange.abandon(pending);
+      pending.reject(error);
+    }
   }
 
   #receive(frame: Frame): void | Promise<void> {
@@ -178,22 +182,20 @@ export class Connection {
   }
 
   #settle(frame: ResultFrame | ErrorFrame): void {
-    const key = frame.id === null ? null : idKey(frame.id);
-    const pending = key === null ? undefined : this.#pending.get(key);
-    if (key === null) {
+    const match = this.#exchange.settle(frame.id);
+    // Nobody waits for it any more, which is no offence of the server.
+    if (match === 'late') return;
+    if (typeof match !== 'string') {
+      if (frame.kind === 'result') match.resolve(frame);
+      else match.reject(new RpcError(match.method, frame.error));
+    } else if (frame.id === null) {
       this.#fail(unknownAnswer('sent an error without an id', frame));
-    } else if (pending !== undefined) {
-      this.#pending.delete(key);
-      if (frame.kind === 'result') pending.resolve(frame.result);
-      else pending.reject(new RpcError(pending.method, frame.error));
-    } else if (!this.#abandoned.delete(key)) {
-      const wasAsked = typeof frame.id !== 'string' && /^[1-9]/.test(key) && Number(key) < this.#next;
-      if (wasAsked)
-        this.#fail(new BullaError('MCP_ANSWER_UNKNOWN', `The server answered request ${key} twice.`));
-      else
-        this.#fail(
-          unknownAnswer(`answered a request with the id ${quote(key)}, which was never made`, frame),
-        );
+    } else if (match === 'duplicate') {
+      const message = `The server answered request ${idKey(frame.id)} twice.`;
+      this.#fail(new BullaError('MCP_ANSWER_UNKNOWN', message));
+    } else {
+      const what = `answered a request with the id ${quote(idKey(frame.id))}, which was never made`;
+      this.#fail(unknownAnswer(what, frame));
     }
   }
 
@@ -223,9 +225,9 @@ function unknownAnswer(what: string, frame: ResultFrame | ErrorFrame): BullaErro
 }
 
 /** 2026-07-28, Basic, ResultType: what is absent is complete, what is unknown is invalid. */
-function complete(method: string, result: JsonObject): JsonObject {
-  const type = result.get('resultType');
-  if (type === undefined || type === 'complete') return result;
+function complete(method: string, answer: ResultFrame): ResultFrame {
+  const type = answer.result.get('resultType');
+  if (type === undefined || type === 'complete') return answer;
   if (type === 'input_required') {
     throw new BullaError(
       'MCP_INPUT_REQUIRED',

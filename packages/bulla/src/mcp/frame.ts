@@ -220,7 +220,7 @@ export function spanOf(frame: Frame): Span {
 }
 
 /** Writes a request. Throws a `VALUE_…` code for params that JSON cannot hold. */
-export function requestFrame(id: number, method: string, params?: object): RequestFrame {
+export function requestFrame(id: Id | number, method: string, params?: object): RequestFrame {
   return written({ jsonrpc: '2.0', id, method, ...(params && { params }) }) as RequestFrame;
 }
 

@@ -3,6 +3,7 @@
 export { INITIALIZE_VERSIONS, STATELESS_VERSIONS } from './agree.ts';
 export { type Authorizer, bearer } from './call.ts';
 
+export { Exchange, type Waiting } from './exchange.ts';
 export {
   caseTwin,
   DEFAULT_MAX_FRAME_BYTES,
@@ -24,6 +25,7 @@ export {
 export { LISTS, readList } from './lists.ts';
 export { type OAuthMemory, oauth } from './oauth.ts';
 export { authorized, type OpenOptions, open, type Session } from './open.ts';
+export { cursorKey, type Page, pageOf, type RefuseList, readPages } from './pages.ts';
 export { type ScanOptions, scan } from './scan.ts';
 
 export { connectStdio } from './stdio.ts';

@@ -4,6 +4,7 @@ import { JsonObject, type JsonValue } from '@bulla/core/json';
 import type { ListKind } from '@bulla/core/lock';
 import type { Connection } from './connection.ts';
 import { caseTwin } from './frame.ts';
+import { type Page, type PageLimits, pageOf, type RefuseList, readPages } from './pages.ts';
 import { quote, RpcError } from './transport.ts';
 
 /** How a list is asked for, and what an item of it must be. */
@@ -55,59 +56,35 @@ export const LISTS: Readonly<Record<ListKind, List>> = {
   },
 };
 
-export interface ListLimits {
-  /** The most pages of one list. Default 1,000. */
-  readonly maxPages?: number | undefined;
-  /** The most items of one list. Default 100,000. */
-  readonly maxItems?: number | undefined;
-}
-
 const METHOD_NOT_FOUND = -32601;
 
 /**
- * Reads a list to its end: all of it, or an error. Rejects with `MCP_LIST_SHAPE` for a page that is no list,
- * `MCP_LIST_SHAPE` for an item without what it must have, `MCP_LIST_SHAPE` for one with a member that a reader of
- * any case would confuse with a known one, `MCP_LIST_SHAPE` for two items of one name, `MCP_LIST_TOO_LONG`, and the codes of `Connection.request`.
+ * Reads a list to its end: all of it, or an error. Rejects with `MCP_LIST_SHAPE` for a page that is no list, an item
+ * without what it must have, two items of one name, and a page or an item with a member that a reader of any case would
+ * confuse with a known one; and with the codes of {@link readPages} and `Connection.ask`.
  */
 export async function readList(
   connection: Connection,
   name: ListKind,
-  limits: ListLimits = {},
+  limits: PageLimits = {},
 ): Promise<JsonObject[]> {
   const list = LISTS[name];
-  const { maxPages = 1000, maxItems = 100_000 } = limits;
+  const refuse: RefuseList = (code, reason) => bad(code, list, reason);
   const items: JsonObject[] = [];
   const keys = new Set<string>();
-  const cursors = new Set<string>();
-  for (let cursor: string | null = null; ; ) {
-    const page: JsonObject | null = await readPage(connection, list, cursor);
-    if (page === null) return [];
-    const found = page.get(name);
-    if (!Array.isArray(found)) throw bad('MCP_LIST_SHAPE', list, `${name} is not a list`);
-    for (const item of found) items.push(checkItem(item, list, name, items.length, keys));
-    if (items.length > maxItems) throw bad('MCP_LIST_TOO_LONG', list, `it has more than ${maxItems} items`);
-    const next = page.get('nextCursor') ?? null;
-    if (next === null) return items;
-    if (typeof next !== 'string') throw bad('MCP_LIST_SHAPE', list, 'nextCursor is not a string');
-    if (cursors.has(next)) throw bad('MCP_LIST_TOO_LONG', list, 'the same page was offered twice');
-    cursors.add(next);
-    if (cursors.size >= maxPages) throw bad('MCP_LIST_TOO_LONG', list, `it has more than ${maxPages} pages`);
-    cursor = next;
+  const ask = async (cursor: string | null): Promise<Page> => {
+    try {
+      return pageOf(name, await connection.ask(list.method, cursor === null ? {} : { cursor }), refuse);
+    } catch (error) {
+      const isMissing = error instanceof RpcError && error.rpc.code === METHOD_NOT_FOUND;
+      if (isMissing && list.optional && cursor === null) return { items: [], nextCursor: null, size: 0 };
+      throw error;
+    }
+  };
+  for await (const page of readPages(ask, limits, refuse)) {
+    for (const item of page.items) items.push(checkItem(item, list, name, items.length, keys));
   }
-}
-
-async function readPage(
-  connection: Connection,
-  list: List,
-  cursor: string | null,
-): Promise<JsonObject | null> {
-  try {
-    return await connection.request(list.method, cursor === null ? {} : { cursor });
-  } catch (error) {
-    const missing = error instanceof RpcError && error.rpc.code === METHOD_NOT_FOUND;
-    if (missing && list.optional && cursor === null) return null;
-    throw error;
-  }
+  return items;
 }
 
 function checkItem(

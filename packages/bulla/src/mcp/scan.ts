@@ -5,13 +5,14 @@ import type { Network } from '../os/index.ts';
 import { tellsChanges } from './agree.ts';
 import { type ContentOptions, readContents } from './contents.ts';
 import type { NotificationFrame } from './frame.ts';
-import { LISTS, type ListLimits, readList } from './lists.ts';
+import { LISTS, readList } from './lists.ts';
 import { authorized, type OpenOptions, open, type Session } from './open.ts';
+import type { PageLimits } from './pages.ts';
 import type { Finding, Surface } from './surface.ts';
 import type { Target } from './target.ts';
 import { quote } from './transport.ts';
 
-export interface ScanOptions extends OpenOptions, ListLimits, ContentOptions {
+export interface ScanOptions extends OpenOptions, PageLimits, ContentOptions {
   /** How long the whole scan may take, without the time that a person needs to sign in. Default 120,000 ms. */
   readonly totalMs?: number | undefined;
 }
@@ -110,7 +111,7 @@ type Readings = Record<ListKind, Reading>;
 async function scanSession(
   session: Session,
   changes: Changes,
-  options: ListLimits & ContentOptions & { readonly totalMs?: number | undefined } = {},
+  options: PageLimits & ContentOptions & { readonly totalMs?: number | undefined } = {},
 ): Promise<Surface> {
   const { connection, capabilities } = session;
   const listening = new AbortController();
@@ -157,7 +158,7 @@ async function readLists(
   { connection }: Session,
   kinds: readonly ListKind[],
   changes: Changes,
-  limits: ListLimits,
+  limits: PageLimits,
 ): Promise<Partial<Readings>> {
   const entries = kinds.map(async (kind) => {
     const before = changes.of(kind);
@@ -174,7 +175,7 @@ async function settle(
   session: Session,
   readings: Readings,
   changes: Changes,
-  limits: ListLimits,
+  limits: PageLimits,
   again: number,
 ): Promise<Readings> {
   const moved = LIST_KINDS.filter(

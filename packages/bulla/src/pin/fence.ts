@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
+import { findInput } from '../os/index.ts';
 
 // Node looks for a package in the folders above as well. A package of a tree that asks for one that is not in the
 // tree, as is usual for optional ones, would get whatever lies in the node_modules of a folder above: code that nobody
@@ -160,7 +161,7 @@ Module.registerHooks?.({
 export function fenceIn(trees: string): string {
   const digest = createHash('sha256').update(TEXT).digest('hex');
   const file = join(trees, `fence-${digest.slice(0, 32)}.cjs`);
-  if (textOf(file) === TEXT) return file;
+  if (holdsText(file)) return file;
   try {
     const draft = join(trees, `draft-${randomBytes(12).toString('hex')}`);
     writeFileSync(draft, TEXT, { flag: 'wx', mode: 0o400 });
@@ -171,10 +172,10 @@ export function fenceIn(trees: string): string {
   return file;
 }
 
-function textOf(file: string): string | null {
+function holdsText(file: string): boolean {
   try {
-    return readFileSync(file, 'utf8');
+    return TEXT === Buffer.from(findInput(file, 'key') ?? []).toString();
   } catch {
-    return null;
+    return false;
   }
 }

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
 import type { TreePackage } from '@bulla/core/lock';
-import { createFetcher, type Fetcher, type Network, readBody } from '../os/index.ts';
+import { createFetcher, type Fetcher, type Network, readBody, readInput } from '../os/index.ts';
 import { runNpm } from './npm.ts';
 
 /** What npm is configured with: by its user, its machine and the environment, but by no project. */
@@ -71,7 +70,9 @@ function authorities(settings: JsonObject): readonly string[] | undefined {
   if (typeof file !== 'string' || file === '') return undefined;
   try {
     return (
-      readFileSync(file, 'utf8').match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+      Buffer.from(readInput(file, 'signature'))
+        .toString()
+        .match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
     );
   } catch (cause) {
     throw new BullaError('PIN_NPM_CONFIG', `npm's setting cafile names a file that cannot be read.`, {

@@ -1,11 +1,19 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, readSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Checkpoint, parseCheckpointBody } from '@bulla/core/log';
-import { createDirectory, isThere, realDisk, writeNewFile } from '../os/index.ts';
+import {
+  createDirectory,
+  isThere,
+  LIMITS,
+  openFound,
+  readFound,
+  realDisk,
+  writeNewFile,
+} from '../os/index.ts';
 
 /**
  * The checkpoints of one origin in a file outside the database, a line of JSON each, so that a database that was
@@ -55,13 +63,14 @@ function readOrMakeOperator(folder: string): string {
     }
     realDisk.syncDirectory(folder);
   }
-  const operator = readFileSync(file, 'utf8');
+  const operator = Buffer.from(readFound(file, LIMITS.key) ?? []).toString('utf8');
   if (/^[^\s+/]+\n$/.test(operator)) return operator.trimEnd();
   throw new BullaError('CHECKPOINT_FILE', `${file} does not hold the name of an operator.`);
 }
 
-/** So much of the end of a file is read to find the newest checkpoint. */
+/** How much of the end of a file is read to find the newest checkpoint, and the newest thousand. */
 const TAIL = 64 * 1024;
+const LONG_TAIL = LIMITS.signature;
 
 function checkpointFile(path: string, folder: string): CheckpointFile {
   return {
@@ -86,7 +95,7 @@ function checkpointFile(path: string, folder: string): CheckpointFile {
     },
     newest() {
       if (!guarded(path, () => isThere(path))) return null;
-      const lines = guarded(path, () => readTail(path)).split('\n');
+      const lines = guarded(path, () => readTail(path, TAIL)).split('\n');
       const known = lines.flatMap((line) => readLine(line) ?? []);
       if (known.length === 0 && lines.length > 1)
         throw new BullaError('CHECKPOINT_FILE', `${path} holds no checkpoint that can be read.`);
@@ -94,7 +103,7 @@ function checkpointFile(path: string, folder: string): CheckpointFile {
     },
     recent() {
       if (!guarded(path, () => isThere(path))) return [];
-      return (readCheckpointLines(guarded(path, () => readFileSync(path, 'utf8'))) ?? []).slice(-1000);
+      return (readCheckpointLines(guarded(path, () => readTail(path, LONG_TAIL))) ?? []).slice(-1000);
     },
   };
 }
@@ -115,11 +124,11 @@ function readLine(line: string): Checkpoint | null {
   }
 }
 
-function readTail(path: string): string {
-  const file = openSync(path, 'r');
+function readTail(path: string, most: number): string {
+  const file = openFound(path);
   try {
     const { size } = fstatSync(file);
-    const from = Math.max(0, size - TAIL);
+    const from = Math.max(0, size - most);
     const bytes = Buffer.alloc(size - from);
     readSync(file, bytes, 0, bytes.length, from);
     return bytes.toString('utf8');

@@ -42,6 +42,13 @@ function texts(write: (marks: readonly string[]) => string): (count: number) => 
   };
 }
 
+/** A policy may have thousands of limits; databases bound the values and the depth of one statement. */
+const MAX_AT_ONCE = 100;
+
+function* chunks<T>(items: readonly T[]): Generator<readonly T[]> {
+  for (let at = 0; at < items.length; at += MAX_AT_ONCE) yield items.slice(at, at + MAX_AT_ONCE);
+}
+
 interface Sum {
   readonly spending_key: number;
   readonly bucket: number;
@@ -58,11 +65,14 @@ export async function lockAll(
 ): Promise<Locked> {
   const { tenant, all, run, forUpdate } = transaction;
   const keys = inOrder(limits).map(({ key }) => key);
-  if (keys.length === 0) return new Map();
   const lock = async () => {
-    const text = find(keys.length) + forUpdate;
-    const rows = await all<{ limit_id: string; spending_key: number }>(text, tenant ?? '', ...keys);
-    return new Map(rows.map(({ limit_id, spending_key }) => [limit_id, spending_key]));
+    const found = new Map<string, number>();
+    for (const some of chunks(keys)) {
+      const text = find(some.length) + forUpdate;
+      const rows = await all<{ limit_id: string; spending_key: number }>(text, tenant ?? '', ...some);
+      for (const { limit_id, spending_key } of rows) found.set(limit_id, spending_key);
+    }
+    return found;
   };
   const locked = await lock();
   if (locked.size === keys.length) return locked;
@@ -79,20 +89,20 @@ export async function takeAll(
   locked: Locked,
   reservations: readonly Reservation[],
 ): Promise<void> {
-  if (reservations.length === 0) return;
-  const ordered = inOrder(reservations);
-  const asked = ordered.flatMap(({ key, from }) => [locked.get(key)!, from]);
-  const sums = await transaction.all<Sum>(sumsOf(ordered.length), ...asked);
-  const values = ordered.flatMap((reservation) => {
-    const { key, bucket, amount, ceiling } = reservation;
-    const spendingKey = locked.get(key)!;
-    const ours = sums.filter((sum) => sum.spending_key === spendingKey);
-    const used = total(ours);
-    if (used + amount > ceiling) throw limitExceeded(reservation, used);
-    const own = total(ours.filter((sum) => sum.bucket === bucket));
-    return [spendingKey, bucket, `${own + amount}`];
-  });
-  await transaction.run(set(ordered.length), ...values);
+  for (const some of chunks(inOrder(reservations))) {
+    const asked = some.flatMap(({ key, from }) => [locked.get(key)!, from]);
+    const sums = await transaction.all<Sum>(sumsOf(some.length), ...asked);
+    const values = some.flatMap((reservation) => {
+      const { key, bucket, amount, ceiling } = reservation;
+      const spendingKey = locked.get(key)!;
+      const ours = sums.filter((sum) => sum.spending_key === spendingKey);
+      const used = total(ours);
+      if (used + amount > ceiling) throw limitExceeded(reservation, used);
+      const own = total(ours.filter((sum) => sum.bucket === bucket));
+      return [spendingKey, bucket, `${own + amount}`];
+    });
+    await transaction.run(set(some.length), ...values);
+  }
 }
 
 /** Gives back what an execution held that surely did not happen. */

@@ -6,7 +6,7 @@ import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { repo, temporaryFolder } from '../../test/run.ts';
 import { input, key, sealer } from '../../test/store-suite.ts';
-import { openStore } from './index.ts';
+import { openReadable, openStore } from './index.ts';
 
 const NOBODY = 65534;
 
@@ -100,4 +100,10 @@ test('a file of the reference ecosystem, and a store of an earlier version, are 
   expect(readdirSync(join(file, '..'))).toEqual(before);
   writeFileSync(file, 'x'.repeat(5000));
   await expect(openStore({ url: file, readOnly: true })).rejects.toMatchObject({ code: 'STORE_UNREADABLE' });
+});
+
+test('a pipe in the place of a store is refused, not waited for', () => {
+  const file = join(temporaryFolder(), 'store.db');
+  expect(spawnSync('mkfifo', [file]).status).toBe(0);
+  expect(() => openReadable(file)).toThrow(expect.objectContaining({ code: 'STORE_UNREADABLE' }));
 });

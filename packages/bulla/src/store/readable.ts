@@ -1,7 +1,7 @@
-import { readFileSync, statSync } from 'node:fs';
+import { closeSync, readFileSync, statSync } from 'node:fs';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
-import { refuseOldNode, snapshot } from '../os/index.ts';
+import { openFound, refuseOldNode, snapshot } from '../os/index.ts';
 
 /** A database that is only read, from wherever it could be read. */
 export interface Readable {
@@ -65,7 +65,13 @@ function onDisk(file: string, timeout: number): Database.Database {
 function inMemory(file: string): Database.Database {
   let bytes: Buffer;
   try {
-    bytes = readFileSync(file);
+    // A regular file, of which no more is read than the size that was looked at before; a pipe would have none.
+    const input = openFound(file);
+    try {
+      bytes = readFileSync(input);
+    } finally {
+      closeSync(input);
+    }
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     throw new BullaError('STORE_UNREADABLE', `${file} cannot be read (${code}).`, { cause });

@@ -1,9 +1,10 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatVkey, localSigner, noteVerifier, publicKey } from '@bulla/core/crypto';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
 import { testLog } from '../../test/witness-log.ts';
+import { LIMITS } from '../os/index.ts';
 import { addWitness, loadPolicy } from './index.ts';
 
 /** The verifier key of a witness, from a test key. */
@@ -114,6 +115,8 @@ describe('the policy file', () => {
     writeFileSync(file, 'nonsense\n');
     expect(() => loadPolicy(file)).toThrow(`${file}: Line 1: `);
     expect(() => loadPolicy(temporaryFolder())).toThrow(code('INPUT_UNREADABLE'));
+    truncateSync(file, LIMITS.policy + 1);
+    expect(() => loadPolicy(file)).toThrow(code('INPUT_TOO_LARGE'));
   });
 
   test('two processes do not change it at once', () => {

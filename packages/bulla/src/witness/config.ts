@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { parseVkey, toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { formatPolicy, type Policy, parsePolicy, WITNESS_TYPES } from '@bulla/core/log';
-import { createDirectory, realDisk } from '../os/index.ts';
+import { createDirectory, findInput, naming, realDisk } from '../os/index.ts';
 
 /** The name of the policy in the data directory. */
 export const POLICY_FILE = 'witnesses.policy';
@@ -24,8 +23,8 @@ interface NewWitness {
 
 /** Reads a policy; null where there is no such file. Throws `INPUT_UNREADABLE` and `LOG_POLICY`. */
 export function loadPolicy(file: string): Policy | null {
-  const bytes = readFile(file);
-  return bytes === null ? null : parse(file, bytes);
+  const bytes = findInput(file, 'policy');
+  return bytes === null ? null : naming(file, () => parsePolicy(bytes));
 }
 
 /**
@@ -37,7 +36,7 @@ export function loadPolicy(file: string): Policy | null {
 export function addWitness(file: string, { name, vkey, url, quorum }: NewWitness): Policy {
   checkUrl(url);
   return replacing(file, (bytes) => {
-    const known = bytes === null ? EMPTY : parse(file, bytes);
+    const known = bytes === null ? EMPTY : naming(file, () => parsePolicy(bytes));
     if (bytes !== null && !isOurs(known, bytes)) {
       throw new BullaError(
         'WITNESS_POLICY_BY_HAND',
@@ -94,25 +93,6 @@ function thresholdOf(quorum: Quorum | undefined, witnesses: number): number {
   throw new BullaError('WITNESS_QUORUM', `Of ${witnesses} witnesses, 1 to ${witnesses} can be enough.`);
 }
 
-function parse(file: string, bytes: Uint8Array): Policy {
-  try {
-    return parsePolicy(bytes);
-  } catch (cause) {
-    if (!(cause instanceof BullaError)) throw cause;
-    throw new BullaError(cause.code, `${file}: ${cause.message}`, { cause });
-  }
-}
-
-function readFile(file: string): Uint8Array | null {
-  try {
-    return readFileSync(file);
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return null;
-    throw new BullaError('INPUT_UNREADABLE', `${file} cannot be read (${code}).`, { cause });
-  }
-}
-
 /** Replaces a file; of two processes that do it at once one is refused, by the draft that both would write. */
 function replacing(file: string, change: (bytes: Uint8Array | null) => Policy): Policy {
   createDirectory(dirname(file));
@@ -121,7 +101,7 @@ function replacing(file: string, change: (bytes: Uint8Array | null) => Policy): 
   let policy: Policy;
   try {
     try {
-      policy = change(readFile(file));
+      policy = change(findInput(file, 'policy'));
       const text = toUtf8(formatPolicy(policy));
       attempt(draft, () => {
         realDisk.write(output, text);

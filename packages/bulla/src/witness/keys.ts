@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import {
   type AlgorithmName,
@@ -17,7 +17,7 @@ import {
   writePrivateKey,
 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { createDirectory, type Disk, realDisk, writeNewFile } from '../os/index.ts';
+import { createDirectory, type Disk, findInput, realDisk, writeNewFile } from '../os/index.ts';
 import { lost } from './mark.ts';
 
 /** A key with which a witness cosigns, under its name. */
@@ -151,7 +151,7 @@ function openKey(file: string, algorithm: AlgorithmName): Signer {
   let key: PrivateKey;
   try {
     refuseExposed(file);
-    key = readPrivateKey(fromUtf8(readFileSync(file)), algorithm);
+    key = readPrivateKey(fromUtf8(findInput(file, 'key') ?? new Uint8Array()), algorithm);
   } catch (cause) {
     if (cause instanceof BullaError && cause.code === 'KEY_EXPOSED') throw cause;
     throw new BullaError('WITNESS_KEY', `${file} does not hold a private key of ${algorithm}.`, { cause });

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type Disk, writeNewFile } from '../os/index.ts';
+import { type Disk, readFound, writeNewFile } from '../os/index.ts';
 
 /**
  * How far a state has come, kept in a file of its own. A database that was put back to an older copy looks whole; this
@@ -41,7 +40,8 @@ export function readMark(file: string): Mark | null {
 
 function read(file: string): string | null {
   try {
-    return readFileSync(file, 'latin1');
+    // What is longer is no mark, and nothing of it is kept.
+    return Buffer.from(readFound(file, 2 * SLOT) ?? []).toString('latin1');
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'ENOENT') return null;

@@ -92,8 +92,9 @@ const behaviours = {
   },
   'out-of-order': {
     held: [],
+    answered: 0,
     answer(id, body) {
-      if (id < 3) return send({ id, ...body });
+      if (this.answered++ < 2) return send({ id, ...body });
       this.held.push({ id, ...body });
       if (this.held.length === 4) for (const message of this.held.reverse()) send(message);
     },
@@ -131,24 +132,24 @@ const behaviours = {
   'answers-twice': {
     answer: (id, body) => say(`${JSON.stringify({ jsonrpc: '2.0', id, ...body })}\n`.repeat(2)),
   },
-  'invalid-json': { tools: () => say('{"jsonrpc":"2.0","id":3,"result":{"tools":[\n') && null },
+  'invalid-json': { tools: (_, id) => say(`{"jsonrpc":"2.0","id":${id},"result":{"tools":[\n`) && null },
   'not-utf8': {
-    tools: () =>
-      writeSync(1, Buffer.from('{"jsonrpc":"2.0","id":3,"result":{"x":"\xff"}}\n', 'latin1')) && null,
+    tools: (_, id) =>
+      writeSync(1, Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":{"x":"\xff"}}\n`, 'latin1')) && null,
   },
   'duplicate-keys': {
-    tools: () => say('{"jsonrpc":"2.0","id":3,"result":{"tools":[],"tools":[]}}\n') && null,
+    tools: (_, id) => say(`{"jsonrpc":"2.0","id":${id},"result":{"tools":[],"tools":[]}}\n`) && null,
   },
   'case-twin-envelope': {
-    tools: () => say('{"jsonrpc":"2.0","id":3,"result":{"tools":[]},"Result":{}}\n') && null,
+    tools: (_, id) => say(`{"jsonrpc":"2.0","id":${id},"result":{"tools":[]},"Result":{}}\n`) && null,
   },
-  bom: { tools: () => say('\ufeff{"jsonrpc":"2.0","id":3,"result":{"tools":[]}}\n') && null },
-  batch: { tools: () => say('[{"jsonrpc":"2.0","id":3,"result":{"tools":[]}}]\n') && null },
+  bom: { tools: (_, id) => say(`\ufeff{"jsonrpc":"2.0","id":${id},"result":{"tools":[]}}\n`) && null },
+  batch: { tools: (_, id) => say(`[{"jsonrpc":"2.0","id":${id},"result":{"tools":[]}}]\n`) && null },
   'no-jsonrpc': { tools: () => say('{"level":"info","message":"listing"}\n') && null },
   'endless-line': {
-    tools() {
+    tools(_, id) {
       const part = Buffer.alloc(1 << 20, 'x');
-      say('{"jsonrpc":"2.0","id":3,"result":{"x":"');
+      say(`{"jsonrpc":"2.0","id":${id},"result":{"x":"`);
       for (;;) for (let at = 0; at < part.length; ) at += writeSync(1, part, at);
     },
   },
@@ -190,11 +191,11 @@ const behaviours = {
   'says-changed-always': { tools: () => changing({ tools: [tool('one')] }) },
   'closes-input': {
     initialize: onlyTools,
-    tools() {
+    tools(_, id) {
       process.stdin.destroy();
       closeSync(0);
       forever();
-      setTimeout(() => send({ id: 3, result: { tools: [tool('one')], nextCursor: 'p2' } }), 50);
+      setTimeout(() => send({ id, result: { tools: [tool('one')], nextCursor: 'p2' } }), 50);
       return null;
     },
   },
@@ -292,6 +293,7 @@ const behaviours = {
   'tool-twice': {
     tools: ({ cursor }) => (cursor ? { tools: [tool('one')] } : { tools: [tool('one')], nextCursor: 'p2' }),
   },
+  'page-case-twin': { tools: () => ({ tools: [tool('one')], Tools: [] }) },
   'tool-case-twin': { tools: () => ({ tools: [tool('one', { Description: 'other' })] }) },
   'resource-twice': {
     resources: () => ({
@@ -302,9 +304,9 @@ const behaviours = {
     }),
   },
   'exact-numbers': {
-    tools: () =>
+    tools: (_, id) =>
       say(
-        '{"jsonrpc":"2.0","id":3,"result":{"tools":[{"name":"one","inputSchema":{"maximum":10000000000000000000001.50,"2":0,"1":0}}]}}\n',
+        `{"jsonrpc":"2.0","id":${id},"result":{"tools":[{"name":"one","inputSchema":{"maximum":10000000000000000000001.50,"2":0,"1":0}}]}}\n`,
       ) && null,
   },
   'tells-words-and-environment': {
@@ -320,7 +322,7 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   const message = JSON.parse(line);
   if (chosen.before(message) || message.method === undefined || message.id === undefined) return;
   try {
-    const result = chosen[METHODS[message.method] ?? 'other'](message.params ?? {});
+    const result = chosen[METHODS[message.method] ?? 'other'](message.params ?? {}, message.id);
     if (result === null && behaviour !== 'server-requests') return;
     chosen.answer(message.id, { result });
   } catch (error) {

@@ -1,6 +1,5 @@
-import { provider } from '#provider';
 import { BullaError } from '../error.ts';
-import { equalBytes, fromBase64, toBase64 } from './bytes.ts';
+import { equalBytes, fromBase64, fromHex, toBase64 } from './bytes.ts';
 
 // The text of a checkpoint, https://c2sp.org/tlog-checkpoint. It is read here and not with the rest of the log,
 // because a cosignature by ML-DSA-44 signs the values of the lines, not the lines.
@@ -17,7 +16,10 @@ export interface Checkpoint {
   readonly extensions: readonly string[];
 }
 
-const EMPTY_ROOT = provider.sha256(new Uint8Array());
+/** The root of a tree without leaves: the SHA-256 of nothing. Written out, so that loading this file hashes nothing. */
+export const EMPTY_ROOT: Uint8Array = fromHex(
+  'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+);
 
 /**
  * Reads the text of a checkpoint, which ends with a newline. Throws `LOG_CHECKPOINT` for anything that

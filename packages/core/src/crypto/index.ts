@@ -22,7 +22,7 @@ export {
   toUtf8,
 } from './bytes.ts';
 export type { Checkpoint } from './checkpoint.ts';
-export { formatCheckpointBody, parseCheckpointBody } from './checkpoint.ts';
+export { EMPTY_ROOT, formatCheckpointBody, parseCheckpointBody } from './checkpoint.ts';
 export type { KeyFormat, PrivateKey } from './formats.ts';
 export {
   detectKey,

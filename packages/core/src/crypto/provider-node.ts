@@ -98,17 +98,34 @@ function digestHex(name: string, data: Uint8Array | string): string {
 function ed25519(): SignatureScheme {
   const openssl = scheme('Ed25519');
   let fast: ReturnType<typeof loadSodium> | undefined;
+  let until = SODIUM_AFTER;
   const best = () => {
+    if (until > 0) {
+      until--;
+      return openssl;
+    }
     fast ??= loadSodium(openssl.publicKey) ?? openssl;
     return fast;
   };
   return {
     publicKey: openssl.publicKey,
     sign: openssl.sign,
-    signer: (seed) => best().signer(seed),
+    signer: (seed) => {
+      const first = openssl.signer(seed);
+      let later: typeof first | undefined;
+      return (message) => {
+        const chosen = best();
+        if (chosen === openssl) return first(message);
+        later ??= chosen.signer(seed);
+        return later(message);
+      };
+    },
     verify: (publicKey, message, signature) => best().verify(publicKey, message, signature),
   };
 }
+
+/** Loading libsodium takes as long as it saves on about so many signatures. */
+const SODIUM_AFTER = 100;
 
 /** OpenSSL's Ed25519 alone, for holding the other against it. */
 export const opensslEd25519: SignatureScheme = scheme('Ed25519');

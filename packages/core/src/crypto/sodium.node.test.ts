@@ -29,6 +29,20 @@ describe.skipIf(sodium === null)('libsodium', () => {
     }
   });
 
+  test('takes over from OpenSSL after some signatures, and nobody notices', () => {
+    const { Ed25519 } = provider.signatures;
+    const seed = new Uint8Array(32).fill(7);
+    const key = opensslEd25519.publicKey(seed);
+    const sign = Ed25519.signer(seed);
+    for (let i = 0; i < 300; i++) {
+      const message = new Uint8Array(i).fill(i);
+      const signature = opensslEd25519.sign(seed, message);
+      expect(toHex(sign(message))).toBe(toHex(signature));
+      expect(Ed25519.verify(key, message, signature)).toBe(true);
+      expect(Ed25519.verify(key, message, signature.fill(255, 63))).toBe(false);
+    }
+  });
+
   test.skipIf(!hasVectors)('gives the same verdict on every Wycheproof and CCTV case', async () => {
     const wycheproof = JSON.parse(await readText('crypto/wycheproof-ed25519.json')).testGroups.flatMap(
       (group: { publicKey: { pk: string }; tests: { msg: string; sig: string }[] }) =>

@@ -1,4 +1,11 @@
-import { askRules, type CelRule, celRule, prepareInput, vocabularyOf } from '../cel/index.ts';
+import {
+  askRules,
+  type CelRule,
+  celRule,
+  prepareInput,
+  type Vocabulary,
+  vocabularyOf,
+} from '../cel/index.ts';
 import { JsonNumber, JsonObject, type JsonValue } from '../json/index.ts';
 import type { Envelope } from './envelope.ts';
 import type { FieldProblem } from './rails.ts';
@@ -14,33 +21,39 @@ export interface RuleText {
   readonly message: string;
 }
 
+let made: Vocabulary<'envelope'> | undefined;
+
 /** What binds of an execution envelope, where null is absent, and how many people signed. */
-const VOCABULARY = vocabularyOf(
-  {
-    EnvelopeInput: {
-      intent_id: 'string',
-      execution_id: 'string',
-      tenant_id: 'string',
-      action_type: 'string',
-      rail: 'EnvelopeRail',
-      actor: 'EnvelopeActor',
-      target: 'EnvelopeTarget',
-      constraints: 'EnvelopeConstraints',
-      people: 'dyn',
+function vocabulary(): Vocabulary<'envelope'> {
+  // Not when this file is loaded: the rule engine is large, and most envelopes meet no rule.
+  made ??= vocabularyOf(
+    {
+      EnvelopeInput: {
+        intent_id: 'string',
+        execution_id: 'string',
+        tenant_id: 'string',
+        action_type: 'string',
+        rail: 'EnvelopeRail',
+        actor: 'EnvelopeActor',
+        target: 'EnvelopeTarget',
+        constraints: 'EnvelopeConstraints',
+        people: 'dyn',
+      },
+      EnvelopeRail: { type: 'string', network: 'string', 'chain_id?': 'dyn', 'contract?': 'string' },
+      EnvelopeActor: { caller: 'string', 'role?': 'string' },
+      EnvelopeTarget: {
+        to: 'string',
+        asset: 'string',
+        'asset_class?': 'dyn',
+        amount: 'string',
+        decimals: 'dyn',
+      },
+      EnvelopeConstraints: { ttl: 'dyn', nonce: 'dyn', replay_scope: 'string' },
     },
-    EnvelopeRail: { type: 'string', network: 'string', 'chain_id?': 'dyn', 'contract?': 'string' },
-    EnvelopeActor: { caller: 'string', 'role?': 'string' },
-    EnvelopeTarget: {
-      to: 'string',
-      asset: 'string',
-      'asset_class?': 'dyn',
-      amount: 'string',
-      decimals: 'dyn',
-    },
-    EnvelopeConstraints: { ttl: 'dyn', nonce: 'dyn', replay_scope: 'string' },
-  },
-  { envelope: 'EnvelopeInput' },
-);
+    { envelope: 'EnvelopeInput' },
+  );
+  return made;
+}
 
 /** Makes the rules ready; `refuse` is told of the first that could not be evaluated for any envelope, and throws. */
 export function compileRules(
@@ -48,7 +61,7 @@ export function compileRules(
   refuse: (index: number, sentence: string) => never,
 ): CelRule[] {
   return rules.map(({ id, expr, message }, i) => {
-    const rule = celRule({ name: id, expr, failure_msg: message }, VOCABULARY, 'envelope');
+    const rule = celRule({ name: id, expr, failure_msg: message }, vocabulary(), 'envelope');
     if ('programs' in rule) return rule;
     const fault = rule[0]!;
     return refuse(i, `At its character ${fault.offset + 1}: ${fault.message}`);
@@ -58,7 +71,7 @@ export function compileRules(
 /** The rules that an envelope does not hold, or that could not be answered for it. */
 export function ruleProblems(rules: readonly CelRule[], envelope: Envelope, people: number): FieldProblem[] {
   if (rules.length === 0) return [];
-  return askRules(rules, prepareInput(VOCABULARY, 'envelope', inputOf(envelope, people)))
+  return askRules(rules, prepareInput(vocabulary(), 'envelope', inputOf(envelope, people)))
     .filter(({ passed }) => !passed)
     .map(({ name, message }) => ({ path: '', message: `The rule ${name} refuses this: ${message}` }));
 }

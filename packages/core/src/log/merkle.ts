@@ -1,4 +1,4 @@
-import { concat, sha256 } from '../crypto/index.ts';
+import { concat, EMPTY_ROOT, sha256 } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
 
 // The Merkle tree of RFC 6962 §2.1 over SHA-256. Sizes and indexes are safe integers; a tree of n leaves is known
@@ -6,8 +6,7 @@ import { BullaError } from '../error.ts';
 
 export const HASH_BYTES = 32;
 
-/** The root of a tree without leaves: the hash of nothing. */
-export const EMPTY_ROOT: Uint8Array = sha256(new Uint8Array());
+export { EMPTY_ROOT };
 
 // The hash reads them before it returns, so each call may overwrite them.
 const leafScratch = new Uint8Array(1024);

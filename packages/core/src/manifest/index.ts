@@ -4,6 +4,7 @@
  * Errors are `BullaError` with a code that starts with `MANIFEST_`, or one of the modules below.
  */
 export { type Bindings, createBindings, readBindings } from './bindings.ts';
+export { declaredDigest } from './declared.ts';
 export { diffManifests } from './diff.ts';
 export { CHANGE_CODES } from './diff-codes.ts';
 export type { ManifestDiff } from './diff-types.ts';

@@ -1,12 +1,12 @@
 import type { Snapshot } from '../capability/index.ts';
 import type { Code } from '../codes.ts';
 import type { Checkpoint } from '../crypto/index.ts';
-import type { Authorization, Envelope } from '../envelope/index.ts';
+import type { Authorization, Envelope, Policy } from '../envelope/index.ts';
 import { BullaError } from '../error.ts';
 import type { JsonObject } from '../json/index.ts';
 import type { Bundle, Lock } from '../lock/index.ts';
 import type { LogProof } from '../log/index.ts';
-import type { ManifestReport } from '../manifest/index.ts';
+import type { Bindings, ManifestReport } from '../manifest/index.ts';
 import type { ChainSource } from './source.ts';
 
 /** What was read of an artifact, or why that cannot be read; the verdict tells. */
@@ -39,6 +39,12 @@ interface Contents {
   authorization: { readonly bytes: Uint8Array; readonly claims: Read<Authorization> };
   'capability envelope': { readonly snapshot: Snapshot };
   manifest: { readonly report: ManifestReport };
+  /** Which tools of servers the tools of a manifest are. */
+  bindings: { readonly bindings: Read<Bindings> };
+  /** A policy of rules over tools and calls, in YAML. */
+  rules: { readonly bytes: Uint8Array };
+  /** A policy that envelopes are bound to. */
+  'execution policy': { readonly policy: Read<Policy> };
   /** One capsule, or a chain of them in any of the formats that are read. */
   capsules: {
     readonly source: ChainSource;
@@ -66,6 +72,9 @@ export const SIGNED: Readonly<Record<Kind, boolean>> = {
   authorization: true,
   'capability envelope': false,
   manifest: false,
+  bindings: false,
+  rules: false,
+  'execution policy': false,
   capsules: true,
 };
 

@@ -3,6 +3,7 @@ import { execHash } from '../envelope/index.ts';
 import { BullaError } from '../error.ts';
 import { JsonObject } from '../json/index.ts';
 import { type Lock, lockDigest, readLock } from '../lock/index.ts';
+import { declaredDigest, type Manifest } from '../manifest/index.ts';
 import { type Artifact, type Read, read } from './artifact.ts';
 
 /** A digest or id under which records name an artifact or a part of it, spelled as they spell it. */
@@ -11,6 +12,10 @@ export interface Digest {
     | 'lock'
     | 'locked tool'
     | 'manifest'
+    | 'declared tool'
+    | 'bindings'
+    | 'rules'
+    | 'execution policy'
     | 'declared tool'
     | 'bindings'
     | 'rules'
@@ -42,7 +47,15 @@ export function digestsOf(artifact: Artifact): Digest[] {
       return bytes === undefined ? [] : lockDigests(read(() => readLock(bytes)));
     }
     case 'manifest':
-      return named('manifest', artifact.report.manifest?.hash);
+      return manifestDigests(artifact.report.manifest);
+    case 'bindings':
+      return artifact.bindings instanceof BullaError ? [] : named('bindings', artifact.bindings.digest);
+    case 'rules':
+      return named('rules', `sha256:${sha256Hex(artifact.bytes)}`);
+    case 'execution policy':
+      return artifact.policy instanceof BullaError
+        ? []
+        : named('execution policy', artifact.policy.policy_hash);
     case 'execution envelope': {
       const { envelope } = artifact;
       if (envelope instanceof BullaError) return [];
@@ -85,6 +98,17 @@ export function digestsOf(artifact: Artifact): Digest[] {
 
 function named(of: Digest['of'], value: unknown): Digest[] {
   return typeof value === 'string' ? [{ of, value }] : [];
+}
+
+function manifestDigests(manifest: Manifest | null): Digest[] {
+  if (manifest === null) return [];
+  const definitions = manifest.document.get('tools') as readonly JsonObject[];
+  return [
+    ...named('manifest', manifest.hash),
+    ...manifest.tools.map(
+      ({ name }, i): Digest => ({ of: 'declared tool', value: declaredDigest(definitions[i]!), tool: name }),
+    ),
+  ];
 }
 
 function lockDigests(lock: Read<Lock>): Digest[] {

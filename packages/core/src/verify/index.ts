@@ -42,5 +42,6 @@ export {
   SQLITE_MAGIC,
   startOf,
 } from './source.ts';
+export { type Basis, type Trace, type TraceStep, trace } from './trace.ts';
 export { anchorTrust, type KeyTrust, type Trust } from './trust.ts';
 export { verify, verifyArtifact } from './verify.ts';

@@ -1,11 +1,11 @@
 import { type HashOptions, readSnapshot } from '../capability/index.ts';
 import { fromBase64url, parseCheckpointBody, parseNote } from '../crypto/index.ts';
-import { AUTHORIZATION_TYPE, parseEnvelope, readAuthorization } from '../envelope/index.ts';
+import { AUTHORIZATION_TYPE, parseEnvelope, parsePolicy, readAuthorization } from '../envelope/index.ts';
 import { BullaError } from '../error.ts';
 import { JsonObject, parse } from '../json/index.ts';
 import { readBundle, readLock, readSignature } from '../lock/index.ts';
 import { parseProof } from '../log/index.ts';
-import { ManifestError, validateManifest } from '../manifest/index.ts';
+import { ManifestError, readBindings, validateManifest } from '../manifest/index.ts';
 import { type Artifact, KINDS, type Kind, read } from './artifact.ts';
 import { hasAll, hasAny, type Look, lookAt } from './look.ts';
 import { latin1, openBytes, SQLITE_MAGIC } from './source.ts';
@@ -75,6 +75,19 @@ function isLockSignature(look: Look): boolean {
   return !(read(() => readSignature(look.bytes)) instanceof BullaError);
 }
 
+/** They have no member of their own: every member names a server and a tool, and nothing else. */
+function isBindings({ root }: Look): boolean {
+  if (!(root instanceof JsonObject) || root.size === 0) return false;
+  return root.values.every(
+    (bound) => bound instanceof JsonObject && bound.size === 2 && bound.has('server') && bound.has('tool'),
+  );
+}
+
+/** YAML, of which JSON is a part; the key stands at the beginning of a line. */
+function isRules(look: Look): boolean {
+  return hasAll(look, 'rules') || (look.root === null && /(?:^|\n)rules:\s/.test(look.start));
+}
+
 function isCapsules({ root, start }: Look): boolean {
   if (root instanceof JsonObject) return root.has('signature') || root.has('capsules');
   // The empty list is one, so that it can be told that it holds nothing.
@@ -94,6 +107,9 @@ const CLAIMS: Readonly<Record<Kind, (look: Look) => boolean>> = {
   'capability envelope': (look) =>
     hasAll(look, 'schemaVersion', 'runtime') || hasAll(look, 'staticHash', 'runtimeHash', 'toolRefs'),
   manifest: (look) => hasAny(look, 'permission_scopes', 'capability_flags'),
+  bindings: isBindings,
+  rules: isRules,
+  'execution policy': (look) => hasAll(look, 'policy_namespace', 'policy_doc'),
   capsules: isCapsules,
 };
 
@@ -115,6 +131,11 @@ const READERS: { readonly [K in Kind]: (look: Look, options: RecogniseOptions) =
     if (error?.code.startsWith('JSON_')) throw error;
     return { report };
   },
+  bindings: ({ bytes, root }) => ({
+    bindings: read(() => readBindings(bytes, root instanceof JsonObject ? root.keys : [])),
+  }),
+  rules: ({ bytes }) => ({ bytes }),
+  'execution policy': ({ bytes }) => ({ policy: read(() => parsePolicy(bytes)) }),
   capsules({ bytes }, { name }) {
     const source = openBytes(name || 'The input', bytes);
     if (source.format !== 'capsule') return { source, capsule: null };

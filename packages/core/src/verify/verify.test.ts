@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import * as made from '../../test/artifacts.ts';
-import { keyId, toUtf8 } from '../crypto/index.ts';
+import { keyId, sha256Hex, toUtf8 } from '../crypto/index.ts';
 import { execHash } from '../envelope/index.ts';
 import { BullaError } from '../error.ts';
 import { lockDigest, readLock } from '../lock/index.ts';
@@ -44,6 +44,9 @@ const link = JSON.stringify(JSON.parse(made.capability).runtime.link);
 const checkpoint = await made.checkpoint(5);
 const proof = await made.proof(2, 5);
 
+const BINDINGS = '{"read_file":{"server":"files","tool":"read_text_file"}}';
+const RULES = 'name: r\nrules:\n  - name: one\n    phase: call\n    expr: "true"\n    failure_msg: No.\n';
+
 const SAMPLES: readonly [string, Input][] = [
   ['log proof', proof],
   ['checkpoint', checkpoint],
@@ -58,6 +61,9 @@ const SAMPLES: readonly [string, Input][] = [
   ['capability envelope', made.capability],
   ['capability envelope', link],
   ['manifest', made.manifest],
+  ['bindings', BINDINGS],
+  ['rules', RULES],
+  ['execution policy', made.executionPolicy],
   ['capsules', capsules[0]!],
   ['capsules', lines],
   ['capsules', array],
@@ -97,6 +103,7 @@ describe('with the right keys', () => {
     const all = [
       ...[proof, checkpoint, made.bundle, made.lock, made.signature, made.envelopeText, made.authorization],
       ...[made.capability, made.manifest, capsules[2]!, lines, array, list],
+      ...[BINDINGS, RULES, made.executionPolicy],
     ];
     const found = await verdicts(all);
     expect(found.map(({ result, code }) => `${result} ${code}`)).toEqual(all.map(() => 'good ok'));
@@ -310,6 +317,15 @@ test('artifacts tell the digests that records name them by', () => {
     ['capsule id', id, undefined],
     ['capsule hash', hash, undefined],
   ]);
-  expect(of(made.manifest)).toEqual([['manifest', expect.stringMatching(/[0-9a-f]{64}$/), undefined]]);
+  expect(of(made.manifest)).toEqual([
+    ['manifest', expect.stringMatching(/[0-9a-f]{64}$/), undefined],
+    [
+      'declared tool',
+      'sha256:e327c3a474df2ea05faabc1a7dace4e1127ac206a792fa0924f026fb12f50cc8',
+      'fetch_web_page',
+    ],
+  ]);
+  expect(of(BINDINGS)).toEqual([['bindings', sha256Hex(BINDINGS), undefined]]);
+  expect(of(RULES)).toEqual([['rules', `sha256:${sha256Hex(RULES)}`, undefined]]);
   expect([lines, checkpoint, proof, made.note].flatMap(of)).toEqual([]);
 });

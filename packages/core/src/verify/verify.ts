@@ -5,6 +5,7 @@ import { checkBundle } from './check-bundle.ts';
 import { checkCapability } from './check-capability.ts';
 import { checkCapsules } from './check-capsules.ts';
 import { checkCheckpoint } from './check-checkpoint.ts';
+import { checkBindings, checkExecutionPolicy, checkRules } from './check-documents.ts';
 import { checkAuthorization, checkEnvelope } from './check-envelope.ts';
 import { checkLock, checkLockSignature } from './check-lock.ts';
 import { checkManifest } from './check-manifest.ts';
@@ -74,6 +75,12 @@ function check(
       return checkCapability(artifact.snapshot);
     case 'manifest':
       return checkManifest(artifact);
+    case 'bindings':
+      return checkBindings(artifact);
+    case 'rules':
+      return checkRules(artifact);
+    case 'execution policy':
+      return checkExecutionPolicy(artifact);
     case 'capsules':
       return checkCapsules(artifact, trust, others, run);
   }

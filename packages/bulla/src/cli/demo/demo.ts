@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type JsonObject, parse } from '@bulla/core/json';
 import { parseProof } from '@bulla/core/log';
 import { counted, visible } from '@bulla/core/text';
@@ -56,7 +56,7 @@ async function demo(): Promise<Exit> {
 /** The server of this workspace; where there is none, npm brings it. */
 function serverFor(files: string): StdioTarget {
   try {
-    const script = fileURLToPath(import.meta.resolve(`${SERVER}/dist/index.js`));
+    const script = createRequire(import.meta.url).resolve(`${SERVER}/dist/index.js`);
     readFileSync(script);
     return { kind: 'stdio', command: process.execPath, args: [script, files], env: [] };
   } catch {

@@ -5,12 +5,14 @@ import { safeText } from '@bulla/core/text';
  * Our own colours are marks that nobody else can write, because nobody knows the key of this process. At the print
  * boundary they become escape sequences; every escape sequence that stands in a text is somebody else's.
  */
-const KEY = randomBytes(8).toString('hex');
+let key: string | null = null;
 const OPEN = '\u{fdd0}';
 const CLOSE = '\u{fdd1}';
-const MARK = new RegExp(`${OPEN}${KEY};([0-9]+)${CLOSE}`, 'u');
 
-const mark = (code: number): string => `${OPEN}${KEY};${code}${CLOSE}`;
+function mark(code: number): string {
+  key ??= randomBytes(8).toString('hex');
+  return `${OPEN}${key};${code}${CLOSE}`;
+}
 const paint =
   (start: number, end: number) =>
   (text: string): string =>
@@ -30,8 +32,10 @@ export const colors = {
 
 /** What goes to a stream for this text: our colours or nothing in their place, and no control character but newlines. */
 export function painted(text: string, isColoured: boolean): string {
+  // No text has a mark before there is a key.
+  if (key === null) return safeText(text);
   return text
-    .split(MARK)
+    .split(new RegExp(`${OPEN}${key};([0-9]+)${CLOSE}`, 'u'))
     .map((part, i) => {
       if (i % 2 === 0) return safeText(part);
       return isColoured ? `\u001b[${part}m` : '';

@@ -3,7 +3,10 @@ import type { Gate } from './gate.ts';
 import { killGate } from './kill.ts';
 import { pinnedGate } from './pinned.ts';
 
+export { type ConsentGateOptions, consentGate } from './consent.ts';
+export { type EnvelopeGateOptions, envelopeGate } from './envelope.ts';
 export type { Gate, GatedCall, Ruling } from './gate.ts';
+export { policyGate } from './policy.ts';
 
 /**
  * The gates that a call passes, in their order. That its method is known, belongs to the session and has parameters of

@@ -5,7 +5,7 @@ import type { Part } from '../../record/index.ts';
 import type { Context } from '../context.ts';
 import { asDenial, Denial } from '../denial.ts';
 import type { AskPage } from '../lists/offers.ts';
-import type { Offer } from '../lists/page.ts';
+import { type Offer, refused } from '../lists/page.ts';
 import type { Pins } from '../lists/pins.ts';
 import { matchesTemplate } from '../lists/uri.ts';
 import { waivedStep } from '../record.ts';
@@ -173,7 +173,7 @@ const READINGS = 3;
 function notOffered(kind: ListKind, key: string, found: Offer | 'absent' | null): Denial {
   const what = `The ${WORDS[kind]} ${quote(key)}`;
   if (found === null) {
-    return new Denial('lists', 'GATEWAY_BAD_ANSWER', `The server's ${LISTS[kind].method} changes too often.`);
+    return refused(`${LISTS[kind].method} changes too often`);
   }
   return found === 'absent'
     ? new Denial('pinned', 'GATEWAY_NOT_OFFERED', `${what} is locked, but the server does not offer it now.`)

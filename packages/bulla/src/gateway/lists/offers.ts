@@ -1,9 +1,7 @@
-import { sha256Hex, toUtf8 } from '@bulla/core/crypto';
 import { JsonObject } from '@bulla/core/json';
 import { LIST_KINDS, type ListKind } from '@bulla/core/lock';
-import { LISTS, type ResultFrame } from '../../mcp/index.ts';
-import { Denial } from '../denial.ts';
-import { checkPage, type Offer } from './page.ts';
+import { cursorKey, LISTS, type ResultFrame, readPages } from '../../mcp/index.ts';
+import { checkPage, type JudgedPage, type Offer, refused } from './page.ts';
 import type { Pins } from './pins.ts';
 
 /** Asks the server for one page of a list. Rejects with a denial. */
@@ -22,10 +20,8 @@ interface Known {
   readonly meanwhile: Set<Offer>;
 }
 
-const MAX_PAGES = 1000;
-const MAX_ITEMS = 100_000;
-/** The most that all pages of one list may take together. */
-const MAX_LIST_BYTES = 64 * 1024 * 1024;
+/** How many cursors of a list the host may hold. */
+const MAX_CURSORS = 1000;
 
 /**
  * What the server has offered in this session, from every list that came by. A call rests on it: what was not offered,
@@ -37,9 +33,9 @@ export class Offers {
   readonly #recheckMs: number;
   readonly #now: () => number;
   readonly #lists: Record<ListKind, Known>;
-  readonly #maxListBytes: number;
+  readonly #maxListBytes: number | undefined;
 
-  constructor(pins: Pins, recheckMs: number, now: () => number, maxListBytes: number = MAX_LIST_BYTES) {
+  constructor(pins: Pins, recheckMs: number, now: () => number, maxListBytes?: number) {
     this.#pins = pins;
     this.#maxListBytes = maxListBytes;
     this.#recheckMs = recheckMs;
@@ -75,13 +71,13 @@ export class Offers {
   /** The host is given a cursor, which it may then use. */
   gave(kind: ListKind, cursor: string): void {
     const { cursors } = this.#lists[kind];
-    cursors.add(keyOf(cursor));
-    if (cursors.size > MAX_PAGES) cursors.delete(cursors.keys().next().value!);
+    cursors.add(cursorKey(cursor));
+    if (cursors.size > MAX_CURSORS) cursors.delete(cursors.keys().next().value!);
   }
 
   /** Whether the host has a cursor from the server. Any other would only tell the server something. */
   hasGiven(kind: ListKind, cursor: string): boolean {
-    return this.#lists[kind].cursors.has(keyOf(cursor));
+    return this.#lists[kind].cursors.has(cursorKey(cursor));
   }
 
   /** Only what the lock holds is kept, so that no server can make it more. */
@@ -129,36 +125,21 @@ export class Offers {
     const known = this.#lists[kind];
     const { generation } = known;
     const { method } = LISTS[kind];
-    const cursors = new Set<string>();
-    const locked: Offer[] = [];
-    let [items, bytes] = [0, 0];
-    for (let cursor: string | null = null; ; ) {
+    const askFrom = async (cursor: string | null): Promise<JudgedPage> => {
       const params = JsonObject.from([
         ...(cursor === null ? [] : [['cursor', cursor] as const]),
         ...(meta === null ? [] : [['_meta', meta] as const]),
       ]);
-      const frame: ResultFrame = await ask(method, params);
-      const page = checkPage(kind, frame, this.#pins);
-      for (const offer of page.offers) if (offer.status !== 'unlocked') locked.push(offer);
-      items += page.offers.length;
-      bytes += frame.bytes.length;
-      cursor = page.nextCursor;
-      if (cursor === null) break;
-      const seen = keyOf(cursor);
-      const isTooMuch = cursors.size >= MAX_PAGES || items > MAX_ITEMS || bytes > this.#maxListBytes;
-      if (cursors.has(seen) || isTooMuch) {
-        throw new Denial('lists', 'GATEWAY_BAD_ANSWER', `The server's ${method} has no end.`);
-      }
-      cursors.add(seen);
+      return checkPage(kind, await ask(method, params), this.#pins);
+    };
+    const limits = { maxBytes: this.#maxListBytes };
+    const locked: Offer[] = [];
+    for await (const { offers } of readPages(askFrom, limits, () => refused(`${method} has no end`))) {
+      for (const offer of offers) if (offer.status !== 'unlocked') locked.push(offer);
     }
     if (known.generation !== generation) return;
     known.items.clear();
     known.readAt = this.#now();
     for (const offer of [...locked, ...known.meanwhile]) this.#keep(known, offer);
   }
-}
-
-/** The digest, because a cursor may be long, and a part of a text keeps the whole text in memory. */
-function keyOf(cursor: string): string {
-  return sha256Hex(toUtf8(cursor));
 }

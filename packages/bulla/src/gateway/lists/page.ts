@@ -1,6 +1,6 @@
 import { JsonObject } from '@bulla/core/json';
 import type { ListKind } from '@bulla/core/lock';
-import { caseTwin, LISTS, quote, type ResultFrame } from '../../mcp/index.ts';
+import { LISTS, type Page, pageOf, type RefuseList, type ResultFrame } from '../../mcp/index.ts';
 import { Denial } from '../denial.ts';
 import { cutItems, type Edit, placeOf } from '../wire/splice.ts';
 import type { Pins, Verdict } from './pins.ts';
@@ -13,46 +13,33 @@ export interface Offer extends Verdict {
 }
 
 /** One page of a list, judged. */
-export interface Page {
+export interface JudgedPage extends Page {
   readonly offers: readonly Offer[];
   /** Cuts everything that is not exactly as it was locked. */
   readonly edits: readonly Edit[];
-  readonly nextCursor: string | null;
 }
-
-const MEMBERS = ['nextCursor', '_meta', 'resultType', 'ttlMs', 'cacheScope'];
 
 /**
  * Checks a page against the lock, whoever asked for it. Throws a denial for an answer that is no page: a host might
  * read into it what was not checked.
  */
-export function checkPage(kind: ListKind, frame: ResultFrame, pins: Pins): Page {
-  const { result } = frame;
+export function checkPage(kind: ListKind, frame: ResultFrame, pins: Pins): JudgedPage {
   const { method, key } = LISTS[kind];
-  const twin = caseTwin(result, [kind, ...MEMBERS]);
-  if (twin !== null) throw misshapen(method, `its member ${quote(twin)} could be taken for another`);
-  const type = result.get('resultType');
-  if (type !== undefined && type !== 'complete') throw misshapen(method, 'it is not complete');
-  const nextCursor = result.get('nextCursor') ?? null;
-  if (nextCursor !== null && typeof nextCursor !== 'string') {
-    throw misshapen(method, 'its cursor is no text');
-  }
-  const place = placeOf(frame, 'result', kind);
-  if (place === null || !Array.isArray(place.value)) throw misshapen(method, `it has no list of ${kind}`);
-  const offers = place.value.map((item): Offer => {
+  const refuse: RefuseList = (_, reason) => refused(`answer to ${method} cannot be used: ${reason}`);
+  const page = pageOf(kind, frame, refuse);
+  const type = frame.result.get('resultType');
+  if (type !== undefined && type !== 'complete') throw refuse('MCP_LIST_SHAPE', 'it is not complete');
+  const offers = page.items.map((item): Offer => {
     const name = item instanceof JsonObject ? item.get(key) : undefined;
     if (typeof name !== 'string') return { kind, key: null, status: 'unlocked', digest: null };
     // A name that is kept must not keep the whole page in memory.
     return { kind, key: pins.own(kind, name) ?? name, ...pins.judge(kind, name, item as JsonObject) };
   });
-  const edits = cutItems(place.span, (i) => offers[i]!.status !== 'same');
-  return { offers, edits, nextCursor };
+  const edits = cutItems(placeOf(frame, 'result', kind)!.span, (i) => offers[i]!.status !== 'same');
+  return { ...page, offers, edits };
 }
 
-function misshapen(method: string, what: string): Denial {
-  return new Denial(
-    'lists',
-    'GATEWAY_BAD_ANSWER',
-    `The server's answer to ${method} cannot be used: ${what}.`,
-  );
+/** The denial of a list that cannot be used. */
+export function refused(what: string): Denial {
+  return new Denial('lists', 'GATEWAY_BAD_ANSWER', `The server's ${what}.`);
 }

@@ -1,7 +1,8 @@
 import { toUtf8 } from '@bulla/core/crypto';
+import { number } from '@bulla/core/json';
 import fc from 'fast-check';
 import { expect, inject, test } from 'vitest';
-import { parseFrame } from '../../mcp/index.ts';
+import { idKey, parseFrame } from '../../mcp/index.ts';
 import { bytesOf, cutItems, cutMembers, placeOf, replace, splice } from './splice.ts';
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
@@ -58,6 +59,43 @@ test('whatever is cut, what is left is what was not', () => {
         expect(text(splice(frame.bytes, edits))).toBe(`{"jsonrpc":"2.0","id":1,"result":{${rest}}}`);
       },
     ),
+    { numRuns: 100 * inject('soak') },
+  );
+});
+
+const space = fc.stringMatching(/^[ \t\r\n]{0,3}$/);
+const id = fc.oneof(
+  fc.string({ unit: 'grapheme' }),
+  fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }).map((value) => number(`${value}`)),
+);
+/** A request whose members stand in any order, with any space between the tokens. */
+const message = fc
+  .record({
+    method: fc.string({ unit: 'grapheme' }),
+    value: fc.json(),
+    spaces: fc.array(space, { minLength: 18, maxLength: 18 }),
+    order: fc.shuffledSubarray(['jsonrpc', 'id', 'method', 'params'], { minLength: 4 }),
+  })
+  .map(({ method, value, spaces, order }) => (own: string) => {
+    const texts: Record<string, string> = {
+      jsonrpc: '"2.0"',
+      id: own,
+      method: JSON.stringify(method),
+      params: `{"value":${value},"id":"inner"}`,
+    };
+    const members = order.map(
+      (name, i) => `${spaces[i]}"${name}"${spaces[i + 4]}:${spaces[i + 8]}${texts[name]}${spaces[i + 12]}`,
+    );
+    return `${spaces[16]}{${members.join(',')}}${spaces[17]}`;
+  });
+
+test('an id is replaced, and no other byte', () => {
+  fc.assert(
+    fc.property(message, id, id, fc.boolean(), (write, own, other, spans) => {
+      const frame = parseFrame(toUtf8(write(idKey(own))), { spans });
+      const edit = replace(placeOf(frame, 'id')!, toUtf8(idKey(other)));
+      expect(text(splice(frame.bytes, [edit]))).toBe(write(idKey(other)));
+    }),
     { numRuns: 100 * inject('soak') },
   );
 });

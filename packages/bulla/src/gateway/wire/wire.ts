@@ -3,6 +3,7 @@ import { BullaError } from '@bulla/core/error';
 import type { JsonObject } from '@bulla/core/json';
 import {
   type ErrorFrame,
+  Exchange,
   type Id,
   notificationFrame,
   quote,
@@ -10,9 +11,9 @@ import {
   type ResultFrame,
   requestFrame,
   type Transport,
+  type Waiting,
 } from '../../mcp/index.ts';
 import { asDenial, Denial } from '../denial.ts';
-import { Exchange, type Waiting } from './ids.ts';
 import { bytesOf, type Edit, placeOf, replace, splice } from './splice.ts';
 import { SUBSCRIPTION_ID, tokenOf } from './tokens.ts';
 

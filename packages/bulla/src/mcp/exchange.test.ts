@@ -1,6 +1,6 @@
 import { number } from '@bulla/core/json';
 import { expect, test } from 'vitest';
-import { Exchange } from './ids.ts';
+import { Exchange } from './exchange.ts';
 
 const request = (id: string | null) => ({ id });
 

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { JsonNumber } from '@bulla/core/json';
-import { type Id, idKey } from '../../mcp/index.ts';
+import { type Id, idKey } from './frame.ts';
 
 /** A request that waits for its answer. */
 export interface Waiting {

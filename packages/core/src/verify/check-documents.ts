@@ -1,0 +1,37 @@
+import { fromUtf8 } from '../crypto/index.ts';
+import { BullaError } from '../error.ts';
+import { type Artifact, type Finding, findings } from './artifact.ts';
+
+const { good, bad } = findings(['who wrote it', 'that anybody applied it']);
+
+/** Which tools of servers the tools of a manifest are. */
+export function checkBindings({ bindings }: Artifact<'bindings'>): Finding {
+  if (bindings instanceof BullaError) return refused(bindings);
+  const { tools, digest } = bindings;
+  return good(`Bindings of ${tools.size} tool(s), ${digest}.`, { digest, tools: tools.size });
+}
+
+/** A policy of rules. The engine that reads them is large, and loaded only where it is needed. */
+export async function checkRules({ bytes }: Artifact<'rules'>): Promise<Finding> {
+  const { parsePolicy } = await import('../policy/index.ts');
+  try {
+    const { name, digest, rules } = parsePolicy(fromUtf8(bytes));
+    return good(`A policy of ${rules.length} rule(s), ${digest}.`, { name, digest, rules: rules.length });
+  } catch (error) {
+    if (!(error instanceof BullaError)) throw error;
+    return refused(error);
+  }
+}
+
+/** A policy that envelopes are bound to. */
+export function checkExecutionPolicy({ policy }: Artifact<'execution policy'>): Finding {
+  if (policy instanceof BullaError) return refused(policy);
+  const { policy_id, policy_version, policy_hash } = policy;
+  return good(`The policy ${policy_id}, version ${policy_version}, ${policy_hash}.`, {
+    ...{ policy_id, policy_version, policy_hash },
+  });
+}
+
+function refused({ code, message, path }: BullaError): Finding {
+  return bad(code, message, path === undefined ? {} : { path });
+}
