@@ -253,7 +253,7 @@ export const AREAS = {
     MCP_LIST_TOO_LONG: ['peer', 'A list of the server has too many pages, items or bytes, or offers a page again.'],
     MCP_LIST_CHANGED: ['peer', 'A list changed again while it was read; try again.'],
     MCP_HTTP_UNREACHABLE: ['unavailable', 'The server cannot be reached.'],
-    MCP_HTTP_STATUS: ['peer', 'The server answered with a status that is no success.'],
+    MCP_HTTP_STATUS: ['peer', 'The server answered with an unsuccessful status.'],
     MCP_HTTP_REDIRECT: ['peer', 'The server sends elsewhere, which is never followed.'],
     MCP_HTTP_RESPONSE: ['peer', 'The response is neither JSON nor events, or ended without the answer.'],
     MCP_HTTP_UNAUTHORIZED: ['peer', 'The server wants credentials.'],

@@ -26,7 +26,7 @@ interface ExecuteInput extends LedgerInput {
   readonly command: readonly string[];
 }
 
-/** How each step of the checklist would go; consumes and records nothing. Throws `USAGE`, `USAGE`. */
+/** How each step of the checklist would go; consumes and records nothing. Throws `USAGE`. */
 export function explainSteps(input: LedgerInput): Promise<Verdict> {
   return verifierOf(input).check(input.envelope, input.authorization, aboutOf(input));
 }

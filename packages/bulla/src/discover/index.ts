@@ -3,7 +3,7 @@
 export { type Discovery, discover, type Problem } from './discover.ts';
 
 export { guardOptions, type OwnProgram } from './guard.ts';
-export { isGuarded, type Judged, judge } from './locks.ts';
+export { type CheckedServer, checkServers, isGuarded } from './locks.ts';
 
 export { runnerOf } from './runner.ts';
 export { HIDDEN, scrubbed, shownUrl, shownWords } from './secrets.ts';

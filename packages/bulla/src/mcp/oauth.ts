@@ -236,7 +236,7 @@ interface Callback {
 async function awaitCallback(port: number | undefined): Promise<Callback> {
   const state = randomBytes(32).toString('base64url');
   const came = Promise.withResolvers<Answer>();
-  came.promise.catch(() => {}); // told to whoever asks for the answer
+  came.promise.catch(() => {}); // the caller that awaits the answer gets the error
   const server = createServer((request, response) => {
     // Any process on this machine may ask, for anything.
     const url = URL.parse(request.url ?? '/', 'http://127.0.0.1');

@@ -31,7 +31,7 @@ const PAYLOAD = 'application/vnd.in-toto+json';
  * Verifies that a bundle is a SLSA provenance of the very tarball that is pinned, signed by whom was asked for: the
  * signature, its entry in a transparency log, the certificate and its own log, all by the trusted root, then who, then
  * what. Throws `PROVENANCE_UNASKED` when nobody was asked for, `PROVENANCE_FORM` for files that are not understood,
- * `PROVENANCE_INVALID`, `PROVENANCE_INVALID` for another signer, `PROVENANCE_INVALID` for another tarball.
+ * and `PROVENANCE_INVALID` for a bad signature, another signer or another tarball.
  */
 export function verifyProvenance(
   bundle: Uint8Array,

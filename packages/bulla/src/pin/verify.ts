@@ -39,7 +39,7 @@ export async function verifyTree(
   const entries = [...tree.packages];
   const differences: Difference[] = [];
   let [done, hashed] = [0, 0];
-  const judge = async ([path, entry]: [string, TreePackage], check: () => Promise<void>) => {
+  const verifyOne = async ([path, entry]: [string, TreePackage], check: () => Promise<void>) => {
     try {
       await check();
     } catch (error) {
@@ -50,12 +50,12 @@ export async function verifyTree(
   };
   await eachOf(entries, CONCURRENT, async (next) => {
     const [, entry] = next;
-    await judge(next, async () => {
+    await verifyOne(next, async () => {
       const found = await registry.integrityOf(entry.name, entry.version);
       if (found !== entry.integrity) throw differs(entry.name, entry.version, entry.integrity, found);
     });
     if (deep)
-      await judge(next, async () => {
+      await verifyOne(next, async () => {
         hashed++;
         await checkDownload(entry, registry);
       });

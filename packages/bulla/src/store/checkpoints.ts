@@ -7,7 +7,7 @@ import type { Sealer } from './store.ts';
 import { proveConsistency, rootAt, type TileSource } from './tiles.ts';
 import { coveredTrunk, createSegments, isSigned, type Trunk, trustOf, vouch } from './vouch.ts';
 
-/** A checkpoint is made after so many records, … */
+/** The number of records after which a checkpoint is made, … */
 const EVERY = 256;
 /** … after so long since the first record that none covers, and when the store is closed. */
 const AFTER_MS = 60_000;
@@ -146,7 +146,7 @@ function isOf({ origin, size }: StoredCheckpoint, tip: Tip): boolean {
   return origin === tip.origin && size === tip.length;
 }
 
-/** The newest checkpoint is among so many, although two processes may store theirs in either order. */
+/** How many rows to look at for the newest checkpoint: two processes may store theirs in either order. */
 const RECENT = 16;
 
 /** The longest checkpoints of an origin that are known: that of the database, and that of the file beside it. */

@@ -23,7 +23,7 @@ interface Segment {
   readonly after: Tip;
 }
 
-/** So many segments are remembered; what was in others is verified like what others appended. */
+/** Limit on the segments in memory; records of others are verified like those of other processes. */
 const MAX_SEGMENTS = 1024;
 
 /** What this process appended, by the length of the chain before it. */
@@ -57,7 +57,7 @@ export function createSegments(): {
   };
 }
 
-/** So many records are verified before others have their turn. */
+/** The number of records to verify before the event loop gets a turn. */
 const BATCH = 64;
 
 /**

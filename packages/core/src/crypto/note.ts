@@ -280,8 +280,8 @@ export function formatVkey(verifier: NoteVerifier): string {
 }
 
 /**
- * Reads a verifier key string. Throws `NOTE_VKEY`, `NOTE_VKEY` if the id does not belong to the name
- * and key, `NOTE_KEY`, `NOTE_NAME`, and the codes of loading the public key.
+ * Reads a verifier key string. Throws `NOTE_VKEY`, also if the id does not belong to the name and
+ * key, `NOTE_KEY`, `NOTE_NAME`, and the codes of loading the public key.
  */
 export function parseVkey(vkey: string): NoteVerifier {
   const match = /^([^+]*)\+([0-9a-f]{8})\+(.+)$/.exec(vkey);

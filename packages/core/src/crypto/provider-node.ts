@@ -124,7 +124,7 @@ function ed25519(): SignatureScheme {
   };
 }
 
-/** Loading libsodium takes as long as it saves on about so many signatures. */
+/** The number of signatures after which loading libsodium has paid for itself. */
 const SODIUM_AFTER = 100;
 
 /** OpenSSL's Ed25519 alone, for holding the other against it. */

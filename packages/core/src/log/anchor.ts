@@ -46,17 +46,17 @@ export function readAnchor(
 ): Anchor {
   const { origin } = parseCheckpointBody(parseNote(note).text);
   const logs = logVerifiers(origin, keys);
-  const judge = (before?: number) =>
+  const policyResult = (before?: number) =>
     evaluatePolicy(policy, note, { logs, ...(before === undefined ? {} : { before }) });
   const isEnough = ({ quorum, witnesses }: PolicyResult) => quorum && witnesses.length > 0;
-  const result = judge();
+  const result = policyResult();
   if (result.log === null)
     throw new BullaError('LOG_UNSIGNED', `No known key of ${origin} signed the checkpoint.`);
   const anchor: Anchor = {
     checkpoint: result.checkpoint,
     witnesses: result.witnesses,
     witnessed: isEnough(result),
-    witnessedBefore: (seconds) => isEnough(judge(seconds)),
+    witnessedBefore: (seconds) => isEnough(policyResult(seconds)),
   };
   const revoked = revokedAt?.(result.log.publicKey);
   if (revoked === undefined || anchor.witnessedBefore(revoked)) return anchor;

@@ -55,9 +55,9 @@ export interface History {
 
 /** Processes on several machines append to one chain; their clocks differ by less. */
 const TOLERATED_MS = 5 * 60_000;
-/** So many of each kind are told; all are counted. */
+/** Limit on the findings of each kind that are listed; all are counted. */
 const MAX_TOLD = 100;
-/** So many open calls are remembered; whoever forges more is found out by other checks. */
+/** Limit on the open calls in memory; other checks find a chain that was forged to exceed it. */
 const MAX_OPEN = 100_000;
 
 export function createHistory(): { add(story: Story | null, index: number): void; finish(): History } {

@@ -34,7 +34,7 @@ function localeOf(env: NodeJS.ProcessEnv): string {
   return env.LC_ALL || env.LC_MESSAGES || env.LANG || 'C';
 }
 
-/** Throws `CONSENT_CATALOGUE` for what is no object of texts, and as the parser does. */
+/** Throws `CONSENT_CATALOGUE` for anything but an object of texts, and what the parser throws. */
 function readCatalogue(file: string): { readonly [key: string]: string } {
   const value = parse(readInput(file, 'document'));
   const wrong = (path: string) =>

@@ -2,7 +2,7 @@ import { BullaError } from '@bulla/core/error';
 import { counted, visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { type Discovered, discover } from '../../app/index.ts';
-import type { Judged } from '../../discover/index.ts';
+import type { CheckedServer } from '../../discover/index.ts';
 import type { Run } from '../commands.ts';
 import { ownProgram } from '../guard/host-config.ts';
 import { COMPAT } from '../lock/compat.ts';
@@ -71,7 +71,7 @@ async function act(options: DiscoverOptions): Promise<Exit> {
 }
 
 /** Shows what will be started, and asks whether it may. */
-async function isPermitted(work: readonly Judged[], options: DiscoverOptions): Promise<boolean> {
+async function isPermitted(work: readonly CheckedServer[], options: DiscoverOptions): Promise<boolean> {
   if (options.yes) return true;
   if (!isAnswered()) {
     throw new BullaError(

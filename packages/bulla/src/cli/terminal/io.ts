@@ -21,7 +21,7 @@ export const EXIT = {
 } as const;
 export type Exit = (typeof EXIT)[keyof typeof EXIT];
 
-/** With which exit code a command ends that failed with this error; what is no error of ours decides nothing. */
+/** The exit code of a command that failed with this error; an unknown error counts as undecided. */
 export function exitOf(error: unknown): Exit {
   return error instanceof BullaError ? exitOfKind(error.kind) : EXIT.undecided;
 }

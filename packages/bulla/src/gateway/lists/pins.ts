@@ -23,7 +23,7 @@ export interface Verdict {
 export interface Pins {
   /** The digest by which capsules name the lock. */
   readonly lock: string;
-  judge(kind: ListKind, key: string, definition: JsonObject): Verdict;
+  verdictOn(kind: ListKind, key: string, definition: JsonObject): Verdict;
   has(kind: ListKind, key: string): boolean;
   keys(kind: ListKind): Iterable<string>;
   /** The lock's own text of a key that it has. */
@@ -74,7 +74,7 @@ export function pinsOf(lock: Lock): Pins {
   const looks = perKind((kind) => new Map([...lists[kind].keys()].map((key) => [skeleton(key), key])));
   return {
     lock: lockDigest(lock),
-    judge(kind, key, definition) {
+    verdictOn(kind, key, definition) {
       const digest = attempt(() => entryOf(definition, native?.excluded[kind]).digest);
       if (!lists[kind].has(key)) return { status: 'unlocked', digest };
       const same = digest !== null && attempt(() => isSame(kind, key, definition)) === true;
