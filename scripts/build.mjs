@@ -76,7 +76,8 @@ await build({
   bundle: true,
   splitting: true,
   format: 'esm',
-  target: 'node24',
+  // So that an older Node can load it, and be told which one is needed.
+  target: 'node20',
   chunkNames: 'chunks/[name]-[hash]',
   packages: 'external',
 });

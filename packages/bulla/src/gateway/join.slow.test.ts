@@ -234,7 +234,7 @@ test('an auditor walks the same way on the command line, with files and public k
     ['rules'],
   ]);
   expect(bulla(['trace', 'nobody', ...named, ...trusted])).toMatchObject({
-    status: 3,
+    status: 2,
     stderr: expect.stringContaining('[TRACE_NO_RECORD]'),
   });
 });

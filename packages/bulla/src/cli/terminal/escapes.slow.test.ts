@@ -160,7 +160,7 @@ describe('no command sends what others wrote to a terminal raw', () => {
       tool: HOSTILE,
       arguments: {},
       result: null,
-      success: true,
+      success: false,
       duration_ms: 0,
       error: HOSTILE,
     };
