@@ -36,6 +36,7 @@ if (!fast && !existsSync(chromium)) {
 const checks = [
   ['lint', 'node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.'],
   ['import directions', 'scripts/check-imports.mjs'],
+  ['doors', 'scripts/check-doors.mjs'],
   ['types', 'node_modules/typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.json'],
 ].map(([title, script, ...args]) => [title, start(script, args, ['ignore', 'pipe', 'pipe'])]);
 for (const [title, result] of checks) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { AREAS, type Code, exitOf, helpOf, httpOf, isCode, KINDS, kindOf, rpcOf } from './codes.ts';
+import { AREAS, type Code, exitOf, httpOf, isCode, KINDS, kindOf, rpcOf } from './codes.ts';
 import { BullaError } from './error.ts';
 
 const rows = Object.values(AREAS).flatMap((area) => Object.entries(area));
@@ -28,7 +28,6 @@ test('a code is a word that records can hold, and its help is a sentence', () =>
   for (const [code, [, help]] of rows) {
     expect(code).toMatch(/^(?:[A-Z][A-Z0-9_]{0,63}|[a-z_]+)$/);
     expect(help, code).toMatch(/^[^|\n]{9,}[^.]\.$/);
-    expect(helpOf(code as Code)).toBe(help);
   }
 });
 

@@ -253,7 +253,7 @@ export const AREAS = {
     MCP_LIST_TOO_LONG: ['peer', 'A list of the server has too many pages, items or bytes, or offers a page again.'],
     MCP_LIST_CHANGED: ['peer', 'A list changed again while it was read; try again.'],
     MCP_HTTP_UNREACHABLE: ['unavailable', 'The server cannot be reached.'],
-    MCP_HTTP_STATUS: ['peer', 'The server answered with a status that is no success.'],
+    MCP_HTTP_STATUS: ['peer', 'The server answered with an unsuccessful status.'],
     MCP_HTTP_REDIRECT: ['peer', 'The server sends elsewhere, which is never followed.'],
     MCP_HTTP_RESPONSE: ['peer', 'The response is neither JSON nor events, or ended without the answer.'],
     MCP_HTTP_UNAUTHORIZED: ['peer', 'The server wants credentials.'],
@@ -306,7 +306,7 @@ export const AREAS = {
     POLICY_EXPRESSION_FIELD: ['input', 'The expression names a field or variable that the input never has.'],
     POLICY_EXPRESSION_LIMIT: ['limit', 'The expression is too long, too deep, or costs too much whatever the input is.'],
     POLICY_INPUT: ['input', 'An input is not of its shape.'],
-    POLICY_PRESET_UNKNOWN: ['usage', 'There is no such preset; `bulla policy presets` lists them.'],
+    POLICY_PRESET_UNKNOWN: ['usage', 'There is no such preset; there are `baseline` and `strict`.'],
     POLICY_DENIED: ['denied', 'The rule is false.'],
     POLICY_EVALUATION: ['denied', 'The rule could not be evaluated for this input, or costs too much, which does not pass.'],
     POLICY_NOTHING_ASKED: ['unavailable', 'The policy has no rule about a server or its tools, so nothing was checked.'],
@@ -338,7 +338,6 @@ export const AREAS = {
     EE_AO_EXPIRED: ['denied', 'The authorization expired.'],
     EE_NOT_YET_VALID: ['denied', 'The authorization does not hold yet.'],
     EE_AO_THRESHOLD: ['denied', 'Fewer people signed than the policy requires.'],
-    EE_AO_DETAILS: ['input', 'This is not exactly one of our `authorization_details` objects.'],
     EE_POLICY_INVALID: ['input', 'This is not exactly a policy document.'],
     EE_POLICY_DRIFT: ['denied', 'The policy is not, or no longer, the bound one.'],
     EE_POLICY_HASH_DERIVATION_FAILED: ['input', 'The hash of the policy cannot be derived.'],
@@ -597,11 +596,6 @@ export function isCode(text: unknown): text is Code {
 /** The kind of a code. */
 export function kindOf(code: Code): Kind {
   return ROWS[code][0];
-}
-
-/** What a code means, and what can be done, in one sentence. */
-export function helpOf(code: Code): string {
-  return ROWS[code][1];
 }
 
 /** With which exit code a command ends. */

@@ -4,7 +4,6 @@ import { canonicalize, commit, lint, profiles } from '../src/canon/index.ts';
 import { readCapabilityLink, readEnvelope, readSnapshot } from '../src/capability/index.ts';
 import {
   createChainVerifier,
-  fromDict,
   parseCapsuleUri,
   readHashed,
   resolveFragment,
@@ -323,7 +322,6 @@ const READERS: readonly Reader[] = [
   ...each('verifyCanonical', DOCUMENTS, (canonical) =>
     verifyCanonical({ canonical, hash: '', signature: '' }, { keys: [] }),
   ),
-  ...each('fromDict', DOCUMENTS, (text) => fromDict(parse(text) as never)),
   reader(
     'resolveFragment',
     (n) => `context${'/~1a'.repeat(n)}`,

@@ -29,7 +29,7 @@ export async function pendingQuestions(
   return questions;
 }
 
-export interface Answer {
+interface Answer {
   readonly id: string;
   readonly choice: Choice;
   /** The digest of what the person saw. */

@@ -12,7 +12,7 @@ import { type LockTrust, openLock } from './locked.ts';
 import type { Observer } from './observer.ts';
 import { artifactFacts, type Fetching, lockedCommand, openSupply } from './pinned.ts';
 
-export interface ArtifactInput extends LockTrust, Fetching, Observer {
+interface ArtifactInput extends LockTrust, Fetching, Observer {
   readonly lockfile: string;
   /** Also fetch every tarball and hash it. */
   readonly deep?: boolean | undefined;

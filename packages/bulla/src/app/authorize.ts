@@ -16,7 +16,7 @@ import { BullaError } from '@bulla/core/error';
 import { claimsOf, signClaims, unixTime } from '../envelope/index.ts';
 
 /** Who is about to sign which envelope, and how. */
-export interface AuthorizeInput {
+interface AuthorizeInput {
   readonly envelope: Uint8Array;
   readonly signer: Signer;
   /** `human` as one asked in person, `escalated` as a higher authority. */

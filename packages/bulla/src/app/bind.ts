@@ -5,7 +5,7 @@ import { createManifests, type Rebound } from '../manifest/index.ts';
 import { createRecorder } from '../record/index.ts';
 import type { Store } from '../store/index.ts';
 
-export interface BindRequest {
+interface BindRequest {
   readonly agent: string;
   /** What each tool is from now on; null for one that is called without a server. */
   readonly edits: ReadonlyMap<string, Bound | null>;

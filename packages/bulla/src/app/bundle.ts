@@ -17,7 +17,7 @@ export interface BundleInput {
   readonly compat?: boolean | undefined;
 }
 
-export interface WrittenBundle {
+interface WrittenBundle {
   readonly sha256: string;
   readonly bytes: number;
 }
@@ -63,7 +63,7 @@ export function openBundle(file: string, choice: KeyChoice = {}): OpenedBundle {
   return { verified: verifyBundle(readInput(file, 'document'), keys), origin };
 }
 
-export interface OpenedBundle {
+interface OpenedBundle {
   readonly verified: ReturnType<typeof verifyBundle>;
   /** Where the trusted keys come from. */
   readonly origin: string;

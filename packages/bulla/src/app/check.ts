@@ -8,7 +8,7 @@ import { artifactNow, type Fetching, pinnedServer } from './pinned.ts';
 import type { DriftPolicy } from './policy.ts';
 import { type MeantServer, type Scanned, type ServerAccess, scanServer, targetFor } from './server.ts';
 
-export interface CheckInput extends MeantServer, LockTrust, ServerAccess, Fetching, Observer {
+interface CheckInput extends MeantServer, LockTrust, ServerAccess, Fetching, Observer {
   readonly lockfile: string;
   /** Start the program that the lock pins, not whatever the command would start now. */
   readonly pinned?: boolean | undefined;
@@ -27,7 +27,7 @@ export interface ServerDrift {
   readonly source: Uint8Array;
 }
 
-export interface Checked extends ServerDrift {
+interface Checked extends ServerDrift {
   readonly outcome: 'PASS' | 'FAIL';
   readonly policy: DriftPolicy | null;
 }

@@ -6,7 +6,7 @@ import type { Chain, StoredCheckpoint } from '../store/index.ts';
 import type { Opened } from './open.ts';
 
 /** A checkpoint as reports show it. */
-export interface CheckpointFacts {
+interface CheckpointFacts {
   readonly origin: string;
   readonly size: number;
   /** In hex. */
@@ -20,7 +20,7 @@ export function checkpointFacts({ origin, size, note }: StoredCheckpoint): Check
 }
 
 /** Who stands behind a checkpoint: enough witnesses, the log alone, or nobody that is trusted. */
-export type JudgedCheckpoint = CheckpointFacts & {
+type CheckpointState = CheckpointFacts & {
   readonly state: 'anchored' | 'local' | 'unverified';
   readonly witnesses: ReturnType<typeof readAnchor>['witnesses'];
   /** Why nobody does. */
@@ -32,7 +32,7 @@ export async function listCheckpoints(
   chain: Chain,
   how: AnchorTrust,
   limit: number,
-): Promise<JudgedCheckpoint[]> {
+): Promise<CheckpointState[]> {
   return (await chain.checkpoints(limit)).map((stored) => ({
     ...checkpointFacts(stored),
     ...judgeNote(stored.note, how),
@@ -42,7 +42,7 @@ export async function listCheckpoints(
 export function judgeNote(
   note: string,
   how: AnchorTrust,
-): Pick<JudgedCheckpoint, 'state' | 'witnesses' | 'code'> {
+): Pick<CheckpointState, 'state' | 'witnesses' | 'code'> {
   try {
     const { witnesses, witnessed } = readAnchor(note, how);
     return { state: witnessed ? 'anchored' : 'local', witnesses };
@@ -54,7 +54,7 @@ export function judgeNote(
 
 const MANY = 1_000_000;
 
-/** The checkpoint of so many records, without a number the newest. Throws `CHECKPOINT_MISSING`. */
+/** The checkpoint at this number of records, by default the newest. Throws `CHECKPOINT_MISSING`. */
 export async function findCheckpoint(chain: Chain, size?: number): Promise<StoredCheckpoint> {
   const all = await chain.checkpoints(size === undefined ? 1 : MANY);
   const found = all.find((stored) => size === undefined || stored.size === size);

@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync, realpathSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import type { Drift } from '@bulla/core/lock';
-import { type Judged, scrubbed, shownWords } from '../discover/index.ts';
+import { type CheckedServer, scrubbed, shownWords } from '../discover/index.ts';
 import type { Target } from '../mcp/index.ts';
 import { createDirectory } from '../os/index.ts';
 import { compareScanned } from './check.ts';
@@ -24,7 +24,7 @@ const TIMEOUT_MS = 120_000;
 
 /** Scans a server as its client would start it, and locks it. What fails is the outcome, and stops no other. */
 export function lockConfigured(
-  server: Judged,
+  server: CheckedServer,
   { locks: folder = null, home, compat }: Pick<DiscoverInput, 'locks' | 'home' | 'compat'>,
 ): Promise<Outcome> {
   return outcome(server, 'lock', async () => {
@@ -70,7 +70,7 @@ function realPath(path: string): string | null {
 }
 
 /** Scans a server as its client would start it, and compares it with its lock. */
-export function checkConfigured(server: Judged): Promise<Outcome> {
+export function checkConfigured(server: CheckedServer): Promise<Outcome> {
   return outcome(server, 'check', async () => {
     const [lock, target] = [server.lock!, server.target!];
     const now = await artifactNow(lock, target);
@@ -79,7 +79,7 @@ export function checkConfigured(server: Judged): Promise<Outcome> {
 }
 
 async function outcome(
-  server: Judged,
+  server: CheckedServer,
   action: Outcome['action'],
   work: () => Promise<Drift | null>,
 ): Promise<Outcome> {
@@ -94,7 +94,7 @@ async function outcome(
   }
 }
 
-function secretsOf({ entry }: Judged): string[] {
+function secretsOf({ entry }: CheckedServer): string[] {
   const words = [entry.command, ...entry.args];
   const shown = shownWords(entry.command, entry.args);
   return [
@@ -106,7 +106,7 @@ function secretsOf({ entry }: Judged): string[] {
 }
 
 /** The values come from the configuration, where the client would take them, else from this environment. */
-function scanConfigured({ entry, project }: Judged, target: Target): Promise<Scanned> {
+function scanConfigured({ entry, project }: CheckedServer, target: Target): Promise<Scanned> {
   const timeoutMs = TIMEOUT_MS;
   if (target.kind === 'stdio') {
     const values = [...entry.env].map(([name, value]) => [name, filled(value) ?? process.env[name]]);

@@ -11,7 +11,7 @@ export interface LogState {
   readonly root: Uint8Array;
 }
 
-export interface Consistency {
+interface Consistency {
   readonly old: LogState;
   readonly new: LogState;
   readonly proof: readonly Uint8Array[];
@@ -33,10 +33,10 @@ export async function compareStates(
   const [a, b] = [await stateOf(old), await stateOf(newer)];
   if (a.size > b.size)
     throw new BullaError('USAGE', `The first has ${records(a.size)}, the second only ${b.size}.`);
-  return { old: a, new: b, ...(await judge(a, b, tiles)) };
+  return { old: a, new: b, ...(await compare(a, b, tiles)) };
 }
 
-async function judge(
+async function compare(
   a: LogState,
   b: LogState,
   tiles: TileSource,

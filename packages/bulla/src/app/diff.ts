@@ -4,7 +4,7 @@ import { type LockTrust, openLock } from './locked.ts';
 import type { Observer } from './observer.ts';
 import { type MeantServer, type ServerAccess, scanServer, targetFor } from './server.ts';
 
-export interface DiffInput extends MeantServer, LockTrust, ServerAccess, Observer {
+interface DiffInput extends MeantServer, LockTrust, ServerAccess, Observer {
   readonly lockfile: string;
 }
 

@@ -4,10 +4,10 @@ import { isAbsolute, resolve } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import { verdict } from '@bulla/core/lock';
 import {
+  type CheckedServer,
+  checkServers,
   type Discovery,
   discover as discoverServers,
-  type Judged,
-  judge,
   type OwnProgram,
   type Problem,
 } from '../discover/index.ts';
@@ -35,16 +35,21 @@ export interface DiscoverInput {
    * Whether these may be started. Configurations may be somebody else's: what will be started is shown, and a person
    * says whether it may. Default: no.
    */
-  readonly permit?: ((servers: readonly Judged[]) => boolean | Promise<boolean>) | undefined;
+  readonly permit?: ((servers: readonly CheckedServer[]) => boolean | Promise<boolean>) | undefined;
   /** Wraps the work with one server, such as the second of five. */
   readonly working?:
-    | ((server: Judged, place: number, count: number, work: () => Promise<Outcome>) => Promise<Outcome>)
+    | ((
+        server: CheckedServer,
+        place: number,
+        count: number,
+        work: () => Promise<Outcome>,
+      ) => Promise<Outcome>)
     | undefined;
 }
 
 /** A server with what became of it. */
 export interface DiscoveredServer {
-  readonly server: Judged;
+  readonly server: CheckedServer;
   readonly outcome: Outcome | null;
 }
 
@@ -75,13 +80,13 @@ export async function discover(input: DiscoverInput): Promise<Discovered | null>
     input.own,
   );
   const locks = input.locks == null ? null : resolve(input.locks);
-  const { judged, problems } = judge(found.servers, {
+  const { checked, problems } = checkServers(found.servers, {
     user: locks ?? pathsOf(input.home).locks,
     project: locks,
   });
-  const work = judged.filter((server) => workOf(server, input) !== null);
+  const work = checked.filter((server) => workOf(server, input) !== null);
   if (work.length > 0 && !(await permit?.(work))) return null;
-  const servers = await workAll(judged, work, { ...input, locks });
+  const servers = await workAll(checked, work, { ...input, locks });
   const all = [...found.problems, ...problems];
   return { result: resultOf(servers, all, input), servers, files: found.files, problems: all };
 }
@@ -97,7 +102,7 @@ function checkFolder(path: string): void {
 }
 
 /** What is to be done with a server, if it may be started and can be locked at all. */
-function workOf(server: Judged, { lockAll, check }: DiscoverInput): Outcome['action'] | null {
+function workOf(server: CheckedServer, { lockAll, check }: DiscoverInput): Outcome['action'] | null {
   if (server.disabled || server.target === null || server.why !== null) return null;
   if (lockAll && server.state === 'unpinned') return 'lock';
   return check && server.state === 'locked' ? 'check' : null;
@@ -105,14 +110,14 @@ function workOf(server: Judged, { lockAll, check }: DiscoverInput): Outcome['act
 
 /** One after the other; the same server in two configurations is started once. */
 async function workAll(
-  judged: readonly Judged[],
-  work: readonly Judged[],
+  checked: readonly CheckedServer[],
+  work: readonly CheckedServer[],
   input: DiscoverInput,
 ): Promise<DiscoveredServer[]> {
   const { working = (_server, _place, _count, act) => act() } = input;
   const done = new Map<string, Outcome>();
   const told: DiscoveredServer[] = [];
-  for (const server of judged) {
+  for (const server of checked) {
     const action = workOf(server, input);
     if (action === null) {
       told.push({ server, outcome: null });
@@ -131,7 +136,7 @@ async function workAll(
 }
 
 /** The state of a server after what was done. */
-export function stateOf({ server, outcome }: DiscoveredServer): Judged['state'] {
+export function stateOf({ server, outcome }: DiscoveredServer): CheckedServer['state'] {
   if (outcome === null || outcome.error !== null) return server.state;
   if (outcome.action === 'lock') return 'locked';
   return isChanged(outcome) ? 'changed' : 'locked';

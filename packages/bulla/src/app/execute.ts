@@ -21,12 +21,12 @@ export interface LedgerInput {
   readonly expected: string | undefined;
 }
 
-export interface ExecuteInput extends LedgerInput {
+interface ExecuteInput extends LedgerInput {
   /** The program and its arguments. It gets the envelope on its standard input. */
   readonly command: readonly string[];
 }
 
-/** How each step of the checklist would go; consumes and records nothing. Throws `USAGE`, `USAGE`. */
+/** How each step of the checklist would go; consumes and records nothing. Throws `USAGE`. */
 export function explainSteps(input: LedgerInput): Promise<Verdict> {
   return verifierOf(input).check(input.envelope, input.authorization, aboutOf(input));
 }

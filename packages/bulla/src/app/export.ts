@@ -5,7 +5,7 @@ import { asLine } from '../os/index.ts';
 import type { Chain } from '../store/index.ts';
 
 /** A record as it is stored, on a line of its own. */
-export interface ExportedRecord {
+interface ExportedRecord {
   readonly sequence: number;
   readonly line: Uint8Array;
   /** Why its content is not what was sealed; null where it is. */

@@ -4,7 +4,7 @@ import { visible } from '@bulla/core/text';
 import type { Consent, Decided, Pair, Said } from '../consent/index.ts';
 
 /** What an agent can do, as a person is told, and its digest. */
-export interface Told {
+interface Told {
   readonly disclosure: Disclosure;
   readonly digest: string;
 }

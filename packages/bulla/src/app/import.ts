@@ -6,7 +6,7 @@ import { snapshot } from '../os/index.ts';
 import type { Chain, Row } from '../store/index.ts';
 
 /** A chain of a file that was verified and can be stored; what is stored is what was verified. */
-export interface VerifiedImport extends Disposable {
+interface VerifiedImport extends Disposable {
   readonly count: number;
   /**
    * Stores it behind what the chain has, which must be its beginning; gives the number of new records. Throws

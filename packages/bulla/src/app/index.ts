@@ -3,33 +3,33 @@
  * speaks HTTP: commands, routes and programs call these.
  */
 
-export { type Answer, answerQuestion, isUnanswerable, pendingQuestions, type Question } from './answer.ts';
+export { answerQuestion, isUnanswerable, pendingQuestions, type Question } from './answer.ts';
 export { type VerifiedArtifact, verifyArtifact } from './artifact.ts';
-export { type AuthorizeInput, type Proposed, proposeAuthorization } from './authorize.ts';
-export { type BindRequest, type BindResult, bindTools, readEdits } from './bind.ts';
+export { type Proposed, proposeAuthorization } from './authorize.ts';
+export { type BindResult, bindTools, readEdits } from './bind.ts';
 export { type BundleInput, openBundle, packBundle } from './bundle.ts';
-export { type Checked, check } from './check.ts';
+export { check } from './check.ts';
 export { checkpointFacts, findCheckpoint, listCheckpoints, logVkey } from './checkpoint.ts';
 export type { ToolChoice } from './choice.ts';
 export type { Outcome } from './configured.ts';
 export { compareStates, type LogState } from './consistency.ts';
 export { diffLocks, diffServer } from './diff.ts';
 export { type Discovered, type DiscoveredServer, discover, stateOf } from './discover.ts';
-export { type ExecuteInput, executeEnvelope, explainSteps, type LedgerInput } from './execute.ts';
+export { executeEnvelope, explainSteps, type LedgerInput } from './execute.ts';
 export { exportRecords } from './export.ts';
 export { resolveUri } from './find.ts';
 export { deceptions, findingsOf, OWN_MEMBERS, type ScanFinding } from './findings.ts';
-export { disclosureOf, grantRefusal, grantScopes, revokeScopes, type Told } from './grants.ts';
+export { disclosureOf, grantRefusal, grantScopes, revokeScopes } from './grants.ts';
 export { verifyImport } from './import.ts';
 export { makeLockKeys } from './keygen.ts';
 export { exportPublic, readKeyFile } from './keys.ts';
 export { changeKill, requireReason } from './kill.ts';
 export { type Bulla, type LibraryOptions, openLibrary } from './library.ts';
-export { type Locked, type LockFormat, type LockInput, lock } from './lock.ts';
-export { type KeyChoice, keysFrom, type LockTrust, openLock, readLockFile } from './locked.ts';
+export { type Locked, type LockFormat, lock } from './lock.ts';
+export { type KeyChoice, type LockTrust, openLock } from './locked.ts';
 export type { Observer } from './observer.ts';
-export { type Access, type Notices, type Opened, type OpenOptions, open, tellLoose } from './open.ts';
-export { defaultHome, type Paths, pathsOf, withContents } from './paths.ts';
+export { type Access, type Notices, type Opened, open, tellLoose } from './open.ts';
+export { defaultHome, pathsOf } from './paths.ts';
 export { isPrivateAllowed, pinnedServer, tellOpenFolder } from './pinned.ts';
 export {
   type DriftPolicy,
@@ -43,7 +43,7 @@ export { isMet, type TestedInput, testPolicy } from './policy-test.ts';
 export { provePublished, proveStored, type RecordProof } from './prove.ts';
 export { type ProvenanceChoice, provenanceOf } from './provenance.ts';
 export { publishEnvelopePolicy } from './publish.ts';
-export { type PushRequest, type PushResult, pushManifest } from './push.ts';
+export { pushManifest } from './push.ts';
 export { type Decided, type Unrecorded, withReceipt } from './receipt.ts';
 export { type PinnedProgram, pinnedProgram } from './run.ts';
 export { readContent } from './seal.ts';
@@ -53,5 +53,5 @@ export { type CapabilitySource, opaqueTools, openSources, readContext } from './
 export { chainStats } from './stats.ts';
 export { publishTiles } from './tiles.ts';
 export { traceFiles } from './trace.ts';
-export { type FileVerdict, type NamedLock, verifyFiles } from './verify.ts';
+export { verifyFiles } from './verify.ts';
 export { type SeenByWitness, witnessedChain } from './witnessed.ts';

@@ -13,7 +13,7 @@ import { BullaError } from '@bulla/core/error';
 import { epochNamed, formatKeyring, loadKeyring } from '../keys/index.ts';
 
 /** What a key file holds. */
-export interface ReadKey {
+interface ReadKey {
   readonly format: KeyFormat;
   readonly publicKey: PublicKey;
   readonly private?: PrivateKey;
@@ -41,7 +41,7 @@ export function readKeyFile(
 }
 
 /** Which public key of a keyring is meant. Default: the active one. */
-export interface PublicKeyChoice {
+interface PublicKeyChoice {
   /** As `epochNamed` takes it. */
   readonly name?: string | undefined;
   readonly epoch?: number | undefined;

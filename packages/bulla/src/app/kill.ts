@@ -6,14 +6,14 @@ import { liftKill, type Store, setKill } from '../store/index.ts';
 import type { Opened } from './open.ts';
 
 /** A kill switch that is to stand, or to be lifted. */
-export interface KillChange {
+interface KillChange {
   /** Null for everything. */
   readonly agentId: string | null;
   readonly reason: string;
   readonly lift?: boolean;
 }
 
-export interface KillChanged {
+interface KillChanged {
   readonly summary: string;
   /** The hash of the record of it. */
   readonly capsule: string;

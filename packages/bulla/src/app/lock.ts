@@ -27,7 +27,7 @@ import { type MeantServer, type Scanned, type ServerAccess, scanServer, targetFo
 export type LockFormat = NonNullable<WriteLockOptions['format']>;
 
 /** How a lockfile is written. */
-export interface LockWriting extends ToolChoice, Pick<Observer, 'onFacts'> {
+interface LockWriting extends ToolChoice, Pick<Observer, 'onFacts'> {
   /** The lockfile. */
   readonly output: string;
   /** Default `native`. */
@@ -68,7 +68,7 @@ export interface Locked {
 }
 
 /** The server changed since it was locked, and that was not accepted: the lockfile is as it was. */
-export interface NotLocked {
+interface NotLocked {
   readonly state: 'refused';
   readonly drift: Drift;
 }

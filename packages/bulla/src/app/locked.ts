@@ -57,7 +57,7 @@ export function openLock(path: string, trust: LockTrust = {}): OpenedLock {
   return { bytes, lock: openWith(bytes, signature, keysFrom(trust)) };
 }
 
-/** Reads a lockfile, which mostly nobody named: what is no file is refused, and not waited for. */
+/** Reads a lockfile, usually the default one. Refuses pipes and devices instead of waiting for them. */
 export function readLockFile(path: string): Uint8Array {
   return path === '-' ? readInput(path, 'document') : (findInput(path, 'document') ?? missing(path));
 }

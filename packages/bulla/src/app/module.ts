@@ -26,12 +26,12 @@ export interface ModuleLimits {
   readonly output?: (() => ModuleOutput) | undefined;
 }
 
-export interface ModuleOutput {
+interface ModuleOutput {
   take(chunk: Uint8Array): void;
   end(): void;
 }
 
-export interface ModuleQuestion {
+interface ModuleQuestion {
   /** The file, with `#export` behind it where one is meant. */
   readonly module: string;
   readonly profile?: CapabilityProfile | undefined;
@@ -42,7 +42,7 @@ export interface ModuleQuestion {
   readonly staticContext?: boolean;
 }
 
-export interface ModuleAnswer {
+interface ModuleAnswer {
   readonly envelope: AgentSnapshotEnvelope;
   /** The same as it came. */
   readonly json: JsonObject;

@@ -2,7 +2,7 @@ import type { DataObject } from '@bulla/core/capsule';
 import type { Target } from '../mcp/index.ts';
 
 /** Work of a known size, as it goes on. */
-export interface Bar {
+interface Bar {
   update(done: number): void;
   done(): void;
 }
@@ -13,7 +13,7 @@ export interface Observer {
   readonly onTarget?: ((target: Target) => void | Promise<void>) | undefined;
   /** A server is being scanned, or no longer. */
   readonly onScan?: ((isRunning: boolean) => void) | undefined;
-  /** Pinned packages are installed or verified: so many. */
+  /** The number of pinned packages that are installed or verified. */
   readonly onPackages?: ((total: number) => Bar) | undefined;
   /** A sentence for people. */
   readonly onNotice?: ((text: string) => void) | undefined;

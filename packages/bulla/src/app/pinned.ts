@@ -38,7 +38,7 @@ export interface Fetching {
 }
 
 /** What fetches and keeps pinned programs. npm is asked for its settings only when something must be fetched. */
-export interface Supply extends Disposable {
+interface Supply extends Disposable {
   readonly cache: Cache;
   /** The folder in which unpacked packages are kept. */
   readonly trees: string;
@@ -110,7 +110,7 @@ export function lockedCommand(lock: Lock): StdioTarget {
   return stdioOf(targetOf(lock));
 }
 
-export function stdioOf(target: Target): StdioTarget {
+function stdioOf(target: Target): StdioTarget {
   if (target.kind === 'stdio') return target;
   throw new BullaError('PIN_COMMAND', 'A server at an address has no program that can be pinned.');
 }
@@ -136,13 +136,13 @@ export function meantCommand(
 }
 
 /** A server that runs what is pinned, and what it takes to end it. */
-export interface PinnedTarget extends Disposable {
+interface PinnedTarget extends Disposable {
   readonly target: StdioTarget;
   readonly installed: Installed | null;
 }
 
 /** The server of a command, but of the pinned program: the unpacked package, or the image of the digest. */
-export async function pinnedTarget(
+async function pinnedTarget(
   target: StdioTarget,
   artifact: Artifact,
   supply: Supply,

@@ -4,7 +4,8 @@ import { lockDigest, readLock } from '@bulla/core/lock';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { SHOP, surfaceServer, type TestSurface } from '../../test/lockfiles.ts';
 import { temporaryFolder } from '../../test/run.ts';
-import { check, discover, type LockInput, lock, open, proveStored } from './index.ts';
+import { check, discover, lock, open, proveStored } from './index.ts';
+import type { LockInput } from './lock.ts';
 
 const tools = SHOP.tools as { name: string; description: string }[];
 const poisoned: TestSurface = {

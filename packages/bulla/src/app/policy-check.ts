@@ -10,14 +10,14 @@ import type { Observer } from './observer.ts';
 import { type LoadedPolicy, loadPolicy, type PolicyChoice, toolInputs } from './policy.ts';
 import { type MeantServer, type ServerAccess, scanServer, targetFor } from './server.ts';
 
-export interface PolicyCheckInput extends MeantServer, LockTrust, ServerAccess, PolicyChoice, Observer {
+interface PolicyCheckInput extends MeantServer, LockTrust, ServerAccess, PolicyChoice, Observer {
   /** A lock: rules may then speak of the artifact and of drift. */
   readonly lockfile?: string | undefined;
   /** What the rules are asked about, before they are: an object that `testPolicy` takes. */
   readonly onInput?: ((recorded: JsonObject) => void) | undefined;
 }
 
-export interface PolicyChecked {
+interface PolicyChecked {
   readonly loaded: LoadedPolicy;
   /** The server in a line. */
   readonly command: string;

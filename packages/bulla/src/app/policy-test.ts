@@ -13,7 +13,7 @@ import {
 } from '@bulla/core/policy';
 
 /** What a rule answered to one input. */
-export interface RuleAnswer extends RuleResult {
+interface RuleAnswer extends RuleResult {
   /** Null where nothing was expected of it. */
   readonly expected: boolean | null;
   readonly asked: boolean;

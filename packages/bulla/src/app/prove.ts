@@ -29,7 +29,7 @@ export interface RecordProof {
 }
 
 /** The capsule that is meant: its bytes, or its id, hash, sequence number or `capsule://` URI. */
-export type MeantCapsule = Uint8Array | string;
+type MeantCapsule = Uint8Array | string;
 
 /**
  * Proves a capsule of the store. A checkpoint that witnesses cosigned is preferred; where none covers the capsule,

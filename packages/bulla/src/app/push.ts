@@ -4,7 +4,7 @@ import { createManifests, type Pushed } from '../manifest/index.ts';
 import { createRecorder } from '../record/index.ts';
 import type { Store } from '../store/index.ts';
 
-export interface PushRequest {
+interface PushRequest {
   readonly agent: string;
   readonly manifest: Uint8Array;
   /** Which tools of servers its tools are. Default: what they were. */
@@ -15,7 +15,7 @@ export interface PushRequest {
   readonly chain: string;
 }
 
-export interface PushResult {
+interface PushResult {
   readonly pushed: Pushed;
   /** The questions and calls that it ended. */
   readonly ended: readonly Decision[];

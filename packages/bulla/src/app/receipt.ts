@@ -12,7 +12,7 @@ export interface Decided<T> {
   readonly metrics?: DataObject;
 }
 
-export interface Receipt<T> {
+interface Receipt<T> {
   readonly value: T;
   /** The hash of the record of the outcome. */
   readonly hash: string;

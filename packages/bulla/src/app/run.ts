@@ -20,7 +20,7 @@ import {
 } from './pinned.ts';
 import { type ProvenanceChoice, provenanceOf } from './provenance.ts';
 
-export interface RunInput extends LockTrust, Fetching, Observer {
+interface RunInput extends LockTrust, Fetching, Observer {
   readonly lockfile: string;
   /** Other arguments, or a whole command for the same package. Default: the command of the lock. */
   readonly words?: readonly string[] | undefined;

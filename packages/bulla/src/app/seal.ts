@@ -6,8 +6,8 @@ const GIVEN = [...SEAL_FIELDS, 'id', 'sequence', 'previous_hash', 'spec_version'
 
 /**
  * The content of a capsule as JSON, as the sealer takes it: sections, options and tool calls become plain, and
- * everything inside them keeps the digits that were written. Throws `CAPSULE_INVALID`, `CAPSULE_INVALID` for what
- * only the sealer gives, and what `parse` throws.
+ * everything inside them keeps the digits that were written. Throws `CAPSULE_INVALID`, also for members
+ * that only the sealer sets, and what `parse` throws.
  */
 export function readContent(bytes: Uint8Array): CapsuleInput {
   const content = parse(bytes);

@@ -41,7 +41,7 @@ export interface ServerAccess extends Pick<Notices, 'onLoose'> {
   readonly cwd?: string | undefined;
 }
 
-export interface SignIn {
+interface SignIn {
   /** Whether somebody asked for it: over plain HTTP there must be a reason to offer it. */
   readonly isAsked: boolean;
   /** Origins of authorization servers at private addresses that may be used. */

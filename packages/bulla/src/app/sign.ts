@@ -21,7 +21,7 @@ export interface SignInput {
   readonly name?: string | undefined;
 }
 
-export interface SignedLock {
+interface SignedLock {
   readonly signature: string;
   readonly format: SignatureKind;
   readonly keyId: string;

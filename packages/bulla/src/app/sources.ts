@@ -13,7 +13,7 @@ import { readInput } from '../os/index.ts';
 import { isModule, type ModuleLimits, runModule } from './module.ts';
 
 /** Where agents, envelopes and links are read from, and how modules are run. */
-export interface SourcesInput {
+interface SourcesInput {
   /** Files of JSON, `-` for standard input, or modules by their names. */
   readonly sources: readonly string[];
   /** Modules, whatever their names end with. */

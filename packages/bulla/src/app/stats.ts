@@ -3,7 +3,7 @@ import { createHistory, type History, storyOf } from '@bulla/core/verify';
 import type { Chain } from '../store/index.ts';
 
 /** How often each name occurs in the records of a chain; without a prototype, because others chose the names. */
-export interface ChainStats {
+interface ChainStats {
   readonly records: number;
   readonly counts: Readonly<Record<'type' | 'status' | 'tool' | 'agent', Readonly<Record<string, number>>>>;
   readonly history: History;

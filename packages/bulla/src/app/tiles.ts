@@ -3,7 +3,7 @@ import { leafData } from '@bulla/core/log';
 import { exportTiles } from '../log/index.ts';
 import type { Chain } from '../store/index.ts';
 
-export interface PublishedTiles {
+interface PublishedTiles {
   readonly origin: string;
   readonly size: number;
   /** How many files were written. */

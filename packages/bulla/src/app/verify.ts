@@ -15,14 +15,14 @@ import { signatureBeside } from '../locks/index.ts';
 import { findInput, readInput } from '../os/index.ts';
 
 /** A lockfile that was named as one, and the signature that was named with it. */
-export interface NamedLock {
+interface NamedLock {
   readonly file: string;
   /** Default: what lies beside the lock. */
   readonly signature?: string | undefined;
 }
 
 /** The verdict on a file, or why it cannot be read. */
-export type FileVerdict = { readonly file: string } & (
+type FileVerdict = { readonly file: string } & (
   | { readonly verdict: Verdict }
   | { readonly error: BullaError }
 );

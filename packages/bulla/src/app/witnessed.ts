@@ -13,7 +13,7 @@ export interface SeenByWitness {
   readonly behind: number;
 }
 
-export interface WitnessedChain {
+interface WitnessedChain {
   readonly records: number;
   /** The size of the newest checkpoint; null without one. */
   readonly checkpoint: number | null;

@@ -36,7 +36,7 @@ export interface TurnTool {
 }
 
 /** What calls are made in. */
-export interface CallSetting<Env> {
+interface CallSetting<Env> {
   readonly store: Store;
   readonly recorder: Recorder;
   /** What every call of the turn says of who acts. */

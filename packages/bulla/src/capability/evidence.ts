@@ -7,7 +7,7 @@ import type { Part } from '../record/index.ts';
 export const DOOR = 'session';
 
 /** What every record of a turn says of what the agent can do in it: digests and ids. */
-export type TurnEvidence = Required<Pick<Evidence, 'agent' | 'capability'>>;
+type TurnEvidence = Required<Pick<Evidence, 'agent' | 'capability'>>;
 
 export function turnEvidence(turn: {
   /** The id under which the agent is registered. */

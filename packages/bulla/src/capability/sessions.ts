@@ -77,7 +77,7 @@ function sessionDigest({ id, agentId, chain, openedAt }: NewSession): string {
 }
 
 /** A turn that is about to begin. */
-export interface NewTurn {
+interface NewTurn {
   readonly session: Pick<SessionRecord, 'id' | 'agentId' | 'chain'>;
   /** The id under which the agent is registered. */
   readonly agent: string;

@@ -70,7 +70,7 @@ export interface Turn<Env> {
 }
 
 /** What the turns of a session share. */
-export interface TurnSetting<Env> {
+interface TurnSetting<Env> {
   readonly store: Store;
   readonly agent: RegisteredAgent<Env>;
   readonly record: AgentRecord;

@@ -5,7 +5,7 @@ import type { RecordResult, SourceRecord } from '@bulla/core/verify';
  * Memory that a thread reads and the sender writes, again and again: buffers that move from thread to thread are made by
  * one allocator and freed by another, which lets the process grow with the length of the chain.
  */
-export interface Slot {
+interface Slot {
   shared: SharedArrayBuffer;
 }
 

@@ -169,7 +169,7 @@ function chooseTenant(
   return tenants[0] ?? null;
 }
 
-/** Puts the seal back behind the content, digit by digit as it is stored. What is no capsule is left for the verdict. */
+/** Puts the seal back behind the content, digit by digit as it is stored. Text that is not a capsule is left to the verifier. */
 function sealedText({ content: data, ...seal }: Row): string {
   if (typeof data !== 'string') return 'null';
   let content: ReturnType<typeof parse>;
@@ -192,7 +192,7 @@ function canonicalText(row: Row): SourceRecord {
   return canonicalOf((name) => (name === 'canonical' ? row.content : row[name as keyof Row]));
 }
 
-/** Who made the file chose these names, so only so many are told. */
+/** Limit on the names that are shown: the author of the file chose them. */
 const MAX_UNREAD = 100;
 
 function listed(names: readonly string[]): string[] {

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import type { RecordOptions, SegmentRunner } from '@bulla/core/verify';
 import { newSlot, type PackedResults, pack, unpackResults } from './packed.ts';
 
-/** So many segments a thread are under way at most, so that memory stays the same however long the chain is. */
+/** Limit on segments in flight per thread, so that memory does not grow with the chain. */
 const AHEAD = 3;
 
 /** Lets threads verify segments, and takes the results in the order of the segments. */

@@ -1,18 +1,9 @@
+import { counted } from '@bulla/core/text';
 import type { Command } from 'commander';
-import {
-  type Access,
-  defaultHome,
-  type Notices,
-  type Opened,
-  type OpenOptions,
-  open,
-  pathsOf,
-} from '../app/index.ts';
+import { type Access, defaultHome, type Notices, type Opened, open, pathsOf } from '../app/index.ts';
 import { type Loose, tightenCommand } from '../os/index.ts';
-import type { Store } from '../store/index.ts';
 import type { SubmitOutcome } from '../witness/index.ts';
 import { complain, say } from './terminal/io.ts';
-import { counted } from './terminal/words.ts';
 
 /** The options of the commands that use the local store. */
 export interface PlaceOptions {
@@ -55,40 +46,14 @@ export function openFor(
   options: PlaceOptions & StrictOptions & { readonly quiet?: boolean },
   access: Access,
 ): Promise<Opened> {
-  return open(undefined, openOptions(options, access));
-}
-
-function openOptions(
-  {
-    store,
-    tenant,
-    chain,
-    keys,
-    strictInterop,
-    quiet,
-  }: PlaceOptions & StrictOptions & { readonly quiet?: boolean },
-  access: Access,
-): OpenOptions {
-  return {
+  const { store, tenant, chain, keys, strictInterop, quiet } = options;
+  return open(undefined, {
     ...{ access, store, tenant, chain, keys, strictInterop },
     ...NOTICES,
     onKeyringMade({ folder, fingerprint }) {
       if (!quiet) say(`bulla: made a keyring in ${folder}; its key is ${fingerprint}`);
     },
-  };
-}
-
-/** The store alone, for commands that close it themselves. */
-export async function openToRead(options: PlaceOptions): Promise<Store> {
-  return (await openFor(options, 'read')).store;
-}
-
-/** The same to write. */
-export async function openToWrite(
-  options: PlaceOptions & StrictOptions & { readonly quiet?: boolean },
-  create = true,
-): Promise<Store> {
-  return (await openFor(options, create ? 'write' : 'extend')).store;
+  });
 }
 
 const told = new Set<string>();

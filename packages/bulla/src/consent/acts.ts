@@ -38,7 +38,7 @@ export function manifestEvidence(declared: Declared | undefined): Pick<Evidence,
   return { manifest: { agent_id: agent, version, hash, bindings } };
 }
 
-/** What a decision that is no success fails with; null for others. */
+/** The failure of a decision that did not succeed; null for others. */
 export function failureOf(decision: Decision): Failure | null {
   const result = resultOf(decision);
   return result === null || result.status === 'ok' ? null : { stage: 'consent', code: result.reason };
@@ -124,7 +124,7 @@ function requestOf(verb: string, { kind, tool, scope, sensitivity }: Prompt | De
   return name === null ? `consent ${verb}` : `consent ${verb} ${name}`;
 }
 
-/** What a person does that is no answer to a question. */
+/** What a person does without being asked. */
 type PersonsEvent = Extract<ConsentEvent, { type: 'disclose' | 'grant' | 'revoke' | 'escalate' }>;
 
 export function isAct(event: ConsentEvent): event is PersonsEvent {

@@ -7,7 +7,7 @@ import { accepts } from '@bulla/core/schema';
 // Arguments are checked against what the manifest says that a tool takes before anybody is asked about them.
 
 /** Arguments that the declared tool does not take. */
-export interface Unfit {
+interface Unfit {
   readonly declared: string;
   readonly manifest: Declared;
 }

@@ -11,7 +11,7 @@ export {
   type Said,
   type Shown,
 } from './consent.ts';
-export { installationId, type Operator, readOperator } from './operator.ts';
+export { installationId, readOperator } from './operator.ts';
 export type { Pair } from './rows.ts';
 export type { Ask, Call, Deny, Pass, Ruling, RulingOptions } from './rule.ts';
 export type { Action, LibraryCall, Outcome } from './run.ts';

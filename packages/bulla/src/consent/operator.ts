@@ -40,7 +40,7 @@ function drawn(home: string, file: string): Uint8Array {
 }
 
 /** What the operator decides. */
-export interface Operator {
+interface Operator {
   readonly rules: Partial<Rules>;
   /** Which principals are one person. */
   readonly people: People;

@@ -100,7 +100,7 @@ function digestOf({ user, agent }: Pair): string {
 }
 
 /** Under what the changes of a step are written. */
-export interface Writing {
+interface Writing {
   readonly pair: Pair;
   readonly rev: number | null;
   readonly declared: number | null;

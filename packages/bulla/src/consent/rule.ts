@@ -72,7 +72,7 @@ export interface RulingOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface RulerContext {
+interface RulerContext {
   readonly store: Store;
   readonly runner: Runner;
   readonly rules: Rules;

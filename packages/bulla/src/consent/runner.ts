@@ -35,7 +35,7 @@ export interface Read {
 }
 
 /** The same, with the rows that it was decided on. */
-export interface Ran extends Decided {
+interface Ran extends Decided {
   readonly read: Read;
 }
 
@@ -69,7 +69,7 @@ export interface Runner {
   onDecided(id: string, listener: () => void): () => void;
 }
 
-export interface RunnerOptions {
+interface RunnerOptions {
   readonly store: Store;
   readonly record: Recorder;
   /** As `ConsentOptions.now`, within a transaction or by itself. */
@@ -153,7 +153,7 @@ export function createRunner({ store, record, now, rules }: RunnerOptions): Runn
     return completed({ ...step, read: found }, parts, await Promise.allSettled(sealing));
   };
 
-  /** The parts of a step share a transaction, unless so many records wait that it is full; then the rest follows. */
+  /** The parts of a step share a transaction, unless it is full; then the rest follows in the next one. */
   const completed = (
     step: Step & Pick<Ran, 'read'>,
     parts: readonly Part[],
@@ -256,7 +256,7 @@ function refusal(code: Code, message: string): Step {
   return { changes: [], decisions: [], prompt: null, refusal: { code, message }, running: [] };
 }
 
-/** The revision of a relation after so many writes to it. */
+/** The revision of a relation after this number of writes to it. */
 function revAfter(rev: number | null, writes: number): number | null {
   return writes === 0 ? rev : (rev ?? 0) + writes;
 }

@@ -4,7 +4,7 @@ import type { Found } from './found.ts';
 import type { Pair } from './rows.ts';
 
 /** What waiting for one question needs. */
-export interface Waiting {
+interface Waiting {
   find(): Promise<Found | null>;
   onDecided(listener: () => void): () => void;
   sweep(pair: Pair): Promise<unknown>;

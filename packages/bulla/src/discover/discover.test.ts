@@ -3,7 +3,8 @@ import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { testHome } from '../../test/clients.ts';
-import { type Configured, discover } from './index.ts';
+import type { Configured } from './discover.ts';
+import { discover } from './index.ts';
 
 /** A server in a line: where it stands, its name, and how it is reached. */
 function lineOf({ client, scope, name, entry, disabled, target, why }: Configured): string {

@@ -22,7 +22,7 @@ export interface Guard {
   readonly isThis: boolean;
 }
 
-export interface GuardWords {
+interface GuardWords {
   readonly guard: Guard;
   readonly server: readonly string[];
   readonly env: readonly string[];

@@ -18,7 +18,7 @@ export interface Launch {
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** Where an entry is used, and by what. */
-export interface Around {
+interface Around {
   readonly place: Place;
   /** The project that the entry is for; null for all. */
   readonly project: string | null;

@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type TestHome, testHome } from '../../test/clients.ts';
 import { lockOf, SHOP } from '../../test/lockfiles.ts';
-import { isGuarded, judge } from './index.ts';
+import { checkServers, isGuarded } from './index.ts';
 
 function states(home: TestHome, locks?: string): string[] {
   const { servers } = home.find();
   const place = { user: locks ?? join(home.home, 'locks'), project: locks ?? null };
-  const { judged, problems } = judge(servers, place);
+  const { checked, problems } = checkServers(servers, place);
   const short = (path: string) => path.replace(`${home.project}/`, '').replace(home.home, '~');
   return [
-    ...judged.map((server) =>
+    ...checked.map((server) =>
       [
         server.client.id,
         server.name,
@@ -168,8 +168,8 @@ describe('a guard', () => {
     ]);
     const { servers } = home.find();
     expect(servers[0]!.target).toEqual({ kind: 'stdio', command: 'server', args: ['--', 'x'], env: ['KEY'] });
-    const { judged } = judge(servers, { user: home.home, project: null });
-    expect(judged[1]!.target).toEqual({ kind: 'stdio', command: 'b', args: [], env: [] });
+    const { checked } = checkServers(servers, { user: home.home, project: null });
+    expect(checked[1]!.target).toEqual({ kind: 'stdio', command: 'b', args: [], env: [] });
   });
 
   test('is this very Bulla: by its file, by its Node and its script, or by its name on the path', () => {
@@ -187,8 +187,8 @@ describe('a guard', () => {
       ['file', 'node', 'path'].map((name) => `claude-code ${name} locked mcp-lock.json guarded`),
     );
     const elsewhere = home.find({ ...home.own, path: '/no-such-folder' });
-    const { judged } = judge(elsewhere.servers, { user: home.home, project: null });
-    expect(judged.map((server) => [server.state, isGuarded(server)])).toEqual([
+    const { checked } = checkServers(elsewhere.servers, { user: home.home, project: null });
+    expect(checked.map((server) => [server.state, isGuarded(server)])).toEqual([
       ['locked', true],
       ['locked', true],
       ['locked', false],
@@ -361,8 +361,8 @@ describe('no lock holds', () => {
       '~/.cursor/mcp.json': { mcpServers: { user: { ...entry, cwd: '/srv' } } },
     });
     putLock(join(home.project, 'mcp-locks/there.json'), ['node', 's.js']);
-    const { judged } = judge(home.find().servers, { user: join(home.home, 'locks'), project: null });
-    expect(judged.map(({ name, state, why }) => [name, state, why?.code])).toEqual([
+    const { checked } = checkServers(home.find().servers, { user: join(home.home, 'locks'), project: null });
+    expect(checked.map(({ name, state, why }) => [name, state, why?.code])).toEqual([
       ['none', 'locked', undefined],
       ['here', 'locked', undefined],
       ['there', 'unpinned', 'DISCOVER_LAUNCH'],

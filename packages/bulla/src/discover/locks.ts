@@ -9,14 +9,14 @@ import { findInput } from '../os/index.ts';
 import type { Configured, Problem } from './discover.ts';
 
 /** A lock that is known, and the server that it names. */
-export interface KnownLock {
+interface KnownLock {
   readonly path: string;
   readonly lock: Lock;
   readonly target: Target | null;
 }
 
 /** Where the locks of discovered servers lie. */
-export interface LockPlace {
+interface LockPlace {
   /** For what a user configured: `BULLA_HOME/locks`. */
   readonly user: string;
   /** For what a project shares, or null for `mcp-locks` in the project. */
@@ -24,9 +24,9 @@ export interface LockPlace {
 }
 
 /** `locked`: by a lock for exactly this command or address; `changed`: its lock is of another; `unpinned`: no lock. */
-export type State = 'locked' | 'changed' | 'unpinned';
+type State = 'locked' | 'changed' | 'unpinned';
 
-export interface Judged extends Configured {
+export interface CheckedServer extends Configured {
   readonly state: State;
   /** The lock that was found, else where `--lock-all` would write one. */
   readonly lockFile: string;
@@ -34,10 +34,10 @@ export interface Judged extends Configured {
 }
 
 /** Reads every lock that lies where locks of these servers may lie, and says in which state each server is. */
-export function judge(
+export function checkServers(
   servers: readonly Configured[],
   place: LockPlace,
-): { judged: Judged[]; problems: Problem[] } {
+): { checked: CheckedServer[]; problems: Problem[] } {
   const problems: Problem[] = [];
   const known = readLocks(servers, place, problems);
   const taken = new Set(
@@ -47,7 +47,7 @@ export function judge(
   const slot = (path: string) => path.toLowerCase();
   const slots = new Set(known.map(({ path }) => slot(path)));
   const given = new Map<string, { readonly id: string; readonly path: string }>();
-  const judged = servers.map((server): Judged => {
+  const checked = servers.map((server): CheckedServer => {
     const same = known.find((lock) => isOf(lock, server));
     if (same !== undefined)
       return { ...withTarget(server, same), state: 'locked', lockFile: same.path, lock: same.lock };
@@ -64,7 +64,7 @@ export function judge(
     if (id !== '') given.set(slot(lockFile), { id, path: lockFile });
     return { ...server, state: 'unpinned', lockFile, lock: null };
   });
-  return { judged, problems };
+  return { checked, problems };
 }
 
 /** Whether a guard is known to hold the server to its lock. */

@@ -2,7 +2,7 @@ import type { Value, ValueMap } from './document.ts';
 import { asMap, isMap, type Path, readTexts } from './entry.ts';
 
 /** A server as it stands in a file. */
-export interface FoundEntry {
+interface FoundEntry {
   readonly name: string;
   readonly value: Value;
   readonly path: Path;

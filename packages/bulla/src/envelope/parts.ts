@@ -16,7 +16,7 @@ export interface Presented {
 }
 
 /** When and for whom a permit is consumed. */
-export interface Consuming {
+interface Consuming {
   readonly now: (() => number) | undefined;
   readonly agentIds: readonly string[];
 }

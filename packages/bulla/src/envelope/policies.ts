@@ -2,11 +2,11 @@ import { type Policy, parsePolicy } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
 import type { Ledger } from '../store/index.ts';
 
-/** So many policies are kept read; a long one takes its time. */
+/** Limit on the parsed policies in memory; parsing a long one is slow. */
 const KEPT = 16;
 
 /** The policies of a ledger, each read once. */
-export interface PolicySource {
+interface PolicySource {
   /** The policy in effect, its text if it cannot be read, or null if there is none. */
   current(policyId: string, now: number): Promise<Policy | string | null>;
 }

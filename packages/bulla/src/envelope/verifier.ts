@@ -284,7 +284,7 @@ function hashOf(envelope: Envelope | null, profile: ExecProfile): string | null 
   }
 }
 
-/** Whoever asks the same in one turn of the event loop shares the answer. */
+/** Equal questions in one turn of the event loop share one answer. */
 function sharedInTurn<T>(read: (...asked: string[]) => Promise<T>): (...asked: string[]) => Promise<T> {
   const answers = new Map<string, Promise<T>>();
   return (...asked) => {

@@ -229,7 +229,7 @@ export class Calls {
       let denial: Denial | null = null;
       try {
         result = checkResult(request.method, answer, features);
-        // What a tool gives as data of its own is no message of the protocol.
+        // Data in a tool's result is not a message of the protocol.
         checkContents(answer, requested, ['structuredContent'], pins);
         // Before the outcome is recorded: what is recorded as done must not fail afterwards.
         bytes = wire.restored(request, answer, around.named(request, answer));

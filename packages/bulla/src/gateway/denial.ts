@@ -35,7 +35,7 @@ export class Denial extends BullaError {
   }
 }
 
-/** What is no denial is a defect of ours, and denies all the same. */
+/** An error that is not a denial is a defect of ours; it denies too. */
 export function asDenial(error: unknown): Denial {
   if (error instanceof Denial) return error;
   return new Denial('bulla', 'GATEWAY_FAILED', 'The gateway failed.', { cause: error });

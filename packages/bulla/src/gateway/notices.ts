@@ -18,7 +18,7 @@ export function shown(name: string): string {
   return Buffer.from(text, 'utf16le').toString('utf16le');
 }
 
-/** What is behind a denial that is no decision, in words. */
+/** The cause of a denial that no gate decided, as text. */
 export function causeOf({ cause }: Denial): string {
   return cause instanceof Error ? cause.message : String(cause);
 }

@@ -29,7 +29,7 @@ interface ServerRequest extends Waiting {
   readonly token: string | null;
 }
 
-/** So many requests of the server may be open. */
+/** Limit on open requests of the server. */
 const MAX_ASKED = 256;
 
 /**
@@ -101,7 +101,7 @@ export class Pipeline {
     else return found;
   }
 
-  /** Something came from the host that is no message: it is told so, and the session goes on. */
+  /** Invalid frame from the host: answer with an error, keep the session. */
   refusedFromHost(error: BullaError, bytes: Uint8Array): void | Promise<void> {
     return this.#guarded('host', null, () => this.#refusedFromHost(error, bytes));
   }
@@ -118,7 +118,7 @@ export class Pipeline {
     return this.#context.host.write(denialBytes(isClear ? toUtf8(idKey(id)) : null, denial));
   }
 
-  /** The same from the server: it is dropped, and whoever waits for it is told. */
+  /** Invalid frame from the server: drop it; the waiting caller gets the error. */
   refusedFromServer(error: BullaError, bytes: Uint8Array | null): void | Promise<void> {
     return this.#guarded('server', null, () => this.#refusedFromServer(error, bytes));
   }

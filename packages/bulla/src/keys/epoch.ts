@@ -52,7 +52,7 @@ export function epochOf(facts: EpochFacts): Epoch {
 }
 
 /** The names under which a key is found. */
-export function hasName(epoch: Epoch, name: string): boolean {
+function hasName(epoch: Epoch, name: string): boolean {
   return name === epoch.fingerprint || name === epoch.label || name === epoch.keyId;
 }
 

@@ -27,13 +27,13 @@ export interface NewKeyOptions extends ChangeOptions {
   readonly notAfter?: Date;
 }
 
-export interface RegisterOptions extends ChangeOptions {
+interface RegisterOptions extends ChangeOptions {
   readonly pqPublicKey?: PublicKey;
   readonly notBefore?: Date;
   readonly notAfter?: Date;
 }
 
-export interface RevokeOptions extends ChangeOptions {
+interface RevokeOptions extends ChangeOptions {
   readonly reason: string;
   /** Since when the key is not to be trusted. Default now; never later. */
   readonly revokedAt?: Date;

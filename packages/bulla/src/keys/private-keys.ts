@@ -35,9 +35,8 @@ export interface Seeds {
 }
 
 /**
- * Reads the seeds of the active epoch. Throws `KEYRING_PRIVATE_KEY_MISSING`, `KEYRING_PRIVATE_KEY` when
- * only another key's is there, `KEYRING_PRIVATE_KEY`, `KEYRING_PRIVATE_KEY` for the expanded `key.ml` of
- * the Python reference, `KEY_EXPOSED` for a file that others may read, and `KEYRING_UNREADABLE`.
+ * Reads the seeds of the active epoch. Throws `KEYRING_PRIVATE_KEY_MISSING`; `KEYRING_PRIVATE_KEY` for
+ * a seed that is malformed or of another key, and for the expanded `key.ml` of the Python reference; `KEY_EXPOSED` for a file that others may read, and `KEYRING_UNREADABLE`.
  */
 export function readSeeds(dir: string, active: Epoch): Seeds {
   const [seed, pqSeed] = STORES.map((store) => {

@@ -11,8 +11,8 @@ export interface TokenSigner extends Signer {
 }
 
 /**
- * Makes a signer of a key in a token. Its `sign` rejects with `KEYRING_TOKEN`, `KEYRING_TOKEN` if the
- * token holds another key than the keyring says, and the codes of {@link pkcs11Signer}; a token that failed to open
+ * Makes a signer of a key in a token. Its `sign` rejects with `KEYRING_TOKEN`, also if the token holds
+ * another key than the keyring says, and with the codes of {@link pkcs11Signer}; a token that failed to open
  * is tried again the next time.
  */
 export function tokenSigner(token: TokenKey, expected: PublicKey, env: Environment): TokenSigner {

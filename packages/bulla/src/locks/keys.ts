@@ -59,7 +59,7 @@ function readText(file: string, missing?: string): string {
 }
 
 /** A key that can sign now. */
-export interface SigningKey {
+interface SigningKey {
   readonly signer: Signer;
   close(): void;
 }

@@ -1,2 +1,2 @@
-export { exportTiles, type Publication } from './tile-export.ts';
+export { exportTiles } from './tile-export.ts';
 export { openPublished, type PublishedLog } from './tile-folder.ts';

@@ -15,7 +15,7 @@ import { rootAt, type TileSource } from '../store/index.ts';
 import { openPublished } from './tile-folder.ts';
 
 /** What is published: the tree of a chain and its leaves, up to a checkpoint. */
-export interface Publication {
+interface Publication {
   readonly tiles: TileSource;
   /** The leaves from `from` on, in order. */
   leaves(from: number): AsyncIterable<Uint8Array>;

@@ -2,7 +2,7 @@
  * The manifests of agents in a store: every accepted version is kept, found by its number or its hash, and sealed.
  * The pure parts are in `@bulla/core/manifest`.
  */
-export { declaredOf, namedOf } from './declared.ts';
+export { namedOf } from './declared.ts';
 export {
   type BindOptions,
   type CurrentManifest,

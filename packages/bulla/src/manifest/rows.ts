@@ -5,7 +5,7 @@ import type { Effect, Statements } from '../store/index.ts';
 
 // The statements about agents and the versions of their manifests.
 
-export type Reading = Pick<Statements, 'tenant' | 'all'>;
+type Reading = Pick<Statements, 'tenant' | 'all'>;
 
 /** One accepted version of an agent's manifest. */
 export interface StoredVersion {
@@ -154,7 +154,7 @@ export async function readStoredBindings(
 }
 
 /** A revision of what an agent declares that is about to be stored. */
-export interface NewBindings {
+interface NewBindings {
   /** What the agent declares from now on. */
   readonly declared: Declared;
   /** The revision of what it declared before; null if nothing. */
@@ -210,7 +210,7 @@ export function addBindings({ declared, before, bindings, by, at, capsuleId }: N
 }
 
 /** A version that is about to be stored. */
-export interface NewVersion extends NewBindings {
+interface NewVersion extends NewBindings {
   readonly manifest: Manifest;
   readonly version: StoredVersion;
   readonly idempotencyKey: string | null;

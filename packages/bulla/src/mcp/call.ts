@@ -129,7 +129,7 @@ export function mediaTypeOf(contentType: string | null | undefined): string {
   return (contentType ?? '').split(';')[0]!.trim().toLowerCase();
 }
 
-/** The error for a status that is no success, with the JSON-RPC error of the body if there is one. */
+/** The error for an unsuccessful status, with the JSON-RPC error of the body if there is one. */
 export async function statusError(
   response: Response,
   frames: FrameOptions,
@@ -147,7 +147,7 @@ export async function statusError(
   };
 }
 
-/** Parses what came; what is no message is told to the receiver and thrown. */
+/** Parses a message; for an invalid one the receiver gets the error, and it is thrown. */
 export function receive(bytes: Uint8Array, frames: FrameOptions, receiver: Receiver): Frame {
   try {
     return parseFrame(bytes, frames);

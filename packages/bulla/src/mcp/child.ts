@@ -4,12 +4,12 @@ import { BullaError } from '@bulla/core/error';
 import spawn from 'cross-spawn';
 import { quote } from './transport.ts';
 
-export interface Exit {
+interface Exit {
   readonly code: number | null;
   readonly signal: string | null;
 }
 
-export interface ChildOptions {
+interface ChildOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string | undefined;
   /** Given what the server writes on standard error; else only its end is kept, for error messages. */

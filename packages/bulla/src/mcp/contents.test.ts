@@ -5,7 +5,8 @@ import { tlsServer } from '../../test/registry.ts';
 import { TEST_CERTIFICATE } from '../../test/tls.ts';
 import type { Network } from '../os/index.ts';
 import { readContents } from './contents.ts';
-import { RpcError, type Session } from './index.ts';
+import type { Session } from './index.ts';
+import { RpcError } from './transport.ts';
 
 const object = (value: object): JsonObject => parse(JSON.stringify(value)) as JsonObject;
 

@@ -11,7 +11,7 @@ export interface Waiting {
 /** What an answer is to us: that to a request, or one that nobody waits for. */
 export type Match<Request> = Request | 'late' | 'duplicate' | 'unknown';
 
-/** Of so many requests it is remembered that they are over, to tell what a late answer is. */
+/** Limit on the ended requests in memory, by which a late answer is recognised. */
 const MAX_OVER = 10_000;
 /** Ids are drawn from here: too many to guess, and all of them integers that every language holds. */
 const ID_RANGE = 2 ** 48 - 1;

@@ -5,16 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { readAll, serveHttp } from '../../test/http.ts';
 import { refusal } from '../../test/mcp.ts';
 import { createCall } from './call.ts';
-import { headerValue, requestHeaders } from './http.ts';
-import {
-  bearer,
-  connectHttp,
-  notificationFrame,
-  parseFrame,
-  requestFrame,
-  type ScanOptions,
-  scan,
-} from './index.ts';
+import { connectHttp, headerValue, requestHeaders } from './http.ts';
+import { bearer, notificationFrame, parseFrame, requestFrame, type ScanOptions, scan } from './index.ts';
 
 interface Message {
   readonly id?: number;

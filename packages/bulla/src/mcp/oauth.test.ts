@@ -7,7 +7,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { serveHttp, webListener } from '../../test/http.ts';
 import { refusal } from '../../test/mcp.ts';
 import { createServer } from '../../test/servers/modern.ts';
-import { type OAuthMemory, oauth, oauthWith, scan } from './index.ts';
+import { type OAuthMemory, oauth, scan } from './index.ts';
+import { oauthWith } from './oauth.ts';
 
 interface Protected {
   readonly url: URL;

@@ -25,7 +25,7 @@ export interface OAuthMemory {
 }
 
 /** Which addresses may be asked while somebody signs in. */
-export interface OAuthNetwork extends Network {
+interface OAuthNetwork extends Network {
   /**
    * Origins of authorization servers that may lie at a private address or speak plain http, beside the server's own.
    * Others are public and speak https: a server names them, and must not lead this machine to its neighbours.
@@ -33,7 +33,7 @@ export interface OAuthNetwork extends Network {
   readonly privateOrigins?: ReadonlySet<string> | undefined;
 }
 
-export interface OAuthOptions {
+interface OAuthOptions {
   readonly network?: OAuthNetwork | undefined;
   /** Shows a person the page where to sign in. */
   openBrowser(url: URL): void | Promise<void>;
@@ -236,7 +236,7 @@ interface Callback {
 async function awaitCallback(port: number | undefined): Promise<Callback> {
   const state = randomBytes(32).toString('base64url');
   const came = Promise.withResolvers<Answer>();
-  came.promise.catch(() => {}); // told to whoever asks for the answer
+  came.promise.catch(() => {}); // the caller that awaits the answer gets the error
   const server = createServer((request, response) => {
     // Any process on this machine may ask, for anything.
     const url = URL.parse(request.url ?? '/', 'http://127.0.0.1');

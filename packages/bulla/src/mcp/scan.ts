@@ -82,7 +82,7 @@ function noiseFinding({ lines, first }: { lines: number; first: string }): Findi
 }
 
 /** Counts how often the server told that a list changed. */
-export class Changes {
+class Changes {
   readonly #counts = new Map(LIST_KINDS.map((kind) => [LISTS[kind].changed, 0]));
 
   note({ method }: NotificationFrame): void {
@@ -108,7 +108,7 @@ type Readings = Record<ListKind, Reading>;
  * with `MCP_LIST_CHANGED` when a list that was read again after a change has changed again, and with the codes of
  * {@link readList}.
  */
-export async function scanSession(
+async function scanSession(
   session: Session,
   changes: Changes,
   options: PageLimits & ContentOptions & { readonly totalMs?: number | undefined } = {},

@@ -18,7 +18,9 @@ import { serveHttp, webListener } from '../../test/http.ts';
 import { packaged, script } from '../../test/mcp.ts';
 import { temporaryFolder } from '../../test/run.ts';
 import { createServer, PAGE } from '../../test/servers/modern.ts';
-import { CLIENT_CAPABILITIES, type HttpTarget, type StdioTarget, type Surface, scan } from './index.ts';
+import { CLIENT_CAPABILITIES } from './agree.ts';
+import { type StdioTarget, type Surface, scan } from './index.ts';
+import type { HttpTarget } from './target.ts';
 
 /** What an SDK client that declares the same sees, each list in full. */
 async function sdkLists(transport: Transport, era: Era): Promise<Record<string, unknown[]>> {

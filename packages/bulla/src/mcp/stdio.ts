@@ -5,7 +5,7 @@ import { DEFAULT_MAX_FRAME_BYTES, type Frame, type FrameOptions, parseFrame, too
 import { Gatherer } from './gather.ts';
 import { type Receiver, receiverFailed, type Transport } from './transport.ts';
 
-export interface StdioOptions {
+interface StdioOptions {
   /** The environment of the server; nothing else is passed on. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string | undefined;

@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, inject, it } from 'vitest';
-import { environmentOf, parseTarget, splitWords } from './index.ts';
+import { environmentOf, parseTarget } from './index.ts';
+import { splitWords } from './words.ts';
 
 function codeOf(action: () => unknown): unknown {
   try {

@@ -20,7 +20,7 @@ export type Target = StdioTarget | HttpTarget;
 
 /**
  * Reads what stands after `--`: an address, or a command and its arguments as they are, or one string that is split
- * as a shell would. Throws `MCP_TARGET`, `MCP_TARGET` for an address that cannot be used, the codes of
+ * as a shell would. Throws `MCP_TARGET`, also for an address that cannot be used, the codes of
  * {@link splitWords}, and `MCP_TARGET_ENV` for what cannot be the name of a variable.
  */
 export function parseTarget(argv: readonly string[], env: readonly string[] = []): Target {

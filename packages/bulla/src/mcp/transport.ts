@@ -9,7 +9,7 @@ export interface Receiver {
    * fails, the conversation ends with `MCP_RECEIVER_FAILED`.
    */
   frame(frame: Frame): void | Promise<void>;
-  /** Something came that is no message; its bytes are given unless they were too many to keep. */
+  /** An invalid message came; its bytes are given unless they were too many to hold. */
   refused(error: BullaError, bytes: Uint8Array | null): void;
   /** Nothing will come any more. Called at most once, and not after `close`. */
   ended(error: BullaError): void;
@@ -70,7 +70,7 @@ export class RpcError extends BullaError {
   }
 }
 
-/** The server answered a message with an HTTP status that is no success. */
+/** The server answered a message with an unsuccessful HTTP status. */
 export class HttpStatusError extends BullaError {
   readonly status: number;
   /** The JSON-RPC error that the body held, if it held one. */

@@ -32,15 +32,15 @@ export interface Network {
   readonly totalMs?: number | undefined;
 }
 
-export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
+type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
 
-export interface FetchOptions {
+interface FetchOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** The most bytes that the body may have. */
   readonly maxBytes: number;
 }
 
-export interface SendOptions extends FetchOptions {
+interface SendOptions extends FetchOptions {
   readonly method: string;
   readonly body?: Uint8Array | undefined;
 }

@@ -5,14 +5,14 @@ export { type Disk, eraseFile, readIfThere, realDisk, writeNewFile } from './dis
 export { createFetcher, type Fetcher, type Network, type Reply, readBody } from './download.ts';
 export { isThere, openFound, readFound, readUpTo } from './file.ts';
 export { createDirectory, dataDirectory, type Environment } from './home.ts';
-export { findInput, type InputKind, LIMITS, readInput } from './input.ts';
+export { findInput, LIMITS, readInput } from './input.ts';
 export { asLine, unbroken } from './line.ts';
 
-export { type LockOptions, type LockOwner, thisProcess, tryLock, withLock } from './lock-file.ts';
+export { type LockOptions, thisProcess, tryLock, withLock } from './lock-file.ts';
 export { naming } from './naming.ts';
 export { refuseOldNode } from './native.ts';
 export { createPrivateFile, findLoose, type Loose, tightenCommand } from './private.ts';
 export { replaceFile } from './replace.ts';
-export { type Snapshot, snapshot } from './snapshot.ts';
-export { readStandardInput, takeStandardInput } from './stdin.ts';
-export { createQueue, type Queue, untilSettled } from './turns.ts';
+export { snapshot } from './snapshot.ts';
+export { takeStandardInput } from './stdin.ts';
+export { createQueue, untilSettled } from './turns.ts';

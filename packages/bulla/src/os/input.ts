@@ -19,7 +19,7 @@ export const LIMITS = {
 } as const;
 
 /** What a file is expected to be. */
-export type InputKind = keyof typeof LIMITS;
+type InputKind = keyof typeof LIMITS;
 
 /**
  * Reads a file that somebody named, or standard input for `-`. A pipe such as `<(command)` is read too. Throws

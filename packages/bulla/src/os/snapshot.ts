@@ -19,7 +19,7 @@ import { copyStandardInput } from './stdin.ts';
 const WAL = '-wal';
 
 /** A copy that nobody else can change or read, and that is gone when it is removed. */
-export interface Snapshot {
+interface Snapshot {
   readonly path: string;
   /** Whether a write-ahead log of SQLite was copied with it. */
   readonly wal: boolean;

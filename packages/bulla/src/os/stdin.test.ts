@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { readStandardInput, takeStandardInput } from './index.ts';
+import { takeStandardInput } from './index.ts';
+import { readStandardInput } from './stdin.ts';
 
 const fresh = () => {
   takeStandardInput(null);

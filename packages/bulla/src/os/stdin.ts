@@ -3,8 +3,8 @@ import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 const PART = 64 * 1024;
 const WAIT_MS = 5;
 
-/** Reads up to so many bytes into the buffer; 0 at the end. Throws as `readSync` does. */
-export type ReadPart = (buffer: Buffer) => number;
+/** Reads at most this number of bytes into the buffer; returns 0 at the end. Throws as `readSync` does. */
+type ReadPart = (buffer: Buffer) => number;
 
 /** A program that runs commands inside itself puts its own input here; null is the input of the process. */
 let source: Uint8Array | null = null;

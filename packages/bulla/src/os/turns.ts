@@ -3,7 +3,7 @@ import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 
 /** Lets what concerns the same thing happen one after the other in this process. */
-export type Queue = <T>(name: string, work: () => Promise<T>) => Promise<T>;
+type Queue = <T>(name: string, work: () => Promise<T>) => Promise<T>;
 
 export function createQueue(): Queue {
   const last = new Map<string, Promise<unknown>>();

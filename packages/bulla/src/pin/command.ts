@@ -14,7 +14,7 @@ export interface NpmCommand {
   readonly args: readonly string[];
 }
 
-export type PinCommand = NpmCommand | DockerCommand;
+type PinCommand = NpmCommand | DockerCommand;
 
 /**
  * Reads a command whose program can be pinned: `npx PACKAGE …`, `npm exec PACKAGE …`, `docker run … IMAGE …`. Every
@@ -35,7 +35,7 @@ export function isExecCommand(words: readonly string[]): boolean {
   return program === 'npx' || (program === 'npm' && (words[1] === 'exec' || words[1] === 'x'));
 }
 
-export function cannot(message: string): BullaError {
+function cannot(message: string): BullaError {
   return new BullaError('PIN_COMMAND', message);
 }
 

@@ -2,28 +2,16 @@
  * Pinned programs: what an npm package or an image is, exactly, and how that very program is fetched, checked and run.
  * Errors are `BullaError` with a code that starts with `PIN_`, `DOWNLOAD_` or `PROVENANCE_`.
  */
-export { type Asked, checkProvenance, GITHUB_ISSUER } from './asked.ts';
+export { checkProvenance, GITHUB_ISSUER } from './asked.ts';
 export { type Cache, openCache } from './cache.ts';
-export { isExecCommand, matches, type NpmCommand, type PinCommand, parsePinCommand } from './command.ts';
-export { type DockerCommand, withDigest } from './docker-command.ts';
-export {
-  type Installed,
-  type InstallOptions,
-  install,
-  type NpmArtifact,
-  npmArtifact,
-} from './install.ts';
+export { isExecCommand, matches, type NpmCommand, parsePinCommand } from './command.ts';
+export { withDigest } from './docker-command.ts';
+export { type Installed, install, type NpmArtifact, npmArtifact } from './install.ts';
 export { resolveOci } from './oci.ts';
 export { openFolder } from './place.ts';
 export { type Program, programOf } from './program.ts';
 export type { ProvenanceFacts } from './provenance.ts';
-export {
-  type NpmSettings,
-  networkOf,
-  npmSettings,
-  openRegistry,
-  type Registry,
-} from './registry.ts';
+export { type NpmSettings, networkOf, npmSettings, openRegistry, type Registry } from './registry.ts';
 export { resolveNpm } from './resolve.ts';
 export { commandOf, interruptible, pinnedEnvironment, runCommand } from './start.ts';
-export { type Checked, type Difference, verifyTree } from './verify.ts';
+export { type Checked, verifyTree } from './verify.ts';

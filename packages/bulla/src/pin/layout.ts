@@ -26,7 +26,7 @@ export interface Layout {
   readonly tarball: { readonly sha256: string; readonly size: number };
 }
 
-export interface LayoutOptions {
+interface LayoutOptions {
   readonly cache: Cache;
   readonly maxBytes: number;
   readonly onProgress: (done: number, total: number) => void;

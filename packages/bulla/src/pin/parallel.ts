@@ -1,5 +1,5 @@
 /**
- * Does something with each item, so many at a time. After a failure no other item is begun; when those that were begun
+ * Does something with each item, a limited number at a time. After a failure no other item is begun; when those that were begun
  * have ended, it rejects with the first failure.
  */
 export async function eachOf<Item>(

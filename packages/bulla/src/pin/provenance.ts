@@ -1,5 +1,5 @@
 import { BullaError } from '@bulla/core/error';
-import { JsonObject, type JsonValue, parse } from '@bulla/core/json';
+import { JsonObject, parse, textAt } from '@bulla/core/json';
 import { bundleFromJSON, isBundleWithDsseEnvelope, type SerializedBundle } from '@sigstore/bundle';
 import { TrustedRoot } from '@sigstore/protobuf-specs';
 import { type Signer, toSignedEntity, toTrustMaterial, Verifier } from '@sigstore/verify';
@@ -31,7 +31,7 @@ const PAYLOAD = 'application/vnd.in-toto+json';
  * Verifies that a bundle is a SLSA provenance of the very tarball that is pinned, signed by whom was asked for: the
  * signature, its entry in a transparency log, the certificate and its own log, all by the trusted root, then who, then
  * what. Throws `PROVENANCE_UNASKED` when nobody was asked for, `PROVENANCE_FORM` for files that are not understood,
- * `PROVENANCE_INVALID`, `PROVENANCE_INVALID` for another signer, `PROVENANCE_INVALID` for another tarball.
+ * and `PROVENANCE_INVALID` for a bad signature, another signer or another tarball.
  */
 export function verifyProvenance(
   bundle: Uint8Array,
@@ -54,7 +54,7 @@ export function verifyProvenance(
   const signed = signerOf(signer);
   checkSigner(signed, asked);
   const statement = understood('statement', () => parse(new Uint8Array(opened.content.dsseEnvelope.payload)));
-  if (!(statement instanceof JsonObject) || !STATEMENTS.includes(textAt(statement, '_type') ?? ''))
+  if (!(statement instanceof JsonObject) || !STATEMENTS.includes(textAt(statement, ['_type']) ?? ''))
     throw new BullaError('PROVENANCE_FORM', 'What is signed is no in-toto statement.');
   checkSubject(statement, integrity);
   return { ...signed, ...claims(statement) };
@@ -146,7 +146,7 @@ function otherSigner(what: string, asked: string, found: string | null): BullaEr
 function checkSubject(statement: JsonObject, integrity: string): void {
   const subjects = statement.get('subject');
   const digests = (Array.isArray(subjects) ? subjects : []).map((subject) =>
-    textAt(subject, 'digest', 'sha512'),
+    textAt(subject, ['digest', 'sha512']),
   );
   if (digests.includes(hexOf(integrity))) return;
   const message = `integrity mismatch (the pin is ${integrity}, the provenance is of ${digests.join(', ') || 'nothing'}).`;
@@ -155,37 +155,31 @@ function checkSubject(statement: JsonObject, integrity: string): void {
 
 /** What the statement says of the build, in either version of the predicate. Throws `PROVENANCE_FORM` for others. */
 function claims(statement: JsonObject): Omit<ProvenanceFacts, keyof Signed> {
-  const predicateType = textAt(statement, 'predicateType') ?? '';
+  const predicateType = textAt(statement, ['predicateType']) ?? '';
   const predicate = statement.get('predicate') ?? null;
   if (predicateType === 'https://slsa.dev/provenance/v1') {
     const workflow = ['buildDefinition', 'externalParameters', 'workflow'];
     return {
       predicateType,
-      builder: textAt(predicate, 'runDetails', 'builder', 'id'),
-      claimedRepository: textAt(predicate, ...workflow, 'repository'),
-      claimedRef: textAt(predicate, ...workflow, 'ref'),
-      workflow: textAt(predicate, ...workflow, 'path'),
+      builder: textAt(predicate, ['runDetails', 'builder', 'id']),
+      claimedRepository: textAt(predicate, [...workflow, 'repository']),
+      claimedRef: textAt(predicate, [...workflow, 'ref']),
+      workflow: textAt(predicate, [...workflow, 'path']),
     };
   }
   if (predicateType === 'https://slsa.dev/provenance/v0.2') {
-    const uri = textAt(predicate, 'invocation', 'configSource', 'uri');
+    const uri = textAt(predicate, ['invocation', 'configSource', 'uri']);
     const [, repository = null, ref = null] = /^(?:git\+)?([^@]+)(?:@(.+))?$/.exec(uri ?? '') ?? [];
     return {
       predicateType,
-      builder: textAt(predicate, 'builder', 'id'),
+      builder: textAt(predicate, ['builder', 'id']),
       claimedRepository: repository,
       claimedRef: ref,
-      workflow: textAt(predicate, 'invocation', 'configSource', 'entryPoint'),
+      workflow: textAt(predicate, ['invocation', 'configSource', 'entryPoint']),
     };
   }
   throw new BullaError(
     'PROVENANCE_FORM',
     `A statement of the kind ${JSON.stringify(predicateType)} tells no provenance.`,
   );
-}
-
-function textAt(value: JsonValue, ...path: string[]): string | null {
-  let found: JsonValue | undefined = value;
-  for (const key of path) found = found instanceof JsonObject ? found.get(key) : undefined;
-  return typeof found === 'string' ? found : null;
 }

@@ -37,7 +37,7 @@ const FOLDER_MODE = 0o700;
 const modeOf = ({ isProgram }: PackedFile) => (isProgram ? 0o500 : 0o400);
 
 /** A new folder for a tree, which is removed when this process ends, unless it became one before. */
-export interface Draft {
+interface Draft {
   readonly folder: string;
   /** Writes a package. Throws `PIN_INSTALL_FAILED`. */
   write(path: string, contents: Contents): void;
@@ -110,7 +110,7 @@ function removeTree(folder: string): void {
 }
 
 /** Compares a tree with what it must be, package by package; `done` tells the first difference, or null. */
-export interface Comparison {
+interface Comparison {
   take(path: string, contents: Contents): void;
   done(layout: Layout): string | null;
 }

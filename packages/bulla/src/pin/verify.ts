@@ -8,7 +8,7 @@ import type { Registry } from './registry.ts';
 import { differs } from './resolve.ts';
 
 /** A package of which the registry says something else than the pin. */
-export interface Difference {
+interface Difference {
   readonly path: string;
   readonly name: string;
   readonly version: string;
@@ -39,7 +39,7 @@ export async function verifyTree(
   const entries = [...tree.packages];
   const differences: Difference[] = [];
   let [done, hashed] = [0, 0];
-  const judge = async ([path, entry]: [string, TreePackage], check: () => Promise<void>) => {
+  const verifyOne = async ([path, entry]: [string, TreePackage], check: () => Promise<void>) => {
     try {
       await check();
     } catch (error) {
@@ -50,12 +50,12 @@ export async function verifyTree(
   };
   await eachOf(entries, CONCURRENT, async (next) => {
     const [, entry] = next;
-    await judge(next, async () => {
+    await verifyOne(next, async () => {
       const found = await registry.integrityOf(entry.name, entry.version);
       if (found !== entry.integrity) throw differs(entry.name, entry.version, entry.integrity, found);
     });
     if (deep)
-      await judge(next, async () => {
+      await verifyOne(next, async () => {
         hashed++;
         await checkDownload(entry, registry);
       });

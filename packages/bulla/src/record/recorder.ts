@@ -83,7 +83,7 @@ export interface Recorded {
   readonly refused: readonly unknown[];
 }
 
-/** Something that is no call: a question, an answer, an administrative act, the beginning of a session. */
+/** A record that is not of a call: a question, an answer, an administrative act, the beginning of a session. */
 export interface Act extends Subject {
   readonly type: Exclude<CapsuleType, 'tool'>;
   readonly trigger: TriggerType;

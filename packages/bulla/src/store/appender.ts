@@ -62,7 +62,7 @@ export interface AppenderContext {
   committed(tip: Tip, before: Tip): void;
 }
 
-/** So many records share one transaction at most; the lock on the store is not held for longer than that takes. */
+/** Limit on the records of one transaction, which limits how long the store is locked. */
 const BATCH = 256;
 
 /**

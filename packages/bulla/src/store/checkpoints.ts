@@ -7,7 +7,7 @@ import type { Sealer } from './store.ts';
 import { proveConsistency, rootAt, type TileSource } from './tiles.ts';
 import { coveredTrunk, createSegments, isSigned, type Trunk, trustOf, vouch } from './vouch.ts';
 
-/** A checkpoint is made after so many records, … */
+/** The number of records after which a checkpoint is made, … */
 const EVERY = 256;
 /** … after so long since the first record that none covers, and when the store is closed. */
 const AFTER_MS = 60_000;
@@ -23,7 +23,7 @@ export interface Submission {
 /** Shows a checkpoint to witnesses; gives the note with the cosignatures that they added. */
 export type Submit = (submission: Submission) => Promise<string>;
 
-export interface CheckpointerOptions {
+interface CheckpointerOptions {
   readonly driver: Driver;
   readonly chain: string;
   readonly file: (origin: string) => CheckpointFile;
@@ -146,7 +146,7 @@ function isOf({ origin, size }: StoredCheckpoint, tip: Tip): boolean {
   return origin === tip.origin && size === tip.length;
 }
 
-/** The newest checkpoint is among so many, although two processes may store theirs in either order. */
+/** How many rows to look at for the newest checkpoint: two processes may store theirs in either order. */
 const RECENT = 16;
 
 /** The longest checkpoints of an origin that are known: that of the database, and that of the file beside it. */
@@ -164,7 +164,7 @@ export async function newestKnown(
 }
 
 /** A checkpoint that the chain does not continue. */
-export interface Contradiction {
+interface Contradiction {
   readonly checkpoint: Checkpoint;
   /**
    * `STORE_BEHIND` when the chain is shorter than the checkpoint says, `STORE_FORKED` when it is not the one that

@@ -4,7 +4,7 @@ import { sha256Hex } from '@bulla/core/crypto';
 // its indexes; so each key is written in a form that every database takes. Different texts have different forms, and a
 // query writes its keys the same way: it finds exactly what was asked for.
 
-/** A key of at most so many bytes is kept whole; a longer one by its beginning and its hash. */
+/** The longest key that is stored whole, in bytes; a longer one is stored as its beginning and its hash. */
 const MAX_KEY_BYTES = 1024;
 const BEGINNING = 128;
 

@@ -1,25 +1,9 @@
 export { readCheckpointLines } from './checkpoint-file.ts';
 export type { Submission, Submit } from './checkpoints.ts';
-export type {
-  Effect,
-  Head,
-  Query,
-  Row,
-  Statements,
-  StoredCheckpoint,
-  Transaction,
-  Value,
-} from './driver.ts';
+export type { Effect, Head, Query, Row, Statements, StoredCheckpoint, Transaction, Value } from './driver.ts';
 export { assertNotKilled, liftKill, type StandingKill, setKill } from './kills.ts';
-export {
-  type Consumption,
-  createLedger,
-  type Execution,
-  type HoldState,
-  type Ledger,
-  type Refusal,
-} from './ledger.ts';
-export type { PublishedPolicy } from './ledger-policies.ts';
+export { createLedger, type HoldState, type Ledger } from './ledger.ts';
+
 export type { FoundOpening, Opening } from './openings.ts';
 /** @internal Its types are those of a package that has none of its own. */
 export { openReadable } from './readable.ts';
@@ -31,4 +15,4 @@ export {
   type Store,
   type StoreOptions,
 } from './store.ts';
-export { frontierAt, proveConsistency, proveInclusion, rootAt, type TileSource } from './tiles.ts';
+export { proveConsistency, proveInclusion, rootAt, type TileSource } from './tiles.ts';

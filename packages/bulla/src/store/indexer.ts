@@ -1,13 +1,13 @@
 import { BullaError } from '@bulla/core/error';
 import { commitmentsOf, readEvidence } from '@bulla/core/evidence';
-import { JsonObject, type JsonValue, parse } from '@bulla/core/json';
+import { type JsonValue, memberAt, parse, textAt } from '@bulla/core/json';
 import type { Driver, IndexEntry, Row } from './driver.ts';
 import { indexKey, indexText } from './index-key.ts';
 
 const PAGE = 500;
 
 /** Told of a record that cannot be found by what it says, only by its place and its hash. */
-export type Unsearchable = (chain: string, sequence: number, error: BullaError) => void;
+type Unsearchable = (chain: string, sequence: number, error: BullaError) => void;
 
 /** Brings the search tables of a chain up to its head; how many records were added. */
 export async function catchUp(driver: Driver, chain: string, told: Unsearchable): Promise<number> {
@@ -65,8 +65,8 @@ export function indexEntry(row: Row): IndexEntry {
   const capsule = parse(row.data, { allow: ['non-finite', 'lone-surrogates'] });
   const key = (...path: string[]) => keyAt(capsule, path) ?? '';
   const about = aboutOf(capsule);
-  const calls = at(capsule, ['execution', 'tool_calls']);
-  const summary = at(capsule, ['outcome', 'summary']);
+  const calls = memberAt(capsule, ['execution', 'tool_calls']);
+  const summary = memberAt(capsule, ['outcome', 'summary']);
   return {
     sequence: row.sequence,
     hash: indexKey(row.hash),
@@ -111,13 +111,7 @@ function bareEntry({ sequence, hash }: Row): IndexEntry {
   return { ...none, ...nulls, sequence, hash: indexKey(hash), tools: [], commitments: [] };
 }
 
-function at(value: JsonValue | undefined, path: readonly string[]): JsonValue | undefined {
-  let found = value;
-  for (const key of path) found = found instanceof JsonObject ? found.get(key) : undefined;
-  return found;
-}
-
 function keyAt(value: JsonValue | undefined, path: readonly string[]): string | null {
-  const found = at(value, path);
-  return typeof found === 'string' ? indexKey(found) : null;
+  const found = textAt(value, path);
+  return found === null ? null : indexKey(found);
 }

@@ -29,7 +29,7 @@ const set = texts(
     ON CONFLICT (spending_key, bucket) DO UPDATE SET amount = excluded.amount`,
 );
 
-/** Statements for so many limits, each written once, so that a database prepares it once. */
+/** Statements by the number of limits, each written once, so that a database prepares it once. */
 function texts(write: (marks: readonly string[]) => string): (count: number) => string {
   const written = new Map<number, string>();
   return (count) => {
@@ -56,7 +56,7 @@ interface Sum {
 }
 
 /** Limits whose sums nobody else changes before the transaction ends, by their keys. */
-export type Locked = ReadonlyMap<string, number>;
+type Locked = ReadonlyMap<string, number>;
 
 /** Locks limits. It may have to wait for others, so what depends on the time comes afterwards. */
 export async function lockAll(

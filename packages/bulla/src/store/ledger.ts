@@ -24,7 +24,7 @@ import {
 export type HoldState = 'reserved' | 'committed' | 'released';
 
 /** An envelope whose nonce was consumed. */
-export interface Execution extends NonceKey {
+interface Execution extends NonceKey {
   readonly exec_hash: string;
   /** The issuer and the id of the authorization that it used up. */
   readonly iss: string;
@@ -36,14 +36,14 @@ export interface Execution extends NonceKey {
 }
 
 /** An attempt that was refused, and the capsule that tells of it. */
-export interface Refusal {
+interface Refusal {
   readonly exec_hash: string;
   readonly code: string;
   readonly capsule_id: string;
 }
 
 /** What is to be consumed, and under which conditions still. */
-export interface Consumption {
+interface Consumption {
   readonly permit: Permit;
   /** The capsule that says what is about to be done. */
   readonly intentId: string;

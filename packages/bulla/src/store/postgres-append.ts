@@ -16,7 +16,7 @@ interface Waiting extends Append {
   reject(error: unknown): void;
 }
 
-/** So many statements are under way at most; who comes meanwhile shares the next one. */
+/** Limit on concurrent statements; appends that arrive meanwhile share the next one. */
 const UNDER_WAY = 2;
 
 /**

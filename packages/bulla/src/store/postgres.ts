@@ -43,7 +43,7 @@ const MIGRATION_LOCK = 0x62756c6c;
 /** For so long a server is asked again what became of a write: a restart or a failover is often over then. */
 const SETTLE_MS = 5_000;
 
-export interface PostgresOptions extends PoolOptions {
+interface PostgresOptions extends PoolOptions {
   readonly tenant: string | null;
   /** Make the tables if they are not there. Default false. */
   readonly create?: boolean;

@@ -13,7 +13,7 @@ export interface Readable {
   close(): void;
 }
 
-export interface ReadableOptions {
+interface ReadableOptions {
   readonly timeout?: number;
   /** Whether the database is of use only in a copy that can be written. */
   needsCopy?(db: Database.Database): boolean;

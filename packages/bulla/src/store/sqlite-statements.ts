@@ -16,7 +16,7 @@ const PATIENCE_MS = 40_000;
  * Runs a write, and again after a pause while somebody else keeps the lock. The pause leaves the event loop free:
  * whoever has the lock may be waiting for a signature in this very process.
  */
-export async function retried<T>(work: () => T): Promise<T> {
+async function retried<T>(work: () => T): Promise<T> {
   const started = performance.now();
   for (;;) {
     try {
@@ -30,7 +30,7 @@ export async function retried<T>(work: () => T): Promise<T> {
 }
 
 /** Runs one piece of work after the other. */
-export type Exclusive = <T>(work: () => Promise<T>) => Promise<T>;
+type Exclusive = <T>(work: () => Promise<T>) => Promise<T>;
 
 export function createExclusive(): Exclusive {
   let last: Promise<unknown> = Promise.resolve();

@@ -30,7 +30,7 @@ const OPEN_MS = 10_000;
 /** … and how long a statement does, with the event loop standing still, before it is tried again later. */
 const BUSY_MS = 20;
 
-export interface SqliteOptions {
+interface SqliteOptions {
   readonly tenant: string | null;
   /** Make the file if it is not there. Default false, so that reading never creates one. */
   readonly create?: boolean;

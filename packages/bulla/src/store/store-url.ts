@@ -1,7 +1,7 @@
 import { BullaError } from '@bulla/core/error';
 
 /** Where a store is. */
-export type StorePlace =
+type StorePlace =
   | { readonly kind: 'sqlite'; readonly file: string }
   /** `database` names it without user and password. */
   | { readonly kind: 'postgres'; readonly url: string; readonly database: string };

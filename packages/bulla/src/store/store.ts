@@ -80,7 +80,7 @@ export interface StoreOptions {
   readonly onCheckpointError?: (error: unknown) => void;
 }
 
-export interface AppendOptions {
+interface AppendOptions {
   /** The id of the new capsule; a fresh UUID if it is not given. */
   readonly id?: string;
   /** What opens the commitments in it; stored beside it, where it can be erased. */

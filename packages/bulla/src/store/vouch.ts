@@ -15,15 +15,15 @@ import { frontierAt, type TileSource } from './tiles.ts';
 /** The beginning of a chain that this process stands behind: how long it is, and its tree. */
 export type Trunk = Pick<Tip, 'length' | 'hash'> & { readonly tree: Uint8Array };
 
-export const ROOTS: Trunk = { length: 0, hash: null, tree: new Uint8Array() };
+const ROOTS: Trunk = { length: 0, hash: null, tree: new Uint8Array() };
 
 /** Records that this process appended in one piece: where the chain ended before them, and with them. */
-export interface Segment {
+interface Segment {
   readonly before: Tip;
   readonly after: Tip;
 }
 
-/** So many segments are remembered; what was in others is verified like what others appended. */
+/** Limit on the segments in memory; records of others are verified like those of other processes. */
 const MAX_SEGMENTS = 1024;
 
 /** What this process appended, by the length of the chain before it. */
@@ -57,7 +57,7 @@ export function createSegments(): {
   };
 }
 
-/** So many records are verified before others have their turn. */
+/** The number of records to verify before the event loop gets a turn. */
 const BATCH = 64;
 
 /**

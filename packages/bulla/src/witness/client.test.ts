@@ -13,7 +13,8 @@ import { evaluatePolicy, type Policy, parsePolicy } from '@bulla/core/log';
 import { describe, expect, test } from 'vitest';
 import { testLog } from '../../test/witness-log.ts';
 import { runServer, runWitness } from '../../test/witness-server.ts';
-import { createSubmit, type SubmitOptions, type SubmitOutcome, type WitnessResult } from './index.ts';
+import type { SubmitOptions, WitnessResult } from './client.ts';
+import { createSubmit, type SubmitOutcome } from './index.ts';
 
 const log = testLog();
 

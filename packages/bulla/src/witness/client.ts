@@ -17,7 +17,7 @@ import type { Submission, Submit } from '../store/index.ts';
 import { formatAddCheckpoint, parseSize, printable, SIZE_TYPE } from './request.ts';
 
 /** Why a witness did not cosign. The first two say that something is wrong with this log itself. */
-export type WitnessCode =
+type WitnessCode =
   /** It has cosigned a larger tree than there is here: this log was set back, or somebody else writes one like it. */
   | 'WITNESS_AHEAD'
   /** It has cosigned a tree that this one does not continue. */
@@ -65,7 +65,7 @@ export interface SubmitOutcome {
 }
 
 /** Remembers what each witness, known by its URL, has cosigned of each log. What it forgets costs one request. */
-export interface SizeCache {
+interface SizeCache {
   get(origin: string, url: string): number | undefined;
   set(origin: string, url: string, size: number): void;
 }

@@ -12,7 +12,7 @@ const GROUP = 'witnesses';
 /** How many witnesses are enough. */
 export type Quorum = 'any' | 'all' | number;
 
-export interface NewWitness {
+interface NewWitness {
   /** What the policy calls it. */
   readonly name: string;
   readonly vkey: string;

@@ -29,7 +29,7 @@ export interface ServeOptions {
   readonly onRequest?: (line: RequestLine) => void;
 }
 
-export interface ServedWitness {
+interface ServedWitness {
   /** The submission prefix, which is the monitoring prefix too. */
   readonly url: string;
   /** Takes no further request, ends those under way, and resolves when all connections are closed. */

@@ -12,7 +12,7 @@ export interface Journal {
   flush(): void;
 }
 
-export interface JournalOptions {
+interface JournalOptions {
   readonly write: (line: string) => void;
   /** In milliseconds. */
   readonly now: () => number;

@@ -28,7 +28,7 @@ export interface Cosigner {
   readonly type: number;
 }
 
-export interface KeyOptions {
+interface KeyOptions {
   /** The name of the witness, a URL without a scheme. */
   readonly name: string;
   /** The file of the Ed25519 key. */

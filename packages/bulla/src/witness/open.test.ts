@@ -5,7 +5,8 @@ import { parseVkey } from '@bulla/core/crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
 import { testLog } from '../../test/witness-log.ts';
-import { type OpenedWitness, openKeys, openWitness, readLogs } from './index.ts';
+import { type OpenedWitness, openWitness, readLogs } from './index.ts';
+import { openKeys } from './keys.ts';
 
 const NAME = 'witness.example/w1';
 const log = testLog();

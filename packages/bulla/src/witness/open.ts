@@ -6,7 +6,7 @@ import { lost } from './mark.ts';
 import { createWitness, type Witness, type WitnessOptions } from './server.ts';
 import { openState } from './state.ts';
 
-export interface OpenWitnessOptions extends Omit<WitnessOptions, 'state' | 'cosigners'> {
+interface OpenWitnessOptions extends Omit<WitnessOptions, 'state' | 'cosigners'> {
   readonly name: string;
   /**
    * The file of what it remembers; its keys lie beside it, as `witness.key` and `witness-ml-dsa.key`, and

@@ -17,15 +17,9 @@ import fc from 'fast-check';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
 import { type TestLog, testLog } from '../../test/witness-log.ts';
-import {
-  createWitness,
-  type Evidence,
-  openState,
-  readLogs,
-  type Witness,
-  type WitnessState,
-} from './index.ts';
-import { MAX_EVIDENCE } from './state.ts';
+import { type Evidence, readLogs } from './index.ts';
+import { createWitness, type Witness } from './server.ts';
+import { MAX_EVIDENCE, openState, type WitnessState } from './state.ts';
 
 const NAME = 'witness.example/w1';
 const NOW = 1_800_000_000;

@@ -39,7 +39,7 @@ export interface Answer {
   readonly isNew?: true;
 }
 
-export interface WitnessStatus {
+interface WitnessStatus {
   readonly name: string;
   readonly vkeys: readonly string[];
   /** The logs that it knows, with what it cosigned of each. */
@@ -131,7 +131,7 @@ export function createWitness(options: WitnessOptions): Witness {
         const opened = open(submission, keys);
         if (opened && opened.checkpoint.extensions.length > 0 && cosigners.some(({ type }) => type === 0x06))
           return plain(400, 'With ML-DSA-44 this witness cannot cosign extension lines.', submission);
-        return await state.update(submission.origin, (latest) => judge(submission, opened, latest, options));
+        return await state.update(submission.origin, (latest) => decide(submission, opened, latest, options));
       } catch (error) {
         return error instanceof Refusal ? error.answer : failed(error);
       }
@@ -216,7 +216,7 @@ function open(submission: Submission, keys: readonly NoteVerifier[]): OpenedChec
 }
 
 /** The rest of the checks, while nobody can change what was cosigned last. */
-async function judge(
+async function decide(
   submission: Submission,
   opened: OpenedCheckpoint | null,
   latest: Cosigned | null,

@@ -9,7 +9,8 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { startCommand } from '../../test/processes.ts';
 import { temporaryFolder } from '../../test/run.ts';
 import { testLog } from '../../test/witness-log.ts';
-import { openState, parseSize } from './index.ts';
+import { parseSize } from './request.ts';
+import { openState } from './state.ts';
 
 const NAME = 'witness.example/w1';
 /** Two histories of one log, which part after seven records. */

@@ -4,7 +4,8 @@ import { hasVectors, listFiles, readBytes, readText } from '#test-files';
 import { sha256 } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
 import { type JsonObject, parse, toPlain } from '../json/index.ts';
-import { canonicalize, digest, digestText, type ProfileId, pythonFloat, sortNames } from './index.ts';
+import { canonicalize, digest, digestText, type ProfileId, sortNames } from './index.ts';
+import { pythonFloat } from './numbers.ts';
 
 /** Loads a vector file as loosely as its own author would. */
 async function load<T>(path: string): Promise<T> {

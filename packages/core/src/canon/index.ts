@@ -9,5 +9,5 @@ export {
 } from './canonicalize.ts';
 export { type Commitment, type CommitmentKind, commit, exactText, opens, SALT_BYTES } from './commitment.ts';
 export { type Finding, families, lint } from './lint.ts';
-export { pythonFloat } from './numbers.ts';
+
 export { type Profile, type ProfileId, profiles } from './profiles.ts';

@@ -1,5 +1,13 @@
 import { BullaError } from '../error.ts';
-import { type FloatPaths, JsonNumber, JsonObject, pointer, sameDecimal } from '../json/index.ts';
+import {
+  type AnyObject,
+  type FloatPaths,
+  JsonNumber,
+  JsonObject,
+  member,
+  pointer,
+  sameDecimal,
+} from '../json/index.ts';
 import { canonicalize, hashedPart } from './canonicalize.ts';
 import { orderOf } from './order.ts';
 import { type Profile, type ProfileId, profiles } from './profiles.ts';
@@ -107,7 +115,12 @@ function lintFamily(root: unknown, family: string, members: readonly Profile[]):
       }
       compareOrders(common, members, (write) => compare('key-order', place, write));
       for (const key of common.toReversed()) {
-        const inner = { value: memberOf(value, key), key, parent: place, floats: below(floats, key) };
+        const inner = {
+          value: member(value as AnyObject, key),
+          key,
+          parent: place,
+          floats: below(floats, key),
+        };
         compare('string', inner, (member) => `"${member.strings.escape(key)}"`);
         open.push(inner);
       }
@@ -157,10 +170,6 @@ function keysOf(value: object, member: Profile): readonly string[] {
   const keys = Object.keys(value);
   if (member.undefinedProperty === 'refuse') return keys;
   return keys.filter((key) => (value as Record<string, unknown>)[key] !== undefined);
-}
-
-function memberOf(value: object, key: string): unknown {
-  return value instanceof JsonObject ? value.get(key) : (value as Record<string, unknown>)[key];
 }
 
 function below(floats: Place['floats'], key: string | null): Place['floats'] {

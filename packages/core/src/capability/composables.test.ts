@@ -1,14 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { described, refusal, stub } from '../../test/capability.ts';
-import {
-  type Composable,
-  dynamicToolkit,
-  evaluateComposable,
-  hashToolSpecStatic,
-  policy,
-  tool,
-  toolkit,
-} from './index.ts';
+import { hashToolSpecStatic } from './call.ts';
+import { type Composable, dynamicToolkit, evaluateComposable, policy, tool, toolkit } from './index.ts';
 
 const handler = async () => null;
 const named = (name: string) => tool({ name, inputSchema: stub(), handler });

@@ -47,7 +47,7 @@ export interface DefinitionDiff {
   readonly agentInstructions?: readonly DiffPart[];
 }
 
-export type DefinitionChange =
+type DefinitionChange =
   | ({ readonly kind: 'tool' } & ToolChange)
   | { readonly kind: 'toolkit'; readonly instructions: readonly DiffPart[] }
   | {

@@ -1,27 +1,5 @@
 import { pointer } from '../json/index.ts';
-import { type Composable, checkComposable } from './composable.ts';
-import { type HashOptions, hashingOf } from './hashing.ts';
-import { isOpaqueSchema } from './standard-schema.ts';
-import { staticHash } from './static-hash.ts';
-
-/** The static hashes of all tools of a definition, in the order of declaration; twins each have their own row. */
-export function collectToolStaticHashes(
-  root: Composable,
-  options?: HashOptions,
-): readonly {
-  readonly place: string;
-  readonly toolKey: string;
-  readonly toolHash: string;
-  readonly opaque: boolean;
-}[] {
-  checkComposable(root);
-  const { schemaSource } = hashingOf(options);
-  return everyComposable(root).flatMap(({ composable, place }) => {
-    if (composable.kind !== 'tool') return [];
-    const opaque = isOpaqueSchema(composable.inputSchema, schemaSource);
-    return [{ place, toolKey: composable.name, toolHash: staticHash(composable, options), opaque }];
-  });
-}
+import type { Composable } from './composable.ts';
 
 interface Placed {
   readonly composable: Composable;

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { drain, rejection, stub } from '../../test/capability.ts';
 import {
-  capturePolicyResults,
   dynamicToolkit,
   evaluateComposable,
   executeTool,
@@ -12,6 +11,7 @@ import {
   tool,
   toolkit,
 } from './index.ts';
+import { capturePolicyResults } from './policy.ts';
 
 type Env = { readonly on: boolean };
 

@@ -9,13 +9,13 @@ import { staticHash } from './static-hash.ts';
 import { hashToolSpecWire, hashToolSpecWireAsRun, type ToolSpecWire } from './wire.ts';
 
 /** Finds the tool that can do the work of one from the wire. `toolHash` is without what it stood on in its run. */
-export type BindTool<Env> = (bound: {
+type BindTool<Env> = (bound: {
   readonly wire: ToolSpecWire;
   readonly toolHash: string;
 }) => Tool<Env> | Promise<Tool<Env>>;
 
 /** Tools that can be called again as they were in an earlier run. */
-export interface HydratedAffordances<Env>
+interface HydratedAffordances<Env>
   extends Required<Pick<ToolRuntimeContext<Env>, 'policyResults' | 'policySnapshotMode'>> {
   readonly tools: ReadonlyMap<string, ToolSpec<Env>>;
   readonly instructions: string;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { refusal } from '../../test/capability.ts';
-import { computeInvocationContextHash, normalizeInvocationContextForHash } from './index.ts';
+import { computeInvocationContextHash } from './index.ts';
+import { normalizeInvocationContextForHash } from './invocation.ts';
 
 const refused = (context: unknown) => refusal(() => normalizeInvocationContextForHash(context));
 const keys = (value: object) => Object.keys(value);

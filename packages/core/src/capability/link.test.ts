@@ -7,7 +7,6 @@ import {
   createCapabilityLink,
   createRegisteredAgent,
   diffCapabilityLinks,
-  diffPolicyEvaluationSnapshots,
   diffToolRefs,
   evaluateRegisteredAgentAffordances,
   explainCapabilityLinkField,
@@ -17,6 +16,7 @@ import {
   tool,
   toolkit,
 } from './index.ts';
+import { diffPolicyEvaluationSnapshots } from './link-diff.ts';
 
 const handler = async () => null;
 const gate = policy('tier-pro', ({ tier }: { tier: string }) => tier === 'pro');

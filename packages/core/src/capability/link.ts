@@ -30,7 +30,7 @@ export interface CapabilityLink {
   readonly toolRefs: readonly ToolRef[];
 }
 
-export interface CapabilityLinkOptions {
+interface CapabilityLinkOptions {
   readonly agent: Pick<RegisteredAgent, 'agentId' | 'name' | 'staticHash' | 'hashing'>;
   readonly toolRefs: readonly ToolRef[];
   /** If given, it must be the hash of the `toolRefs`. */

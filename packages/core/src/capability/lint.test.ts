@@ -1,14 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { described, stub } from '../../test/capability.ts';
-import {
-  collectToolStaticHashes,
-  dynamicToolkit,
-  lint,
-  policy,
-  type StandardSchema,
-  tool,
-  toolkit,
-} from './index.ts';
+import { dynamicToolkit, lint, policy, type StandardSchema, tool, toolkit } from './index.ts';
 
 const handler = async () => null;
 const found = (...args: Parameters<typeof lint>) =>
@@ -113,19 +105,6 @@ describe('lint', () => {
       'policy_id /root/b/search',
       'policy_id /root/d',
       'not_hashable /root/broken',
-    ]);
-  });
-});
-
-describe('collectToolStaticHashes', () => {
-  test('lists every tool at its place, twins with hashes of their own', () => {
-    const [a, b] = ['one', 'other'].map((description) =>
-      tool({ name: 'search', description, inputSchema: stub(), handler }),
-    );
-    const root = toolkit([toolkit([a!], { name: 'x' }), toolkit([b!], { name: 'y/z' })], { name: 'root' });
-    expect(collectToolStaticHashes(root)).toEqual([
-      { place: '/root/x/search', toolKey: 'search', toolHash: a!.computeStaticHash(), opaque: true },
-      { place: '/root/y~1z/search', toolKey: 'search', toolHash: b!.computeStaticHash(), opaque: true },
     ]);
   });
 });

@@ -3,7 +3,6 @@ import { described, refusal, stub } from '../../test/capability.ts';
 import { canonicalize } from '../canon/index.ts';
 import { sha256Hex } from '../crypto/index.ts';
 import {
-  agentCanonicalPayload,
   computeInvocationContextHash,
   createRegisteredAgent,
   dynamicToolkit,
@@ -14,12 +13,13 @@ import {
   policy,
   runtimeCapabilityCanonicalPayload,
   type StandardSchema,
-  schemaToHashInput,
   staticPayload,
   tool,
   toolkit,
   toolSpecCanonicalPayload,
 } from './index.ts';
+import { agentCanonicalPayload } from './payloads.ts';
+import { schemaToHashInput } from './standard-schema.ts';
 
 const handler = async () => null;
 const allow = () => true;

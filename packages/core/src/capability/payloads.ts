@@ -21,7 +21,7 @@ export interface ToolPayload {
 }
 
 /** What a tool payload is made of, with the schema in its hashed form. */
-export interface ToolParts {
+interface ToolParts {
   readonly name: string;
   readonly description: string | null;
   readonly schema: unknown;
@@ -82,7 +82,7 @@ export interface NamedHash {
   readonly hash: string;
 }
 
-export interface ToolkitPayload {
+interface ToolkitPayload {
   readonly kind: 'toolkit';
   readonly name: string;
   readonly instructions: string | readonly string[] | null;
@@ -103,7 +103,7 @@ export function toolkitCanonicalPayload(
   };
 }
 
-export interface DynamicToolkitPayload {
+interface DynamicToolkitPayload {
   readonly kind: 'dynamicToolkit';
   readonly name: string;
   readonly instructions: readonly string[] | null;

@@ -103,7 +103,7 @@ function sortedKeys(source: object, refuse: Refuse): readonly string[] {
   return keys;
 }
 
-/** The ISO string of a date, of any realm; undefined for what is no date. */
+/** The ISO string of a date, of any realm; undefined for anything else. */
 function isoString(value: object, refuse: Refuse): string | undefined {
   if (Array.isArray(value) || isPlain(value)) return undefined;
   let time: number;

@@ -60,7 +60,7 @@ export function policyList<Env>(
 }
 const NONE: readonly never[] = Object.freeze([]);
 
-export interface Decision {
+interface Decision {
   readonly ok: boolean;
   /** Why it denies. */
   readonly error?: string;

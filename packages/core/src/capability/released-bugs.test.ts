@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { described, drain, refusal, rejection, stub } from '../../test/capability.ts';
+import { hashToolSpecStatic } from './call.ts';
+import { hydrateAffordances } from './hydrate.ts';
 import {
   captureAgentSnapshotEnvelope,
-  capturePolicyResults,
   compareSnapshots,
   computeInvocationContextHash,
   createCapabilityLink,
@@ -14,17 +15,15 @@ import {
   explainCapabilityLinkRelationship,
   formatHashShort,
   hashPlainObject,
-  hashToolSpecStatic,
-  hashToolSpecWire,
-  hydrateAffordances,
-  normalizeInvocationContextForHash,
   policy,
   type SharedPolicy,
   tool,
   toolkit,
-  toolSpecToWire,
   verifyEnvelope,
 } from './index.ts';
+import { normalizeInvocationContextForHash } from './invocation.ts';
+import { capturePolicyResults } from './policy.ts';
+import { hashToolSpecWire, toolSpecToWire } from './wire.ts';
 
 // What is known to be wrong in the released package, one test each, showing that it is not so here. That the host's
 // locale changes hashes is in locale.node.test.ts.

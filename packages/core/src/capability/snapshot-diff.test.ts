@@ -5,13 +5,13 @@ import {
   captureAgentSnapshotEnvelope,
   compareSnapshots,
   createRegisteredAgent,
-  diffSnapshots,
   dynamicToolkit,
   policy,
   type StandardSchema,
   tool,
   toolkit,
 } from './index.ts';
+import type { SnapshotDiff } from './snapshot-diff.ts';
 
 const handler = async () => null;
 type Env = { readonly tier: string };
@@ -66,6 +66,13 @@ async function capture(shape: Shape = {}): Promise<AgentSnapshotEnvelope> {
     ...(shape.augment === undefined ? {} : { runtimeToolAugments: { search: shape.augment } }),
   });
   return envelope;
+}
+
+/** The comparison of two runs that can both be read. */
+function diffSnapshots(first: unknown, second: unknown): SnapshotDiff {
+  const compared = compareSnapshots(first, second);
+  if (compared.exitCode === 2) throw compared.error;
+  return compared.diff;
 }
 
 const diff = async (first: Shape, second: Shape) =>

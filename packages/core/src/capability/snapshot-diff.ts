@@ -43,7 +43,7 @@ export interface SnapshotDiff {
   readonly opaque: readonly string[];
 }
 
-export interface PolicyDiff extends PolicyResultsDiff {
+interface PolicyDiff extends PolicyResultsDiff {
   /** What else of the policies differs: mode, bundle, engine. Times are not compared. */
   readonly changed: readonly {
     readonly field: 'mode' | 'policyBundleId' | 'policyEngineVersion';
@@ -60,18 +60,13 @@ interface Side {
 
 /**
  * Compares two runs, each an envelope or a link. Each must be whole: an envelope must recompute, a link's tools must
- * hash to its runtime hash. Throws what the readers, `checkEnvelope` and `checkToolRefs` throw. What the host added
- * and the environment are not compared.
+ * hash to its runtime hash. What the host added and the environment are not compared. The exit code is that of a
+ * command: 0 the same, 1 they differ, 2 one of them cannot be read or is not whole.
  */
-export function diffSnapshots(first: unknown, second: unknown, assumed?: HashOptions): SnapshotDiff {
-  return diffSides(readSide(first, assumed), readSide(second, assumed));
-}
-
-export type SnapshotComparison =
+type SnapshotComparison =
   | { readonly exitCode: 0 | 1; readonly diff: SnapshotDiff }
   | { readonly exitCode: 2; readonly unreadable: 'first' | 'second'; readonly error: BullaError };
 
-/** The same with the exit code of a command: 0 the same, 1 they differ, 2 one of them cannot be read or is not whole. */
 export function compareSnapshots(first: unknown, second: unknown, assumed?: HashOptions): SnapshotComparison {
   let unreadable: 'first' | 'second' = 'first';
   try {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { described, refusal, rejection, stub } from '../../test/capability.ts';
+import { hashToolSpecStatic } from './call.ts';
+import { hydrateAffordances } from './hydrate.ts';
 import {
   type AgentSnapshotEnvelope,
   captureAgentRuntimeSnapshot,
@@ -8,19 +10,15 @@ import {
   createRegisteredAgent,
   dynamicToolkit,
   executeTool,
-  hashStaticWire,
-  hashToolSpecStatic,
-  hashToolSpecWire,
-  hydrateAffordances,
   policy,
   readCapabilityLink,
   readEnvelope,
   readSnapshot,
   tool,
   toolkit,
-  toolSpecToWire,
   verifyEnvelope,
 } from './index.ts';
+import { hashStaticWire, hashToolSpecWire, toolSpecToWire } from './wire.ts';
 
 type Env = { readonly tier: string; readonly apiKey?: string };
 const gate = policy<Env>('tier-pro', ({ tier }) => tier === 'pro', { executeBinding: 'snapshot' });

@@ -68,7 +68,7 @@ export interface ToolkitContextWire {
   readonly env?: unknown;
 }
 
-export interface CaptureOptions<Env> extends FullLinkOptions<Env> {
+interface CaptureOptions<Env> extends FullLinkOptions<Env> {
   /** Default `authoritative`. */
   readonly policyMode?: PolicySnapshotMode | undefined;
   readonly policyAudit?: PolicyAudit | undefined;
@@ -78,7 +78,7 @@ export interface CaptureOptions<Env> extends FullLinkOptions<Env> {
   readonly omitInvocationContext?: boolean | undefined;
 }
 
-export interface CaptureEnvelopeOptions<Env> extends CaptureOptions<Env> {
+interface CaptureEnvelopeOptions<Env> extends CaptureOptions<Env> {
   /** What the host adds; not hashed. */
   readonly sessionContext?: Readonly<Record<string, unknown>> | undefined;
   /** Default true. Without it the static hash cannot be computed again. */
@@ -86,7 +86,7 @@ export interface CaptureEnvelopeOptions<Env> extends CaptureOptions<Env> {
 }
 
 /** What a capture gives: the record, and everything of the evaluation that calls need. */
-export interface Captured<Env> extends Affordances<Env> {
+interface Captured<Env> extends Affordances<Env> {
   readonly link: CapabilityLink;
   readonly runtime: AgentRuntimeSnapshot;
 }

@@ -3,7 +3,7 @@ import type { Hashing } from './hashing.ts';
 import type { SchemaSource } from './standard-schema.ts';
 
 /** What is remembered of a composable. It cannot change, so what was computed of it once holds. */
-export interface State {
+interface State {
   readonly composable: Composable;
   /** How many levels of toolkits it has. */
   readonly level: number;

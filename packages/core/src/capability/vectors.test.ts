@@ -3,8 +3,8 @@ import { hasVectors, readText } from '#test-files';
 import { refusal, stub } from '../../test/capability.ts';
 import { canonicalize } from '../canon/index.ts';
 import { parse } from '../json/index.ts';
+import { hashToolSpecStatic } from './call.ts';
 import {
-  agentCanonicalPayload,
   type Composable,
   computeInvocationContextHash,
   computeRuntimeHash,
@@ -12,17 +12,16 @@ import {
   dynamicToolkit,
   evaluateRegisteredAgentAffordances,
   hashPlainObject,
-  hashRuntimeToolBinding,
-  hashToolSpecStatic,
   invocationContextCanonicalPayload,
-  normalizeInvocationContextForHash,
   policy,
   runtimeCapabilityCanonicalPayload,
-  runtimeToolBindingCanonicalPayload,
   staticPayload,
   tool,
   toolkit,
 } from './index.ts';
+import { normalizeInvocationContextForHash } from './invocation.ts';
+import { agentCanonicalPayload, runtimeToolBindingCanonicalPayload } from './payloads.ts';
+import { hashRuntimeToolBinding } from './runtime.ts';
 
 interface Vector {
   readonly id: string;

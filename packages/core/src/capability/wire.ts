@@ -81,7 +81,7 @@ function wireOf(tool: HashedTool, schema: unknown, { profile, schemaSource }: Ha
 }
 
 /** What is hashed of a tool from the wire: the same as of the tool itself. */
-export function toolCapabilityPayloadFromWire(wire: ToolSpecWire, profile: CapabilityProfile): ToolPayload {
+function toolCapabilityPayloadFromWire(wire: ToolSpecWire, profile: CapabilityProfile): ToolPayload {
   return toolPayload({ ...wire, schema: wire.inputSchema, policies: wire.policyBindings }, profile);
 }
 

@@ -4,17 +4,16 @@ import { canonicalize } from '../canon/index.ts';
 import { fromHex, keyId, localSigner, publicKey } from '../crypto/index.ts';
 import type { BullaError } from '../error.ts';
 import { type JsonObject, parse } from '../json/index.ts';
+import type { ChainOptions } from './chain.ts';
+import { toDict } from './dict.ts';
 import {
   type CanonicalRecord,
-  type ChainOptions,
   type ChainState,
   canonicalLink,
   chainLink,
   createCapsule,
   createChainVerifier,
-  fromSealedDict,
   sealSync,
-  toDict,
   verifyCapsule,
 } from './index.ts';
 
@@ -225,7 +224,7 @@ describe('what is wrong with a chain is told, once each', () => {
   });
 
   function verifyHash(text: string): { hash: string } {
-    const content = toDict(fromSealedDict(parse(text)));
+    const content = toDict(JSON.parse(text));
     return sealSync(content, signer, { signedAt: new Date(0) }).sealed;
   }
 });
@@ -295,7 +294,7 @@ describe('a check', () => {
 
   test('takes records that store their canonical text, and believes only that text', () => {
     const records = chain.map((text) => {
-      const sealed = fromSealedDict(parse(text));
+      const sealed = JSON.parse(text);
       return { ...sealed, sequence: 77, previous_hash: 'x', canonical: canonicalize(toDict(sealed), 'cps') };
     });
     expect(run(records)).toMatchObject({ ok: true, count: 6, profiles: { 'verbatim/12': 6 } });

@@ -86,19 +86,19 @@ interface CommonOptions {
 }
 
 /** Trust the stored hashes, and look at sequence and linkage alone. */
-export interface StructuralOptions extends CommonOptions {
+interface StructuralOptions extends CommonOptions {
   readonly mode: 'structural';
   readonly allowNonFinite?: boolean;
 }
 
 /** Also recompute every hash and, unless the mode is `hashes`, check every signature. */
-export interface CryptographicOptions extends CommonOptions, VerifyOptions {
+interface CryptographicOptions extends CommonOptions, VerifyOptions {
   readonly mode?: 'hashes' | 'cryptographic';
 }
 
 export type ChainOptions = StructuralOptions | CryptographicOptions;
 
-export interface ChainVerifier {
+interface ChainVerifier {
   /** Checks the next record, in the order of the chain: text, bytes, parsed, or with its canonical text. */
   push(record: AnyRecord): void;
   /**

@@ -1,5 +1,3 @@
-import { BullaError } from '../error.ts';
-import { type AnyObject, DEFAULT_MAX_DEPTH, isObject, JsonNumber, keysOf, member } from '../json/index.ts';
 import {
   type Authority,
   type Capsule,
@@ -8,16 +6,11 @@ import {
   type Outcome,
   type Reasoning,
   type ReasoningOption,
-  SEAL_FIELDS,
-  type Seal,
-  type SealedCapsule,
   SPEC_VERSION,
   type ToolCall,
   type Trigger,
 } from './model.ts';
-import { checkShape, type LintFinding } from './shape.ts';
 import { isoTimestamp } from './time.ts';
-import { validate } from './validate.ts';
 
 type Given<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
@@ -41,7 +34,7 @@ export interface CapsuleInput extends Given<Omit<Head, 'id'>> {
   readonly outcome?: Given<Outcome> | undefined;
 }
 
-export interface CreateOptions {
+interface CreateOptions {
   /** A fresh UUID v4 in lower case. */
   readonly id: string;
   /** Becomes `trigger.timestamp` where that is not given. */
@@ -139,124 +132,4 @@ export function toDict(capsule: Capsule): Capsule {
   const head = { id, type, domain, parent_id, sequence, previous_hash };
   const sections = { trigger, context, reasoning, authority, execution, outcome };
   return spec_version === undefined ? { ...head, ...sections } : { ...head, spec_version, ...sections };
-}
-
-const UNSEALED: Seal = { hash: '', signature: '', signature_pq: '', signed_at: null, signed_by: '' };
-
-/** The content and the five seal fields; of a capsule that is not sealed they are empty. Copies one level. */
-export function toSealedDict(capsule: Capsule | SealedCapsule, seal: Given<Seal> = {}): SealedCapsule {
-  const own = Object.fromEntries(
-    SEAL_FIELDS.filter((key) => key in capsule).map((key) => [key, (capsule as SealedCapsule)[key]]),
-  );
-  return { ...toDict(capsule), ...filled(UNSEALED, { ...own, ...seal }) };
-}
-
-/**
- * Reads the content of a capsule from a parsed or plain dictionary, into plain data. Numbers become JavaScript
- * numbers where these have the same canonical form, and stay `JsonNumber` otherwise, so that the hash is kept.
- * Throws `CAPSULE_SEALED` when a seal field is there (`fromSealedDict` reads those), `CAPSULE_INVALID` for a
- * key that the protocol does not have, at every typed level, and `CAPSULE_INVALID` for everything else that
- * `validate` or the types refuse. Nothing is dropped, coerced or filled in.
- */
-export function fromDict(dict: unknown): Capsule {
-  if (isObject(dict)) {
-    const sealed = SEAL_FIELDS.find((key) => member(dict, key) !== undefined);
-    if (sealed !== undefined) {
-      throw new BullaError('CAPSULE_SEALED', 'This has a seal; read it as a sealed capsule.', {
-        path: `/${sealed}`,
-      });
-    }
-  }
-  const form = isObject(dict) && member(dict, 'spec_version') !== undefined ? '13' : '12';
-  const findings: LintFinding[] = [];
-  checkShape(dict, findings);
-  const unknown = findings.find((finding) => finding.code === 'unknown_key');
-  if (unknown !== undefined) throw new BullaError('CAPSULE_INVALID', unknown.message, { path: unknown.path });
-  const { ok, field, message } = validate(dict, { form });
-  if (!ok)
-    throw new BullaError('CAPSULE_INVALID', message, { path: field ? `/${field.replace('.', '/')}` : '' });
-  const [first] = findings;
-  if (first !== undefined) throw new BullaError('CAPSULE_INVALID', first.message, { path: first.path });
-
-  const content = plain(dict) as Capsule & { reasoning: { confidence: number | JsonNumber } };
-  // At these two places an integer and a float have one canonical form, so the double says it all.
-  const { reasoning } = content;
-  const options = reasoning.options.map((o) => ({ ...o, feasibility: Number(double(o.feasibility)) }));
-  return { ...content, reasoning: { ...reasoning, options, confidence: double(reasoning.confidence) } };
-}
-
-/** Reads a sealed dictionary as `fromDict` does. Throws `CAPSULE_INVALID` also when a seal field is not a string. */
-export function fromSealedDict(dict: unknown): SealedCapsule {
-  if (!isObject(dict)) return toSealedDict(fromDict(dict));
-  const seal: Record<string, unknown> = {};
-  const content: [string, unknown][] = [];
-  for (const key of keysOf(dict)) {
-    const value = member(dict, key);
-    if (!(SEAL_FIELDS as readonly string[]).includes(key)) {
-      content.push([key, value]);
-    } else if (typeof value === 'string' || (key === 'signed_at' && value === null)) {
-      seal[key] = value;
-    } else {
-      throw new BullaError('CAPSULE_INVALID', 'A seal field must be a string.', { path: `/${key}` });
-    }
-  }
-  return toSealedDict(fromDict(Object.fromEntries(content)), seal as Partial<Seal>);
-}
-
-function double(value: unknown): number {
-  return value instanceof JsonNumber ? value.toNumber() : (value as number);
-}
-
-/** A copy in plain objects and arrays. Throws `VALUE_TOO_DEEP`, also for a value that contains itself. Never recurses. */
-function plain(root: unknown): unknown {
-  const holder: Record<string, unknown> = {};
-  const open: Step[] = [{ source: root, target: holder, key: 'root', depth: 0 }];
-  for (let item = open.pop(); item !== undefined; item = open.pop()) {
-    const { source, target, key } = item;
-    const depth = item.depth + 1;
-    if (depth > DEFAULT_MAX_DEPTH + 1)
-      throw new BullaError('VALUE_TOO_DEEP', `The nesting is deeper than ${DEFAULT_MAX_DEPTH}.`);
-    let value = source;
-    if (source instanceof JsonNumber) {
-      value = plainNumber(source);
-    } else if (Array.isArray(source)) {
-      const list: unknown[] = new Array(source.length);
-      value = list;
-      source.forEach(
-        (element, i) => void open.push({ source: element, target: list as never, key: i, depth }),
-      );
-    } else if (isObject(source)) {
-      const object: Record<string, unknown> = {};
-      value = object;
-      for (const name of keysOf(source as AnyObject)) {
-        define(object, name, null);
-        open.push({ source: member(source as AnyObject, name), target: object, key: name, depth });
-      }
-    }
-    define(target, key, value);
-  }
-  return holder.root;
-}
-
-interface Step {
-  source: unknown;
-  target: Record<string | number, unknown>;
-  key: string | number;
-  depth: number;
-}
-
-function plainNumber(number: JsonNumber): number | JsonNumber {
-  const value = number.toNumber();
-  const float = /[.eE]/.test(number.lexeme);
-  const same = float ? Number.isFinite(value) && !Number.isInteger(value) : Number.isSafeInteger(value);
-  return same ? (value === 0 ? 0 : value) : number;
-}
-
-/** Plain assignment, except that `__proto__` becomes an ordinary property. */
-function define(target: Record<string | number, unknown>, key: string | number, value: unknown): void {
-  if (key === '__proto__') {
-    Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
-  } else {
-    target[key] = value;
-  }
 }

@@ -7,23 +7,13 @@
 export {
   type ChainFailure,
   type ChainLink,
-  type ChainOptions,
   type ChainReport,
   type ChainState,
-  type ChainVerifier,
   canonicalLink,
   chainLink,
   createChainVerifier,
 } from './chain.ts';
-export {
-  type CapsuleInput,
-  type CreateOptions,
-  createCapsule,
-  fromDict,
-  fromSealedDict,
-  toDict,
-  toSealedDict,
-} from './dict.ts';
+export { type CapsuleInput, createCapsule } from './dict.ts';
 export type { KeySource } from './keys.ts';
 export { type LintFinding, lint } from './lint.ts';
 export {
@@ -60,23 +50,15 @@ export {
   hashCapsule,
   type SealedText,
   type SealOptions,
-  type SealSyncOptions,
   seal,
   sealSync,
   signHashed,
 } from './seal.ts';
 export type { Warning } from './signatures.ts';
 export { readHashed } from './stored.ts';
-export { isIsoTimestamp, isoTimestamp } from './time.ts';
-export {
-  type CapsuleUri,
-  formatCapsuleUri,
-  parseCapsuleUri,
-  resolveFragment,
-  type UriOptions,
-  type UriParts,
-} from './uri.ts';
-export { type ValidateOptions, type Validation, type ValidationCategory, validate } from './validate.ts';
+export { isoTimestamp } from './time.ts';
+export { parseCapsuleUri, resolveFragment } from './uri.ts';
+export { validate } from './validate.ts';
 export type { KeyFacts } from './validity.ts';
 export {
   type CanonicalRecord,

@@ -14,7 +14,7 @@ export type Data =
   | JsonObject
   | DataArray
   | DataObject;
-export type DataArray = readonly Data[];
+type DataArray = readonly Data[];
 export interface DataObject {
   readonly [key: string]: Data;
 }

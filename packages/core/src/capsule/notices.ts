@@ -11,7 +11,7 @@ export interface ChainNotice {
   readonly first: number;
 }
 
-/** Who writes the records chooses the names in them, so only so many different ones are kept; all are counted. */
+/** Limit on different names: the author of the records chooses them. All are counted. */
 const MAX_NOTICES = 200;
 
 /** Collects what was noticed, once for each code and path. */

@@ -21,7 +21,7 @@ export interface HashOptions {
   readonly strictInterop?: boolean | undefined;
 }
 
-export interface SealSyncOptions extends SealOptions, HashOptions {
+interface SealSyncOptions extends SealOptions, HashOptions {
   readonly pqSigner?: LocalSigner | undefined;
 }
 

@@ -15,7 +15,7 @@ import {
 import { CONTENT, type Form, SEAL_FIELDS } from './model.ts';
 
 /** A record taken apart: what a seal can cover, and what no capsule seal covers. */
-export interface StoredRecord {
+interface StoredRecord {
   /** The content keys that are there, as they are stored. */
   readonly content: JsonObject;
   readonly unknownKeys: readonly string[];
@@ -48,7 +48,7 @@ export function isCaseTwin(key: string): boolean {
 }
 
 /** Under which reading the stored content has the stored hash. */
-export interface Match {
+interface Match {
   readonly profile: ProfileId;
   readonly form: Form;
   /** `spec_version` is in the record, but not in what was hashed. */
@@ -121,7 +121,7 @@ function without(object: JsonObject, left: string): JsonObject {
 }
 
 /** A number in a record that a reader may take for another one than was hashed. */
-export interface OddNumber {
+interface OddNumber {
   readonly path: string;
   readonly kind: 'non_finite' | 'inexact_number';
 }

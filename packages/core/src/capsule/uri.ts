@@ -1,13 +1,13 @@
 import type { Code } from '../codes.ts';
 import { BullaError } from '../error.ts';
-import { isObject, member, type Path, parsePointer, pointer } from '../json/index.ts';
+import { isObject, member, parsePointer } from '../json/index.ts';
 import { SECTION_NAMES } from './model.ts';
 
 /**
  * A parsed `capsule://` reference, with the names of the published fixtures. Three kinds exist: by hash or id,
  * with or without a chain, and by sequence within a chain.
  */
-export interface CapsuleUri {
+interface CapsuleUri {
   readonly scheme: 'capsule';
   readonly chain: string | null;
   readonly reference_type: 'hash' | 'sequence' | 'id';
@@ -19,7 +19,7 @@ export interface CapsuleUri {
   readonly fragment: string | null;
 }
 
-export interface UriOptions {
+interface UriOptions {
   /** Take one slash at the head of the fragment, which the scheme's grammar demands and its fixtures lack. Default false. */
   readonly leadingSlash?: boolean;
 }
@@ -37,8 +37,7 @@ const FRAGMENT = /^(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*$/;
  * lower case; no bare sequence; no leading zeros, no sequence beyond 2^53-1; no further or empty segment, query,
  * port, user or percent-encoding before the fragment; a chain name of letters, digits, `.`, `_` and `-` that
  * starts with a letter or digit and not with `sha3_`. A UUID may be in any case and is returned in lower case.
- * Throws `CAPSULE_URI`, `CAPSULE_URI`, `CAPSULE_URI`, `CAPSULE_URI`,
- * `CAPSULE_URI` or `CAPSULE_URI`.
+ * Throws `CAPSULE_URI`.
  */
 export function parseCapsuleUri(text: string, options: UriOptions = {}): CapsuleUri {
   if (!text.startsWith(PREFIX)) fail('CAPSULE_URI', `A capsule URI starts with ${PREFIX}.`);
@@ -87,32 +86,6 @@ export function parseCapsuleUri(text: string, options: UriOptions = {}): Capsule
     return { scheme: 'capsule', chain, reference_type: 'sequence', ...nothing, sequence, fragment };
   }
   fail('CAPSULE_URI', 'A reference is a hash, a UUID, or a sequence within a chain.');
-}
-
-/** What `formatCapsuleUri` needs: exactly one of hash, id and sequence, the last only with a chain. */
-export interface UriParts {
-  readonly chain?: string | null;
-  readonly hash?: string;
-  readonly id?: string;
-  readonly sequence?: number;
-  /** The path to a value: one of the six sections, then keys and indices. */
-  readonly path?: Path;
-}
-
-/** Writes a `capsule://` URI. Throws a `CAPSULE_URI_…` code for parts that `parseCapsuleUri` would not give back. */
-export function formatCapsuleUri({ chain, hash, id, sequence, path }: UriParts): string {
-  const references = [hash === undefined ? [] : `sha3_${hash}`, id ?? [], sequence ?? []].flat();
-  if (references.length !== 1) fail('CAPSULE_URI', 'A reference has exactly one of hash, id and sequence.');
-  // encodeURI leaves `#` alone, and throws for half a surrogate pair, which no URI can carry.
-  const fragment = path === undefined ? '' : `#${encoded(pointer(path).slice(1))}`;
-  const text = `${PREFIX}${chain == null ? '' : `${chain}/`}${references[0]}${fragment}`;
-  parseCapsuleUri(text);
-  return text;
-}
-
-function encoded(text: string): string {
-  if (!text.isWellFormed()) fail('CAPSULE_URI', 'The path holds half of a surrogate pair.');
-  return encodeURI(text).replaceAll(/[#[\]]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
 /**

@@ -13,14 +13,14 @@ import {
 import { CAPSULE_TYPES, CONTENT, type Form, SECTION_NAMES, SECTIONS } from './model.ts';
 import { isMoment } from './time.ts';
 
-export type ValidationCategory =
+type ValidationCategory =
   | 'missing_field'
   | 'wrong_type'
   | 'invalid_value'
   | 'chain_violation'
   | 'integrity_violation';
 
-export interface Validation {
+interface Validation {
   readonly ok: boolean;
   readonly category: ValidationCategory | null;
   /** The field as the reference names it, `section.key`; null when all is well, empty for the root. */
@@ -28,7 +28,7 @@ export interface Validation {
   readonly message: string;
 }
 
-export interface ValidateOptions {
+interface ValidateOptions {
   /** Which key set is demanded. Default `'12'`, the seed's. */
   readonly form?: Form;
   /** Refuse every top-level key outside the form; the seal fields are outside it too. Default false. */

@@ -220,7 +220,7 @@ function readSeal(get: (key: string) => unknown): ReadSeal | Verdict {
     signature: fromHex(signature),
     signaturePq: pq === '' ? null : fromHex(pq),
     signedBy: typeof signedBy === 'string' ? signedBy : '',
-    // What is no text is no time; it must not pass for a record that has none.
+    // A value of another type is not a time; it must not pass as a missing one.
     signedAt: signedAt === null || typeof signedAt === 'string' ? signedAt : '',
   };
 }

@@ -6,7 +6,7 @@
 export { MAX_COST, MAX_TOTAL_COST } from './cost.ts';
 export { compile, type Fault, type Program } from './expression.ts';
 export { type PreparedInput, prepareInput } from './input.ts';
-export { type Records, type Vocabulary, vocabularyOf } from './records.ts';
+export { type Vocabulary, vocabularyOf } from './records.ts';
 export {
   ask,
   askRules,

@@ -111,7 +111,6 @@ export function readPattern(source: string): Pattern {
   };
 
   const atom = (): Pattern => {
-    const _start = at;
     const character = peek()!;
     if (character === '(') return group();
     if (character === '[') return { kind: 'set', set: bracket() };

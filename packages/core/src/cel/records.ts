@@ -1,7 +1,7 @@
 /** A table of records: the fields of each, by name. Types are written as CEL's; other words are records of the table. */
-export type Records = Readonly<Record<string, Readonly<Record<string, string>>>>;
+type Records = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-export interface Field {
+interface Field {
   readonly name: string;
   readonly type: FieldType;
   /** The type as the table writes it. */
@@ -15,7 +15,7 @@ export type FieldType =
   | { readonly kind: 'list' | 'map'; readonly of: FieldType };
 
 /** An instance of a record: a field that is absent is not there. */
-export type RecordValue = Record<string, unknown>;
+type RecordValue = Record<string, unknown>;
 
 /** What rules of one kind may speak of. */
 export interface Vocabulary<Shape extends string = string> {

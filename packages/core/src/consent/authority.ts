@@ -83,7 +83,7 @@ export interface MintOptions {
 }
 
 /** What is signed: the claims, and what the key that signs states of the approval. */
-export interface Minted {
+interface Minted {
   readonly claims: Authorization;
   readonly approval: ApprovalFields;
 }

@@ -19,7 +19,7 @@ export interface Disclosable {
   readonly flags: { readonly [flag: string]: boolean };
 }
 
-export interface DisclosedTool {
+interface DisclosedTool {
   readonly name: string;
   /** What it does; null where the manifest does not say. */
   readonly description: string | null;
@@ -28,7 +28,7 @@ export interface DisclosedTool {
   readonly bound: Bound | null;
 }
 
-export interface DisclosedScope {
+interface DisclosedScope {
   readonly id: string;
   readonly label: string;
   readonly sensitivity: Sensitivity;

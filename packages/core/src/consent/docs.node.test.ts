@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
-import { ALLOWED_BY, CHANNELS, CHOICES, DENIED_REASONS, keyOf } from './index.ts';
+import { ALLOWED_BY, CHANNELS, CHOICES, DENIED_REASONS } from './index.ts';
+import { keyOf } from './state.ts';
 
 test('docs/consent.md names every way to be allowed, every choice, reason, channel and table', () => {
   const text = readFileSync(new URL('../../../../docs/consent.md', import.meta.url), 'utf8');

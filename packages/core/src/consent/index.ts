@@ -84,9 +84,9 @@ export {
   type Tables,
   type Tool,
 } from './rows.ts';
-export { DEFAULT_RULES, HIGH_PROMPT_MS, type Rules, SILENCE_MS } from './rules.ts';
+export { DEFAULT_RULES, type Rules } from './rules.ts';
 export { type Hints, type Raise, raised, raisesOf, SENSITIVITIES, type Sensitivity } from './sensitivity.ts';
 export { type Opening, type Showing, type ShowOptions, showing } from './showing.ts';
 export { calledTool, covered, scopeObstacle } from './standing.ts';
-export { applyChanges, type ConsentState, emptyState, keyOf, rowsOf, silenceKey, stateOf } from './state.ts';
+export { applyChanges, type ConsentState, emptyState, rowsOf, stateOf } from './state.ts';
 export { CHINESE, ENGLISH, type NamedScope, type NamedTool, type Words, wordsFor } from './words.ts';

@@ -24,7 +24,7 @@ export interface Algorithm {
 }
 
 /** How a JWK spells a key of one algorithm. */
-export interface JwkNames {
+interface JwkNames {
   readonly kty: string;
   /** The member that tells the algorithm apart within the key type. */
   readonly selector: 'crv' | 'alg';

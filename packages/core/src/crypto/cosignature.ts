@@ -3,7 +3,7 @@ import { concat, toUtf8 } from './bytes.ts';
 import { parseCheckpointBody } from './checkpoint.ts';
 
 // What cosignatures sign, https://c2sp.org/tlog-cosignature. Both forms are made for checkpoints alone and throw
-// `LOG_CHECKPOINT` or `LOG_CHECKPOINT` for the text of any other note. Times are POSIX seconds.
+// `LOG_CHECKPOINT` for the text of any other note. Times are POSIX seconds.
 
 /** The message of a cosignature by Ed25519. It does not hold the name of the cosigner. */
 export function cosignatureMessage(text: string, time: number): Uint8Array {

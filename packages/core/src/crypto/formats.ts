@@ -17,7 +17,7 @@ export interface PrivateKey {
 }
 
 /** What {@link detectKey} says. 64 hex digits may be a seed or an Ed25519 public key: `either`. */
-export interface DetectedKey {
+interface DetectedKey {
   readonly format: KeyFormat;
   readonly kind: 'private' | 'public' | 'either';
   /** Null where the text does not say, as with a seed in hex. */

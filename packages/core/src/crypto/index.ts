@@ -23,7 +23,7 @@ export {
 } from './bytes.ts';
 export type { Checkpoint } from './checkpoint.ts';
 export { EMPTY_ROOT, formatCheckpointBody, parseCheckpointBody } from './checkpoint.ts';
-export type { DetectedKey, KeyFormat, PrivateKey } from './formats.ts';
+export type { KeyFormat, PrivateKey } from './formats.ts';
 export {
   detectKey,
   privateKey,
@@ -34,30 +34,11 @@ export {
   writePublicKey,
 } from './formats.ts';
 export { keyId, qpLabel, shortLabel } from './keyid.ts';
-export type {
-  Note,
-  NoteSignature,
-  NoteSigner,
-  NoteVerifier,
-  OpenedNote,
-  VerifiedSignature,
-} from './note.ts';
-export {
-  formatNote,
-  formatVkey,
-  maxNoteSignatures,
-  noteVerifier,
-  openNote,
-  parseNote,
-  parseVkey,
-  signNote,
-} from './note.ts';
-export type { CryptoProvider } from './provider.ts';
+export type { NoteSignature, NoteSigner, NoteVerifier, VerifiedSignature } from './note.ts';
+export { formatNote, formatVkey, noteVerifier, openNote, parseNote, parseVkey, signNote } from './note.ts';
+
 export type { LocalSigner, PublicKey, Signer } from './signer.ts';
 export { derivePublicKey, localSigner, publicKey, verify } from './signer.ts';
-
-/** Which primitives are in use: `node` or `noble`. */
-export const providerName: string = provider.name;
 
 /** SHA-256 (FIPS 180-4), 32 bytes. Never throws for bytes. */
 export function sha256(bytes: Uint8Array): Uint8Array {
@@ -69,12 +50,7 @@ export function sha256Hex(data: Uint8Array | string): string {
   return provider.sha256Hex(data);
 }
 
-/** SHA3-256 (FIPS 202), 32 bytes. Never throws for bytes. */
-export function sha3_256(bytes: Uint8Array): Uint8Array {
-  return provider.sha3_256(bytes);
-}
-
-/** SHA3-256 in lower-case hex; a string is hashed as UTF-8 and throws `CRYPTO_ENCODING` if it has none. */
+/** SHA3-256 (FIPS 202) in lower-case hex; a string is hashed as UTF-8 and throws `CRYPTO_ENCODING` if it has none. */
 export function sha3_256Hex(data: Uint8Array | string): string {
   return provider.sha3_256Hex(data);
 }

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { Note } from './index.ts';
 import {
   derivePublicKey,
   formatNote,
@@ -18,6 +17,7 @@ import {
   toHex,
   toUtf8,
 } from './index.ts';
+import type { Note } from './note.ts';
 
 const seeds = [1, 2, 3].map((n) => new Uint8Array(32).fill(n)) as [Uint8Array, Uint8Array, Uint8Array];
 const signers = seeds.map((seed) => localSigner('Ed25519', seed));

@@ -46,7 +46,7 @@ export interface VerifiedSignature extends NoteSignature {
 }
 
 /** A note of which at least one known key verified. */
-export interface OpenedNote {
+interface OpenedNote {
   readonly text: string;
   readonly verified: readonly VerifiedSignature[];
   /** Lines of keys that are not known; they prove nothing. */
@@ -72,7 +72,7 @@ const types: ReadonlyMap<number, NoteType> = new Map<number, NoteType>([
 const TIME_BYTES = 8;
 
 /** The most signatures a note may carry; the specification asks for a limit of at least 16. */
-export const maxNoteSignatures = 100;
+const maxNoteSignatures = 100;
 
 function noteType(byte: number): NoteType {
   const found = types.get(byte);
@@ -280,8 +280,8 @@ export function formatVkey(verifier: NoteVerifier): string {
 }
 
 /**
- * Reads a verifier key string. Throws `NOTE_VKEY`, `NOTE_VKEY` if the id does not belong to the name
- * and key, `NOTE_KEY`, `NOTE_NAME`, and the codes of loading the public key.
+ * Reads a verifier key string. Throws `NOTE_VKEY`, also if the id does not belong to the name and
+ * key, `NOTE_KEY`, `NOTE_NAME`, and the codes of loading the public key.
  */
 export function parseVkey(vkey: string): NoteVerifier {
   const match = /^([^+]*)\+([0-9a-f]{8})\+(.+)$/.exec(vkey);

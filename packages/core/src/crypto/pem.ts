@@ -4,7 +4,7 @@ import { fromBase64, toBase64 } from './bytes.ts';
 const columns = 64;
 
 /** One PEM block. */
-export interface Pem {
+interface Pem {
   readonly label: string;
   readonly bytes: Uint8Array;
 }

@@ -56,7 +56,6 @@ export const provider: CryptoProvider = {
   name: 'noble',
   sha256: (bytes) => sha256(bytes),
   sha256Hex: (data) => toHex(sha256(bytesOf(data))),
-  sha3_256: (bytes) => sha3_256(bytes),
   sha3_256Hex: (data) => toHex(sha3_256(bytesOf(data))),
   hmacSha256: (key, bytes) => hmac(sha256, key, bytes),
   signatures: {

@@ -124,7 +124,7 @@ function ed25519(): SignatureScheme {
   };
 }
 
-/** Loading libsodium takes as long as it saves on about so many signatures. */
+/** The number of signatures after which loading libsodium has paid for itself. */
 const SODIUM_AFTER = 100;
 
 /** OpenSSL's Ed25519 alone, for holding the other against it. */
@@ -135,7 +135,6 @@ export const provider: CryptoProvider = {
   name: 'node',
   sha256: (bytes) => digest('sha256', bytes),
   sha256Hex: (data) => digestHex('sha256', data),
-  sha3_256: (bytes) => digest('sha3-256', bytes),
   sha3_256Hex: (data) => digestHex('sha3-256', data),
   hmacSha256: (key, bytes) => plain(createHmac('sha256', key).update(bytes).digest()),
   signatures: {

@@ -24,7 +24,6 @@ export interface CryptoProvider {
   readonly name: string;
   sha256(bytes: Uint8Array): Uint8Array;
   sha256Hex(data: Uint8Array | string): string;
-  sha3_256(bytes: Uint8Array): Uint8Array;
   sha3_256Hex(data: Uint8Array | string): string;
   hmacSha256(key: Uint8Array, bytes: Uint8Array): Uint8Array;
   readonly signatures: Readonly<Record<AlgorithmName, SignatureScheme>>;

@@ -2,7 +2,6 @@ import type { Code } from '../codes.ts';
 import { keyId, type PublicKey, toBase64url, toUtf8, verify } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
 import {
-  type Check,
   integer,
   JsonNumber,
   type JsonObject,
@@ -100,7 +99,7 @@ const HASH = {
 };
 
 /** The claims, all of which must be there. */
-export const claimFields: Readonly<Record<keyof Authorization, Check>> = {
+const claimsSchema = record({
   iss: identifier,
   sub: identifier,
   aud: identifier,
@@ -109,11 +108,10 @@ export const claimFields: Readonly<Record<keyof Authorization, Check>> = {
   nbf: integer(0),
   exp: integer(0),
   jti: identifier,
-};
-const claimsSchema = record(claimFields);
+});
 
 /** The claims of a parsed object. Throws `EE_AO_INVALID` with the path below `at`. */
-export function readClaims(value: JsonValue, at: readonly string[]): Authorization {
+function readClaims(value: JsonValue, at: readonly string[]): Authorization {
   claimsSchema.run(value, at, (_, where, sentence) => {
     throw new BullaError('EE_AO_INVALID', sentence, { path: pointer(where) });
   });
@@ -182,7 +180,7 @@ function claimsOf(payload: Uint8Array): Authorization {
   return readClaims(value, ['payload']);
 }
 
-export interface OpenOptions {
+interface OpenOptions {
   readonly keys: readonly ApproverKey[];
   /** Unix time in seconds at which the keys must count. Default: whenever their holders say that they approved. */
   readonly now?: number;

@@ -2,10 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, inject, test } from 'vitest';
 import { envelope, envelopeWith, NOW, policy, policyDocument } from '../../test/envelope.ts';
 import { BullaError } from '../error.ts';
+import { buckets, evaluateConstraints } from './constraints.ts';
 import {
-  buckets,
   type Envelope,
-  evaluateConstraints,
   limitExceeded,
   type Policy,
   parsePolicy,

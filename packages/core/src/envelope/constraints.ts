@@ -30,14 +30,14 @@ export interface Reservation {
 }
 
 /** What a policy says about an envelope. */
-export interface Evaluation {
+interface Evaluation {
   /** Empty when the policy permits it, as far as the figures tell. */
   readonly violations: readonly Problem[];
   /** What the ledger must take; empty when there are violations. */
   readonly reservations: readonly Reservation[];
 }
 
-export interface Circumstances {
+interface Circumstances {
   /** Unix time in seconds. */
   readonly now: number;
   /** How many distinct people signed the authorization. */
@@ -52,7 +52,7 @@ export interface Circumstances {
 const SLOTS = 60;
 
 /**
- * The buckets of a window of so many seconds. It slides: time is cut, from the epoch on, into slots of a sixtieth of
+ * The buckets of a window of this length in seconds. It slides: time is cut, from the epoch on, into slots of a sixtieth of
  * the window, rounded up to whole seconds, and the sum at `now` covers every slot that holds a second of the last
  * `seconds` seconds. So within any stretch of that length no more than the ceiling is ever spent, also across
  * midnight; a use counts up to one slot longer than it would have to. Sixty-odd sums a key are enough, however many
@@ -65,9 +65,9 @@ export function buckets(window: number | 'ever', now: number): { bucket: number;
 }
 
 /**
- * Holds an envelope against a policy, in this order: rail invariants, action, people, asset and decimals,
- * destination, ceilings on each execution, rules in CEL, ceilings on sums, velocity. Destinations and assets of a `TOOL_CALL` are the lock's matter, not looked at
- * here. Never throws.
+ * Checks an envelope against a policy, in this order: rail invariants, action, people, asset and decimals,
+ * destination, ceilings on each execution, rules in CEL, ceilings on sums, velocity. Destinations and assets of a
+ * `TOOL_CALL` belong to the lock and are not looked at here. Never throws.
  */
 export function evaluateConstraints(
   policy: Policy,

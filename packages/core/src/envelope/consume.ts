@@ -12,23 +12,6 @@ import {
 } from './verify.ts';
 
 /**
- * Consumes a permit, in one transaction with everything that must be durable before the execution (the intent
- * capsule, the use of an approval). It resolves only when the transaction is durable, and then all of these hold:
- *
- * - The nonce is marked as used, under a unique constraint of the database over the fields of `NonceKey`; never by
- *   a read before a write. It stays used, also when the execution then fails or the process dies.
- * - Every reservation is taken as `Reservation` says, each against sums that no other transaction changes meanwhile,
- *   and for the time at which that is so: `reservationsOf` with the ledger's own clock, asked when the sums are locked.
- * - The ledger's own clock did not exceed `until`.
- *
- * Otherwise nothing of it is, and it rejects with a `BullaError`: `nonceReplayed`, `limitExceeded`, `EE_TTL_EXPIRED`
- * when the time has run out meanwhile, another code that begins with `EE_`, or `KILLED`. Anything else that it rejects with counts as `EE_NONCE_STORE_FAILURE`. When
- * the outcome of a transaction is not known, it must reject: an execution that did not happen can be asked for
- * again under a new nonce, one that happened twice cannot be undone.
- */
-export type Consume = (permit: Permit) => Promise<void> | void;
-
-/**
  * What else must hold before a permit is consumed: a risk engine that is asked over the network, arguments that must
  * be the approved ones. It refuses by rejecting with a `BullaError` whose code begins with `EE_`; anything else that
  * it rejects with counts as `EE_RISK_DENIED`.
@@ -59,25 +42,6 @@ export function consumed(verdict: Verdict): Verdict {
 /** The verdict when the ledger rejected with this error: step 7 failed. */
 export function notConsumed(verdict: Verdict, error: unknown): Verdict {
   return refused(verdict, 'permit', problemOf(isOurs(error) ? error : nonceStoreFailed(error)));
-}
-
-/**
- * The whole checklist: `assessEnvelope`, and as step 7 the ledger consumes the permit. Only a verdict with `ok` allows
- * the execution, once. Does not reject because the ledger refused or failed: the verdict says so.
- */
-export async function checkAndConsume(
-  input: CheckInput,
-  consume: Consume,
-  assess?: Assess,
-): Promise<Verdict> {
-  const verdict = await assessEnvelope(input, assess);
-  if (verdict.permit === null) return verdict;
-  try {
-    await consume(verdict.permit);
-  } catch (error) {
-    return notConsumed(verdict, error);
-  }
-  return consumed(verdict);
 }
 
 /** A kill switch speaks for itself; the code of any other part says nothing about the envelope. */

@@ -5,46 +5,24 @@
  * modules below.
  */
 
-export { DEFAULT_DOCUMENT_BYTES, type Limits } from '../json/index.ts';
+export type { Limits } from '../json/index.ts';
 export type { Approval, ApprovalFields, ApprovalHow } from './approval.ts';
-export {
-  type ArgumentMapping,
-  bindArguments,
-  readMapping,
-} from './arguments.ts';
+export { type ArgumentMapping, bindArguments, readMapping } from './arguments.ts';
 export {
   type ApproverKey,
   AUTHORIZATION_TYPE,
   type Authorization,
   addSignature,
   authorize,
-  type KeyValidity,
-  type OpenOptions,
   openAuthorization,
   readApprovals,
   readAuthorization,
   type StatedApproval,
   type VerifiedApproval,
-  type VerifiedAuthorization,
 } from './authorization.ts';
-export {
-  buckets,
-  type Circumstances,
-  type Evaluation,
-  evaluateConstraints,
-  limitExceeded,
-  type Reservation,
-  reservationsOf,
-} from './constraints.ts';
-export {
-  type Assess,
-  assessEnvelope,
-  type Consume,
-  checkAndConsume,
-  consumed,
-  notConsumed,
-} from './consume.ts';
-export { AUTHORIZATION_DETAILS_TYPE, fromAuthorizationDetails, toAuthorizationDetails } from './details.ts';
+export { limitExceeded, type Reservation, reservationsOf } from './constraints.ts';
+export { assessEnvelope, consumed, notConsumed } from './consume.ts';
+export { toAuthorizationDetails } from './details.ts';
 export {
   type Actor,
   type BindingPayload,
@@ -62,21 +40,10 @@ export {
   writeEnvelope,
 } from './envelope.ts';
 export { explain, NOT_PROVEN } from './explain.ts';
-export { type ExecProfile, execHash, policyHash } from './hash.ts';
+export { type ExecProfile, execHash } from './hash.ts';
 export type { Signatory } from './jws.ts';
 export { type NonceKey, nonceKey, nonceReplayed, nonceStoreFailed } from './nonce.ts';
-export {
-  type ActionRule,
-  type AssetRule,
-  type CeilingRule,
-  type Destinations,
-  type Partition,
-  POLICY_FORMAT,
-  POLICY_NAMESPACE,
-  type Policy,
-  parsePolicy,
-  type VelocityRule,
-} from './policy.ts';
+export { type Policy, parsePolicy } from './policy.ts';
 export {
   bindToolCall,
   type LockedTool,

@@ -33,7 +33,7 @@ const KEY_ID = /^[0-9a-f]{64}$/;
 const MAX_SIGNATURES = 100;
 
 /** One signature; nothing in it is verified. */
-export interface JwsSignature {
+interface JwsSignature {
   readonly alg: AlgorithmName;
   /** The full id of the key, by which it is found. */
   readonly kid: string;

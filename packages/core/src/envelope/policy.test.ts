@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { policy, policyDocument, policyText, refusal } from '../../test/envelope.ts';
-import { parsePolicy, policyHash } from './index.ts';
+import { policyHash } from './hash.ts';
+import { parsePolicy } from './index.ts';
 
 type Document = { policy_doc: Record<string, unknown[]> & { destinations: Record<string, unknown> } };
 

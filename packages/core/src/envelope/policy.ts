@@ -24,14 +24,14 @@ import { compileRules, type RuleText } from './rules.ts';
 // envelope binds, so that anyone can recompute policy_hash from the file alone. What it does not name is refused.
 
 /** An action that may be executed. */
-export interface ActionRule {
+interface ActionRule {
   readonly action_type: string;
   /** How many distinct people must have signed the authorization. */
   readonly people: number;
 }
 
 /** An asset that may be moved, and exactly where: on which rail it lives and what its amounts mean. */
-export interface AssetRule {
+interface AssetRule {
   readonly asset: string;
   readonly asset_class: number | null;
   readonly decimals: number;
@@ -45,7 +45,7 @@ export interface AssetRule {
 export type Partition = 'caller' | 'to' | 'asset' | 'asset_class';
 
 /** A limit on the sum of the amounts of one asset, in its smallest unit. */
-export interface CeilingRule {
+interface CeilingRule {
   readonly id: string;
   readonly asset: string;
   readonly per: readonly Partition[];
@@ -55,7 +55,7 @@ export interface CeilingRule {
 }
 
 /** A limit on the number of executions. */
-export interface VelocityRule {
+interface VelocityRule {
   readonly id: string;
   /** The action types that count; null for all. */
   readonly actions: readonly string[] | null;
@@ -97,12 +97,12 @@ export interface Policy extends PolicyBinding {
 }
 
 /** A list of destinations, as they stand and as they are compared on an EVM rail. */
-export interface Destinations {
+interface Destinations {
   has(railType: string, to: string): boolean;
 }
 
-export const POLICY_NAMESPACE = 'cryptocardia.policy.v1';
-export const POLICY_FORMAT = 'bulla.policy.v1';
+const POLICY_NAMESPACE = 'cryptocardia.policy.v1';
+const POLICY_FORMAT = 'bulla.policy.v1';
 
 const MAX_RULES = 10_000;
 const MAX_CUSTOM_RULES = 100;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { envelope, envelopeWith, NOW, policyDocument, refusal } from '../../test/envelope.ts';
-import { evaluateConstraints, parsePolicy } from './index.ts';
+import { evaluateConstraints } from './constraints.ts';
+import { parsePolicy } from './index.ts';
 
 const withRules = (rules: unknown) =>
   JSON.stringify({ ...policyDocument, policy_doc: { ...policyDocument.policy_doc, rules } });

@@ -21,12 +21,11 @@ import {
   policyText,
 } from '../../test/envelope.ts';
 import { BullaError } from '../error.ts';
+import { type Assess, consumed as afterConsumption, assessEnvelope, notConsumed } from './consume.ts';
 import {
-  type Assess,
   type Authorization,
   authorize,
   type CheckInput,
-  checkAndConsume,
   checkEnvelope,
   createEnvelope,
   type Envelope,
@@ -39,6 +38,7 @@ import {
   type Permit,
   parseEnvelope,
   reservationsOf,
+  type Verdict,
   writeEnvelope,
 } from './index.ts';
 
@@ -434,6 +434,22 @@ describe('step 6, constraints', () => {
     ]);
   });
 });
+
+/** The steps 0 to 6, and then a ledger that consumes the permit or refuses it. */
+async function checkAndConsume(
+  input: CheckInput,
+  consume: (permit: Permit) => Promise<void> | void,
+  assess?: Assess,
+): Promise<Verdict> {
+  const verdict = await assessEnvelope(input, assess);
+  if (verdict.permit === null) return verdict;
+  try {
+    await consume(verdict.permit);
+  } catch (error) {
+    return notConsumed(verdict, error);
+  }
+  return afterConsumption(verdict);
+}
 
 describe('step 7, permit', () => {
   test('passes when the ledger has consumed', async () => {

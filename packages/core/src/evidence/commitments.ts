@@ -1,6 +1,6 @@
 import type { Commitment, CommitmentKind } from '../canon/index.ts';
 import { BullaError } from '../error.ts';
-import { JsonObject } from '../json/index.ts';
+import { memberAt } from '../json/index.ts';
 import { type Committed, readEvidence } from './evidence.ts';
 
 /** The commitments in a capsule, by what they are of. Throws `EVIDENCE_INVALID`. */
@@ -16,9 +16,9 @@ export function commitmentsOf(capsule: unknown): Partial<Record<CommitmentKind, 
 
 /** What the outcome of a call says of its result; null where it says nothing that we wrote. */
 export function resultOf(capsule: unknown): Committed | null {
-  const calls = at(at(capsule, 'execution'), 'tool_calls');
-  const result = at(Array.isArray(calls) ? calls[0] : undefined, 'result');
-  const [commitment, of, why] = ['commitment', 'of', 'uncommitted'].map((key) => at(result, key));
+  const calls = memberAt(capsule, ['execution', 'tool_calls']);
+  const result = memberAt(Array.isArray(calls) ? calls[0] : undefined, ['result']);
+  const [commitment, of, why] = ['commitment', 'of', 'uncommitted'].map((key) => memberAt(result, [key]));
   if (typeof why === 'string') return { uncommitted: why };
   if (typeof commitment !== 'string' || (of !== 'jcs' && of !== 'exact')) return null;
   return { commitment, of };
@@ -31,10 +31,4 @@ export function isCommitment(committed: Committed | null | undefined): committed
 /** The code of what keeps a value from being committed to; `VALUE_UNREADABLE` for one that throws when it is read. */
 export function uncommittedFor(error: unknown): { readonly uncommitted: string } {
   return { uncommitted: error instanceof BullaError ? error.code : 'VALUE_UNREADABLE' };
-}
-
-function at(value: unknown, key: string): unknown {
-  if (value instanceof JsonObject) return value.get(key);
-  if (typeof value !== 'object' || value === null) return undefined;
-  return Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { BullaError } from '../error.ts';
 import { parse, stringify } from '../json/index.ts';
+import { STAGES } from './failure.ts';
 import {
   authorityOf,
   claimedOrigin,
@@ -11,7 +12,6 @@ import {
   failureText,
   readEvidence,
   readFailure,
-  STAGES,
   withOrigin,
 } from './index.ts';
 

@@ -1,7 +1,7 @@
 import type { Commitment } from '../canon/index.ts';
 import type { DataObject } from '../capsule/index.ts';
 import { BullaError } from '../error.ts';
-import { JsonNumber, JsonObject, pointer, toPlain } from '../json/index.ts';
+import { JsonNumber, JsonObject, memberAt, pointer, toPlain } from '../json/index.ts';
 
 // The evidence map: what a capsule says in `context.environment.bulla` of what an action rests on. Only this file writes
 // it and reads it. Each value is a digest, an id, a name or a count, never a payload.
@@ -119,8 +119,8 @@ export function environmentOf(evidence: Evidence): DataObject {
  * path for a map of another version or form: what is not understood is not guessed.
  */
 export function readEvidence(capsule: unknown): Evidence | null {
-  const environment = memberOf(memberOf(capsule, 'context'), 'environment');
-  const bulla = memberOf(environment, 'bulla');
+  const environment = memberAt(capsule, ['context', 'environment']);
+  const bulla = memberAt(environment, ['bulla']);
   if (bulla === undefined) return null;
   const { v: _, ...evidence } = readMembers(bulla, '/context/environment/bulla');
   return evidence as Evidence;
@@ -144,11 +144,11 @@ export function withOrigin<C extends { readonly context: { readonly environment:
  * also from a record of others whose evidence is no other way known.
  */
 export function claimedOrigin(capsule: unknown): { origin: string | null; recovered: boolean } {
-  const bulla = memberOf(memberOf(memberOf(capsule, 'context'), 'environment'), 'bulla');
-  const origin = memberOf(bulla, 'origin');
+  const bulla = memberAt(capsule, ['context', 'environment', 'bulla']);
+  const origin = memberAt(bulla, ['origin']);
   return {
     origin: typeof origin === 'string' ? origin : null,
-    recovered: isRecord(memberOf(bulla, 'recovered')),
+    recovered: isRecord(memberAt(bulla, ['recovered'])),
   };
 }
 
@@ -218,11 +218,6 @@ function isRecord(value: unknown): value is object {
 
 function entriesOf(value: object): (readonly [string, unknown])[] {
   return value instanceof JsonObject ? [...value] : Object.entries(value);
-}
-
-function memberOf(value: unknown, key: string): unknown {
-  if (value instanceof JsonObject) return value.get(key);
-  return isRecord(value) && Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
 }
 
 function invalid(path: string, what: string): BullaError {

@@ -1,4 +1,4 @@
-import { JsonNumber, JsonObject } from './value.ts';
+import { JsonNumber, JsonObject, type JsonValue } from './value.ts';
 
 /** An object, parsed or plain. */
 export type AnyObject = JsonObject | Readonly<Record<string, unknown>>;
@@ -7,6 +7,21 @@ export function isObject(value: unknown): value is AnyObject {
   return (
     typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber)
   );
+}
+
+/** The value at the end of a path through the own members of objects; undefined where that leads nowhere. */
+export function memberAt(value: JsonValue | undefined, path: readonly string[]): JsonValue | undefined;
+export function memberAt(value: unknown, path: readonly string[]): unknown;
+export function memberAt(value: unknown, path: readonly string[]): unknown {
+  let found = value;
+  for (const key of path) found = isObject(found) ? member(found, key) : undefined;
+  return found;
+}
+
+/** The same where it is a text, else null. */
+export function textAt(value: unknown, path: readonly string[]): string | null {
+  const found = memberAt(value, path);
+  return typeof found === 'string' ? found : null;
 }
 
 /** The value of an own member, or undefined when there is none. */

@@ -30,7 +30,7 @@ function check(what: string, accepts: (value: unknown) => boolean): Check {
   };
 }
 
-/** A string of so many characters (code points, as JSON Schema counts) that fits the pattern. */
+/** A string of this length (in code points, as JSON Schema counts) that fits the pattern. */
 export function text(min: number, max: number, of?: { pattern: RegExp; what: string }): Check {
   const what = `a string of ${min} to ${max} ${of?.what ?? 'characters'}`;
   return check(
@@ -102,7 +102,7 @@ export function optional(inner: Check): Check {
   return { ...inner, optional: true };
 }
 
-/** A list of so many elements. */
+/** A list of this length. */
 export function list(element: Check, min = 0, max: number = Number.POSITIVE_INFINITY): Check {
   const what =
     max === Number.POSITIVE_INFINITY

@@ -4,7 +4,7 @@ const NUMBER = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
  * A number text taken apart: `digits` without zeros at either end, times ten to the power of `exponent` and `shift`.
  * Zero has the digit `0`, and is never negative. The exponent is as long as its writer made it.
  */
-export interface Significand {
+interface Significand {
   readonly negative: boolean;
   readonly digits: string;
   readonly shift: number;

@@ -1,4 +1,14 @@
-export { type AnyObject, isInteger, isObject, keysOf, member, toNumber, valuesOf } from './access.ts';
+export {
+  type AnyObject,
+  isInteger,
+  isObject,
+  keysOf,
+  member,
+  memberAt,
+  textAt,
+  toNumber,
+  valuesOf,
+} from './access.ts';
 export {
   anyObject,
   anyText,
@@ -38,7 +48,7 @@ export {
 export { type Plain, toPlain } from './plain.ts';
 export { type Path, parsePointer, pointer, spanAt, valueAt } from './pointer.ts';
 export { sameValue } from './same.ts';
-export { DEFAULT_DOCUMENT_BYTES, type Limits, parseStrictly } from './strict.ts';
+export { type Limits, parseStrictly } from './strict.ts';
 export { stringify } from './stringify.ts';
 export { DEFAULT_MAX_BYTES } from './text.ts';
 export { float, JsonNumber, JsonObject, type JsonValue, number } from './value.ts';

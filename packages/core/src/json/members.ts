@@ -15,7 +15,7 @@ export interface Fields {
 }
 
 /** What can be wrong with the members of an object. */
-export type MemberFault = 'twin' | 'unknown' | 'missing';
+type MemberFault = 'twin' | 'unknown' | 'missing';
 
 /**
  * Reports every member that the table does not allow, in the order of the document, and then those that are missing, in

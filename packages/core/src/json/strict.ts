@@ -8,7 +8,7 @@ import type { JsonValue } from './value.ts';
 export type Limits = Pick<ParseOptions, 'maxBytes' | 'maxDepth'>;
 
 /** Most documents are small; what is larger is refused unread. */
-export const DEFAULT_DOCUMENT_BYTES: number = 1 << 20;
+const DEFAULT_DOCUMENT_BYTES: number = 1 << 20;
 
 /**
  * Parses a document strictly. What the parser refuses is thrown under the code that is given for it, with the byte offset and,

@@ -56,7 +56,7 @@ function invalidUtf8At(bytes: Uint8Array): number {
 }
 
 /** The UTF-8 length of the first `end` code units; half of a surrogate pair counts three bytes. */
-export function utf8Length(text: string, end: number): number {
+function utf8Length(text: string, end: number): number {
   let bytes = 0;
   for (let i = 0; i < end; i++) {
     const c = text.charCodeAt(i);

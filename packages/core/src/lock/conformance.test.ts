@@ -12,8 +12,8 @@ import {
   verify,
 } from '../crypto/index.ts';
 import { type JsonObject, parse } from '../json/index.ts';
+import { hashSchema } from './file/hashes.ts';
 import {
-  hashSchema,
   openSigned,
   readBundle,
   readLock,

@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { options, refusal, utf8, whole } from '../../test/surface.ts';
 import { fromBase64, fromUtf8, localSigner, noteVerifier, publicKey, toBase64 } from '../crypto/index.ts';
+import { preAuthEncoding, signDsse } from './file/dsse.ts';
 import {
   lockDigest,
   openAttested,
   openDsse,
   openNoted,
-  preAuthEncoding,
   readLock,
-  signDsse,
   signLockNote,
   signLockStatement,
   writeLock,

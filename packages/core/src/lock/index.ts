@@ -6,41 +6,23 @@
  * below.
  */
 
-export {
-  type Bundle,
-  type BundleFiles,
-  readBundle,
-  type VerifiedBundle,
-  verifyBundle,
-  writeBundle,
-} from './bundle/bundle.ts';
-export type { BundleManifest } from './bundle/manifest.ts';
-export { DEFAULT_ZIP_LIMITS, type ZipLimits } from './bundle/unzip.ts';
+export { type Bundle, readBundle, type VerifiedBundle, verifyBundle, writeBundle } from './bundle/bundle.ts';
+
 export { DRIFT_CODES, type DriftCode } from './drift/codes.ts';
 export {
   type Drift,
   type DriftCounts,
   type DriftOptions,
-  type DriftVerdict,
   drift,
   verdict,
   withoutTools,
 } from './drift/drift.ts';
-export {
-  type DriftChange,
-  type DriftItem,
-  type DriftKind,
-  SEVERITIES,
-  type Severity,
-} from './drift/item.ts';
-export { openDsse, preAuthEncoding, signDsse } from './file/dsse.ts';
+export { type DriftChange, type DriftItem, type DriftKind, SEVERITIES, type Severity } from './drift/item.ts';
+export { openDsse } from './file/dsse.ts';
 export { DEFAULT_EXCLUSIONS, type Entry, type Exclusions, entryOf } from './file/entry.ts';
 export {
-  hashNormalized,
   hashPrompt,
-  hashSchema,
   hashTemplate,
-  hashText,
   hashTool,
   LOCK_PROFILES,
   type LockProfile,
@@ -57,7 +39,7 @@ export {
   type ReadLockOptions,
   readLock,
 } from './file/lock.ts';
-export { type Flag, type Native, nativeOf, surfaceOf } from './file/native.ts';
+export { type Flag, type Native, surfaceOf } from './file/native.ts';
 export { openNoted, signLockNote } from './file/note.ts';
 export { openWith } from './file/open.ts';
 export type { Artifact, ArtifactType, Provenance, ProvenanceMethod } from './file/package.ts';
@@ -73,40 +55,18 @@ export {
   treeOf,
 } from './file/package-tree.ts';
 export { type Pointed, pointedContent } from './file/pointed.ts';
-export { type LockVersion, NATIVE_KEY, type Released } from './file/released.ts';
-export { refuseRemoteRefs } from './file/remote-ref.ts';
-export { type Risk, type RiskLevel, riskKeywords, riskLevel, riskOf } from './file/risk.ts';
+export type { LockVersion, Released } from './file/released.ts';
+
+export { type RiskLevel, riskKeywords, riskLevel, riskOf } from './file/risk.ts';
 export { keptOf, type LeftOut, matchNames, narrowed } from './file/selection.ts';
-export {
-  type LockSignature,
-  openSigned,
-  readSignature,
-  type SignatureForm,
-  signLock,
-  writeSignature,
-} from './file/signature.ts';
-export {
-  type AssertedBy,
-  LOCK_PREDICATE_TYPE,
-  lockStatement,
-  openAttested,
-  type StatementOptions,
-  signLockStatement,
-} from './file/statement.ts';
-export {
-  byKey,
-  type Content,
-  type Era,
-  LIST_KINDS,
-  LISTS,
-  type ListKind,
-  type Surface,
-} from './file/surface.ts';
-export type { Verification, VerifiedLock } from './file/verified.ts';
+export { openSigned, readSignature, signLock } from './file/signature.ts';
+export { openAttested, signLockStatement } from './file/statement.ts';
+export { type Content, type Era, LIST_KINDS, LISTS, type ListKind, type Surface } from './file/surface.ts';
+export type { VerifiedLock } from './file/verified.ts';
 export { type LockWarning, type WriteLockOptions, writeLock } from './file/write.ts';
-export { driftJson, type JsonOptions } from './report/json.ts';
+export { driftJson } from './report/json.ts';
 export { driftJunit } from './report/junit.ts';
-export { driftMarkdown, type MarkdownOptions } from './report/markdown.ts';
-export type { Paint, ReportOptions, Tone } from './report/report.ts';
-export { driftSarif, type SarifOptions } from './report/sarif.ts';
+export { driftMarkdown } from './report/markdown.ts';
+
+export { driftSarif } from './report/sarif.ts';
 export { driftText, type TextOptions } from './report/text.ts';

@@ -46,17 +46,17 @@ export function readAnchor(
 ): Anchor {
   const { origin } = parseCheckpointBody(parseNote(note).text);
   const logs = logVerifiers(origin, keys);
-  const judge = (before?: number) =>
+  const policyResult = (before?: number) =>
     evaluatePolicy(policy, note, { logs, ...(before === undefined ? {} : { before }) });
   const isEnough = ({ quorum, witnesses }: PolicyResult) => quorum && witnesses.length > 0;
-  const result = judge();
+  const result = policyResult();
   if (result.log === null)
     throw new BullaError('LOG_UNSIGNED', `No known key of ${origin} signed the checkpoint.`);
   const anchor: Anchor = {
     checkpoint: result.checkpoint,
     witnesses: result.witnesses,
     witnessed: isEnough(result),
-    witnessedBefore: (seconds) => isEnough(judge(seconds)),
+    witnessedBefore: (seconds) => isEnough(policyResult(seconds)),
   };
   const revoked = revokedAt?.(result.log.publicKey);
   if (revoked === undefined || anchor.witnessedBefore(revoked)) return anchor;
@@ -82,7 +82,7 @@ export interface AnchoredRange {
   readonly witnesses: Anchor['witnesses'];
 }
 
-export interface AnchorFailure {
+interface AnchorFailure {
   /** `truncated`, `rewritten`, `split_view` or `foreign_checkpoint`. */
   readonly code: Code;
   /** The first record that is missing or differs, where that is known; else the first that can. */
@@ -105,7 +105,7 @@ export function coveredBefore(anchors: readonly Anchor[], seconds: number): numb
     .reduce((most, { checkpoint }) => Math.max(most, checkpoint.size), 0);
 }
 
-export interface AnchorVerifier {
+interface AnchorVerifier {
   /** Takes the hash of the next record's leaf; null for a record that has none. */
   push(leaf: Uint8Array | null): void;
   /** The result; `firstDifference` is known when the leaves that the log published were compared too. */

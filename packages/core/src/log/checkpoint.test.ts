@@ -9,11 +9,11 @@ import {
   publicKey,
   toUtf8,
 } from '../crypto/index.ts';
+import { logSignature } from './checkpoint.ts';
 import {
   addSignatures,
   type Checkpoint,
   EMPTY_ROOT,
-  logSignature,
   logVerifiers,
   openCheckpoint,
   parseCheckpointBody,

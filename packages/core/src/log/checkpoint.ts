@@ -50,7 +50,7 @@ export async function signCheckpoint(
 
 /**
  * Opens a checkpoint. Throws as `openNote`, so at least one of these keys must have signed and none of them badly;
- * `LOG_CHECKPOINT` or `LOG_CHECKPOINT` when the text is none; and `LOG_ORIGIN` when a key of type 0x01, which
+ * `LOG_CHECKPOINT` when the text is not a checkpoint; and `LOG_ORIGIN` when a key of type 0x01, which
  * speaks for the log that it is named after, signed for another origin. Who opens with the keys of witnesses alone
  * learns what they saw, not that the log said it.
  */

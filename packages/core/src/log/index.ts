@@ -7,10 +7,8 @@ export { type Checkpoint, formatCheckpointBody, parseCheckpointBody } from '../c
 export {
   type Anchor,
   type AnchoredRange,
-  type AnchorFailure,
   type AnchorReport,
   type AnchorTrust,
-  type AnchorVerifier,
   coveredBefore,
   createAnchorVerifier,
   isLogOf,
@@ -19,14 +17,13 @@ export {
 export {
   addSignatures,
   LOG_TYPES,
-  logSignature,
   logVerifiers,
   type OpenedCheckpoint,
   openCheckpoint,
   signCheckpoint,
   WITNESS_TYPES,
 } from './checkpoint.ts';
-export { LEAF_BYTES, leafData, sealedLeaf } from './leaf.ts';
+export { leafData, sealedLeaf } from './leaf.ts';
 export {
   assemble,
   consistencyPlan,
@@ -40,42 +37,18 @@ export {
   nodeHash,
   rootPlan,
 } from './merkle.ts';
-export {
-  evaluatePolicy,
-  formatPolicy,
-  maxPolicyItems,
-  type Policy,
-  type PolicyGroup,
-  type PolicyLog,
-  type PolicyOptions,
-  type PolicyResult,
-  type PolicyWitness,
-  parsePolicy,
-} from './policy.ts';
+export { evaluatePolicy, formatPolicy, type Policy, type PolicyWitness, parsePolicy } from './policy.ts';
 export { formatProof, type LogProof, parseProof, verifyProof } from './proof.ts';
 export {
   entriesPath,
   entryBundle,
-  type NodeInTile,
   nodeFromTile,
   parseEntryBundle,
   parseTilePath,
   TILE_WIDTH,
-  type Tile,
-  type TilePlace,
   tileOf,
   tilePath,
-  tilesForSize,
   tilesSince,
   tileWidth,
 } from './tiles.ts';
-export {
-  type Consistency,
-  type Inclusion,
-  type SubtreeConsistency,
-  type SubtreeInclusion,
-  verifyConsistency,
-  verifyInclusion,
-  verifySubtreeConsistency,
-  verifySubtreeInclusion,
-} from './verify.ts';
+export { verifyConsistency, verifyInclusion } from './verify.ts';

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { canonicalize } from '../canon/index.ts';
 import { concat, fromHex, sha256, toHex, toUtf8 } from '../crypto/index.ts';
 import { JsonObject, parse } from '../json/index.ts';
-import { LEAF_BYTES, leafData, leafHash, sealedLeaf } from './index.ts';
+import { leafData, leafHash, sealedLeaf } from './index.ts';
+import { LEAF_BYTES } from './leaf.ts';
 
 const seal = {
   hash: '0123456789abcdef'.repeat(4),

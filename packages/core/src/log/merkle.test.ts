@@ -14,9 +14,8 @@ import {
   rootPlan,
   verifyConsistency,
   verifyInclusion,
-  verifySubtreeConsistency,
-  verifySubtreeInclusion,
 } from './index.ts';
+import { verifySubtreeConsistency, verifySubtreeInclusion } from './verify.ts';
 
 const code = (code: string) => expect.objectContaining({ code });
 

@@ -165,13 +165,13 @@ export function consistencyPlan(oldSize: number, size: number): NodeAt[][] {
 }
 
 /** The leaves from `from` to before `to`. */
-export interface Range {
+interface Range {
   readonly from: number;
   readonly to: number;
 }
 
 /** One hash of a proof: the subtree over these leaves stands on the left or right of what is known so far. */
-export interface Step extends Range {
+interface Step extends Range {
   readonly left: boolean;
 }
 
@@ -189,7 +189,7 @@ export function inclusionPath(index: number, { from, to }: Range): Step[] {
 }
 
 /** A step of a consistency proof; `shared` if the subtree is part of the old tree as well. */
-export interface ConsistencyStep extends Step {
+interface ConsistencyStep extends Step {
   readonly shared: boolean;
 }
 

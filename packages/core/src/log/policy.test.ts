@@ -16,10 +16,10 @@ import {
   evaluatePolicy,
   formatPolicy,
   type Policy,
-  type PolicyOptions,
   parsePolicy,
   signCheckpoint,
 } from './index.ts';
+import type { PolicyOptions } from './policy.ts';
 
 const code = (code: string) => expect.objectContaining({ code });
 const origin = 'bulla.example/acme/main';

@@ -13,7 +13,7 @@ import {
 // spells or, for what is no UTF-8, with each octet above 0x7f as the lone surrogate U+DC00 plus its value.
 
 /** A log, known by a key that bears its origin as its name. */
-export interface PolicyLog {
+interface PolicyLog {
   readonly verifier: NoteVerifier;
   readonly url: string | null;
 }
@@ -26,7 +26,7 @@ export interface PolicyWitness {
 }
 
 /** A group, which has witnessed a checkpoint when `threshold` of its members have. */
-export interface PolicyGroup {
+interface PolicyGroup {
   readonly name: string;
   readonly threshold: number;
   /** Names of witnesses and of groups before this one. */
@@ -42,7 +42,7 @@ export interface Policy {
 }
 
 /** The most logs, witnesses and groups that a policy may have, of each; the specification asks for at least 32. */
-export const maxPolicyItems = 1000;
+const maxPolicyItems = 1000;
 
 /**
  * Reads a policy. Throws `LOG_POLICY` with the number of the line for anything that is not exactly as specified,

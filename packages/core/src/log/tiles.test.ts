@@ -18,7 +18,6 @@ import {
   TILE_WIDTH,
   tileOf,
   tilePath,
-  tilesForSize,
   tilesSince,
   tileWidth,
 } from './index.ts';
@@ -99,7 +98,7 @@ describe('the path of a tile', () => {
 });
 
 describe('the tiles of a tree', () => {
-  const all = (size: number) => [...tilesForSize(size)];
+  const all = (size: number) => [...tilesSince(0, size)];
 
   it('are those of the examples in the specification', () => {
     const tiles = all(70000);

@@ -13,14 +13,14 @@ const MAX_LEVEL = 63;
 const MAX_ENTRY_BYTES = 0xffff;
 
 /** One tile as it is served; a width below 256 makes it a partial one. */
-export interface Tile {
+interface Tile {
   readonly level: number;
   readonly index: number;
   readonly width: number;
 }
 
 /** The same for a path, where a bundle of entries has `entries` for its level. */
-export interface TilePlace extends Omit<Tile, 'level'> {
+interface TilePlace extends Omit<Tile, 'level'> {
   readonly level: number | 'entries';
 }
 
@@ -69,7 +69,7 @@ function notAPath(): BullaError {
 }
 
 /** Where the hash of a perfect subtree is kept: it folds from `count` hashes of a tile, the first of them `from`. */
-export interface NodeInTile {
+interface NodeInTile {
   readonly level: number;
   readonly index: number;
   readonly from: number;
@@ -124,11 +124,6 @@ export function tileWidth(level: number, index: number, size: number): number {
 /** How many hashes there are at a level: the roots over 256^level leaves each. */
 function hashesAt(level: number, size: number): number {
   return Math.floor(size / TILE_WIDTH ** level);
-}
-
-/** All tiles of a tree of that size, level by level; those of level 0 are also its bundles of entries. */
-export function tilesForSize(size: number): Generator<Tile> {
-  return tilesSince(0, size);
 }
 
 /**

@@ -2,13 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { hasVectors, listFiles, readText } from '#test-files';
 import { fromBase64 } from '../crypto/index.ts';
 import { JsonNumber, type JsonObject, parse } from '../json/index.ts';
-import {
-  EMPTY_ROOT,
-  verifyConsistency,
-  verifyInclusion,
-  verifySubtreeConsistency,
-  verifySubtreeInclusion,
-} from './index.ts';
+import { EMPTY_ROOT, verifyConsistency, verifyInclusion } from './index.ts';
+import { verifySubtreeConsistency, verifySubtreeInclusion } from './verify.ts';
 
 const code = (code: string) => expect.objectContaining({ code });
 

@@ -13,7 +13,7 @@ import {
 // Proofs and roots come from anybody. Each check throws when it fails, so that none can be forgotten.
 
 /** The claim that the leaf with this hash is at this place of a tree. */
-export interface Inclusion {
+interface Inclusion {
   readonly leaf: Uint8Array;
   readonly index: number;
   readonly size: number;
@@ -22,13 +22,13 @@ export interface Inclusion {
 }
 
 /** The claim that a leaf is at this place of a subtree; `index` counts from the first leaf of the whole tree. */
-export interface SubtreeInclusion extends Omit<Inclusion, 'size'> {
+interface SubtreeInclusion extends Omit<Inclusion, 'size'> {
   readonly start: number;
   readonly end: number;
 }
 
 /** The claim that a tree begins with the leaves of an older one. */
-export interface Consistency {
+interface Consistency {
   readonly oldSize: number;
   readonly oldRoot: Uint8Array;
   readonly size: number;
@@ -37,7 +37,7 @@ export interface Consistency {
 }
 
 /** The claim that a tree has this subtree over the leaves from `start` to before `end`. */
-export interface SubtreeConsistency extends Omit<Consistency, 'oldSize' | 'oldRoot'> {
+interface SubtreeConsistency extends Omit<Consistency, 'oldSize' | 'oldRoot'> {
   readonly start: number;
   readonly end: number;
   readonly subtreeRoot: Uint8Array;

@@ -1,5 +1,5 @@
 /** Whether a change makes people review what they allow, and why; and what it asks of whom. */
-export interface ChangeRule {
+interface ChangeRule {
   readonly breaking: boolean;
   /** Where the decision comes from: the specification says so, or it leaves the case open and we decided. */
   readonly by: 'specification' | 'decision';

@@ -41,7 +41,7 @@ export function relationSentence({ relation }: SchemaComparison): string {
 }
 
 /** One difference of a schema for people: its sentence, every character visible, and the texts if it is one of words. */
-export interface SchemaDetail {
+interface SchemaDetail {
   readonly sentence: string;
   readonly texts?: readonly [before: string, after: string];
 }

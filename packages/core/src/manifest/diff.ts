@@ -13,7 +13,7 @@ import {
   type Tool,
 } from './types.ts';
 
-export interface DiffOptions {
+interface DiffOptions {
   /** How many steps may be spent to tell what a change of a schema means, for each schema. Default 20,000. */
   readonly maxSteps?: number;
 }

@@ -9,7 +9,7 @@ import { FLAGS, type Sensitivity } from './types.ts';
 import { type ManifestReport, validateManifest } from './validate.ts';
 
 /** Something that a person should know or decide before a draft becomes a manifest. */
-export interface DraftNote {
+interface DraftNote {
   readonly code: SchemaNote['code'] | 'name-changed' | 'schema-missing' | 'scope-proposed' | 'to-fill-in';
   /** JSON Pointer into the draft. */
   readonly path: string;

@@ -3,7 +3,7 @@ import type { Scope, Sensitivity } from './types.ts';
 /** The languages in which preset scopes have a label. */
 export type Language = 'zh' | 'en';
 
-export interface PresetScope {
+interface PresetScope {
   readonly sensitivity: Sensitivity;
   readonly label: Readonly<Record<Language, string>>;
 }

@@ -17,7 +17,7 @@ export interface ManifestProblem {
 }
 
 /** More than this are counted, not listed. */
-export const MAX_PROBLEMS = 1000;
+const MAX_PROBLEMS = 1000;
 
 /** Collects problems, so that all are told at once. */
 export class Problems {

@@ -1,8 +1,7 @@
-import { markdownBlock, markdownCell, markdownReferences } from '../text/index.ts';
+import { counted, markdownBlock, markdownCell, markdownReferences } from '../text/index.ts';
 import type { ManifestDiff } from './diff-types.ts';
 import {
   type ChangeGroup,
-  counted,
   evidence,
   groupsOf,
   MARKED,
@@ -11,7 +10,7 @@ import {
   verdictSentence,
 } from './report.ts';
 
-export interface ManifestMarkdownOptions {
+interface ManifestMarkdownOptions {
   /**
    * How long the text may be, in UTF-16 units: a comment on a pull request has a limit. What does not fit is counted,
    * never dropped in silence. Default 60,000.

@@ -10,7 +10,7 @@ import {
   verdictSentence,
 } from './report.ts';
 
-export interface ManifestTextOptions {
+interface ManifestTextOptions {
   /** Gives a piece of text its colour. Without it words that came and went are marked `{+so+}` and `[-so-]`. */
   readonly color?: ReportPaint;
 }

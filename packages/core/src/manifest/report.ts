@@ -1,6 +1,6 @@
 import type { JsonObject } from '../json/index.ts';
 import { type SchemaComparison, schemaArguments } from '../schema/index.ts';
-import { type DiffPart, visible, wordDiff } from '../text/index.ts';
+import { counted, type DiffPart, visible, wordDiff } from '../text/index.ts';
 import { CHANGE_CODES } from './diff-codes.ts';
 import { refusedCall, relationSentence, schemaDetails } from './diff-schema.ts';
 import type { ManifestChange, ManifestDiff, SubjectKind } from './diff-types.ts';
@@ -120,10 +120,6 @@ function partsText(parts: readonly DiffPart[], paint: ReportPaint): string {
 /** One line, every character seen; half a pair that a cut left over is marked too. */
 function seen(text: string): string {
   return visible(text, { ordinary: true });
-}
-
-export function counted(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? '' : 's'}`;
 }
 
 /** The verdict as a sentence. */

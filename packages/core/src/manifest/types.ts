@@ -39,7 +39,7 @@ export const FLAGS = [
   'supports_voice',
   'supports_group_chat',
 ] as const;
-export type Flag = (typeof FLAGS)[number];
+type Flag = (typeof FLAGS)[number];
 export type CapabilityFlags = Readonly<Record<Flag, boolean>>;
 
 /** A capability manifest that was validated; `readManifest` and `validateManifest` make it, and nothing else. */

@@ -15,10 +15,10 @@ import type { Manifest } from './types.ts';
 import { type Declared, readVersion1 } from './version1.ts';
 
 /** The longest canonical form that is accepted, and from where on a warning is given; in bytes of UTF-8. */
-export const MAX_MANIFEST_BYTES = 131_072;
-export const LARGE_MANIFEST_BYTES = 65_536;
+const MAX_MANIFEST_BYTES = 131_072;
+const LARGE_MANIFEST_BYTES = 65_536;
 /** A longer text is refused without being read, however much of it is white space. */
-export const MAX_MANIFEST_TEXT_BYTES: number = 32 * MAX_MANIFEST_BYTES;
+const MAX_MANIFEST_TEXT_BYTES: number = 32 * MAX_MANIFEST_BYTES;
 
 /** The parsers, by `schema_version`. */
 const PARSERS: ReadonlyMap<string, (document: JsonObject, problems: Problems) => Declared> = new Map([
@@ -39,7 +39,7 @@ export interface ManifestReport {
   readonly bytes: number | null;
 }
 
-/** What was thrown for a text that is no manifest. `code` and `path` are those of the gravest problem. */
+/** The error for an invalid manifest. `code` and `path` are those of the gravest problem. */
 export class ManifestError extends BullaError {
   readonly problems: readonly ManifestProblem[];
   /** The HTTP status that an answer has: 413 for one that is too large, else 400. */
@@ -72,7 +72,7 @@ export function readManifest(input: string | Uint8Array): Manifest {
 export function validateManifest(input: string | Uint8Array): ManifestReport {
   const problems = new Problems();
   const document = parsed(input, problems);
-  const report = judge(document, problems);
+  const report = validateDocument(document, problems);
   if (document === undefined) return report;
   // The text is read a second time only where a place below its beginning is to be told.
   let root: Span | undefined;
@@ -116,7 +116,7 @@ function tooLarge(problems: Problems, message: string): void {
   problems.add('MANIFEST_TOO_LARGE', [], message, hint);
 }
 
-function judge(document: JsonValue | undefined, problems: Problems): ManifestReport {
+function validateDocument(document: JsonValue | undefined, problems: Problems): ManifestReport {
   const told = (manifest: Manifest | null, bytes: number | null): ManifestReport => ({
     manifest,
     problems: problems.problems,

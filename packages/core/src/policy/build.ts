@@ -17,7 +17,7 @@ import {
 // All of these throw `POLICY_INPUT` with the path for a definition that is not what the protocol says.
 
 /** What `policy check` asks rules about. */
-export interface PolicyCheckSubject {
+interface PolicyCheckSubject {
   /** How the server is reached. */
   readonly command: string;
   readonly surface: Surface;
@@ -57,7 +57,7 @@ export function policyCheckInput({ command, surface, lock, drift }: PolicyCheckS
 }
 
 /** What `check` asks rules about. Prompts, templates and the artifact are the lock's, tools the server's. */
-export interface CheckSubject {
+interface CheckSubject {
   readonly surface: Surface;
   readonly lock: Lock;
   readonly drift: Drift;
@@ -95,7 +95,7 @@ export function checkInput({ surface, lock, drift }: CheckSubject): JsonObject {
 }
 
 /** Where a tool comes from. */
-export interface ToolOrigin {
+interface ToolOrigin {
   /** By what name the server is known here. */
   readonly server: string;
   /** The digest of the tool's definition, as a lock holds it. Default: that of the definition. */
@@ -107,7 +107,7 @@ export function toolInput(definition: JsonObject, origin: ToolOrigin): JsonObjec
   return members({ tool: calledTool(definition, origin), server: members({ name: origin.server }) });
 }
 
-export interface CallOrigin extends ToolOrigin {
+interface CallOrigin extends ToolOrigin {
   /** Who calls; left out where nobody said. */
   readonly agent?: string;
 }

@@ -13,10 +13,10 @@ import {
   parsePolicy,
   policyCheckInput,
   prepareInput,
-  preset,
   toolInput,
   verdictText,
 } from './index.ts';
+import { presetText } from './presets.ts';
 
 const lockOf = (of: Surface, more = {}): Lock =>
   readLock(toUtf8(writeLock(of, { ...options, ...more }).text));
@@ -68,7 +68,7 @@ const harmless = surface({ tools: ['{"name":"add","description":"Adds.","inputSc
 
 describe('the presets', () => {
   test('baseline passes an unpinned server with warnings', () => {
-    const verdict = evaluateList(preset('baseline'), live(whole));
+    const verdict = evaluateList(parsePolicy(presetText('baseline')), live(whole));
     expect([verdict.outcome, verdict.errors, verdict.warnings]).toEqual(['pass', 0, 2]);
     expect(told(verdict)).toEqual([
       'artifact_pinned warn POLICY_DENIED',
@@ -84,7 +84,7 @@ describe('the presets', () => {
   ])('strict can pass for both inputs: %s', (_, pinned) => {
     const lock = lockOf(harmless, pinned);
     for (const input of [live(harmless, lock), locked(harmless, lock)]) {
-      const verdict = evaluateList(preset('strict'), input);
+      const verdict = evaluateList(parsePolicy(presetText('strict')), input);
       expect([verdict.outcome, told(verdict)]).toEqual([
         'pass',
         [
@@ -102,12 +102,12 @@ describe('the presets', () => {
       resources: ['{"uri":"FILE:/etc/passwd","name":"p"}'],
     });
     for (const input of [live(bad, lock), locked(bad, lock)])
-      expect(told(evaluateList(preset('strict'), input))).toEqual([
+      expect(told(evaluateList(parsePolicy(presetText('strict')), input))).toEqual([
         ...['artifact_pinned_required error POLICY_DENIED', 'provenance_required error POLICY_DENIED'],
         ...['no_high_risk_tools error POLICY_DENIED', 'tools_exist ok'],
         ...['no_critical_drift error POLICY_DENIED', 'no_file_scheme error POLICY_DENIED'],
       ]);
-    const empty = told(evaluateList(preset('strict'), live(surface())));
+    const empty = told(evaluateList(parsePolicy(presetText('strict')), live(surface())));
     expect(empty).toContain('tools_exist error POLICY_DENIED');
   });
 });

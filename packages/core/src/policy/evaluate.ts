@@ -70,7 +70,7 @@ function evaluate(policy: Policy, input: PreparedInput<Shape>, phases: readonly 
 }
 
 /** Judges results: an error fails, and in mode `strict` a warning does too. */
-export function verdictOf({ mode, digest }: Policy, rules: readonly RuleResult[]): PolicyVerdict {
+function verdictOf({ mode, digest }: Policy, rules: readonly RuleResult[]): PolicyVerdict {
   const failed = rules.filter(({ passed }) => !passed);
   const errors = failed.filter(({ severity }) => severity === 'error').length;
   const warnings = failed.length - errors;

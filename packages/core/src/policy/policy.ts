@@ -18,7 +18,7 @@ export interface Policy {
 /** In mode `warn`, rules of severity `warn` may fail. */
 export type PolicyMode = 'warn' | 'strict';
 
-export interface Rule extends CelRule<Shape> {
+interface Rule extends CelRule<Shape> {
   readonly phase: Phase;
   readonly control_refs: readonly string[];
   readonly evidence: readonly string[];
@@ -48,10 +48,9 @@ export function policyDigest(text: string | Uint8Array): string {
 }
 
 /**
- * Reads a policy strictly. Throws a `PolicyError` that holds everything that is wrong with it: `POLICY_TOO_LARGE`;
- * `POLICY_YAML`, `POLICY_YAML` and `POLICY_YAML`; `POLICY_FIELD`, `…_MISSING`,
- * `…_TYPE` and `…_VALUE`; `POLICY_FIELD`; `POLICY_FIELD`; and for an expression that cannot be evaluated one
- * of `POLICY_EXPRESSION`, `…_FIELD`, `…_TYPE`, `…_FUNCTION`, `…_PATTERN`, `…_RESULT`, `…_LIMIT`, `…_COST`.
+ * Reads a policy strictly. Throws a `PolicyError` that holds everything that is wrong with it: `POLICY_TOO_LARGE`,
+ * `POLICY_YAML`, `POLICY_FIELD`, and for an expression that cannot be evaluated a code that starts with
+ * `POLICY_EXPRESSION`.
  * Throws `CRYPTO_ENCODING` for a text with a lone surrogate.
  */
 export function parsePolicy(text: string, options: ParsePolicyOptions = {}): Policy {

@@ -1,5 +1,4 @@
 import { BullaError } from '../error.ts';
-import { type Policy, parsePolicy } from './policy.ts';
 
 // The released program's two presets: its names, severities and modes, and rules that mean the same. An image that is
 // pinned by its digest counts as pinned, and every rule can be answered for both shapes of input.
@@ -62,7 +61,7 @@ rules:
 `,
 } as const;
 
-export type PresetName = keyof typeof TEXTS;
+type PresetName = keyof typeof TEXTS;
 export const PRESET_NAMES = Object.keys(TEXTS) as readonly PresetName[];
 
 /** The text of a preset. Throws `POLICY_PRESET_UNKNOWN`. */
@@ -71,9 +70,4 @@ export function presetText(name: string): string {
   if (found !== undefined) return TEXTS[found];
   const message = `There is no preset ${JSON.stringify(name)}; there are ${PRESET_NAMES.join(' and ')}.`;
   throw new BullaError('POLICY_PRESET_UNKNOWN', message);
-}
-
-/** A preset, read. Throws `POLICY_PRESET_UNKNOWN`. */
-export function preset(name: string): Policy {
-  return parsePolicy(presetText(name));
 }

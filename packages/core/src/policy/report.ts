@@ -1,4 +1,4 @@
-import { visible } from '../text/index.ts';
+import { counted, visible } from '../text/index.ts';
 import type { PolicyVerdict } from './evaluate.ts';
 import type { Policy } from './policy.ts';
 
@@ -31,10 +31,6 @@ function some(tools: readonly string[]): string {
   const first = tools.slice(0, MAX_TOOLS).map(shown).join(', ');
   const more = tools.length > MAX_TOOLS ? ` and ${tools.length - MAX_TOOLS} more` : '';
   return `tool${tools.length === 1 ? '' : 's'} ${first}${more}`;
-}
-
-function counted(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? '' : 's'}`;
 }
 
 function shown(text: string): string {

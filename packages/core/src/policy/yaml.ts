@@ -20,7 +20,7 @@ export interface YamlText extends Placed {
   /** The offset in the file of a place in the text; that of its beginning where the two cannot be matched. */
   at(offset: number): number;
 }
-export interface YamlList extends Placed {
+interface YamlList extends Placed {
   readonly kind: 'list';
   readonly items: readonly YamlValue[];
 }

@@ -6,7 +6,7 @@ import type { Budget } from './steps.ts';
  * there are texts on which a backtracking engine takes exponential time; `unproven`, it is too intricate to tell.
  * A pattern that is merely quadratic is `safe` here.
  */
-export type PatternCost = 'safe' | 'explodes' | 'unproven';
+type PatternCost = 'safe' | 'explodes' | 'unproven';
 
 /** Repetitions whose bounds, multiplied with those around and inside, stay below this cost little whatever they do. */
 const SMALL = 16;

@@ -5,7 +5,7 @@ import { quote } from './sentence.ts';
 import { ANY, ARRAY, typeWords } from './value.ts';
 
 /** One argument at the top of a schema. */
-export interface SchemaArgument {
+interface SchemaArgument {
   readonly name: string;
   /** In words: `string`, `integer or null`, `list of string`, `one of "a", "b"`, `anything`, `nothing`. */
   readonly type: string;

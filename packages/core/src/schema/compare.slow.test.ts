@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { JsonObject, type JsonValue, parse, stringify } from '../json/index.ts';
-import { type CompareOptions, compareSchemas, remoteReferences, type SchemaRelation } from './index.ts';
+import type { CompareOptions } from './compare.ts';
+import { SchemaDocument } from './document.ts';
+import { compareSchemas, type SchemaRelation } from './index.ts';
 
 const json = (value: unknown) => parse(typeof value === 'string' ? value : JSON.stringify(value));
 const compare = (before: unknown, after: unknown, options?: CompareOptions) =>
@@ -410,7 +412,7 @@ describe('what a caller meets', () => {
       expect(compare(schema({ type: 'number' }), schema(integer)).relation).toBe('accepts-less');
     });
 
-    test('remoteReferences names what leads out, and only that', () => {
+    test('remote references are those that lead out, and only those', () => {
       const schema = json({
         $ref: '#/$defs/a',
         properties: { $ref: { $ref: 'https://b.test/x#/y' }, default: { $ref: 'a.json' } },
@@ -420,7 +422,11 @@ describe('what a caller meets', () => {
           b: { $dynamicRef: 'https://c.test' },
         },
       });
-      expect(remoteReferences(schema)).toEqual(['a.json', 'https://b.test/x#/y', 'https://c.test']);
+      expect(new SchemaDocument('', schema).remote).toEqual([
+        'a.json',
+        'https://b.test/x#/y',
+        'https://c.test',
+      ]);
     });
   });
 

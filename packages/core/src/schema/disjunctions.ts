@@ -6,7 +6,7 @@ import { TYPES, typeWords } from './value.ts';
 export type Split = ReadonlySet<unknown>;
 export const NO_SPLIT: Split = new Set();
 
-export interface Disjunction {
+interface Disjunction {
   readonly owner: unknown;
   /** One of these holds. */
   readonly choices: readonly Parts[];

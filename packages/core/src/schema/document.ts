@@ -3,7 +3,7 @@ import { readView } from './read.ts';
 import type { View } from './view.ts';
 
 /** The dialects whose keywords are known; a schema that names none is 2020-12, as MCP has it. */
-export type Dialect = '2020-12' | '2019-09' | 'draft-07';
+type Dialect = '2020-12' | '2019-09' | 'draft-07';
 
 const DIALECTS: ReadonlyMap<string, Dialect> = new Map([
   ['https://json-schema.org/draft/2020-12/schema', '2020-12'],
@@ -186,14 +186,9 @@ const DOLLAR = 36;
 
 /**
  * The references of a schema that lead out of it, sorted, each once: to the network, to a file, to anything that is
- * neither `#…` nor the `$id` of a schema inside. What such a schema accepts depends on what the other place says at
- * that moment; nothing here ever fetches it.
+ * neither `#…` nor the `$id` of a schema inside. What such a schema accepts depends on what the target says at that
+ * moment; nothing here ever fetches it.
  */
-export function remoteReferences(schema: JsonValue): string[] {
-  const { ids, references } = landmarks(schema);
-  return remoteOnes(ids, references);
-}
-
 function remoteOnes(ids: readonly string[], references: ReadonlySet<string>): string[] {
   const known = new Set(ids.map(withoutFragment));
   return [...references]

@@ -65,7 +65,7 @@ function not(truth: Truth): Truth {
   return truth === undefined ? undefined : !truth;
 }
 
-/** Whether at least so many are true. */
+/** Whether at least this number of them are true. */
 function atLeast(truths: readonly Truth[], count: number): Truth {
   if (truths.filter((truth) => truth === true).length >= count) return true;
   return truths.filter((truth) => truth !== false).length >= count ? undefined : false;

@@ -15,7 +15,7 @@ import { Budget } from './steps.ts';
  *   the flag `u`; one on which validators can take exponential time; one of which this cannot be ruled out.
  * - `keyword-unknown`: Draft 2020-12 gives the keyword no meaning. It is lawful, and often a slip of the pen.
  */
-export type SchemaFaultKind =
+type SchemaFaultKind =
   | 'form'
   | 'dialect'
   | 'identifier'
@@ -46,17 +46,17 @@ export class PatternBudget {
   readonly #known = new Map<string, SchemaFaultKind | null>();
 
   /** What is wrong with a pattern, or null. It is never run. */
-  judge(pattern: string): SchemaFaultKind | null {
+  faultOf(pattern: string): SchemaFaultKind | null {
     let verdict = this.#known.get(pattern);
     if (verdict === undefined) {
-      verdict = judged(pattern, this.#budget);
+      verdict = patternFault(pattern, this.#budget);
       this.#known.set(pattern, verdict);
     }
     return verdict;
   }
 }
 
-function judged(pattern: string, budget: Budget): SchemaFaultKind | null {
+function patternFault(pattern: string, budget: Budget): SchemaFaultKind | null {
   try {
     new RegExp(pattern, 'u');
   } catch {
@@ -134,13 +134,13 @@ export function schemaFaults(
           anchors.set(value as string, node);
           break;
         case 'pattern': {
-          const kind = patterns.judge(value as string);
+          const kind = patterns.faultOf(value as string);
           if (kind !== null) tell(faults, step, kind, keyword);
           break;
         }
         case 'patternProperties':
           for (const pattern of (value as JsonObject).keys) {
-            const kind = patterns.judge(pattern);
+            const kind = patterns.faultOf(pattern);
             if (kind !== null) tell(faults, step, kind, keyword, pattern);
           }
       }

@@ -3,7 +3,7 @@ import { type Part, schemaObjects } from './document.ts';
 import type { Prover } from './prover.ts';
 
 /** Which members of two lists of schemas belong together. */
-export interface Pairing {
+interface Pairing {
   /** With the index in the new list. */
   readonly pairs: readonly (readonly [Part, Part, number])[];
   readonly gone: readonly Part[];

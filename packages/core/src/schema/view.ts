@@ -61,7 +61,7 @@ export interface Conditional {
 }
 
 /** Keywords that never decide whether a value is accepted. `format` joins them unless formats are asserted. */
-export const ANNOTATIONS: ReadonlySet<string> = new Set([
+const ANNOTATIONS: ReadonlySet<string> = new Set([
   'title',
   'description',
   'default',

@@ -15,7 +15,7 @@ import { witness } from './witness.ts';
 export type Effect = 'plain' | 'reversed' | 'unclear' | 'hidden' | 'unused';
 
 /** Two schemas that stand at the same place. */
-export interface Pair {
+interface Pair {
   readonly before: Part;
   readonly after: Part;
   readonly place: Place;
@@ -25,7 +25,7 @@ export interface Pair {
 }
 
 /** A change at the pair at hand, or at a place of its own. */
-export interface Finding {
+interface Finding {
   readonly kind: ChangeKind;
   readonly keyword: string;
   /** The keyword that said it before, if it was another. */
@@ -283,7 +283,7 @@ function change(found: Finding, at: Place, effect: Effect): SchemaChange {
 }
 
 /** The schema as an object of keywords; `true` is the empty one. */
-export function objectOf({ node }: Part): JsonObject | undefined {
+function objectOf({ node }: Part): JsonObject | undefined {
   return node instanceof JsonObject ? node : node === true ? EMPTY : undefined;
 }
 const EMPTY = new JsonObject();
@@ -300,7 +300,7 @@ export function firstPair(before: Part, after: Part): Pair {
   return { before, after, place: ROOT, effect: 'plain', annotations: true };
 }
 
-export function differ(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
+function differ(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   if (a === undefined || b === undefined) return a !== b;
   return valueKey(a) !== valueKey(b);
 }

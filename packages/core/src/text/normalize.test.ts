@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, inject, test } from 'vitest';
-import { type Form, normalized } from './index.ts';
+import { normalized } from './index.ts';
+import type { Form } from './normalize.ts';
 
 const FORMS: readonly Form[] = ['NFC', 'NFD', 'NFKC', 'NFKD'];
 

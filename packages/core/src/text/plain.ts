@@ -2,7 +2,7 @@ import { classOf } from './characters.ts';
 import { normalized } from './normalize.ts';
 
 /** A reading of a text that knows where each of its characters stands in the text. */
-export interface View {
+interface View {
   readonly text: string;
   /** The offset in the original text of the character at this index. */
   offset(index: number): number;

@@ -2,7 +2,7 @@ import { UNSPACED } from './characters.ts';
 import { plainView, wholeView } from './plain.ts';
 
 /** A destination that a text names. */
-export interface Reference {
+interface Reference {
   /** How it reads once disguises are taken off; compare texts by this. Schemes and hosts are in lower case. */
   readonly value: string;
   /** UTF-16 index in the text, and length, of what spells it there. */

@@ -1,7 +1,7 @@
 import { classOf, pointName, SUSPECT } from './characters.ts';
 import { ordinaryOffsets } from './ordinary.ts';
 
-export interface VisibleOptions {
+interface VisibleOptions {
   /** Leave newlines (`\n` and `\r\n`) as they are. Default false. */
   readonly newlines?: boolean;
   /** Leave tabs as they are. Default false. */

@@ -1,5 +1,5 @@
 import { equalBytes } from '../crypto/index.ts';
-import { JsonObject, type JsonValue, parse } from '../json/index.ts';
+import { parse, textAt } from '../json/index.ts';
 import {
   type Anchor,
   type AnchorReport,
@@ -101,13 +101,10 @@ class Comparison {
 /** The name that a chain's first record gives its log. */
 export function originIn(record: SourceRecord): string | undefined {
   const text = typeof record === 'object' && 'canonical' in record ? record.canonical : record;
-  let found: JsonValue | undefined;
   try {
-    found = parse(text, { allow: ['non-finite', 'lone-surrogates'] });
+    const read = parse(text, { allow: ['non-finite', 'lone-surrogates'] });
+    return textAt(read, ['context', 'environment', 'bulla', 'origin']) ?? undefined;
   } catch {
     return undefined; // the check of the record tells why
   }
-  for (const key of ['context', 'environment', 'bulla', 'origin'])
-    found = found instanceof JsonObject ? found.get(key) : undefined;
-  return typeof found === 'string' ? found : undefined;
 }

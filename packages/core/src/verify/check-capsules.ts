@@ -2,6 +2,7 @@ import { type Verdict as RecordVerdict, verifyCapsule } from '../capsule/index.t
 import { BullaError } from '../error.ts';
 import { JsonObject } from '../json/index.ts';
 import { type Anchor, isLogOf } from '../log/index.ts';
+import { counted } from '../text/index.ts';
 import { type Artifact, type Finding, findings, type Read } from './artifact.ts';
 import { type SegmentRunner, verifyChain } from './chain.ts';
 import { anchorOf } from './check-checkpoint.ts';
@@ -9,7 +10,6 @@ import { inclusionOf } from './check-proof.ts';
 import { historyLines, missingText, noticeLines, unsealedPaths } from './notices.ts';
 import { withRevocations } from './revocation.ts';
 import type { KeyTrust, Trust } from './trust.ts';
-import { counted } from './words.ts';
 
 const LIMITS = ['that the content is true', 'when the records were sealed'];
 const { good, bad, undecided, keyless } = findings(['that no records are missing at the end', ...LIMITS]);

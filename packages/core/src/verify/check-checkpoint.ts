@@ -1,10 +1,10 @@
 import { type PublicKey, parseCheckpointBody, parseNote } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
 import { type Anchor, type Policy, readAnchor } from '../log/index.ts';
+import { counted } from '../text/index.ts';
 import { type Artifact, type Finding, findings, type Read, read } from './artifact.ts';
 import { checkNote, isUnknownSigner, signersOf } from './check-note.ts';
 import { anchorTrust, type Trust } from './trust.ts';
-import { counted } from './words.ts';
 
 const { good, bad, keyless } = findings([
   'that the records it covers exist or are true',

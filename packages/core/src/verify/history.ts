@@ -1,4 +1,4 @@
-import { JsonObject, type JsonValue, toPlain } from '../json/index.ts';
+import { JsonObject, memberAt, textAt, toPlain } from '../json/index.ts';
 
 /** What one record tells about what happened around it. Nothing of it makes a record bad. */
 export interface Story {
@@ -21,16 +21,8 @@ export interface Recovery {
 
 /** What a record tells; `signedAt` where that stands beside the content. */
 export function storyOf(record: JsonObject, signedAt?: string | null): Story {
-  const at = (...path: string[]) => {
-    let found: JsonValue | undefined = record;
-    for (const key of path) found = found instanceof JsonObject ? found.get(key) : undefined;
-    return found;
-  };
-  const text = (...path: string[]) => {
-    const found = at(...path);
-    return typeof found === 'string' ? found : null;
-  };
-  const recovered = at('context', 'environment', 'bulla', 'recovered');
+  const text = (...path: string[]) => textAt(record, path);
+  const recovered = memberAt(record, ['context', 'environment', 'bulla', 'recovered']);
   // A call, or a command that was told to leave a receipt; a session may stay open.
   const isAct = text('type') === 'tool' || (text('type') === 'auth' && text('domain') === 'admin');
   const isIntent = isAct && text('outcome', 'status') === 'pending';
@@ -63,9 +55,9 @@ export interface History {
 
 /** Processes on several machines append to one chain; their clocks differ by less. */
 const TOLERATED_MS = 5 * 60_000;
-/** So many of each kind are told; all are counted. */
+/** Limit on the findings of each kind that are listed; all are counted. */
 const MAX_TOLD = 100;
-/** So many open calls are remembered; whoever forges more is found out by other checks. */
+/** Limit on the open calls in memory; other checks find a chain that was forged to exceed it. */
 const MAX_OPEN = 100_000;
 
 export function createHistory(): { add(story: Story | null, index: number): void; finish(): History } {

@@ -3,7 +3,7 @@
  * command line, servers and browsers call the same functions.
  */
 export type { AnchorSources } from './anchoring.ts';
-export { originIn } from './anchoring.ts';
+
 export { approverKey } from './approver.ts';
 export {
   type Artifact,
@@ -26,7 +26,7 @@ export { checkCapability } from './check-capability.ts';
 export { verifyRecord } from './check-capsules.ts';
 export { missingWitnesses, unknownSigner } from './check-checkpoint.ts';
 export { isUnknownSigner } from './check-note.ts';
-export { type Digest, digestsOf } from './digests.ts';
+
 export { createHistory, type History, type Story, storyOf } from './history.ts';
 export { historyLines, missingText, noticeLines, unsealedPaths } from './notices.ts';
 export { type RecogniseOptions, recognise } from './recognise.ts';
@@ -34,7 +34,6 @@ export { type RecordOptions, type RecordResult, verifyRecords } from './records.
 export type { Revocation } from './revocation.ts';
 export {
   type ChainSource,
-  type ChainText,
   canonicalOf,
   MAX_RECORD,
   openBytes,
@@ -46,4 +45,3 @@ export {
 export { type Basis, type Trace, type TraceStep, trace } from './trace.ts';
 export { anchorTrust, type KeyTrust, type Trust } from './trust.ts';
 export { verify, verifyArtifact } from './verify.ts';
-export { counted } from './words.ts';

@@ -1,8 +1,8 @@
 import type { ChainNotice, ChainReport } from '../capsule/index.ts';
 import { pointer } from '../json/index.ts';
+import { counted } from '../text/index.ts';
 import type { History } from './history.ts';
 import type { ChainSource } from './source.ts';
-import { counted } from './words.ts';
 
 const UNSEALED = 'unauthenticated_field';
 

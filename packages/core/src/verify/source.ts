@@ -32,7 +32,7 @@ export interface ChainSource {
   batches?(progress?: (done: number) => void): AsyncIterable<readonly SourceRecord[]>;
 }
 
-/** So many records are taken together where the source gives them one by one. */
+/** The size of a batch where the source gives records one by one. */
 const BATCH = 64;
 
 /** The records of a source, some at a time. */
@@ -218,7 +218,7 @@ function canonicalRecord(item: JsonObject): CanonicalRecord {
   return { ...canonicalOf((key) => item.get(key)), clear: stringify(beside) };
 }
 
-/** A record with its canonical text, from members or columns; what is no text is not taken for a missing one. */
+/** A record with its canonical text, from members or columns; a value of another type does not count as missing. */
 export function canonicalOf(get: (name: string) => unknown): CanonicalRecord {
   const text = (name: string) => {
     const value = get(name) ?? undefined;

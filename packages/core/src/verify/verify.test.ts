@@ -4,7 +4,8 @@ import { keyId, sha256Hex, toUtf8 } from '../crypto/index.ts';
 import { execHash } from '../envelope/index.ts';
 import { BullaError } from '../error.ts';
 import { lockDigest, readLock } from '../lock/index.ts';
-import { digestsOf, KINDS, recognise, type Trust, verify } from './index.ts';
+import { digestsOf } from './digests.ts';
+import { KINDS, recognise, type Trust, verify } from './index.ts';
 
 const { key, stranger, capsules, T } = made;
 const nobody: Trust = { keys: [], pqKeys: [], facts: [], revoked: [], vkeys: [] };

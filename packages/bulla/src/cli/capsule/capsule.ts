@@ -2,6 +2,7 @@ import { readHashed } from '@bulla/core/capsule';
 import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
+import { counted } from '@bulla/core/text';
 import { missingText, unsealedPaths, verifyRecord } from '@bulla/core/verify';
 import type { Command } from 'commander';
 import { exportRecords, resolveUri, verifyImport } from '../../app/index.ts';
@@ -21,7 +22,6 @@ import {
   reportOptions,
   say,
 } from '../terminal/io.ts';
-import { counted } from '../terminal/words.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { defineSeal } from './seal.ts';
 import { capsuleText } from './text.ts';
@@ -126,7 +126,7 @@ async function verifyOne(file: string, options: TrustOptions & ReportOptions): P
 }
 
 /** What a good capsule does not prove. */
-export const NOT_PROVEN: readonly string[] = [
+const NOT_PROVEN: readonly string[] = [
   'that the content is true',
   'when it was sealed',
   'that no record before or after it is missing',

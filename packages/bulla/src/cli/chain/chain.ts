@@ -3,6 +3,7 @@ import type { ChainState } from '@bulla/core/capsule';
 import { toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, toPlain } from '@bulla/core/json';
+import { counted } from '@bulla/core/text';
 import { historyLines } from '@bulla/core/verify';
 import { type Command, Option } from 'commander';
 import { chainStats } from '../../app/index.ts';
@@ -14,7 +15,6 @@ import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
 import { nonNegative } from '../terminal/input.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { progressBar } from '../terminal/progress.ts';
-import { counted } from '../terminal/words.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { type CheckedHow, NONE_LEFT_OUT, notProven, verdictText } from './text.ts';
 

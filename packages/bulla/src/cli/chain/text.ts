@@ -1,4 +1,5 @@
 import type { AnchoredRange, AnchorReport } from '@bulla/core/log';
+import { counted } from '@bulla/core/text';
 import {
   type ChainSource,
   historyLines,
@@ -8,7 +9,6 @@ import {
 } from '@bulla/core/verify';
 import type { FoundAnchors } from '../log/anchors.ts';
 import { colors } from '../terminal/io.ts';
-import { counted } from '../terminal/words.ts';
 import { NAME_CHAIN_KEYS } from '../verify/hints.ts';
 
 /** What of a chain was looked at, and against what. */
@@ -21,7 +21,7 @@ export interface CheckedHow {
 }
 
 /** Records that were not read again, and the file whose word is taken for them. */
-export interface Resumed {
+interface Resumed {
   readonly file: string;
   readonly count: number;
 }
@@ -58,7 +58,7 @@ export function notProven(
   ];
 }
 
-export type LeftOut = Pick<FoundAnchors, 'unverified' | 'revoked'>;
+type LeftOut = Pick<FoundAnchors, 'unverified' | 'revoked'>;
 export const NONE_LEFT_OUT: LeftOut = { unverified: 0, revoked: 0 };
 
 /** Which records are covered by what, a line for each range. */

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { answerQuestion, isUnanswerable, pendingQuestions, type Question } from '../../app/index.ts';
 import type { Consent } from '../../consent/index.ts';
 import type { Run } from '../commands.ts';
-import { openToRead, openToWrite } from '../place.ts';
+import { openFor } from '../place.ts';
 import { askKey, isAnswered } from '../terminal/ask.ts';
 import { colors, EXIT, type Exit, errorDocument, report, say } from '../terminal/io.ts';
 import { questionId } from './id.ts';
@@ -69,10 +69,10 @@ Examples:
 
 async function pending(options: ConsentOptions & LanguageOptions): Promise<Exit> {
   const [words] = wordsOf(options);
-  await using store = await openToRead(options);
+  await using at = await openFor(options, 'read');
   const { user, agent } = options;
   const of = { ...(user !== undefined && { user }), ...(agent !== undefined && { agent }) };
-  const all = await pendingQuestions(consentOver(store, options), of, words);
+  const all = await pendingQuestions(consentOver(at.store, options), of, words);
   await report(options, { ok: true, pending: all.map(documentOf) }, () =>
     all.length === 0
       ? phrasesOf(words).nothingAsked
@@ -187,9 +187,9 @@ const denying: Choosing = async (consent, id, { shown, never }) => ({
 });
 
 async function answer(given: string, options: AnswerOptions, choosing: Choosing): Promise<Exit> {
-  const store = await openToWrite(options, false);
+  await using at = await openFor(options, 'extend');
   try {
-    const consent = consentOver(store, options);
+    const consent = consentOver(at.store, options);
     const id = questionId(
       given,
       (await consent.pending()).map((prompt) => prompt.id),
@@ -214,7 +214,5 @@ async function answer(given: string, options: AnswerOptions, choosing: Choosing)
   } catch (error) {
     if (!isUnanswerable(error)) throw error;
     return await refused(error, options);
-  } finally {
-    await store.close();
   }
 }

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { disclosureOf, grantRefusal, grantScopes, revokeScopes } from '../../app/index.ts';
 import type { Consent, ListedGrant } from '../../consent/index.ts';
 import type { Run } from '../commands.ts';
-import { openToRead, openToWrite } from '../place.ts';
+import { openFor } from '../place.ts';
 import { askKey, isAnswered } from '../terminal/ask.ts';
 import { colors, EXIT, type Exit, report, say } from '../terminal/io.ts';
 import { type LanguageOptions, languageOptions, wordsOf } from './language.ts';
@@ -81,9 +81,9 @@ Example:
 }
 
 async function list(options: ConsentOptions): Promise<Exit> {
-  await using store = await openToRead(options);
+  await using at = await openFor(options, 'read');
   const { user, agent } = options;
-  const grants = await consentOver(store, options).grants({
+  const grants = await consentOver(at.store, options).grants({
     ...(user !== undefined && { user }),
     ...(agent !== undefined && { agent }),
   });
@@ -102,8 +102,8 @@ function lineOf({ user, agent, scope, status, sensitivity, channel, at, obstacle
 
 async function show(options: ConsentOptions & LanguageOptions & { agent: string }): Promise<Exit> {
   const [words] = wordsOf(options);
-  await using store = await openToRead(options);
-  const { disclosure, digest } = await disclosureOf(consentOver(store, options), options.agent, words);
+  await using at = await openFor(options, 'read');
+  const { disclosure, digest } = await disclosureOf(consentOver(at.store, options), options.agent, words);
   await report(options, { ok: true, digest, disclosure }, () => disclosureText(disclosure, digest));
   return EXIT.good;
 }
@@ -121,8 +121,8 @@ async function seenDisclosure(consent: Consent, options: GrantOptions) {
 }
 
 async function grant(options: GrantOptions): Promise<Exit> {
-  await using store = await openToWrite(options, false);
-  const consent = consentOver(store, options);
+  await using at = await openFor(options, 'extend');
+  const consent = consentOver(at.store, options);
   const { who, channel } = atTerminal(options);
   const told = await seenDisclosure(consent, options);
   const { disclosure, digest } = told;
@@ -157,10 +157,10 @@ function chosen({ scope, all }: GrantOptions): string[] | null {
 
 async function revoke(options: GrantOptions): Promise<Exit> {
   const scopes = chosen(options) ?? 'all';
-  await using store = await openToWrite(options, false);
+  await using at = await openFor(options, 'extend');
   const { who, channel } = atTerminal(options);
   const pair = { user: who, agent: options.agent };
-  const step = await revokeScopes(consentOver(store, options), pair, scopes, { who, channel });
+  const step = await revokeScopes(consentOver(at.store, options), pair, scopes, { who, channel });
   const isChanged = step.capsules.length > 0;
   if (step.refusal !== null) return await refused(step.refusal, options);
   const ended = step.decisions.map(({ id }) => id);

@@ -30,11 +30,11 @@ export function wordsOf({ lang, catalogue }: LanguageOptions): readonly [Words, 
 }
 
 /** As POSIX says: the first of them that is set and not empty. */
-export function localeOf(env: NodeJS.ProcessEnv): string {
+function localeOf(env: NodeJS.ProcessEnv): string {
   return env.LC_ALL || env.LC_MESSAGES || env.LANG || 'C';
 }
 
-/** Throws `CONSENT_CATALOGUE` for what is no object of texts, and as the parser does. */
+/** Throws `CONSENT_CATALOGUE` for anything but an object of texts, and what the parser throws. */
 function readCatalogue(file: string): { readonly [key: string]: string } {
   const value = parse(readInput(file, 'document'));
   const wrong = (path: string) =>

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type JsonObject, parse } from '@bulla/core/json';
 import { parseProof } from '@bulla/core/log';
-import { visible } from '@bulla/core/text';
+import { counted, visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { type Locked, lock, open, proveStored } from '../../app/index.ts';
 import { storeSource, verifyChain } from '../../chain/index.ts';
@@ -14,7 +14,6 @@ import { VERSION } from '../../version.ts';
 import type { Run } from '../commands.ts';
 import { typed } from '../guard/host-config.ts';
 import { colors, EXIT, type Exit, print } from '../terminal/io.ts';
-import { counted } from '../terminal/words.ts';
 
 const SERVER = '@modelcontextprotocol/server-filesystem';
 const SERVER_VERSION = '2026.8.31';

@@ -1,14 +1,13 @@
 import { BullaError } from '@bulla/core/error';
-import { visible } from '@bulla/core/text';
+import { counted, visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { type Discovered, discover } from '../../app/index.ts';
-import type { Judged } from '../../discover/index.ts';
+import type { CheckedServer } from '../../discover/index.ts';
 import type { Run } from '../commands.ts';
 import { ownProgram } from '../guard/host-config.ts';
 import { COMPAT } from '../lock/compat.ts';
 import { askYes, isAnswered } from '../terminal/ask.ts';
 import { complain, EXIT, type Exit, type ReportOptions, report, say, showing } from '../terminal/io.ts';
-import { counted } from '../terminal/words.ts';
 import { discoveryText, problemDocument, serverDocument, shownTarget } from './text.ts';
 
 interface DiscoverOptions extends ReportOptions {
@@ -72,7 +71,7 @@ async function act(options: DiscoverOptions): Promise<Exit> {
 }
 
 /** Shows what will be started, and asks whether it may. */
-async function isPermitted(work: readonly Judged[], options: DiscoverOptions): Promise<boolean> {
+async function isPermitted(work: readonly CheckedServer[], options: DiscoverOptions): Promise<boolean> {
   if (options.yes) return true;
   if (!isAnswered()) {
     throw new BullaError(

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, inject, test } from 'vitest';
 import { testHome } from '../../../test/clients.ts';
-import { judge } from '../../discover/index.ts';
+import { checkServers } from '../../discover/index.ts';
 import { errorDocument } from '../terminal/io.ts';
 import { discoveryText, problemDocument, serverDocument } from './text.ts';
 
@@ -46,8 +46,8 @@ test('whatever stands in a configuration, no output holds a secret of it', () =>
         const text = cut > 0.5 ? made.text : made.text.slice(0, Math.floor(2 * cut * made.text.length));
         home.write({ '.mcp.json': '{}', '.cursor/mcp.json': '{}', [file]: text });
         const { servers, files, problems } = home.find();
-        const { judged } = judge(servers, place);
-        const told = judged.map((server) => ({ server, outcome: null }));
+        const { checked } = checkServers(servers, place);
+        const told = checked.map((server) => ({ server, outcome: null }));
         const output = [
           discoveryText(told, files.length),
           JSON.stringify(told.map(serverDocument)),

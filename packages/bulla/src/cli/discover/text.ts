@@ -1,27 +1,26 @@
 import { homedir } from 'node:os';
 import type { BullaError } from '@bulla/core/error';
-import { visible } from '@bulla/core/text';
+import { counted, visible } from '@bulla/core/text';
 import { type DiscoveredServer, type Outcome, stateOf } from '../../app/index.ts';
 import {
+  type CheckedServer,
   HIDDEN,
   isGuarded,
-  type Judged,
   type Problem,
   runnerOf,
   shownUrl,
   shownWords,
 } from '../../discover/index.ts';
 import { colors } from '../terminal/io.ts';
-import { counted } from '../terminal/words.ts';
 
 /** How a server is reached, with nothing in it that may be a secret. */
-export function shownTarget({ entry }: Judged): string[] {
+export function shownTarget({ entry }: CheckedServer): string[] {
   if (entry.transport === 'client') return [];
   return entry.transport === 'http' ? [shownUrl(entry.url!)] : shownWords(entry.command, entry.args);
 }
 
 /** Why the next start may run something else; null where nothing says so. */
-export function floatingWords({ target }: Judged): string | null {
+function floatingWords({ target }: CheckedServer): string | null {
   if (target?.kind !== 'stdio') return null;
   const runner = runnerOf(target.command, target.args);
   if (runner?.isFloating !== true) return null;
@@ -33,7 +32,7 @@ export function floatingWords({ target }: Judged): string | null {
 const UNKNOWN_GUARD =
   'the bulla on the path is not this program, or there is none: whether it guards is not known';
 
-function isUnknownGuard({ guard, why }: Judged): boolean {
+function isUnknownGuard({ guard, why }: CheckedServer): boolean {
   return guard?.isThis === false && why === null;
 }
 
@@ -126,7 +125,7 @@ function serverLines(told: DiscoveredServer, width: number): string[] {
   return [first, ...remarks(told, state).map((line) => `${indent}${colors.dim(line)}`)];
 }
 
-function remarks(told: DiscoveredServer, state: Judged['state']): string[] {
+function remarks(told: DiscoveredServer, state: CheckedServer['state']): string[] {
   const { server, outcome } = told;
   const { entry } = server;
   const given = [
@@ -156,7 +155,7 @@ function errorWords({ code, message }: BullaError): string {
 }
 
 /** A path with the home folder left out. */
-export function short(path: string): string {
+function short(path: string): string {
   const home = homedir();
   return home !== '/' && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
 }

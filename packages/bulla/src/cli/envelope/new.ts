@@ -12,7 +12,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { createEnvelope, currentPolicy, unixTime } from '../../envelope/index.ts';
 import { readInput, replaceFile } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
-import { openToRead, type PlaceOptions, placeOptions } from '../place.ts';
+import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
 import { durationOption } from '../terminal/input.ts';
 import { EXIT, type Exit, print, printExact, type ReportOptions } from '../terminal/io.ts';
 import { envelopeText } from './text.ts';
@@ -125,8 +125,8 @@ async function bindingOf(options: NewOptions): Promise<PolicyBinding> {
   const { policy, policyId } = options;
   if (policy !== undefined && policyId === undefined) return parsePolicy(readInput(policy, 'policy'));
   if (policy === undefined && policyId !== undefined) {
-    await using store = await openToRead(options);
-    const current = await currentPolicy(store, policyId);
+    await using at = await openFor(options, 'read');
+    const current = await currentPolicy(at.store, policyId);
     if (current !== null) return current;
     throw new BullaError('ENVELOPE_POLICY_MISSING', `No policy ${policyId} is in effect in this store.`);
   }

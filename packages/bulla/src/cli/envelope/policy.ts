@@ -4,7 +4,7 @@ import { publishEnvelopePolicy } from '../../app/index.ts';
 import { readInput } from '../../os/index.ts';
 import { createLedger } from '../../store/index.ts';
 import type { Run } from '../commands.ts';
-import { openToRead, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
+import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
 import { colors, EXIT, type Exit, print, type ReportOptions, report } from '../terminal/io.ts';
 
 type PolicyOptions = PlaceOptions & ReportOptions;
@@ -43,9 +43,8 @@ that are bound to an older version are refused (EE_POLICY_DRIFT). Who published 
 async function publish(file: string, options: PolicyOptions): Promise<Exit> {
   const document = Buffer.from(readInput(file, 'policy')).toString('utf8');
   parsePolicy(document);
-  await using store = await openToWrite(options);
-  const chain = store.chain(options.chain);
-  const { policy, capsule } = await publishEnvelopePolicy({ store, chain }, document);
+  await using at = await openFor(options, 'write');
+  const { policy, capsule } = await publishEnvelopePolicy(at, document);
   const { policy_id, policy_version, policy_hash, policy_effective_at } = policy;
   await report(
     options,
@@ -61,8 +60,8 @@ async function publish(file: string, options: PolicyOptions): Promise<Exit> {
 }
 
 async function list(options: PolicyOptions): Promise<Exit> {
-  await using store = await openToRead(options);
-  const policies = await createLedger(store).policies();
+  await using at = await openFor(options, 'read');
+  const policies = await createLedger(at.store).policies();
   await report(options, { ok: true, policies }, () =>
     policies.length === 0
       ? 'No policy was published.'

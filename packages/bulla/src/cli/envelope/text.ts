@@ -2,11 +2,11 @@ import { type Envelope, type ExecProfile, execHash, moment, type StatedApproval 
 import { stringify } from '@bulla/core/json';
 import { mixedScript, skeleton, visible } from '@bulla/core/text';
 
-/** Currencies have at most so many decimals, and all of them are written. */
+/** The most decimals that a currency has; all of them are written. */
 const MAX_CURRENCY_DECIMALS = 4;
 
 /** An amount in whole units, exactly: 1250 with 2 decimals is 12.50, and 12500000 with 6 decimals is 12.5. */
-export function inUnits(amount: string, decimals: number): string {
+function inUnits(amount: string, decimals: number): string {
   const digits = amount.replace(/^0+(?=\d)/, '').padStart(decimals + 1, '0');
   const whole = digits.slice(0, digits.length - decimals);
   const all = digits.slice(digits.length - decimals);

@@ -10,12 +10,11 @@ import {
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
-import { executeEnvelope, explainSteps, type LedgerInput } from '../../app/index.ts';
+import { type Access, executeEnvelope, explainSteps, type LedgerInput } from '../../app/index.ts';
 import type { Decision } from '../../envelope/index.ts';
 import { readInput } from '../../os/index.ts';
-import type { Store } from '../../store/index.ts';
 import type { Run } from '../commands.ts';
-import { openToRead, openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
+import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 import { type ApproverOptions, approverKeys, approverOption, execProfileOption } from './options.ts';
 import { envelopeText } from './text.ts';
@@ -78,7 +77,7 @@ export function defineExplain(command: Command, run: Run): void {
 async function withLedger<T>(
   file: string,
   options: CheckOptions,
-  open: (options: PlaceOptions) => Promise<Store>,
+  access: Access,
   use: (input: LedgerInput) => Promise<T>,
 ): Promise<T> {
   const envelope = readInput(file, 'document');
@@ -91,8 +90,8 @@ async function withLedger<T>(
   if (tenantId === undefined)
     throw new BullaError('USAGE', 'Name the tenant whose envelopes are executed here: --tenant-id.');
   const keys = approverKeys(options);
-  await using store = await open(options);
-  const chain = store.chain(options.chain);
+  await using at = await openFor(options, access);
+  const { store, chain } = at;
   return await use({
     ...{ store, chain, audience, tenantId, keys, profile },
     ...{ envelope, authorization, expected },
@@ -100,7 +99,7 @@ async function withLedger<T>(
 }
 
 async function explainOne(file: string, options: CheckOptions): Promise<Exit> {
-  const { verdict, envelope } = await withLedger(file, options, openToRead, async (input) => ({
+  const { verdict, envelope } = await withLedger(file, options, 'read', async (input) => ({
     verdict: await explainSteps(input),
     envelope: input.envelope,
   }));
@@ -122,7 +121,7 @@ async function verify(file: string, command: readonly string[], options: CheckOp
       'USAGE',
       'Name what is to be executed, after --; "bulla envelope explain" looks without using anything up.',
     );
-  const decision = await withLedger(file, options, openToWrite, (input) =>
+  const decision = await withLedger(file, options, 'write', (input) =>
     executeEnvelope({ ...input, command }),
   );
   await report(options, decisionDocument(decision), () => decisionText(decision).join('\n'));

@@ -19,7 +19,7 @@ interface HostServer {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-export interface GuardedServer {
+interface GuardedServer {
   /** What the server calls itself; it becomes a label, and nothing rests on it. */
   readonly name: string;
   readonly target: StdioTarget;

@@ -1,12 +1,11 @@
 import { createInterface } from 'node:readline';
 import { BullaError } from '@bulla/core/error';
 import { riskOf } from '@bulla/core/lock';
-import { visible } from '@bulla/core/text';
+import { counted, visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import type { ToolChoice } from '../../app/index.ts';
 import type { Surface } from '../../mcp/index.ts';
 import { isAnswered, type Terminal, terminal } from '../terminal/ask.ts';
-import { counted } from '../terminal/words.ts';
 
 /** Which of the tools are approved. */
 export interface ChoiceOptions {

@@ -91,7 +91,7 @@ export function painted(stream: Output): Pick<TextOptions, 'color'> {
 }
 
 /** What a drift is shown with. */
-export interface Shown {
+interface Shown {
   readonly lockfile: string;
   readonly source: Uint8Array;
   /** Without a threshold, any difference fails, and text says no verdict. */

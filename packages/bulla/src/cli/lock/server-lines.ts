@@ -8,7 +8,7 @@ const CR = 0x0d;
 const MAX_LINE = 8192;
 
 /** What a program that we started writes for people, as it comes. */
-export interface ServerLines {
+interface ServerLines {
   take(chunk: Uint8Array): void;
   /** The program ended: a last line may have no line end. */
   end(): void;

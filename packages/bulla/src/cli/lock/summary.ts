@@ -39,7 +39,7 @@ export async function tell(done: Locked, options: LockOptions): Promise<void> {
           `${short(path)} is a path in this folder, which a host does not find; lock it by its absolute path.`,
       ),
       ...staleSignatures(done, options).map((file) => `${file} is of the lock before this one; sign anew.`),
-      // A server can have any number of these, so that they come last: only so many are shown.
+      // A server can have any number of these, so they come last and their number is limited.
       ...warnings.map(({ code, message }) => `${short(message)} ${colors.dim(`[${code}]`)}`),
       ...findings.map(findingText),
     ];

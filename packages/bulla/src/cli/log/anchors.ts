@@ -23,6 +23,7 @@ import { naming, readInput } from '../../os/index.ts';
 import { type Chain, readCheckpointLines } from '../../store/index.ts';
 import { loadPolicy, POLICY_FILE } from '../../witness/index.ts';
 import { home } from '../place.ts';
+import { collect } from '../terminal/io.ts';
 import { NAME_KEYS } from '../verify/hints.ts';
 import type { Trust } from '../verify/trust.ts';
 
@@ -34,7 +35,6 @@ export interface AnchorOptions {
 }
 
 export function anchorOptions(command: Command): Command {
-  const collect = (value: string, previous: string[]) => [...previous, value];
   return command
     .option('--checkpoint <file>', 'a checkpoint that the chain must continue; may be repeated', collect, [])
     .option(

@@ -26,7 +26,7 @@ export function define(command: Command, run: Run): void {
   trustOptions(
     placeOptions(command.command('list').description('List the checkpoints of a chain, the newest first.')),
   )
-    .option('--limit <n>', 'so many at most', nonNegative, 20)
+    .option('--limit <n>', 'at most n checkpoints', nonNegative, 20)
     .option('--json', 'print one JSON document')
     .option('--quiet', 'print nothing; the exit code tells')
     .action(run(list));

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { toBase64, toHex } from '@bulla/core/crypto';
 import { readAnchor } from '@bulla/core/log';
+import { counted } from '@bulla/core/text';
 import { anchorTrust } from '@bulla/core/verify';
 import type { Command } from 'commander';
 import { compareStates, type LogState } from '../../app/index.ts';
@@ -9,7 +10,6 @@ import type { TileSource } from '../../store/index.ts';
 import type { Run } from '../commands.ts';
 import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
-import { counted } from '../terminal/words.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { readCheckpoints, readPolicy } from './anchors.ts';
 

@@ -1,5 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { BullaError } from '@bulla/core/error';
+import { counted } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { provePublished, proveStored, type RecordProof } from '../../app/index.ts';
 import { openPublished } from '../../log/index.ts';
@@ -7,7 +8,6 @@ import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
 import { EXIT, type Exit, printExact, type ReportOptions, say } from '../terminal/io.ts';
-import { counted } from '../terminal/words.ts';
 
 interface ProveOptions extends PlaceOptions, ReportOptions {
   out?: string;

@@ -1,10 +1,10 @@
+import { counted } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { publishTiles } from '../../app/index.ts';
 import type { Run } from '../commands.ts';
 import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
 import { EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 import { type Progress, progressBar } from '../terminal/progress.ts';
-import { counted } from '../terminal/words.ts';
 
 export function define(command: Command, run: Run): void {
   placeOptions(

@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
+import { counted } from '@bulla/core/text';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { defaultHome, pathsOf, type SeenByWitness, tellLoose, witnessedChain } from '../../app/index.ts';
 import {
@@ -27,7 +28,6 @@ import {
   reportOptions,
   say,
 } from '../terminal/io.ts';
-import { counted } from '../terminal/words.ts';
 
 interface ServeOptions extends ReportOptions {
   name: string;

@@ -3,7 +3,7 @@ import { visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { type BindResult, bindTools, readEdits } from '../../app/index.ts';
 import type { Run } from '../commands.ts';
-import { openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
+import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
 import { endedLines, reboundLines } from './push.ts';
 
@@ -32,15 +32,11 @@ Example:
 
 async function bind(agent: string, texts: string[], options: PlaceOptions & ReportOptions): Promise<Exit> {
   const edits = readEdits(texts);
-  const store = await openToWrite(options, false);
-  try {
-    const by = userInfo().username;
-    const result = await bindTools(store, { agent, edits, by, chain: options.chain });
-    await report(options, documentOf(result), () => textOf(result));
-    return EXIT.good;
-  } finally {
-    await store.close();
-  }
+  await using at = await openFor(options, 'extend');
+  const by = userInfo().username;
+  const result = await bindTools(at.store, { agent, edits, by, chain: options.chain });
+  await report(options, documentOf(result), () => textOf(result));
+  return EXIT.good;
 }
 
 function documentOf({ bound, ended }: BindResult) {

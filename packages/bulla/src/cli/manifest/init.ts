@@ -4,13 +4,12 @@ import { BullaError } from '@bulla/core/error';
 import { type JsonObject, stringify } from '@bulla/core/json';
 import { readLock } from '@bulla/core/lock';
 import { draftFromLock, type ManifestDraft } from '@bulla/core/manifest';
-import { visible } from '@bulla/core/text';
+import { counted, visible } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { readInput, replaceFile } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
 import { indented } from '../terminal/indented.ts';
 import { EXIT, type Exit, printExact, type ReportOptions, say } from '../terminal/io.ts';
-import { counted } from '../terminal/words.ts';
 import { problemLines } from './validate.ts';
 
 interface InitOptions extends ReportOptions {

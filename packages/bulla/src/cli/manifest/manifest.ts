@@ -19,7 +19,7 @@ export function define(command: Command, run: Run): void {
     .addHelpText(
       'after',
       `
-What is no valid manifest has no hash: it is refused with 2.
+An invalid manifest has no hash: the command ends with 2.
 
 Example:
   $ bulla manifest hash manifest.json`,

@@ -1,14 +1,14 @@
 import { userInfo } from 'node:os';
 import { type Decision, resultOf } from '@bulla/core/consent';
 import { changeJson, diffText, ManifestError, type ManifestProblem } from '@bulla/core/manifest';
+import { counted } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { pushManifest } from '../../app/index.ts';
 import type { Pushed } from '../../manifest/index.ts';
 import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
-import { openToWrite, type PlaceOptions, placeOptions } from '../place.ts';
+import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
 import { colors, EXIT, type Exit, printJson, type ReportOptions, report, say } from '../terminal/io.ts';
-import { counted } from '../terminal/words.ts';
 import { problemLines } from './validate.ts';
 
 interface PushOptions extends PlaceOptions, ReportOptions {
@@ -50,18 +50,16 @@ async function push(file: string, options: PushOptions): Promise<Exit> {
   const bytes = readInput(file, 'document');
   const bindings = options.bindings === undefined ? undefined : readInput(options.bindings, 'document');
   const { agent, chain, idempotencyKey } = options;
-  const store = await openToWrite(options);
+  await using at = await openFor(options, 'write');
   try {
     const by = userInfo().username;
     const request = { agent, manifest: bytes, bindings, idempotencyKey, by, chain };
-    const { pushed, ended } = await pushManifest(store, request);
+    const { pushed, ended } = await pushManifest(at.store, request);
     await report(options, documentOf(pushed, ended), () => textOf(pushed, ended));
     return EXIT.good;
   } catch (error) {
     if (!(error instanceof ManifestError)) throw error;
     return refuse(file, bytes, error.problems, options);
-  } finally {
-    await store.close();
   }
 }
 

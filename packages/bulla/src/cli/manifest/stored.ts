@@ -2,7 +2,7 @@ import { BullaError } from '@bulla/core/error';
 import type { Command } from 'commander';
 import { type CurrentManifest, createManifests } from '../../manifest/index.ts';
 import type { Store } from '../../store/index.ts';
-import { openToRead, type PlaceOptions } from '../place.ts';
+import { openFor, type PlaceOptions } from '../place.ts';
 
 /** The options of the commands that read manifests from a store: no chain is asked for. */
 export type StoredOptions = Pick<PlaceOptions, 'store' | 'tenant'>;
@@ -18,8 +18,8 @@ export async function reading<Result>(
   options: StoredOptions,
   work: (store: Store) => Promise<Result>,
 ): Promise<Result> {
-  await using store = await openToRead({ ...options, chain: 'default' });
-  return await work(store);
+  await using at = await openFor({ ...options, chain: 'default' }, 'read');
+  return await work(at.store);
 }
 
 /** A version of an agent's manifest; null stands for the newest. Throws `MANIFEST_NOT_FOUND`. */

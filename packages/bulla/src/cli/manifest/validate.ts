@@ -1,5 +1,6 @@
 import { BullaError } from '@bulla/core/error';
 import { type ManifestProblem, type ManifestReport, validateManifest } from '@bulla/core/manifest';
+import { counted } from '@bulla/core/text';
 import type { Command } from 'commander';
 import { readInput } from '../../os/index.ts';
 import type { Run } from '../commands.ts';
@@ -13,7 +14,6 @@ import {
   printJson,
   type ReportOptions,
 } from '../terminal/io.ts';
-import { counted } from '../terminal/words.ts';
 
 export function defineValidate(command: Command, run: Run): void {
   command

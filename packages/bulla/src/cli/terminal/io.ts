@@ -21,7 +21,7 @@ export const EXIT = {
 } as const;
 export type Exit = (typeof EXIT)[keyof typeof EXIT];
 
-/** With which exit code a command ends that failed with this error; what is no error of ours decides nothing. */
+/** The exit code of a command that failed with this error; an unknown error counts as undecided. */
 export function exitOf(error: unknown): Exit {
   return error instanceof BullaError ? exitOfKind(error.kind) : EXIT.undecided;
 }
@@ -51,7 +51,7 @@ export function coloured(stream: Output): boolean {
 // such characters can stand only as data, through `printJson` and `printExact`.
 
 /** Text for people: whole, or in lines, none of which can begin another one, whatever it quotes. */
-export type Text = string | readonly string[];
+type Text = string | readonly string[];
 
 const joined = (text: Text): string => (typeof text === 'string' ? text : text.map(oneLine).join('\n'));
 

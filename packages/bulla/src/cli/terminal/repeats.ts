@@ -1,5 +1,5 @@
 /** Lines for an operator, of which one that comes again and again is told once and then counted. */
-export interface Repeats {
+interface Repeats {
   tell(line: string): void;
   /** Tells how often lines came again since the last time, and begins anew. */
   flush(): void;

@@ -7,7 +7,7 @@ export interface Output extends Writable {
   readonly columns?: number;
 }
 
-export interface Outputs {
+interface Outputs {
   readonly stdout: Output;
   readonly stderr: Output;
 }

@@ -5,6 +5,7 @@ import { findKeyring, refuseSeed, trustIn } from '../../keys/index.ts';
 import { readKeyring } from '../../locks/index.ts';
 import { readInput } from '../../os/index.ts';
 import { keysFolder } from '../place.ts';
+import { collect } from '../terminal/io.ts';
 
 /** What records are verified with. */
 export interface TrustOptions {
@@ -21,8 +22,6 @@ export interface Trust extends KeyTrust {
   /** Where the keys come from, for the report. */
   readonly origin: string;
 }
-
-const collect = (value: string, previous: string[]) => [...previous, value];
 
 export function trustOptions(command: Command): Command {
   return command

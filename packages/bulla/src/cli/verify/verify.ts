@@ -9,6 +9,7 @@ import type { Run } from '../commands.ts';
 import { COMPAT } from '../lock/compat.ts';
 import { readPolicy } from '../log/anchors.ts';
 import {
+  collect,
   colors,
   complain,
   EXIT,
@@ -44,8 +45,6 @@ function kind(text: string, previous: Kind[]): Kind[] {
   if (found === undefined) throw new InvalidArgumentError(`It is one of: ${KINDS.join(', ')}.`);
   return [...previous, found];
 }
-
-const collect = (value: string, previous: string[]) => [...previous, value];
 
 export function define(command: Command, run: Run): void {
   trustOptions(command)

@@ -1,7 +1,8 @@
 import { readEvidence } from '@bulla/core/evidence';
 import { expect, test } from 'vitest';
 import { initialize, records, startRogue, told } from '../../../test/guard.ts';
-import { Denial, type Gate, type GatedCall, type Ruling } from '../index.ts';
+import { Denial } from '../denial.ts';
+import type { Gate, GatedCall, Ruling } from './index.ts';
 
 /** A gate that asks a person about every call. */
 function asking(): Gate & { readonly asked: GatedCall[]; answer(ruling: Ruling, index?: number): void } {

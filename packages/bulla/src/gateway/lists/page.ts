@@ -12,7 +12,7 @@ export interface Offer extends Verdict {
   readonly key: string | null;
 }
 
-/** One page of a list, judged. */
+/** One page of a list, compared with the lock. */
 export interface JudgedPage extends Page {
   readonly offers: readonly Offer[];
   /** Cuts everything that is not exactly as it was locked. */
@@ -33,7 +33,7 @@ export function checkPage(kind: ListKind, frame: ResultFrame, pins: Pins): Judge
     const name = item instanceof JsonObject ? item.get(key) : undefined;
     if (typeof name !== 'string') return { kind, key: null, status: 'unlocked', digest: null };
     // A name that is kept must not keep the whole page in memory.
-    return { kind, key: pins.own(kind, name) ?? name, ...pins.judge(kind, name, item as JsonObject) };
+    return { kind, key: pins.own(kind, name) ?? name, ...pins.verdictOn(kind, name, item as JsonObject) };
   });
   const edits = cutItems(placeOf(frame, 'result', kind)!.span, (i) => offers[i]!.status !== 'same');
   return { ...page, offers, edits };

@@ -34,7 +34,7 @@ function pinned(format: 'native' | 'v3' | 'v2') {
 describe('a native lock', () => {
   const pins = pinned('native');
   const status = (kind: 'tools' | 'prompts' | 'resources' | 'resourceTemplates', key: string, text: string) =>
-    pins.judge(kind, key, value(text)).status;
+    pins.verdictOn(kind, key, value(text)).status;
 
   test('knows its definitions, in any order of keys', () => {
     expect(status('tools', 't', TOOL)).toBe('same');
@@ -48,7 +48,7 @@ describe('a native lock', () => {
     expect(status('prompts', 'p', PROMPT)).toBe('same');
     expect(status('resources', 'file:///a', RESOURCE)).toBe('same');
     expect(status('resourceTemplates', 'note:///{id}', TEMPLATE)).toBe('same');
-    expect(pins.judge('tools', 't', value(TOOL)).digest).toMatch(/^sha256:[0-9a-f]{64}$/);
+    expect(pins.verdictOn('tools', 't', value(TOOL)).digest).toMatch(/^sha256:[0-9a-f]{64}$/);
   });
 
   test.each([
@@ -86,18 +86,18 @@ describe('a native lock', () => {
 describe('a lock of the released program', () => {
   test('knows what it hashes, and nothing else', () => {
     const pins = pinned('v3');
-    expect(pins.judge('tools', 't', value(TOOL)).status).toBe('same');
-    expect(pins.judge('tools', 't', value(TOOL.replace('Does.', 'Does!'))).status).toBe('changed');
-    expect(pins.judge('tools', 't', value(TOOL.replace('{"name"', '{"Description":"x","name"'))).status).toBe(
-      'changed',
-    );
-    expect(pins.judge('prompts', 'p', value(PROMPT)).status).toBe('same');
-    expect(pins.judge('prompts', 'p', value(PROMPT.replace('true', 'false'))).status).toBe('changed');
-    expect(pins.judge('resourceTemplates', 'note:///{id}', value(TEMPLATE)).status).toBe('same');
+    expect(pins.verdictOn('tools', 't', value(TOOL)).status).toBe('same');
+    expect(pins.verdictOn('tools', 't', value(TOOL.replace('Does.', 'Does!'))).status).toBe('changed');
     expect(
-      pins.judge('resourceTemplates', 'note:///{id}', value(TEMPLATE.replace('plain', 'html'))).status,
+      pins.verdictOn('tools', 't', value(TOOL.replace('{"name"', '{"Description":"x","name"'))).status,
     ).toBe('changed');
-    expect(pins.judge('resources', 'file:///a', value(RESOURCE)).status).toBe('unlocked');
+    expect(pins.verdictOn('prompts', 'p', value(PROMPT)).status).toBe('same');
+    expect(pins.verdictOn('prompts', 'p', value(PROMPT.replace('true', 'false'))).status).toBe('changed');
+    expect(pins.verdictOn('resourceTemplates', 'note:///{id}', value(TEMPLATE)).status).toBe('same');
+    expect(
+      pins.verdictOn('resourceTemplates', 'note:///{id}', value(TEMPLATE.replace('plain', 'html'))).status,
+    ).toBe('changed');
+    expect(pins.verdictOn('resources', 'file:///a', value(RESOURCE)).status).toBe('unlocked');
     expect(pins.instructions).toBeNull();
     expect(pinned('v2').has('prompts', 'p')).toBe(false);
   });

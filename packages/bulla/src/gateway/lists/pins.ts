@@ -1,4 +1,4 @@
-import { JsonNumber, JsonObject, type JsonValue, parse, parsePointer } from '@bulla/core/json';
+import { JsonNumber, JsonObject, type JsonValue, memberAt, parse, parsePointer } from '@bulla/core/json';
 import {
   type Content,
   entryOf,
@@ -23,7 +23,7 @@ export interface Verdict {
 export interface Pins {
   /** The digest by which capsules name the lock. */
   readonly lock: string;
-  judge(kind: ListKind, key: string, definition: JsonObject): Verdict;
+  verdictOn(kind: ListKind, key: string, definition: JsonObject): Verdict;
   has(kind: ListKind, key: string): boolean;
   keys(kind: ListKind): Iterable<string>;
   /** The lock's own text of a key that it has. */
@@ -74,7 +74,7 @@ export function pinsOf(lock: Lock): Pins {
   const looks = perKind((kind) => new Map([...lists[kind].keys()].map((key) => [skeleton(key), key])));
   return {
     lock: lockDigest(lock),
-    judge(kind, key, definition) {
+    verdictOn(kind, key, definition) {
       const digest = attempt(() => entryOf(definition, native?.excluded[kind]).digest);
       if (!lists[kind].has(key)) return { status: 'unlocked', digest };
       const same = digest !== null && attempt(() => isSame(kind, key, definition)) === true;
@@ -108,12 +108,7 @@ function perKind<Value>(make: (kind: ListKind) => Value): (kind: ListKind) => Va
 }
 
 /** As the digest leaves it out: an exclusion leads through objects only. */
-function at(definition: JsonValue, exclusion: string): JsonValue | undefined {
-  let value: JsonValue | undefined = definition;
-  for (const key of parsePointer(exclusion)!)
-    value = value instanceof JsonObject ? value.get(key) : undefined;
-  return value;
-}
+const at = (definition: JsonValue, exclusion: string) => memberAt(definition, parsePointer(exclusion)!);
 
 /** What the digest leaves out may be a number or a date, but no text that somebody could be told with it. */
 function isPlain(value: JsonValue | undefined): boolean {

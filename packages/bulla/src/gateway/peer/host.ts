@@ -46,7 +46,7 @@ function isBlank(line: Uint8Array): boolean {
 }
 
 /**
- * The id in a message that was refused, if it says one that can be read: whoever waits for its answer can then be told.
+ * The id in a message that was refused, if one can be read: the waiting caller then gets the error.
  */
 export function idIn(bytes: Uint8Array): Id | null {
   try {

@@ -29,7 +29,7 @@ export interface Request extends Waiting {
    * has told or recorded anything, the request fails with that.
    */
   answered(frame: ResultFrame | ErrorFrame): void | Promise<void>;
-  /** No answer will come; whoever waits is to be told. */
+  /** No answer will come; the waiting caller gets the error. */
   failed(denial: Denial): void | Promise<void>;
   /** The host does not wait any more, or the server ended what was subscribed to. */
   cancelled(by: 'host' | 'server'): void;
@@ -159,7 +159,7 @@ export class Wire {
   }
 
   /**
-   * Something came from the server that is no message. It fails the request whose id it bears, or the only one that
+   * Invalid frame from the server. It fails the request whose id it bears, or the only one that
    * waits; where that cannot be told, nobody should pay for it.
    */
   settleUnread(id: Id | null, denial: Denial): void | Promise<void> {

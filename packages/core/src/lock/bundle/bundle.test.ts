@@ -10,7 +10,8 @@ import {
   toHex,
   writePublicKey,
 } from '../../crypto/index.ts';
-import { type BundleFiles, readBundle, signLock, verifyBundle, writeBundle, writeLock } from '../index.ts';
+import { readBundle, signLock, verifyBundle, writeBundle, writeLock } from '../index.ts';
+import type { BundleFiles } from './bundle.ts';
 
 const signer = localSigner('Ed25519', new Uint8Array(32).fill(7));
 const [key, other] = [signer, localSigner('Ed25519', new Uint8Array(32).fill(8))].map((by) =>

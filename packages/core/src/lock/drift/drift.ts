@@ -190,7 +190,7 @@ function nameItems(lock: Lock, current: Surface | Lock, whole: Whole | null): Dr
 }
 
 /** Whether a difference fails a check, and how many there are. */
-export interface DriftVerdict {
+interface DriftVerdict {
   readonly outcome: 'PASS' | 'FAIL';
   readonly failOn: Severity;
   readonly counts: DriftCounts;

@@ -22,7 +22,7 @@ import { steeringItems } from './steering.ts';
 import { suspicions } from './suspect.ts';
 
 /** The lists of which the released program keeps hashes. */
-export type HashedKind = 'tools' | 'prompts' | 'resourceTemplates';
+type HashedKind = 'tools' | 'prompts' | 'resourceTemplates';
 
 /** One side of a comparison of hashes: what a file holds, or definitions that can be hashed. */
 export interface HashedSide {

@@ -122,11 +122,6 @@ export function shownValue(value: JsonValue, max = MAX_SHOWN): string {
     : shown(stringify(value, Number.POSITIVE_INFINITY), max);
 }
 
-/** `1 tool`, `2 tools`. */
-export function counted(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? '' : 's'}`;
-}
-
 /** How many details are told one by one. */
 const MAX_DETAILS = 5;
 

@@ -10,7 +10,7 @@ import { suspiciousNames } from './names.ts';
 import type { Whole } from './side.ts';
 
 /** What happened to the names of a list. */
-export interface Moves {
+interface Moves {
   readonly removed: readonly string[];
   readonly added: readonly string[];
   /** Old names by new ones. */

@@ -254,7 +254,7 @@ function lockableItems(kind: ListKind, subject: Subject, after: JsonObject): Dri
   }
 }
 
-/** Throws again what is no `BullaError`. */
+/** Rethrows anything but a `BullaError`. */
 export function notLockable(subject: Subject, error: unknown): DriftItem {
   if (!(error instanceof BullaError)) throw error;
   const item = itemOf(

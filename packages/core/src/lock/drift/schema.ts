@@ -1,7 +1,7 @@
 import { JsonObject, type JsonValue, parsePointer, valueAt } from '../../json/index.ts';
 import { compareSchemas, type SchemaChange, type SchemaComparison } from '../../schema/index.ts';
+import { counted } from '../../text/index.ts';
 import {
-  counted,
   type DriftItem,
   isText,
   itemOf,

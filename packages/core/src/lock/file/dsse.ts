@@ -11,7 +11,7 @@ import {
   verify,
 } from '../../crypto/index.ts';
 import { BullaError } from '../../error.ts';
-import { JsonObject, type JsonValue, parse } from '../../json/index.ts';
+import { memberAt, parse } from '../../json/index.ts';
 
 // Dead Simple Signing Envelope, version 1.0.2. Nothing in an envelope counts but the payload and its type,
 // and these only after a trusted key has verified.
@@ -53,13 +53,13 @@ export function openDsse(
   keys: readonly PublicKey[],
 ): { readonly payload: Uint8Array; readonly keys: readonly PublicKey[] } {
   const root = parse(envelope);
-  const [type, body, list] = ['payloadType', 'payload', 'signatures'].map((name) => member(root, name));
+  const [type, body, list] = ['payloadType', 'payload', 'signatures'].map((name) => memberAt(root, [name]));
   if (typeof type !== 'string' || typeof body !== 'string' || !Array.isArray(list))
     throw malformed('An envelope has payloadType, payload and signatures.');
   if (list.length > MAX_SIGNATURES) throw malformed(`An envelope has at most ${MAX_SIGNATURES} signatures.`);
   const payload = base64(body);
   const signatures = list.map((element) => {
-    const sig = member(element, 'sig');
+    const sig = memberAt(element, ['sig']);
     if (typeof sig !== 'string') throw malformed('A signature has a sig.');
     return base64(sig);
   });
@@ -69,10 +69,6 @@ export function openDsse(
   const signed = keys.filter((key) => signatures.some((signature) => verify(key, message, signature)));
   if (signed.length === 0) throw new BullaError('DSSE_UNVERIFIED', 'No trusted key signed the envelope.');
   return { payload, keys: signed };
-}
-
-function member(value: JsonValue, name: string): JsonValue | undefined {
-  return value instanceof JsonObject ? value.get(name) : undefined;
 }
 
 /** Either alphabet is allowed, with padding. */

@@ -2,16 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { object, refusal } from '../../../test/surface.ts';
 import { sha256Hex } from '../../crypto/index.ts';
 import { parse } from '../../json/index.ts';
-import {
-  hashNormalized,
-  hashPrompt,
-  hashSchema,
-  hashTemplate,
-  hashText,
-  hashTool,
-  riskKeywords,
-  riskLevel,
-} from '../index.ts';
+import { hashPrompt, hashTemplate, hashTool, riskKeywords, riskLevel } from '../index.ts';
+import { hashNormalized, hashSchema, hashText } from './hashes.ts';
 
 const NOTHING = 'sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 const hashOf = (text: string) => `sha256:${sha256Hex(text)}`;

@@ -41,7 +41,7 @@ export interface Flag {
   readonly uri: string;
 }
 
-export interface NativeOptions {
+interface NativeOptions {
   readonly profile: LockProfile;
   readonly identity: Identity;
   readonly authorization: Authorization;

@@ -8,7 +8,7 @@ import { RISK_LEVELS } from './risk.ts';
 // keys are compared without case, of two equal ones the second wins or is merged into the first. Here all of
 // that is refused.
 
-export const LOCK_VERSIONS = ['1.0', '2.0', '3.0'] as const;
+const LOCK_VERSIONS = ['1.0', '2.0', '3.0'] as const;
 export type LockVersion = (typeof LOCK_VERSIONS)[number];
 
 /** The part of a lockfile that the released program knows. Null is what a version does not have. */

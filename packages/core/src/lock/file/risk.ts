@@ -42,7 +42,7 @@ export function riskKeywords(name: string, description: string): string[] {
 }
 
 /** How risky a tool looks by our own rule, and why. */
-export interface Risk {
+interface Risk {
   readonly level: RiskLevel;
   readonly reasons: readonly string[];
 }

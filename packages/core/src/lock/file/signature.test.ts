@@ -3,7 +3,8 @@ import { options, refusal, utf8, whole } from '../../../test/surface.ts';
 import { canonicalBytes } from '../../canon/index.ts';
 import { keyId, localSigner, publicKey, toHex, verify } from '../../crypto/index.ts';
 import { parse } from '../../json/index.ts';
-import { openSigned, readLock, readSignature, signLock, writeLock, writeSignature } from '../index.ts';
+import { openSigned, readLock, readSignature, signLock, writeLock } from '../index.ts';
+import { writeSignature } from './signature.ts';
 
 const signer = localSigner('Ed25519', new Uint8Array(32).fill(7));
 const [key, other] = [signer, localSigner('Ed25519', new Uint8Array(32).fill(8))].map((by) =>

@@ -9,10 +9,10 @@ import { asVerified, type VerifiedLock } from './verified.ts';
 // are the canonical bytes of the whole parsed lockfile. The header is not signed.
 
 /** `v1` and `v2` name the canonical form in a header; `legacy` has no header and means v1. */
-export type SignatureForm = 'v1' | 'v2' | 'legacy';
+type SignatureForm = 'v1' | 'v2' | 'legacy';
 
 /** A signature file taken apart; nothing in it is verified. */
-export interface LockSignature {
+interface LockSignature {
   readonly form: SignatureForm;
   readonly signature: Uint8Array;
 }

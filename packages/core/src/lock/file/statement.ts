@@ -1,7 +1,7 @@
 import { canonicalize } from '../../canon/index.ts';
 import { type PublicKey, type Signer, toUtf8 } from '../../crypto/index.ts';
 import { BullaError } from '../../error.ts';
-import { JsonObject, type JsonValue, parse } from '../../json/index.ts';
+import { JsonObject, type JsonValue, memberAt, parse } from '../../json/index.ts';
 import { openDsse, signDsse } from './dsse.ts';
 import { interpret, type Lock, lockDigest, parseLock, type ReadLockOptions, readLock } from './lock.ts';
 import { asVerified, type VerifiedLock } from './verified.ts';
@@ -10,15 +10,15 @@ import { asVerified, type VerifiedLock } from './verified.ts';
 // the file by its bytes; the predicate names the lock by the digest that capsules use, and each tool by its
 // own.
 
-export const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1';
-export const LOCK_PREDICATE_TYPE = 'urn:bulla:predicate:lock:v1';
-export const STATEMENT_PAYLOAD_TYPE = 'application/vnd.in-toto+json';
+const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1';
+const LOCK_PREDICATE_TYPE = 'urn:bulla:predicate:lock:v1';
+const STATEMENT_PAYLOAD_TYPE = 'application/vnd.in-toto+json';
 
 /** Who says it: the server's maker, somebody who looked at the server, or a trusted machine that did. */
 const ASSERTED_BY = ['publisher-asserted', 'observer-attested', 'tee-attested'] as const;
-export type AssertedBy = (typeof ASSERTED_BY)[number];
+type AssertedBy = (typeof ASSERTED_BY)[number];
 
-export interface StatementOptions {
+interface StatementOptions {
   /** The name of the file. Default `mcp-lock.json`. */
   readonly name?: string;
   /** Default `observer-attested`: a scan is an observation. */
@@ -26,7 +26,7 @@ export interface StatementOptions {
 }
 
 /** The statement on a lock, in RFC 8785 form. */
-export function lockStatement(lock: Lock, options: StatementOptions = {}): string {
+function lockStatement(lock: Lock, options: StatementOptions = {}): string {
   const { name = 'mcp-lock.json', assertedBy = 'observer-attested' } = options;
   const tools = [...(lock.native?.tools ?? [])].map(([tool, { digest }]): [string, JsonValue] => [
     tool,
@@ -75,10 +75,8 @@ export function openAttested(
   const statement = parse(opened.payload);
   const lock = interpret(parseLock(lockBytes, options), lockBytes, options);
   const [subject] = listOf(statement, 'subject');
-  const name = memberOf(subject, 'name');
-  const assertedBy = ASSERTED_BY.find(
-    (word) => word === memberOf(memberOf(statement, 'predicate'), 'asserted_by'),
-  );
+  const name = memberAt(subject, ['name']);
+  const assertedBy = ASSERTED_BY.find((word) => word === memberAt(statement, ['predicate', 'asserted_by']));
   if (typeof name !== 'string' || assertedBy === undefined) throw other();
   const expected = lockStatement(lock, { name, assertedBy });
   if (canonicalize(statement, 'jcs') !== expected) throw other();
@@ -89,11 +87,7 @@ function other(): BullaError {
   return new BullaError('LOCK_OTHER', 'The statement is not about this lock.');
 }
 
-function memberOf(value: JsonValue | undefined, name: string): JsonValue | undefined {
-  return value instanceof JsonObject ? value.get(name) : undefined;
-}
-
 function listOf(value: JsonValue, name: string): JsonValue[] {
-  const list = memberOf(value, name);
+  const list = memberAt(value, [name]);
   return Array.isArray(list) ? list : [];
 }

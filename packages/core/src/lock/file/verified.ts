@@ -17,7 +17,7 @@ export interface VerifiedLock extends Lock {
  * What a verifier found. It says nothing of when the lock was signed, nor whether the server still is as
  * locked.
  */
-export interface Verification {
+interface Verification {
   /** What carried the signature: the released program's `.sig`, a signed note, a DSSE envelope. */
   readonly by: 'sig' | 'note' | 'dsse';
   /** Those of the trusted keys that signed. */

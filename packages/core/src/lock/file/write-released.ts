@@ -17,7 +17,7 @@ import { NATIVE_KEY } from './released.ts';
 // the bytes of their UTF-8.
 
 /** The definitions that versions 1 to 3 hash, by name. */
-export interface Definitions {
+interface Definitions {
   readonly tools: ReadonlyMap<string, JsonObject>;
   readonly prompts: ReadonlyMap<string, JsonObject>;
   readonly resourceTemplates: ReadonlyMap<string, JsonObject>;

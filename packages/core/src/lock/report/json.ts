@@ -4,7 +4,7 @@ import type { DriftItem } from '../drift/item.ts';
 import { changeWords } from '../drift/schema.ts';
 import { DEFAULT_LOCKFILE, type ReportOptions } from './report.ts';
 
-export interface JsonOptions extends ReportOptions {
+interface JsonOptions extends ReportOptions {
   /** The result of a policy, which the released program reports in the same document. */
   readonly policy?: {
     readonly preset: string;

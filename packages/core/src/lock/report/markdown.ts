@@ -1,7 +1,7 @@
-import { markdownBlock, markdownCell, markdownCode, markdownReferences } from '../../text/index.ts';
+import { counted, markdownBlock, markdownCell, markdownCode, markdownReferences } from '../../text/index.ts';
 import { DRIFT_CODES } from '../drift/codes.ts';
 import { type Drift, verdict } from '../drift/drift.ts';
-import { counted, type DriftItem, SEVERITIES, type Severity } from '../drift/item.ts';
+import { type DriftItem, SEVERITIES, type Severity } from '../drift/item.ts';
 import {
   DEFAULT_LOCKFILE,
   evidence,
@@ -14,7 +14,7 @@ import {
   subjectWords,
 } from './report.ts';
 
-export interface MarkdownOptions extends ReportOptions {
+interface MarkdownOptions extends ReportOptions {
   /**
    * How long the text may be, in UTF-16 units: a comment on a pull request has a limit. What does not fit is counted,
    * never dropped in silence. Default 60,000.

@@ -1,16 +1,8 @@
 import { type JsonObject, type JsonValue, stringify } from '../../json/index.ts';
 import { schemaArguments } from '../../schema/index.ts';
-import { type DiffPart, visible } from '../../text/index.ts';
+import { counted, type DiffPart, visible } from '../../text/index.ts';
 import type { Drift } from '../drift/drift.ts';
-import {
-  asObject,
-  counted,
-  type DriftItem,
-  type DriftKind,
-  type Severity,
-  shown,
-  worst,
-} from '../drift/item.ts';
+import { asObject, type DriftItem, type DriftKind, type Severity, shown, worst } from '../drift/item.ts';
 import { changeWords } from '../drift/schema.ts';
 import { MAX_TEXT } from '../drift/text.ts';
 
@@ -61,7 +53,7 @@ export function subjectWords({ kind, name, from }: Pick<Group, 'kind' | 'name' |
 }
 
 /** How a piece of a report is to look. */
-export type Tone = Severity | 'good' | 'name' | 'added' | 'removed' | 'dim';
+type Tone = Severity | 'good' | 'name' | 'added' | 'removed' | 'dim';
 export type Paint = (tone: Tone, text: string) => string;
 
 /** Marks words that came and went where colour does not. */

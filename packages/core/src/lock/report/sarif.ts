@@ -24,7 +24,7 @@ import {
   sentenceOf,
 } from './report.ts';
 
-export interface SarifOptions extends Pick<ReportOptions, 'lockfile'> {
+interface SarifOptions extends Pick<ReportOptions, 'lockfile'> {
   /** The bytes of the lockfile, so that each result points to its line. Default: all point to the first. */
   readonly source?: Uint8Array;
   /** The version of the program that reports. */

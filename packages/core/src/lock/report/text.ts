@@ -1,5 +1,6 @@
+import { counted } from '../../text/index.ts';
 import { type Drift, verdict } from '../drift/drift.ts';
-import { counted, SEVERITIES } from '../drift/item.ts';
+import { SEVERITIES } from '../drift/item.ts';
 import {
   evidence,
   type Group,
