@@ -83,3 +83,12 @@ test('one handle serves manifests, consent and the record of an allowed call', a
     rows.map(({ data }) => JSON.parse(data)).map(({ type, outcome }) => `${type} ${outcome.status}`),
   ).toEqual(['auth success', 'tool blocked', 'auth success', 'auth success', 'tool pending', 'tool success']);
 });
+
+test('what a program gets wrong is refused with a code', async () => {
+  await expect(open(undefined, undefined as never)).rejects.toMatchObject({ code: 'USAGE' });
+  await using bulla = await open(join(temporaryFolder(), 'data'), { agentId: 'a' });
+  const noting = bulla.audit.record({ request: 'x' }, (step) => step.note({ side_effects: ['y'] } as never));
+  await expect(noting).rejects.toMatchObject({ code: 'USAGE', path: '/side_effects' });
+  const [, outcome] = await Array.fromAsync(bulla.chain.records());
+  expect(JSON.parse(outcome!.data).outcome).toMatchObject({ status: 'failure', error: 'action: USAGE' });
+});

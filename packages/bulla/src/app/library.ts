@@ -1,3 +1,4 @@
+import { BullaError } from '@bulla/core/error';
 import { type Consent, type ConsentOptions, createConsent } from '../consent/index.ts';
 import { createVerifier, type Verifier, type VerifierOptions } from '../envelope/index.ts';
 import type { OpenKeyring } from '../keys/index.ts';
@@ -31,9 +32,12 @@ export interface Bulla extends AsyncDisposable {
 
 /**
  * Opens a data directory for a program that records what it does; store and keyring are made where they are missing.
- * Without a `home` it is `BULLA_HOME`, else the data directory of the platform. Throws as `open` of the use cases does.
+ * Without a `home` it is `BULLA_HOME`, else the data directory of the platform. Throws `USAGE`
+ * without an agent, and as `open` of the use cases does.
  */
 export async function openLibrary(home: string | undefined, options: LibraryOptions): Promise<Bulla> {
+  if (typeof (options as Partial<LibraryOptions> | undefined)?.agentId !== 'string')
+    throw new BullaError('USAGE', 'Name the agent whose actions are recorded: open(home, { agentId }).');
   const opened = await open(home, { ...options, access: 'write' });
   const { store, chain, record, keyring } = opened;
   return {

@@ -224,7 +224,11 @@ test('an auditor walks the same way on the command line, with files and public k
     ALL.map((row) => row.split(' ').slice(0, 2).toReversed()),
   );
   expect(rows[1]).toContain('It ended as success.');
-  expect(rows[11]).toContain('account:alice answered: allow-once.');
+  expect(rows[11]).toContain('account:alice answered: allow-once, over passkey.');
+  const strangers = bulla(['trace', intent.id, ...named, '--public-key', keys[1]!]);
+  expect(strangers.status).toBe(3);
+  // What only an unverified record names is not verified.
+  expect(strangers.stdout.match(/^verified.*$/gm)).toBe(null);
   const withoutLock = run(...named.filter((file) => !file.endsWith('/lock')));
   expect(withoutLock.status).toBe(3);
   writeFileSync(join(folder, 'rules'), files.rules!.replace('100', '101'));

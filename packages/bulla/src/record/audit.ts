@@ -3,6 +3,7 @@ import type { Data, DataObject, Reasoning, SealedCapsule } from '@bulla/core/cap
 import { isCode } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 import { type AuthorityStep, failureAt, isCommitment, type Stage } from '@bulla/core/evidence';
+import { pointer } from '@bulla/core/json';
 import type { Store } from '../store/index.ts';
 import { lossListener, type OnLoss } from './loss.ts';
 import type { Part } from './part.ts';
@@ -32,7 +33,10 @@ export interface Action {
 export interface Step {
   /** The capsule of the intent, which is durable. */
   readonly intent: SealedCapsule;
-  /** Adds to the record of the outcome. A later note replaces the same members of an earlier one. */
+  /**
+   * Adds to the record of the outcome. A later note replaces the same members of an earlier one. Throws `USAGE` for a
+   * member that notes do not have: nothing is dropped unsaid.
+   */
   note(more: Note): void;
 }
 
@@ -129,7 +133,12 @@ export function createAudit(
       const noted: { -readonly [member in keyof Note]: Note[member] } = {};
       const step: Step = {
         intent: intent.capsule,
-        note: ({ summary, sideEffects, metrics, partial }) => {
+        note: ({ summary, sideEffects, metrics, partial, ...others }) => {
+          const [unknown] = Object.keys(others);
+          if (unknown !== undefined)
+            throw new BullaError('USAGE', `A note has no member ${JSON.stringify(unknown)}.`, {
+              path: pointer([unknown]),
+            });
           if (summary !== undefined) noted.summary = summary;
           if (sideEffects !== undefined) noted.sideEffects = sideEffects;
           if (metrics !== undefined) noted.metrics = metrics;

@@ -77,7 +77,7 @@ export interface Showing {
   readonly args: Commitment;
   /** The last time that this tool was allowed; null if it never was. */
   readonly previous: Previous | null;
-  /** What changed in the arguments since; null where there is no last time, or its arguments were erased. */
+  /** What changed in the arguments since; null where nothing did, there is no last time, or it was erased. */
   readonly changed: readonly DiffPart[] | null;
   /** What is another one since: the server, the definition in the manifest, or the one that the lock pins. */
   readonly redefined: readonly ('server' | 'declared' | 'locked')[];
@@ -136,14 +136,17 @@ export function showing(prompt: Prompt, call: Opening, options: ShowOptions = {}
     hidden: inspectText(text),
     args,
     previous: last,
-    changed:
-      previous === undefined ? null : wordDiff(visible(canonicalText(last!.args, previous)), visible(text)),
+    changed: changesSince(previous === undefined ? null : canonicalText(last!.args, previous), text),
     redefined: last === null ? [] : TOOL.filter((field) => last[field] !== prompt[field]),
     choices: prompt.choices,
     session_covers: prompt.choices.includes('allow-session') ? covers.map((name) => visible(name)) : [],
     opened_at: prompt.opened_at,
     expires_at: prompt.expires_at,
   };
+}
+
+function changesSince(before: string | null, now: string): readonly DiffPart[] | null {
+  return before === null || before === now ? null : wordDiff(visible(before), visible(now));
 }
 
 const TOOL = ['server', 'declared', 'locked'] as const;

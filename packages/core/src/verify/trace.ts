@@ -3,6 +3,7 @@ import { toolOf } from '../envelope/index.ts';
 import { BullaError } from '../error.ts';
 import { type Evidence, isCommitment, readEvidence, readFailure, resultOf } from '../evidence/index.ts';
 import { JsonObject, type JsonValue } from '../json/index.ts';
+import { createBindings } from '../manifest/index.ts';
 import type { Artifact, Kind, Verdict } from './artifact.ts';
 import type { SegmentRunner } from './chain.ts';
 import { verifyRecord } from './check-capsules.ts';
@@ -31,6 +32,7 @@ export interface TraceStep {
     | 'declaration'
     | 'binding'
     | 'rules'
+    | 'consent'
     | 'question'
     | 'answer'
     | 'envelope'
@@ -64,6 +66,7 @@ export interface Trace {
 
 const NOT_PROVEN = [
   'that the content is true',
+  'when it was done, or that no records are missing, beyond what a checkpoint covers',
   'that the people who answered understood what they were shown',
   'that nothing was called around the gateway',
 ];
@@ -86,13 +89,21 @@ export async function trace(
   const { intent, outcome } = records;
   const evidence = readEvidence(intent) ?? {};
   const walk: Walk = { artifacts, verdicts, trust, evidence, ...records };
+  const steps = STEPS.flatMap((step) => step(walk) ?? []);
+  const isSealed = steps[0]?.basis === 'verified';
   return {
     intent: textAt(intent, 'id'),
     outcome: outcome === null ? null : textAt(outcome, 'id'),
-    steps: STEPS.flatMap((step) => step(walk) ?? []),
+    // What only a record tells that did not verify is what somebody wrote there.
+    steps: steps.map((step) => (isSealed || !isNamed(step) ? step : { ...step, basis: 'inferred' })),
     verdicts,
     notProven: NOT_PROVEN,
   };
+}
+
+/** Whether a step holds because the record names it by its digest. */
+function isNamed({ step, basis }: TraceStep): boolean {
+  return basis === 'verified' && !['record', 'outcome', 'chain', 'question', 'answer'].includes(step);
 }
 
 /** Everything that the steps look at. */
@@ -105,37 +116,48 @@ interface Walk extends CallRecords {
 
 /** The steps in their order; each gives nothing where the record does not speak of it. */
 const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
-  ({ intent, trust }) => {
-    const [request, agent] = [textAt(intent, 'trigger', 'request'), textAt(intent, 'context', 'agent_id')];
-    const denied = textAt(intent, 'outcome', 'status') === 'blocked';
-    const says = `${agent || 'Somebody'} ${denied ? 'was denied' : 'was about to do'}: ${request}.`;
-    return sealed('record', intent, trust, says);
+  (walk) => {
+    const { intent } = walk;
+    const request = textAt(intent, 'trigger', 'request');
+    const agent = textAt(intent, 'context', 'agent_id') || 'Somebody';
+    const status = textAt(intent, 'outcome', 'status');
+    const isCall = ['tool', 'agent'].includes(textAt(intent, 'type'));
+    const says =
+      status === 'blocked'
+        ? `${agent} was denied: ${request}${failureIn(intent)}.`
+        : isCall && status === 'pending'
+          ? `${agent} was about to do: ${request}.`
+          : `${textAt(intent, 'trigger', 'source') || agent} did: ${request}.`;
+    return sealed(walk, 'record', intent, says);
   },
-  ({ intent, outcome, trust }) => {
-    if (textAt(intent, 'outcome', 'status') !== 'pending') return undefined;
+  (walk) => {
+    const { intent, outcome } = walk;
+    if (textAt(intent, 'outcome', 'status') !== 'pending' || textAt(intent, 'type') === 'auth')
+      return undefined;
     if (outcome === null)
       return {
         step: 'outcome',
         basis: 'absent',
-        says: 'No outcome is recorded: it still ran, or the process ended.',
+        code: 'TRACE_NO_RECORD',
+        says: 'No outcome of it is among the files: it was left out, it still runs, or the process ended.',
       };
-    const error = readFailure(textAt(outcome, 'outcome', 'error'));
-    const why = error === null ? '' : ` (${error.stage}: ${error.code})`;
-    return sealed('outcome', outcome, trust, `It ended as ${textAt(outcome, 'outcome', 'status')}${why}.`);
+    const status = textAt(outcome, 'outcome', 'status');
+    return sealed(walk, 'outcome', outcome, `It ended as ${status}${failureIn(outcome)}.`);
   },
   ({ artifacts, verdicts, holder }) => {
-    const at = artifacts.indexOf(holder);
     if (holder.capsule !== null) return undefined;
-    const { result, message, code } = verdicts[at]!;
+    const { result, message, code, lines = [] } = verdicts[artifacts.indexOf(holder)]!;
     const basis = result === 'good' ? 'verified' : result === 'bad' ? 'failed' : 'absent';
+    const anchored = lines.filter((line) => line.startsWith('continues '));
+    const told = [message, ...anchored.map((line) => `It ${line}.`)].join(' ');
     return {
-      ...{ step: 'chain', basis, says: `The chain that holds it: ${message}`, artifact: holder.name },
+      ...{ step: 'chain', basis, says: `The chain that holds it: ${told}`, artifact: holder.name },
       ...(basis !== 'verified' && { code }),
     };
   },
   ({ intent }) => {
     const source = textAt(intent, 'trigger', 'source');
-    if (source === '') return undefined;
+    if (source === '' || textAt(intent, 'domain') !== 'gateway') return undefined;
     return { step: 'host', basis: 'self-reported', says: `The host calls itself ${source}.` };
   },
   (walk) =>
@@ -161,6 +183,13 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
   },
   (walk) => {
     const { manifest, tool } = walk.evidence;
+    if (manifest?.bindings === UNBOUND)
+      return {
+        step: 'binding',
+        basis: 'verified',
+        says: 'No declared tool is bound to a server.',
+        digest: UNBOUND,
+      };
     const says = 'Which declared tool is which tool of a server';
     const step = named(walk, 'binding', 'bindings', manifest?.bindings, ['bindings'], says);
     if (step?.basis !== 'verified' || tool?.declared === undefined || tool.server === undefined) return step;
@@ -169,6 +198,12 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
       : failed(step, 'TRACE_OTHER', 'binds no declared tool to the one that was called');
   },
   (walk) => named(walk, 'rules', 'rules', walk.evidence.policy?.hash, ['rules'], 'The rules that allowed it'),
+  ({ evidence: { consent }, intent }) => {
+    if (consent === undefined || consent.asked !== undefined) return undefined;
+    const [step] = consentSteps(intent);
+    const says = `Nobody was asked for this call: ${text(step, 'decision')}, by ${text(step, 'channel')}, under ${textAt(intent, 'authority', 'policy_reference') || 'no grant'}.`;
+    return { step: 'consent', basis: 'self-reported', says };
+  },
   (walk) => asked(walk, 'question', walk.evidence.consent?.asked),
   (walk) => asked(walk, 'answer', walk.evidence.consent?.answered),
   (walk) => {
@@ -226,21 +261,22 @@ function commitment(step: 'arguments' | 'result', committed: Evidence['args'] | 
   return {
     step,
     basis: 'self-reported',
-    says: `${what} are committed to; the values and their salt open that.`,
+    says: `${what} ${step === 'arguments' ? 'are' : 'is'} committed to; the value and its salt open that.`,
     digest: committed.commitment,
   };
 }
 
-/** A record by its own seal. */
+/** A record by its own seal; under a revoked key, by the chain, which witnesses may have seen before. */
 function sealed(
+  { artifacts, verdicts, holder, trust }: Walk,
   step: 'record' | 'outcome' | 'question' | 'answer',
   record: JsonObject,
-  trust: Trust,
   says: string,
 ): TraceStep {
   const { ok, code, message } = verifyRecord(record, trust);
   const digest = textAt(record, 'hash');
-  if (ok) return { step, basis: 'verified', says, digest };
+  const isSeen = code === 'key_revoked' && verdicts[artifacts.indexOf(holder)]?.result === 'good';
+  if (ok || isSeen) return { step, basis: 'verified', says, digest };
   const basis = code === 'unknown_key' || trust.keys.length === 0 ? 'absent' : 'failed';
   return { step, basis, says: `${says} ${message}`, digest, code };
 }
@@ -264,9 +300,13 @@ function asked(walk: Walk, step: 'question' | 'answer', id: string | undefined):
       ? `${facts?.asked ?? facts?.user ?? 'Somebody'} was asked.`
       : answer === null
         ? 'Nobody answered; the question ended.'
-        : `${answer.who} answered: ${answer.choice}.`;
-  const found = sealed(step, record, walk.trust, says);
-  if (found.basis !== 'verified') return found;
+        : `${answer.who} answered: ${answer.choice}, over ${text(consentSteps(record)[0], 'channel')}.`;
+  const sealedStep = sealed(walk, step, record, says);
+  if (sealedStep.basis !== 'verified') return sealedStep;
+  // Only an authenticated channel shows that it was this person.
+  const isProven = textAt(record, 'authority', 'type') !== 'policy';
+  const found: TraceStep =
+    step === 'answer' && !isProven ? { ...sealedStep, basis: 'self-reported' } : sealedStep;
   const own = walk.evidence;
   if (consent?.id !== own.consent?.id) return failed(found, 'TRACE_OTHER', 'is of another call');
   if (
@@ -379,6 +419,25 @@ function isBound(walk: Walk): boolean {
   return digestsOf(declared).some(
     (each) => each.of === 'declared tool' && each.value === tool!.declared && each.tool === bound[0],
   );
+}
+
+/** The digest of bindings that bind nothing. */
+const UNBOUND = createBindings([], []).digest;
+
+/** The steps of consent in the authority of a record. */
+function consentSteps(record: JsonObject): JsonValue[] {
+  const chain = at(record, 'authority', 'chain');
+  return (Array.isArray(chain) ? chain : []).filter((step) => at(step, 'step') === 'consent');
+}
+
+function text(value: JsonValue | undefined, key: string): string {
+  const found = at(value, key);
+  return typeof found === 'string' ? found : 'unknown';
+}
+
+function failureIn(record: JsonObject): string {
+  const error = readFailure(textAt(record, 'outcome', 'error'));
+  return error === null ? '' : ` (${error.stage}: ${error.code})`;
 }
 
 /** The digest of the authorization, which stands in the authority of the record. */

@@ -41,12 +41,26 @@ export function define(command: Command, run: Run): void {
       '[file]',
       'a JSON array, lines, list response, explorer bundle or SQLite file, - for standard input; without it the chain of the store',
     )
-    .option('--structural', 'look at order and links alone, and trust the stored hashes')
+    .addOption(
+      new Option(
+        '--structural',
+        'look at order and links alone, and trust the stored hashes: no content and no signature is checked',
+      ).conflicts([
+        'byCheckpoint',
+        'requirePq',
+        'checkpoint',
+        'policy',
+        'tiles',
+        'publicKey',
+        'keyring',
+        'pqKey',
+      ]),
+    )
     .addOption(
       new Option(
         '--hashes',
         'look at order, links and hashes alone: no key is needed, and no signature is checked',
-      ).conflicts(['structural', 'byCheckpoint', 'requirePq']),
+      ).conflicts(['structural', 'byCheckpoint', 'requirePq', 'publicKey', 'keyring', 'pqKey']),
     )
     .option(
       '--by-checkpoint',

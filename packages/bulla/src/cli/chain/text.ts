@@ -137,7 +137,7 @@ export function verdictText(
   if (result.failureCount > failures.length)
     failures.push(`  … and ${result.failureCount - failures.length} more; --json lists up to 1,000`);
   const summary = {
-    ok: `${counted(result.count, 'record')}, unbroken from the first to the last${options.hashes ? '; signatures were NOT checked' : ''}`,
+    ok: `${counted(result.count, 'record')}, unbroken from the first to the last${unchecked(options)}`,
     failed: `${result.failureCount} of the checks failed`,
     empty: 'there is nothing to verify',
     undecided: `${missingText(result.missingKeys)} ${NAME_CHAIN_KEYS}`,
@@ -157,4 +157,10 @@ function checkedText({ structural, hashes, byCheckpoint }: CheckedHow, keysFrom:
   if (hashes) return 'order, links and hashes, and no signature';
   const signatures = byCheckpoint ? 'signers, the signature of the checkpoint' : 'signatures';
   return `order, links, hashes and ${signatures}, with ${keysFrom}`;
+}
+
+/** What a level of verification leaves out, in the first line. */
+function unchecked({ structural, hashes }: { structural?: boolean; hashes?: boolean }): string {
+  if (structural) return '; contents and signatures were NOT checked';
+  return hashes ? '; signatures were NOT checked' : '';
 }
