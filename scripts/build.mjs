@@ -42,6 +42,8 @@ const program = await rolldown({
     'capability-runner': join(bulla, 'src/app/runner.ts'),
   },
   platform: 'node',
+  // Nobody imports the entries by name but our own files.
+  preserveEntrySignatures: 'allow-extension',
   resolve: { conditionNames: ['bulla-source', 'node', 'import', 'default'] },
   external: ['pkcs11js', 'better-sqlite3', 'pg', 'sodium-native', 'jsonc-parser'],
   transform: { target: 'node24', define: common.define },
@@ -55,6 +57,15 @@ await program.write({
   entryFileNames: '[name].cjs',
   chunkFileNames: 'chunks/[name]-[hash].cjs',
   sourcemap: true,
+  // What every command uses, apart from large parts that are needed by the same commands but seldom.
+  codeSplitting: {
+    includeDependenciesRecursively: false,
+    groups: [
+      { name: 'codes', test: /\/core\/src\/codes/ },
+      { name: 'options', test: /\/bulla\/src\/cli\/(?:place|receipt)\.ts$/ },
+      { name: 'error', test: /\/core\/src\/error\.ts$/ },
+    ],
+  },
   plugins: [lazyRequires()],
 });
 await program.close();

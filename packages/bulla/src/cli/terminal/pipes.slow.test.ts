@@ -107,7 +107,9 @@ describe('a pipe', () => {
   });
 
   test('cannot stand for two files', async () => {
-    const { stderr, status } = await shell(`echo '{}' | bulla envelope explain - --authorization - --audience a --tenant-id t`);
+    const { stderr, status } = await shell(
+      `echo '{}' | bulla envelope explain - --authorization - --audience a --tenant-id t`,
+    );
     expect({ stderr: stderr.split('\n').at(-2), status }).toEqual({
       stderr: 'bulla: Standard input can stand for one file only. [INPUT_UNREADABLE]',
       status: 2,
