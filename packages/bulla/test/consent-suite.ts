@@ -29,6 +29,7 @@ import {
   push,
   questionOf,
   recorderOf,
+  ruled,
   ruleOn,
   SECOND,
   START,
@@ -533,6 +534,22 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
         ['tool', 'agents', 'tools/call notify', 'pending', null],
         ['tool', 'agents', 'tools/call notify', 'blocked', 'kill: KILLED'],
       ]);
+    });
+
+    test('lets only the call begin that was ruled on', async () => {
+      const { store, consent } = await added();
+      const silent = await ruleOn(consent, store, calling('notify'));
+      const { pass } = await passOf(silent);
+      const recorder = recorderOf(store);
+      const others = [
+        ruled(store, calling('locate')).call,
+        { ...silent.asked.call, args: recorder.payload('args', ARGS) },
+        { ...silent.asked.call, tool: { ...silent.asked.call.tool, server: 'shell' } },
+        { ...silent.asked.call, tool: { ...silent.asked.call.tool, locked: 'sha256:0' } },
+      ];
+      for (const other of others)
+        await expect(recorder.intent(other, [pass])).rejects.toMatchObject({ code: 'CONSENT_OTHER_CALL' });
+      expect((await recorder.intent(silent.asked.call, [pass])).call).toBe(silent.asked.call);
     });
 
     test('cannot take the id of another, whoever made it', async () => {

@@ -324,6 +324,30 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
     });
   });
 
+  test('an envelope that is given as an object is copied before anything is checked', async () => {
+    const store = await opened();
+    const [text, authorization] = await payment(31);
+    const given = JSON.parse(text) as typeof envelope;
+    const verifier = verifierOn(store, {
+      risk() {
+        (given.target as { amount: string }).amount = '999999';
+        return null;
+      },
+    });
+    const decision = await verifier.verifyAndConsume(
+      given,
+      authorization,
+      (permit) => permit.envelope.target.amount,
+    );
+    expect(decision).toMatchObject({ status: 'success', result: '1000000' });
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    const failing = await verifierOn(store).verifyAndConsume(...(await payment(32)), () => {
+      throw proxy;
+    });
+    expect([failing.status, (failing as { released: boolean }).released]).toEqual(['failure', false]);
+  });
+
   describe('limits', () => {
     test('of a policy with thousands of them are all taken, and all held', async () => {
       const rule = (count: number) => (_: unknown, i: number) => ({
@@ -751,6 +775,7 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
           environment: {
             bulla: {
               v: 1,
+              ...(capsule === outcome && { intent: intent!.id }),
               tool: { server: 'bank', name: 'pay' },
               args: args.committed,
               envelope: {

@@ -83,6 +83,7 @@ export const AREAS = {
     KILL_NOT_STANDING: ['conflict', 'No kill switch stands here, so there is nothing to lift.'],
     EVIDENCE_INVALID: ['input', 'The evidence in a capsule is not exactly what was specified.'],
     RECORD_FAILED: ['unavailable', 'Nothing can be recorded now, so nothing is done.'],
+    RECORD_ENDED: ['conflict', 'The outcome of the intent is recorded already.'],
     RECORD_OUTCOME_LOST: ['unavailable', 'The action was done, but its outcome could not be recorded; do not repeat it blindly.'],
   },
   'Verdicts on capsules': {

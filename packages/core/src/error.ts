@@ -45,6 +45,18 @@ export function failureOf(error: unknown): string {
   }
 }
 
+/** Whether a thrown value is of a class. Anything can be thrown, also what throws when it is looked at. */
+export function isThrown<T extends Error>(
+  error: unknown,
+  of: abstract new (...args: never[]) => T,
+): error is T {
+  try {
+    return error instanceof of;
+  } catch {
+    return false;
+  }
+}
+
 /**
  * A text without what may be a password in the addresses that it quotes: a user before the host, also where a slash is
  * missing, and the values of such parameters. Addresses are mistyped, and what does not parse is quoted most.

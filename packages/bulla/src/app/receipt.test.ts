@@ -51,6 +51,7 @@ test('a decision is sealed before and after it, with what it rests on', async ()
   expect(outcome.outcome).toMatchObject({ status: 'failure', error: 'action: BAD', metrics: { exit: 1 } });
   expect(outcome.context.environment).toEqual({
     bulla: {
+      intent: intent.id,
       v: 1,
       lock: 'sha256:1',
       policy: { id: 'strict', hash: 'sha256:2' },

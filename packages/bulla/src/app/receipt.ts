@@ -58,7 +58,13 @@ export async function withReceipt<T>(
   try {
     const status = failure === null ? 'success' : 'failure';
     const durationMs = performance.now() - started;
-    const outcome = { status, failure, metrics, durationMs, evidence: evidenceOf(facts) } as const;
+    const outcome = {
+      status,
+      failure,
+      metrics,
+      durationMs,
+      evidence: { ...evidenceOf(facts), intent: intent.id },
+    } as const;
     ({ hash } = await record.act({ ...about, ...outcome, parentId: intent.id }));
   } catch (cause) {
     throw new OutcomeLostError(intent.id, ended, cause);

@@ -119,6 +119,8 @@ function isSqlite(file: string): boolean {
   try {
     const start = Buffer.alloc(SQLITE_MAGIC.length);
     return readSync(opened, start) === start.length && start.toString('latin1') === SQLITE_MAGIC;
+  } catch {
+    return false; // the same
   } finally {
     closeSync(opened);
   }

@@ -147,11 +147,11 @@ export function packResults(results: readonly RecordResult[]): PackedResults {
   };
 }
 
-function isPlain({ intent, parent, recovery }: Story): boolean {
-  return intent === null && parent === null && recovery === null;
+function isPlain({ intent, closes, recovery }: Story): boolean {
+  return intent === null && closes === null && recovery === null;
 }
 
-const plain = (time: number): Story => ({ intent: null, parent: null, time, recovery: null });
+const plain = (time: number): Story => ({ intent: null, closes: null, time, recovery: null });
 
 /** The results again, each when it is asked for. */
 export function* unpackResults(packed: PackedResults): Generator<RecordResult> {

@@ -17,7 +17,7 @@ import {
   resultOf,
 } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
-import { type Failure, isCommitment, type ToolReference } from '@bulla/core/evidence';
+import { type Evidence, type Failure, isCommitment, type ToolReference } from '@bulla/core/evidence';
 import { type Ended, keeping, type Part, type Payload, type Call as RecordedCall } from '../record/index.ts';
 import { assertNotKilled, type Effect, type Store } from '../store/index.ts';
 import { failureOf, manifestEvidence } from './acts.ts';
@@ -103,22 +103,21 @@ export function createRuler(context: RulerContext) {
     const pass: Part = {
       ...aboutCall(asked, decision, sealed, state),
       // No other envelope than the one that carries the call can rest on the decision.
-      onIntent:
-        (_, { envelope }) =>
-        async (transaction) => {
-          // Nothing begins beside a kill switch, however late it was thrown.
-          await assertNotKilled(transaction, pair.agent);
-          await within((read, at) => {
-            const changes = begin(read, at, envelope?.exec_hash ?? null);
-            // The evidence names the manifest that was in force.
-            if (read.loaded.declared !== manifest?.rev)
-              throw new BullaError(
-                'CONSENT_CHANGED',
-                'The agent has another manifest, or other bindings, by now.',
-              );
-            return changes;
-          })(transaction);
-        },
+      onIntent: (_, evidence) => async (transaction) => {
+        refuseOther(decision, evidence);
+        // Nothing begins beside a kill switch, however late it was thrown.
+        await assertNotKilled(transaction, pair.agent);
+        await within((read, at) => {
+          const changes = begin(read, at, evidence.envelope?.exec_hash ?? null);
+          // The evidence names the manifest that was in force.
+          if (read.loaded.declared !== manifest?.rev)
+            throw new BullaError(
+              'CONSENT_CHANGED',
+              'The agent has another manifest, or other bindings, by now.',
+            );
+          return changes;
+        })(transaction);
+      },
       onOutcome: (outcome) =>
         within(({ state: now }, at) => accepted(now, finishing(id, outcome, at), rules)),
     };
@@ -271,6 +270,20 @@ function aboutCall(
     },
     authority: [consentAuthority(decision)],
   };
+}
+
+/** The call that is made must be the one that was ruled on. Throws `CONSENT_OTHER_CALL`. */
+function refuseOther(decision: Decision, { tool, args }: Evidence): void {
+  const { server, server_tool, tool: name, locked } = decision;
+  const isSame =
+    (tool?.server ?? null) === server &&
+    tool?.name === (server_tool ?? name) &&
+    (tool?.locked ?? null) === locked &&
+    isCommitment(args) &&
+    args.commitment === decision.args?.commitment &&
+    args.of === decision.args.of;
+  if (!isSame)
+    throw new BullaError('CONSENT_OTHER_CALL', 'Another tool, server or other arguments were allowed.');
 }
 
 /** The changes of an event that must be accepted. */

@@ -1,7 +1,15 @@
 import type { DataObject } from '@bulla/core/capsule';
 import { sha256Hex } from '@bulla/core/crypto';
-import type { Envelope, ExecProfile, Permit, Verdict, VerifiedApproval } from '@bulla/core/envelope';
-import type { AuthorityStep, Evidence, Failure } from '@bulla/core/evidence';
+import {
+  type Envelope,
+  type ExecProfile,
+  type Permit,
+  toolOf,
+  type Verdict,
+  type VerifiedApproval,
+} from '@bulla/core/envelope';
+import { BullaError } from '@bulla/core/error';
+import { type AuthorityStep, type Evidence, type Failure, isCommitment } from '@bulla/core/evidence';
 import type { Ended, Part } from '../record/index.ts';
 import type { Ledger } from '../store/index.ts';
 
@@ -36,7 +44,13 @@ export function permittedPart(presented: Presented, permit: Permit, { now, agent
       ...authorization.approvals.map((approval) => approvalStep(approval, reference)),
       { type: 'policy', reference, step: envelopeStep(presented, exec_hash) },
     ],
-    onIntent: (intentId) => ledger.consume({ permit, intentId, now, agentIds }),
+    onIntent(intentId, evidence) {
+      const consume = ledger.consume({ permit, intentId, now, agentIds });
+      return async (transaction) => {
+        refuseOther(envelope, evidence);
+        await consume(transaction);
+      };
+    },
     onOutcome: (ended, outcomeId) =>
       ledger.settle(exec_hash, isUndone(ended) ? 'released' : 'committed', outcomeId),
     onDenied: (capsuleId, { code }) => ledger.refuse({ exec_hash, code, capsule_id: capsuleId }),
@@ -62,6 +76,20 @@ export function refusedPart(
     onDenied: (capsuleId, { code }) =>
       exec_hash === null ? null : ledger.refuse({ exec_hash, code, capsule_id: capsuleId }),
   };
+}
+
+/** The call that is made must be the one that the envelope approves. Throws `EE_TOOL_CALL`. */
+function refuseOther(envelope: Envelope, { lock, tool, args }: Evidence): void {
+  const bound = toolOf(envelope);
+  if (bound === null) return;
+  const isSame =
+    tool?.server === bound.server &&
+    tool.name === bound.name &&
+    (tool.locked ?? bound.locked) === bound.locked &&
+    (lock ?? bound.lock) === bound.lock &&
+    (!isCommitment(args) || envelope.target.to === `${args.of}:${args.commitment}`);
+  if (!isSame)
+    throw new BullaError('EE_TOOL_CALL', 'The envelope approves another call.', { path: '/target' });
 }
 
 /** Why an envelope was refused, as its record tells it. The words of a refusal may quote it. */

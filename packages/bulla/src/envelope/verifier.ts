@@ -16,8 +16,9 @@ import {
   reservationsOf,
   type Verdict,
 } from '@bulla/core/envelope';
-import { BullaError } from '@bulla/core/error';
+import { BullaError, isThrown } from '@bulla/core/error';
 import { type Failure, failureAt } from '@bulla/core/evidence';
+import { stringify } from '@bulla/core/json';
 import type { Ended as Outcome, Part, Recorder } from '../record/index.ts';
 import { createLedger, type Store } from '../store/index.ts';
 import { type About, agentIdsOf, callOf } from './call.ts';
@@ -121,9 +122,10 @@ export function createVerifier(options: VerifierOptions): Verifier {
   const readPolicy = sharedInTurn((policyId, time) => policies.current(policyId, Number(time)));
 
   const read = (given: GivenEnvelope): Envelope | null => {
-    if (typeof given !== 'string' && !(given instanceof Uint8Array)) return given;
     try {
-      return parseEnvelope(given, limits);
+      // An object is copied before anything is checked: its owner could change it afterwards.
+      const text = typeof given === 'string' || given instanceof Uint8Array ? given : stringify(given);
+      return parseEnvelope(text, limits);
     } catch (error) {
       if (!(error instanceof BullaError)) throw error;
       return null;
@@ -155,7 +157,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
       ...(envelope === null ? unseen(now?.()) : await look(envelope)),
     };
     const input: CheckInput = {
-      envelope: envelope ?? given,
+      envelope: envelope ?? (typeof given === 'string' || given instanceof Uint8Array ? given : ''),
       authorization,
       keys: typeof keys === 'function' ? await keys() : keys,
       audience,
@@ -261,7 +263,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
         cause: ended.success ? undefined : ended.error,
       };
       if (tried.success) return { status: 'success', result: tried.result, ...common };
-      const released = !isStarted || tried.error instanceof ExecutionNotStarted;
+      const released = !isStarted || isThrown(tried.error, ExecutionNotStarted);
       return { status: 'failure', error: tried.error, released, ...common };
     },
   };

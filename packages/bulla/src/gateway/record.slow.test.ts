@@ -77,7 +77,10 @@ describe('the evidence map', () => {
       type: 'tool',
       domain: 'gateway',
       parent_id: intent.id,
-      context: intent.context,
+      context: {
+        ...intent.context,
+        environment: { bulla: { ...intent.context.environment.bulla, intent: intent.id } },
+      },
     });
     expect(outcome.authority).toEqual(intent.authority);
     expect(outcome.outcome).toMatchObject({ status: 'success', error: null, result: null });
@@ -135,7 +138,10 @@ describe('the evidence map', () => {
       expect(opens(bulla.rest, 'rest', again, await salt(bulla.rest, 'rest'))).toBe(true);
       expect(bulla.rest.of).toBe('jcs');
     }
-    expect(toolOutcome!.context).toEqual(tool!.context);
+    expect(toolOutcome!.context.environment.bulla).toEqual({
+      ...tool!.context.environment.bulla,
+      intent: tool!.id,
+    });
     const { rest } = prompt!.context.environment.bulla;
     expect(rest.of).toBe('exact');
     const { salt } = (await guarded.store.opening(rest.commitment))!;

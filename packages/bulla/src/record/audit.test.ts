@@ -265,3 +265,57 @@ describe('record', () => {
     expect(await verifiedLength(audit.store, 'default')).toBe(20);
   });
 });
+
+describe('an outcome', () => {
+  const revoked = () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    return proxy;
+  };
+
+  test('is recorded whatever the action throws, and that passes through', async () => {
+    const audit = await opened();
+    const thrown = revoked();
+    const caught = await audit
+      .record({ request: 'x', tool: 'x' }, () => {
+        throw thrown;
+      })
+      .then(
+        () => 'nothing',
+        (error) => error === thrown,
+      );
+    expect([caught, audit.lost]).toEqual([true, 0]);
+    expect((await capsules(audit))[1].outcome).toMatchObject({ status: 'failure', error: 'action: Error' });
+  });
+
+  test('does not tell the words of an error, also of one that calls itself a kill switch', async () => {
+    const audit = await opened();
+    const action = audit.record({ request: 'x' }, () => {
+      throw new BullaError('KILLED', 'card 4111');
+    });
+    await expect(action).rejects.toMatchObject({ message: 'card 4111' });
+    expect((await capsules(audit))[1].outcome.error).toBe('action: KILLED');
+  });
+
+  test('is one, says whose it is, and has a duration that a capsule can hold', async () => {
+    const { store } = await opened();
+    const recorder = createRecorder(store.chain('default'));
+    const call = {
+      door: 'agents',
+      agentId: 'a',
+      source: 'a',
+      request: 'pay',
+      tool: { name: 'pay' },
+    } as const;
+    const intent = await recorder.intent(call);
+    const { capsule } = await recorder.outcome(intent, { status: 'success', durationMs: Number.NaN });
+    expect(readEvidence(capsule)).toMatchObject({
+      intent: intent.capsule.id,
+      uncommitted: { '/execution/duration_ms': 'VALUE_NOT_FINITE' },
+    });
+    await expect(recorder.outcome(intent, { status: 'failure', durationMs: 1 })).rejects.toMatchObject({
+      code: 'RECORD_ENDED',
+    });
+    expect((await store.chain('default').head()).length).toBe(2);
+  });
+});

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Data, DataObject, Reasoning, SealedCapsule } from '@bulla/core/capsule';
 import { isCode } from '@bulla/core/codes';
-import { BullaError } from '@bulla/core/error';
+import { BullaError, isThrown } from '@bulla/core/error';
 import { type AuthorityStep, failureAt, isCommitment, type Stage } from '@bulla/core/evidence';
 import { pointer } from '@bulla/core/json';
 import type { Store } from '../store/index.ts';
@@ -106,7 +106,7 @@ export function createAudit(
   };
   const deny = async (call: Call, parts: readonly Part[], stage: Stage, error: unknown): Promise<never> => {
     await recorder
-      .denied(call, failureAt(stage, error, isKill(error)), parts)
+      .denied(call, failureAt(stage, error, stage === 'kill' && isKill(error)), parts)
       .catch((why) => lose(why, null));
     throw error;
   };
@@ -156,7 +156,7 @@ export function createAudit(
         }
       };
       const fail = (status: 'blocked' | 'failure', stage: Stage, error: unknown) =>
-        end({ status, failure: failureAt(stage, error, isKill(error)) }).catch(() => undefined);
+        end({ status, failure: failureAt(stage, error, stage === 'kill') }).catch(() => undefined);
 
       try {
         // A kill switch that was set while the intent was written stops the action.
@@ -183,5 +183,5 @@ export function createAudit(
 
 /** The sentence of a kill switch quotes only the operator. */
 function isKill(error: unknown): boolean {
-  return error instanceof BullaError && error.code === 'KILLED';
+  return isThrown(error, BullaError) && error.code === 'KILLED';
 }

@@ -18,9 +18,11 @@ export function outcomeOf(
   withNotes = true,
 ): OutcomeContent {
   const { status, failure = null, summary, sideEffects, metrics } = outcome;
-  const duration_ms = Math.round(outcome.durationMs);
   const error = failure === null ? null : failureText(failure);
   const uncommitted: Record<string, string> = {};
+  const rounded = Math.round(outcome.durationMs);
+  const duration_ms = Number.isSafeInteger(rounded) && rounded >= 0 ? rounded : 0;
+  if (duration_ms !== rounded) uncommitted['/execution/duration_ms'] = 'VALUE_NOT_FINITE';
   const noted = <T>(
     member: string,
     value: T | undefined,

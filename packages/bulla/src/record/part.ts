@@ -9,8 +9,8 @@ export interface Part {
   readonly evidence?: Evidence | undefined;
   readonly authority?: readonly AuthorityStep[] | undefined;
   /**
-   * Runs in the transaction of the intent, whose evidence, of all parts together, it is given. What it throws keeps the
-   * call from being made.
+   * Runs in the transaction of the intent, whose evidence it is given, of all parts and of the call: whoever allowed one
+   * call refuses another. What it throws keeps the call from being made.
    */
   onIntent?(intentId: string, evidence: Evidence): Effect;
   /** Runs in the transaction of the outcome. What it throws is told, and the outcome is recorded all the same. */

@@ -137,19 +137,13 @@ export interface RecorderOptions {
 export function createRecorder(chain: Chain, options: RecorderOptions = {}): Recorder {
   const { instance, recordPayloads = false } = options;
   const evidence = (more: Evidence): Evidence => ({ ...(instance !== undefined && { instance }), ...more });
+  /** An intent has one outcome. */
+  const ended = new WeakSet<Intent>();
 
   const input = (call: Call, parts: readonly Part[], about: Evidence = {}): CapsuleInput => ({
     ...frameOf(call, 'agent'),
     type: call.type ?? 'tool',
-    context: contextOf(
-      call,
-      evidence({
-        ...evidenceOf([...parts, { evidence: { ...(call.tool && { tool: call.tool }), ...about } }]),
-        ...(call.args && { args: call.args.committed }),
-        ...(call.rest && { rest: call.rest.committed }),
-      }),
-      call.environment,
-    ),
+    context: contextOf(call, evidence({ ...evidenceFor(call, parts), ...about }), call.environment),
     ...(call.reasoning && { reasoning: call.reasoning }),
     authority: authorityOf(parts.flatMap(({ authority = [] }) => authority)),
   });
@@ -159,15 +153,20 @@ export function createRecorder(chain: Chain, options: RecorderOptions = {}): Rec
     payload: (kind, value) => payloadOf(kind, value, recordPayloads),
     async intent(call, parts = []) {
       const id = randomUUID();
-      const evidence = evidenceOf(parts);
-      const effect = inOrder(parts.map((part) => part.onIntent?.(id, evidence)));
+      const sealed = evidenceFor(call, parts);
+      const effect = inOrder(parts.map((part) => part.onIntent?.(id, sealed)));
       const capsule = await chain.append(
         { ...input(call, parts), outcome: { status: 'pending', summary: call.request } },
         { id, openings: openingsOf(call.args, call.rest), ...(effect && { effect }) },
       );
       return { capsule, call, parts };
     },
-    async outcome({ capsule: { id: parentId }, call, parts }, outcome) {
+    async outcome(intent, outcome) {
+      const { capsule, call, parts } = intent;
+      const { id: parentId } = capsule;
+      if (ended.has(intent))
+        throw new BullaError('RECORD_ENDED', 'The outcome of this intent is recorded already.');
+      ended.add(intent);
       const refused: unknown[] = [];
       try {
         const id = randomUUID();
@@ -181,16 +180,17 @@ export function createRecorder(chain: Chain, options: RecorderOptions = {}): Rec
         );
         const append = ({ uncommitted, ...sections }: OutcomeContent) =>
           chain.append(
-            { ...input(call, parts, uncommitted), parent_id: parentId, ...sections },
+            { ...input(call, parts, { ...uncommitted, intent: parentId }), parent_id: parentId, ...sections },
             { id, openings: openingsOf(result), ...(effect && { effect }) },
           );
-        const capsule = await append(outcomeOf(call, outcome, result)).catch((error) => {
+        const sealed = await append(outcomeOf(call, outcome, result)).catch((error) => {
           // Notes that fit no capsule, such as too deep ones, must not lose what happened.
           if (!isUnsealable(error)) throw error;
           return append(outcomeOf(call, outcome, result, false));
         });
-        return { capsule, refused };
+        return { capsule: sealed, refused };
       } catch (cause) {
+        ended.delete(intent);
         throw new OutcomeLostError(parentId, outcome.result, cause);
       }
     },
@@ -224,6 +224,15 @@ export function createRecorder(chain: Chain, options: RecorderOptions = {}): Rec
         { id, openings: openingsOf(...payloads), ...(effect && { effect }) },
       );
     },
+  };
+}
+
+/** What a call rests on: what the parts say, and the call itself. */
+function evidenceFor(call: Call, parts: readonly Part[]): Evidence {
+  return {
+    ...evidenceOf([...parts, { evidence: { ...(call.tool && { tool: call.tool }) } }]),
+    ...(call.args && { args: call.args.committed }),
+    ...(call.rest && { rest: call.rest.committed }),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Commitment, CommitmentKind } from '../canon/index.ts';
-import { BullaError } from '../error.ts';
+import { BullaError, isThrown } from '../error.ts';
 import { memberAt } from '../json/index.ts';
 import { type Committed, readEvidence } from './evidence.ts';
 
@@ -30,5 +30,5 @@ export function isCommitment(committed: Committed | null | undefined): committed
 
 /** The code of what keeps a value from being committed to; `VALUE_UNREADABLE` for one that throws when it is read. */
 export function uncommittedFor(error: unknown): { readonly uncommitted: string } {
-  return { uncommitted: error instanceof BullaError ? error.code : 'VALUE_UNREADABLE' };
+  return { uncommitted: isThrown(error, BullaError) ? error.code : 'VALUE_UNREADABLE' };
 }

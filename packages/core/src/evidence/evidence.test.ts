@@ -18,6 +18,7 @@ import {
 const HEX = 'ab'.repeat(32);
 const FULL: Required<Evidence> = {
   instance: 'i',
+  intent: 'c0',
   origin: 'op.example/-/c',
   recovered: { origin: 'op.example/-/c', size: 3, root: HEX, length: 2 },
   agent: 'a',

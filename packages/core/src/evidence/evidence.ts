@@ -26,6 +26,8 @@ export type Committed = Commitment | { readonly uncommitted: string };
 export interface Evidence {
   /** The process that sealed. */
   readonly instance?: string;
+  /** In an outcome: the capsule of its intent. A denial inside of a call has the same parent, and is no outcome. */
+  readonly intent?: string;
   /** In the first record of a chain: the origin of its checkpoints. */
   readonly origin?: string;
   /** In the record of a recovery: the checkpoint that the chain does not continue, and how long the chain is. */
@@ -81,6 +83,7 @@ type Shape = 'text' | 'count' | 'open' | 'codes' | 'committed' | { readonly [mem
 /** Members whose names end in `!` are required. */
 const SHAPE = {
   instance: 'text',
+  intent: 'text',
   origin: 'text',
   recovered: { 'origin!': 'text', 'size!': 'count', 'root!': 'text', 'length!': 'count' },
   agent: 'text',

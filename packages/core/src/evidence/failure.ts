@@ -1,4 +1,4 @@
-import { BullaError, failureOf } from '../error.ts';
+import { BullaError, failureOf, isThrown } from '../error.ts';
 
 /** Where a call was stopped, or failed. A gate's stage is its name. */
 export const STAGES = [
@@ -42,7 +42,7 @@ export function failureText({ stage, code, sentence }: Failure): string {
 /** An error as a record tells it: by its code or class. Its message may quote a payload, and a record is for ever. */
 export function failureAt(stage: Stage, error: unknown, tell = false): Failure {
   const code = failureOf(error);
-  return tell && error instanceof BullaError ? { stage, code, sentence: error.message } : { stage, code };
+  return tell && isThrown(error, BullaError) ? { stage, code, sentence: error.message } : { stage, code };
 }
 
 const FAILURE = /^([a-z]+): ([A-Za-z][A-Za-z0-9_]{0,63})(?:: (.+))?$/s;

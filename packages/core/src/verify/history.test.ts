@@ -33,6 +33,24 @@ test('a call without an outcome is unfinished; one with an outcome, or a session
   });
 });
 
+test('only an outcome ends a call of ours, not a denial or a thought inside of it', () => {
+  const ours = (more: object, intent?: string) => ({
+    ...more,
+    context: { environment: { bulla: { v: 1, ...(intent && { intent }) } } },
+  });
+  const acting = { type: 'agent', trigger: { type: 'agent' }, outcome: { status: 'pending' } };
+  const calls = [
+    ours(intent('pay')),
+    ours({ type: 'tool', id: 'no', parent_id: 'pay', outcome: { status: 'blocked' } }),
+    ours({ ...acting, id: 'think', parent_id: 'pay' }),
+    ours({ type: 'agent', id: 'thought', parent_id: 'think', outcome: { status: 'success' } }, 'think'),
+  ];
+  expect(told(...calls).unfinished).toEqual({ count: 1, first: [{ id: 'pay', index: 0 }] });
+  const end = ours({ type: 'tool', id: 'end', parent_id: 'pay', outcome: { status: 'success' } }, 'pay');
+  expect(told(...calls, end).unfinished.count).toBe(0);
+  expect(told(calls[2]!).unfinished.count).toBe(1);
+});
+
 test('a question that nobody answered is no call', () => {
   const question = {
     type: 'auth',

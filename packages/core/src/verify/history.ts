@@ -4,7 +4,8 @@ import { JsonObject, memberAt, textAt, toPlain } from '../json/index.ts';
 export interface Story {
   /** The call that it announces: sealed before the call, to be followed by its outcome. */
   readonly intent: string | null;
-  readonly parent: string | null;
+  /** The call that it is the outcome of. */
+  readonly closes: string | null;
   /** When it says that it was sealed, else when it was triggered, in milliseconds since 1970; NaN if it does not. */
   readonly time: number;
   /** What a recovery of the chain says. */
@@ -22,13 +23,18 @@ export interface Recovery {
 /** What a record tells; `signedAt` where that stands beside the content. */
 export function storyOf(record: JsonObject, signedAt?: string | null): Story {
   const text = (...path: string[]) => textAt(record, path);
-  const recovered = memberAt(record, ['context', 'environment', 'bulla', 'recovered']);
+  const bulla = memberAt(record, ['context', 'environment', 'bulla']);
+  const recovered = memberAt(bulla, ['recovered']);
   // A call, or a command that was told to leave a receipt; a session may stay open.
-  const isAct = text('type') === 'tool' || (text('type') === 'auth' && text('domain') === 'admin');
+  const isAct =
+    text('type') === 'tool' ||
+    (text('type') === 'agent' && bulla !== undefined && text('trigger', 'type') === 'agent') ||
+    (text('type') === 'auth' && text('domain') === 'admin');
   const isIntent = isAct && text('outcome', 'status') === 'pending';
   return {
     intent: isIntent ? text('id') : null,
-    parent: text('parent_id'),
+    // Others do not say what is an outcome and what a call inside of a call.
+    closes: bulla === undefined ? text('parent_id') : textAt(bulla, ['intent']),
     time: Date.parse(signedAt ?? text('signed_at') ?? text('trigger', 'timestamp') ?? ''),
     recovery:
       recovered instanceof JsonObject && text('type') === 'system'
@@ -69,9 +75,8 @@ export function createHistory(): { add(story: Story | null, index: number): void
   return {
     add(story, index) {
       if (story === null) return;
-      const { intent, parent, time, recovery } = story;
-      // An intent below another one is a call inside that call.
-      if (parent !== null && intent === null) open.delete(parent);
+      const { intent, closes, time, recovery } = story;
+      if (closes !== null && intent === null) open.delete(closes);
       if (intent !== null && open.size < MAX_OPEN) open.set(intent, { index });
       if (recovery !== null && recoveries.length < MAX_TOLD) recoveries.push({ ...recovery, index });
       if (time < last - TOLERATED_MS && ++backCount <= MAX_TOLD)

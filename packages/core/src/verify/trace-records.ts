@@ -1,5 +1,5 @@
 import { BullaError } from '../error.ts';
-import { readEvidence } from '../evidence/index.ts';
+import { type Evidence, readEvidence } from '../evidence/index.ts';
 import { JsonObject, parse } from '../json/index.ts';
 import type { Artifact } from './artifact.ts';
 
@@ -8,8 +8,10 @@ type Capsules = Artifact<'capsules'>;
 /** The records of one call among those at hand. */
 export interface CallRecords {
   readonly intent: JsonObject;
-  /** What came of it; null where that is not recorded. */
+  /** What came of it; null where that is not at hand. */
   readonly outcome: JsonObject | null;
+  /** How many outcomes it has; more than one contradict each other. */
+  readonly outcomes: number;
   /** The artifact that holds the intent; a chain, where it stands in several. */
   readonly holder: Capsules;
   /** A record that the intent names, by its id. */
@@ -40,10 +42,16 @@ export async function recordsOf(start: string, artifacts: readonly Artifact[]): 
     [id, ...others],
     (record) => others.includes(text(record, 'id')) || text(record, 'parent_id') === id,
   );
+  // Of copies of one record, the one in a chain comes first.
+  const outcomes = near
+    .filter(({ record }) => isOutcomeOf(record, intent))
+    .map(({ record }) => ({ id: text(record, 'id'), record }))
+    .filter(({ id: own }, i, all) => all.findIndex((other) => other.id === own) === i);
   return {
     intent,
     holder,
-    outcome: near.find(({ record }) => isOutcomeOf(record, intent))?.record ?? null,
+    outcome: outcomes.find(({ id }) => id === start)?.record ?? outcomes[0]?.record ?? null,
+    outcomes: outcomes.length,
     byId: (other) => near.find(({ record }) => text(record, 'id') === other)?.record,
   };
 }
@@ -79,7 +87,8 @@ async function* recordsIn(
       // A stored canonical text has its seal beside it, and is no capsule by itself.
       if (typeof record !== 'string' && !(record instanceof Uint8Array)) continue;
       const whole = typeof record === 'string' ? record : decoder.decode(record);
-      if (!names.some((name) => whole.includes(name))) continue;
+      // A name can also be written with escapes.
+      if (!whole.includes('\\u') && !names.some((name) => whole.includes(name))) continue;
       const parsed = attempt(record);
       if (parsed instanceof JsonObject) yield parsed;
     }
@@ -101,20 +110,18 @@ function consentOf(intent: JsonObject): { readonly asked?: string; readonly answ
   return readEvidence(intent)?.consent ?? {};
 }
 
-/** An outcome asks for the same as its intent, which is pending; a call inside of a call asks for something else. */
+/** An outcome says of which intent it is the outcome; a denial inside of a call has the same parent and does not. */
 function isOutcomeOf(record: JsonObject, intent: JsonObject): boolean {
-  return (
-    text(record, 'parent_id') === text(intent, 'id') &&
-    at(intent, 'outcome', 'status') === 'pending' &&
-    at(record, 'outcome', 'status') !== 'pending' &&
-    at(record, 'trigger', 'request') === at(intent, 'trigger', 'request') &&
-    text(record, 'type') === text(intent, 'type')
-  );
+  return text(record, 'parent_id') === text(intent, 'id') && readable(record)?.intent === text(intent, 'id');
 }
 
-function at(record: JsonObject, section: string, key: string): unknown {
-  const inner = record.get(section);
-  return inner instanceof JsonObject ? inner.get(key) : undefined;
+function readable(record: JsonObject): Evidence | null {
+  try {
+    return readEvidence(record);
+  } catch (error) {
+    if (error instanceof BullaError) return null;
+    throw error;
+  }
 }
 
 function text(record: JsonObject, key: string): string {

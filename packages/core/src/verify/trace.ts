@@ -39,6 +39,7 @@ export interface TraceStep {
     | 'authorization'
     | 'policy'
     | 'capability'
+    | 'records'
     | 'arguments'
     | 'result';
   readonly basis: Basis;
@@ -142,10 +143,17 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
         says: 'No outcome of it is among the files: it was left out, it still runs, or the process ended.',
       };
     const status = textAt(outcome, 'outcome', 'status');
-    return sealed(walk, 'outcome', outcome, `It ended as ${status}${failureIn(outcome)}.`);
+    const step = sealed(walk, 'outcome', outcome, `It ended as ${status}${failureIn(outcome)}.`);
+    return walk.outcomes > 1 ? failed(step, 'TRACE_OTHER', `has ${walk.outcomes} outcomes`) : step;
   },
   ({ artifacts, verdicts, holder }) => {
-    if (holder.capsule !== null) return undefined;
+    if (holder.capsule !== null)
+      return {
+        step: 'chain',
+        basis: 'absent',
+        code: 'TRACE_NO_ARTIFACT',
+        says: 'No chain that holds it is among the files, so that nothing shows what stands before and after it.',
+      };
     const { result, message, code, lines = [] } = verdicts[artifacts.indexOf(holder)]!;
     const basis = result === 'good' ? 'verified' : result === 'bad' ? 'failed' : 'absent';
     const anchored = lines.filter((line) => line.startsWith('continues '));
@@ -179,7 +187,9 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
     if (tool?.declared === undefined) return undefined;
     const declared = holders(walk, 'manifest', manifest?.hash)[0];
     const says = 'The declaration of the tool in that manifest';
-    return part('declaration', 'declared tool', tool.declared, undefined, declared, says);
+    // A tool of a server has the name that its binding gives it.
+    const name = tool.server === undefined ? tool.name : undefined;
+    return part('declaration', 'declared tool', tool.declared, name, declared, says);
   },
   (walk) => {
     const { manifest, tool } = walk.evidence;
@@ -230,13 +240,22 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
     const says = 'The authorization of that envelope';
     const step = named(walk, 'authorization', 'authorization', digest, ['authorization'], says);
     if (step?.basis !== 'verified') return step;
+    const [held] = holders(walk, 'authorization', digest, 'authorization');
+    const { claims } = held as Artifact<'authorization'>;
+    if (claims instanceof BullaError || claims.exec_hash !== walk.evidence.envelope?.exec_hash)
+      return failed(step, 'TRACE_OTHER', 'is of another envelope');
     const verdict = verdictOf(walk, step.artifact!, 'authorization');
     return verdict?.result === 'good' ? { ...step, says: `${step.says} ${verdict.message}` } : step;
   },
   (walk) => {
     const { policy } = walk.evidence.envelope ?? {};
     const says = `The policy ${policy?.id} that the envelope is bound to`;
-    return named(walk, 'policy', 'execution policy', policy?.hash, ['execution policy'], says);
+    const step = named(walk, 'policy', 'execution policy', policy?.hash, ['execution policy'], says);
+    const [held] = holders(walk, 'exec_hash', walk.evidence.envelope?.exec_hash, 'execution envelope');
+    if (step?.basis !== 'verified' || held?.kind !== 'execution envelope') return step;
+    const { envelope } = held;
+    const isBound = !(envelope instanceof BullaError) && envelope.policy_binding.policy_hash === policy!.hash;
+    return isBound ? step : failed(step, 'TRACE_OTHER', 'is not the one that the envelope is bound to');
   },
   (walk) => {
     const { capability } = walk.evidence;
@@ -244,6 +263,14 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
     const digest = capability?.runtime ?? capability?.static;
     const of = capability?.runtime === undefined ? 'static' : 'runtime';
     return named(walk, 'capability', of, digest, ['capability envelope'], says);
+  },
+  ({ artifacts, verdicts, holder }) => {
+    const forged = verdicts.filter(
+      ({ kind, result }, i) => kind === 'capsules' && result === 'bad' && artifacts[i] !== holder,
+    );
+    if (forged.length === 0) return undefined;
+    const says = `Other records at hand are bad: ${forged.map(({ name, message }) => `${name}: ${message}`).join(' ')}`;
+    return { step: 'records', basis: 'failed', code: forged[0]!.code, says };
   },
   ({ evidence: { args } }) => commitment('arguments', args),
   ({ outcome }) => (outcome === null ? undefined : commitment('result', resultOf(outcome))),
@@ -402,7 +429,7 @@ function verdictOf({ artifacts, verdicts }: Walk, name: string, kind: Kind): Ver
 }
 
 function failed(step: TraceStep, code: Code, why: string): TraceStep {
-  return { ...step, basis: 'failed', code, says: `${step.says.replace(/[:.].*$/, '')} ${why}.` };
+  return { ...step, basis: 'failed', code, says: `${step.says} But it ${why}.` };
 }
 
 /** Whether the bindings lead from the tool that was called to the declaration that the record names. */

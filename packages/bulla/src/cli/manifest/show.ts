@@ -1,3 +1,4 @@
+import { BullaError } from '@bulla/core/error';
 import type { Command } from 'commander';
 import { type CurrentManifest, createManifests, type StoredVersion } from '../../manifest/index.ts';
 import type { Run } from '../commands.ts';
@@ -16,6 +17,7 @@ export function defineShow(command: Command, run: Run): void {
   reporting(command.command('show').description('Print a stored version of an agent’s manifest.'))
     .argument('<agent>', 'whose manifest')
     .argument('[version]', 'its number, or latest', 'latest')
+    .option('--bindings [digest]', 'print its bindings instead: the last ones, or those of this digest')
     .addHelpText(
       'after',
       `
@@ -24,7 +26,8 @@ document. What is read is hashed again. Exits with 2 if there is no such version
 
 Examples:
   $ bulla manifest show desk
-  $ bulla manifest show desk 3 > manifest-3.json`,
+  $ bulla manifest show desk 3 > manifest-3.json
+  $ bulla manifest show desk 3 --bindings > bindings-3.json`,
     )
     .action(run(show));
 
@@ -41,8 +44,13 @@ Example:
     .action(run(versions));
 }
 
-async function show(agent: string, version: string, options: ShowOptions): Promise<Exit> {
+async function show(
+  agent: string,
+  version: string,
+  options: ShowOptions & { bindings?: string | true },
+): Promise<Exit> {
   const number = parseVersion(version);
+  if (options.bindings !== undefined) return showBindings(agent, number, options.bindings, options);
   const found = await reading(options, (store) => storedVersion(store, agent, number));
   if (options.json) {
     await printExact(documentOf(found));
@@ -50,6 +58,35 @@ async function show(agent: string, version: string, options: ShowOptions): Promi
   }
   if (!options.quiet) say([factsOf(found), `  ${found.hash}`]);
   await printExact(`${indented(found.manifest.canonical)}\n`);
+  return EXIT.good;
+}
+
+/** Prints the bindings as they were hashed, so that they can be traced to. */
+async function showBindings(
+  agent: string,
+  number: number | null,
+  wanted: string | true,
+  options: ShowOptions,
+): Promise<Exit> {
+  const found = await reading(options, async (store) => {
+    const { version } = await storedVersion(store, agent, number);
+    const all = await createManifests(store).bindings(agent);
+    return all.findLast((one) => (wanted === true ? one.version === version : one.digest === wanted));
+  });
+  if (found === undefined)
+    throw new BullaError('MANIFEST_NOT_FOUND', `The agent ${agent} never had bindings of this digest.`);
+  const { version, digest, by, at, capsuleId, canonical } = found;
+  if (options.json) {
+    const facts = JSON.stringify({
+      ...{ agent_id: agent, capability_manifest_version: version, digest },
+      ...{ bound_by: by, bound_at: new Date(at).toISOString(), capsule_id: capsuleId },
+    });
+    await printExact(`${facts.slice(0, -1)},"bindings":${canonical}}\n`);
+    return EXIT.good;
+  }
+  if (!options.quiet)
+    say([`${agent} version ${version}, bound by ${by} on ${new Date(at).toISOString()}`, `  ${digest}`]);
+  await printExact(`${canonical}\n`);
   return EXIT.good;
 }
 
