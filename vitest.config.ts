@@ -60,7 +60,7 @@ const IN_BROWSER = [
   'log/{checkpoint,leaf,tiles,verify}',
   'manifest/{draft,names,validate}',
   'policy/policy',
-  'verify/verify',
+  'verify/{trace,verify}',
 ].map((name) => `packages/core/src/${name}.test.ts`);
 
 /** What takes long is left out of the fast run. */

@@ -19,7 +19,7 @@ const PROVENANCE = {
  * What a rule may speak of. `policy-check` and `check` are the released program's two inputs for rules about a whole
  * surface; `tool` and `call` are ours. A field with a question mark may be absent: a rule asks `has()` first.
  */
-const RECORDS = {
+export const RECORDS = {
   PolicyCheckInput: {
     command: 'string',
     tools: 'list<Tool>',
