@@ -138,11 +138,11 @@ describe('requests', () => {
         data: { stage: 'method', code: 'GATEWAY_METHOD', tool: null },
       });
     }
+    await guarded.end();
     expect(guarded.received().map(({ method }) => method)).toEqual([
       'initialize',
       'notifications/initialized',
     ]);
-    await guarded.end();
     expect(await told(guarded.store)).toEqual(
       methods.map((method) => `${method} rogue blocked GATEWAY_METHOD`),
     );
