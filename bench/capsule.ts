@@ -11,6 +11,7 @@ import {
   writePrivateKey,
   writePublicKey,
 } from '@bulla/core/crypto';
+import { environmentOf } from '@bulla/core/evidence';
 import { openSource, verifyChain } from '../packages/bulla/src/chain/index.ts';
 import { openStore } from '../packages/bulla/src/store/index.ts';
 import { compare, fdatasyncRate, median, type Row, round3 } from './measure.ts';
@@ -30,13 +31,10 @@ const input = (i: number) => ({
   context: {
     agent_id: 'release-bot',
     session_id: 'b7a0',
-    environment: {
-      bulla: {
-        v: 1,
-        server: 'files',
-        args: 'c0535e4be2b79ffd93291305436bf889314e4a3faec05ecffcbb7df31ad9e51a',
-      },
-    },
+    environment: environmentOf({
+      tool: { server: 'files', name: 'write_file' },
+      args: { commitment: 'c0535e4be2b79ffd93291305436bf889314e4a3faec05ecffcbb7df31ad9e51a', of: 'jcs' },
+    }),
   },
   outcome: { status: 'success' as const, summary: `wrote file ${i}` },
 });

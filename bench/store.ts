@@ -27,7 +27,9 @@ export async function store(): Promise<Row[]> {
 /** Appends to a chain of a thousand and to one of a million records; the long one is filled without sealing. */
 async function growth(folder: string): Promise<Row[]> {
   const opened = await openStore({ url: join(folder, 'growth.db'), create: true, sealer });
-  const sample = await opened.chain('short').append(input(0));
+  // The first record names the log of its chain, and can stand in no other one.
+  await opened.chain('short').append(input(0));
+  const sample = await opened.chain('short').append(input(1));
   const data = JSON.stringify(sample);
   const fill = async (name: string, from: number, to: number) => {
     for (let at = from; at < to; at += 5000) {
@@ -39,7 +41,7 @@ async function growth(folder: string): Promise<Row[]> {
       await opened.chain(name).adopt(rows);
     }
   };
-  await fill('short', 1, 1000);
+  await fill('short', 2, 1000);
   await fill('long', 0, 1_000_000);
   const [short, long]: [number[], number[]] = [[], []];
   await appendRate((i) => opened.chain('long').append(input(i)), 64, 500);
