@@ -1,13 +1,13 @@
 import { BullaError } from '@bulla/core/error';
-import { claimedOrigin } from '@bulla/core/evidence';
+import { claimsOf } from '@bulla/core/evidence';
 import { parse } from '@bulla/core/json';
 import type { Driver, Row } from './driver.ts';
 
 /** The name that a record gives the log of its chain: the first one, and those that say that the chain was recovered. */
 function originIn({ sequence, data }: Row): string | undefined {
   if (sequence > 0 && !data.includes('"recovered"')) return undefined;
-  const { origin, recovered } = claimedOrigin(parse(data, { allow: ['non-finite', 'lone-surrogates'] }));
-  return sequence > 0 && !recovered ? undefined : (origin ?? undefined);
+  const { origin, recovered } = claimsOf(parse(data, { allow: ['non-finite', 'lone-surrogates'] }));
+  return sequence > 0 && recovered === null ? undefined : (origin ?? undefined);
 }
 
 const stem = (origin: string) => origin.replace(/~[1-9][0-9]*$/, '');

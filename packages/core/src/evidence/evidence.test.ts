@@ -4,7 +4,7 @@ import { parse, stringify } from '../json/index.ts';
 import { STAGES } from './failure.ts';
 import {
   authorityOf,
-  claimedOrigin,
+  claimsOf,
   commitmentsOf,
   type Evidence,
   environmentOf,
@@ -133,12 +133,11 @@ describe('the evidence map', () => {
   test('of the first record also names the origin of the chain', () => {
     const { context } = withOrigin(capsule({ other: 1, ...environmentOf({ lock: 'x' }) }), 'op/-/c');
     expect(context.environment).toEqual({ other: 1, bulla: { v: 1, lock: 'x', origin: 'op/-/c' } });
-    expect(claimedOrigin({ context })).toEqual({ origin: 'op/-/c', recovered: false });
-    expect(claimedOrigin(capsule({ bulla: { v: 9, origin: 'o', recovered: {} } }))).toEqual({
-      origin: 'o',
-      recovered: true,
+    expect(claimsOf({ context })).toEqual({ isOurs: true, intent: null, origin: 'op/-/c', recovered: null });
+    expect(claimsOf(capsule({ bulla: { v: 9, intent: 'i', origin: 'o', recovered: {} } }))).toEqual({
+      ...{ isOurs: true, intent: 'i', origin: 'o', recovered: {} },
     });
-    expect(claimedOrigin({})).toEqual({ origin: null, recovered: false });
+    expect(claimsOf({})).toEqual({ isOurs: false, intent: null, origin: null, recovered: null });
   });
 });
 

@@ -143,15 +143,27 @@ export function withOrigin<C extends { readonly context: { readonly environment:
 }
 
 /**
- * The origin that a record claims for its chain: the first one, and one that says that the chain was recovered. Read
- * also from a record of others whose evidence is no other way known.
+ * What a record claims of its chain and of its intent. Read leniently: also from a record of others, and from evidence
+ * that is otherwise not known.
  */
-export function claimedOrigin(capsule: unknown): { origin: string | null; recovered: boolean } {
+interface Claims {
+  /** Whether it has evidence at all. */
+  readonly isOurs: boolean;
+  /** The capsule whose outcome it is. */
+  readonly intent: string | null;
+  /** The origin of the checkpoints of its chain: in the first record, and in one that recovers the chain. */
+  readonly origin: string | null;
+  readonly recovered: JsonObject | object | null;
+}
+
+export function claimsOf(capsule: unknown): Claims {
   const bulla = memberAt(capsule, ['context', 'environment', 'bulla']);
-  const origin = memberAt(bulla, ['origin']);
+  const [intent, origin, recovered] = ['intent', 'origin', 'recovered'].map((key) => memberAt(bulla, [key]));
   return {
+    isOurs: bulla !== undefined,
+    intent: typeof intent === 'string' ? intent : null,
     origin: typeof origin === 'string' ? origin : null,
-    recovered: isRecord(memberAt(bulla, ['recovered'])),
+    recovered: isRecord(recovered) ? recovered : null,
   };
 }
 

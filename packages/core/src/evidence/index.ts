@@ -3,7 +3,7 @@ export { type AuthorityStep, authorityOf } from './authority.ts';
 export { commitmentsOf, isCommitment, resultOf, uncommittedFor } from './commitments.ts';
 export {
   type Committed,
-  claimedOrigin,
+  claimsOf,
   type Evidence,
   environmentOf,
   readEvidence,

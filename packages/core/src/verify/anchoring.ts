@@ -1,5 +1,6 @@
 import { equalBytes } from '../crypto/index.ts';
-import { parse, textAt } from '../json/index.ts';
+import { claimsOf } from '../evidence/index.ts';
+import { parse } from '../json/index.ts';
 import {
   type Anchor,
   type AnchorReport,
@@ -103,7 +104,7 @@ export function originIn(record: SourceRecord): string | undefined {
   const text = typeof record === 'object' && 'canonical' in record ? record.canonical : record;
   try {
     const read = parse(text, { allow: ['non-finite', 'lone-surrogates'] });
-    return textAt(read, ['context', 'environment', 'bulla', 'origin']) ?? undefined;
+    return claimsOf(read).origin ?? undefined;
   } catch {
     return undefined; // the check of the record tells why
   }

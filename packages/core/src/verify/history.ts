@@ -1,4 +1,5 @@
-import { JsonObject, memberAt, textAt, toPlain } from '../json/index.ts';
+import { claimsOf } from '../evidence/index.ts';
+import { JsonObject, textAt, toPlain } from '../json/index.ts';
 
 /** What one record tells about what happened around it. Nothing of it makes a record bad. */
 export interface Story {
@@ -23,23 +24,22 @@ export interface Recovery {
 /** What a record tells; `signedAt` where that stands beside the content. */
 export function storyOf(record: JsonObject, signedAt?: string | null): Story {
   const text = (...path: string[]) => textAt(record, path);
-  const bulla = memberAt(record, ['context', 'environment', 'bulla']);
-  const recovered = memberAt(bulla, ['recovered']);
+  const { isOurs, intent, origin, recovered } = claimsOf(record);
   // A call, or a command that was told to leave a receipt; a session may stay open.
   const isAct =
     text('type') === 'tool' ||
-    (text('type') === 'agent' && bulla !== undefined && text('trigger', 'type') === 'agent') ||
+    (text('type') === 'agent' && isOurs && text('trigger', 'type') === 'agent') ||
     (text('type') === 'auth' && text('domain') === 'admin');
   const isIntent = isAct && text('outcome', 'status') === 'pending';
   return {
     intent: isIntent ? text('id') : null,
     // Others do not say what is an outcome and what a call inside of a call.
-    closes: bulla === undefined ? text('parent_id') : textAt(bulla, ['intent']),
+    closes: isOurs ? intent : text('parent_id'),
     time: Date.parse(signedAt ?? text('signed_at') ?? text('trigger', 'timestamp') ?? ''),
     recovery:
       recovered instanceof JsonObject && text('type') === 'system'
         ? {
-            origin: text('context', 'environment', 'bulla', 'origin') ?? '',
+            origin: origin ?? '',
             reason: text('outcome', 'summary') ?? '',
             recovered: toPlain(recovered),
           }
