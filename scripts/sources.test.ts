@@ -35,7 +35,7 @@ function calls(file: string): { name: string; call: Node }[] {
 /** Calls that get a list as their arguments which is short whatever others write; each argument takes room on the stack. */
 const SHORT: Readonly<Record<string, string>> = {
   'bulla/src/pin/asked.ts': 'verifyProvenance',
-  'core/src/verify/trace.ts': 'at',
+  'core/src/verify/trace-walk.ts': 'at',
   'bulla/src/chain/sqlite-source.ts': 'get iterate',
   'bulla/src/cli/cli.ts': 'action',
   'bulla/src/cli/receipt.ts': 'action',
