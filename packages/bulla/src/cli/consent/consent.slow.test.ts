@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { identityOf } from '@bulla/core/consent';
@@ -317,6 +318,26 @@ describe('manifest bind', () => {
       },
     ]);
     expect(run('grants', 'list').stdout).toMatch(/^rests \(suspended\)/);
+  });
+
+  test('every set of bindings can be read back, exactly as it was hashed', () => {
+    const bindings = join(home, 'bindings.json');
+    writeFileSync(bindings, FILES);
+    const push = ['manifest', 'push', write(manifestText()), '--agent', AGENT, '--bindings', bindings];
+    const [, { bindings: first }] = json(...push);
+    run('manifest', 'bind', AGENT, 'list_files=files/ls');
+    const show = (...args: string[]) => run('manifest', 'show', AGENT, ...args, '--quiet');
+    const sha256 = (text: string) => createHash('sha256').update(text.trimEnd()).digest('hex');
+    expect(JSON.parse(show('--bindings').stdout).list_files).toEqual({ server: 'files', tool: 'ls' });
+    expect(sha256(show('--bindings', first).stdout)).toBe(first);
+    expect(json('manifest', 'show', AGENT, '--bindings', first)).toMatchObject([
+      0,
+      { agent_id: AGENT, digest: first, bindings: JSON.parse(FILES) },
+    ]);
+    expect(show('--bindings', '0'.repeat(64))).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('[MANIFEST_NOT_FOUND]'),
+    });
   });
 
   test('refuses what is no binding', () => {
