@@ -16,10 +16,10 @@ import {
 import { storeError } from './postgres-errors.ts';
 import { bound, openTransaction, positional, TIME } from './postgres-statements.ts';
 import { type ChainRow, OURS, PUT_CHECKPOINT, READ, readingRows, TIP, tipOf } from './rows.ts';
-import { migrations } from './schema.ts';
+import { assertKnown, SCHEMA_VERSION, schema } from './schema.ts';
 import { type SearchDialect, searching } from './search.ts';
 
-const SCHEMA = migrations({
+const SCHEMA = schema({
   key: 'BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
   bytes: 'BYTEA',
   text: `CREATE TABLE found_text (record_key BIGINT PRIMARY KEY, summary TSVECTOR NOT NULL);
@@ -36,8 +36,8 @@ const SEARCH: SearchDialect = {
   words: (text) => text,
 };
 
-/** Any number that is not likely to be another program's: it keeps two migrations apart. */
-const MIGRATION_LOCK = 0x62756c6c;
+/** Any number that is not likely to be another program's: two processes must not make the tables at once. */
+const SCHEMA_LOCK = 0x62756c6c;
 
 /** For so long a server is asked again what became of a write: a restart or a failover is often over then. */
 const SETTLE_MS = 5_000;
@@ -65,41 +65,24 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
 }
 
 async function prepareDatabase(pool: pg.Pool, { create, readOnly }: PostgresOptions): Promise<void> {
-  const found = await versionOf((statement) => ask(pool, statement));
-  if (found === SCHEMA.length) return;
-  if (found === null && !create) throw new BullaError('STORE_MISSING', 'The database has no store of Bulla.');
-  if (readOnly)
-    throw new BullaError(
-      'STORE_READ_ONLY',
-      'The store is of an older version; it must be opened to write once.',
-    );
+  if (await hasTables((text) => ask(pool, { text }))) return;
+  if (!create || readOnly) throw new BullaError('STORE_MISSING', 'The database has no store of Bulla.');
   await transaction(pool, async (client) => {
-    await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+    await client.query('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK]);
     // Asked again: another process may have been faster.
-    const version = await versionOf((statement) => client.query(statement));
-    if (version === null) {
-      await client.query('CREATE TABLE bulla_schema (version INTEGER NOT NULL)');
-      await client.query('INSERT INTO bulla_schema VALUES (0)');
-    }
-    for (const text of SCHEMA.slice(version ?? 0)) await client.query({ ...LONG, text });
-    await client.query('UPDATE bulla_schema SET version = $1', [SCHEMA.length]);
+    if (await hasTables((text) => client.query(text))) return;
+    await client.query('CREATE TABLE bulla_schema (version INTEGER NOT NULL)');
+    await client.query('INSERT INTO bulla_schema VALUES ($1)', [SCHEMA_VERSION]);
+    await client.query({ ...LONG, text: SCHEMA });
   });
 }
 
-/** The version of the tables; null where there are none. Throws `STORE_NEWER`. */
-async function versionOf(
-  run: (statement: pg.QueryConfig) => Promise<pg.QueryResult>,
-): Promise<number | null> {
-  const exists = await run({ text: "SELECT to_regclass('bulla_schema') AS name" });
-  if (exists.rows[0].name === null) return null;
-  const { version } = (await run({ text: 'SELECT version FROM bulla_schema' })).rows[0];
-  if (version > SCHEMA.length) {
-    throw new BullaError(
-      'STORE_NEWER',
-      `The store is of version ${version}; this program knows ${SCHEMA.length}.`,
-    );
-  }
-  return version;
+/** Whether the tables are there. Throws `STORE_NEWER`. */
+async function hasTables(run: (text: string) => Promise<pg.QueryResult>): Promise<boolean> {
+  const exists = await run("SELECT to_regclass('bulla_schema') AS name");
+  if (exists.rows[0].name === null) return false;
+  assertKnown((await run('SELECT version FROM bulla_schema')).rows[0].version);
+  return true;
 }
 
 function driver(pool: pg.Pool, tenant: string | null): Driver {

@@ -6,7 +6,7 @@ import type { Addition, Driver, Row, Statements } from './driver.ts';
 import { assertText } from './driver.ts';
 import { openReadable, type Readable } from './readable.ts';
 import { type ChainRow, PUT_CHECKPOINT, READ, readingRows, TIP, tipOf } from './rows.ts';
-import { migrations } from './schema.ts';
+import { assertKnown, SCHEMA_VERSION, schema } from './schema.ts';
 import { type SearchDialect, searching } from './search.ts';
 import { type Connection, createConnection } from './sqlite-connection.ts';
 import {
@@ -17,7 +17,7 @@ import {
   TIME,
 } from './sqlite-statements.ts';
 
-const SCHEMA = migrations({
+const SCHEMA = schema({
   key: 'INTEGER PRIMARY KEY',
   bytes: 'BLOB',
   text: "CREATE VIRTUAL TABLE found_text USING fts5(summary, content='', contentless_delete=1);",
@@ -71,11 +71,7 @@ export function openSqlite(file: string, options: SqliteOptions): Driver {
   refuseOldNode();
   const { tenant, readOnly = false, maxPages } = options;
   if (!isStored(file)) {
-    if (!options.create)
-      throw new BullaError(
-        'STORE_MISSING',
-        `There is no store at ${file}. The first record makes one; "--store" names another.`,
-      );
+    if (!options.create) throw missing(file);
     createDirectory(dirname(resolve(file)));
     createForOwner(file);
   }
@@ -98,14 +94,19 @@ export function openSqlite(file: string, options: SqliteOptions): Driver {
   return driver(connection, file, tenant);
 }
 
-/** Nothing is written, not even beside the file. A store of an earlier version is brought up to date in a copy. */
+/** Nothing is written, not even beside the file. */
 function openToRead(file: string, tenant: string | null): Driver {
   const opened: Readable[] = [];
   const connection = createConnection(file, () => {
-    const found = openReadable(file, { timeout: OPEN_MS, needsCopy: (db) => versionOf(db) < SCHEMA.length });
+    const found = openReadable(file, OPEN_MS);
+    try {
+      if (!hasTables(found.db)) throw missing(file);
+      found.db.pragma(`busy_timeout = ${BUSY_MS}`);
+    } catch (error) {
+      found.close();
+      throw error;
+    }
     opened.push(found);
-    if (!found.db.readonly) prepareFile(found.db);
-    found.db.pragma(`busy_timeout = ${BUSY_MS}`);
     return found.db;
   });
   const [{ path, copied }] = opened as [Readable];
@@ -120,6 +121,13 @@ function openToRead(file: string, tenant: string | null): Driver {
   };
 }
 
+function missing(file: string): BullaError {
+  return new BullaError(
+    'STORE_MISSING',
+    `There is no store at ${file}. The first record makes one; "--store" names another.`,
+  );
+}
+
 function createForOwner(file: string): void {
   try {
     createPrivateFile(file);
@@ -129,18 +137,19 @@ function createForOwner(file: string): void {
   }
 }
 
-/** Throws `STORE_NEWER`. */
-function versionOf(db: Database.Database): number {
+/** Whether the tables are there; not in a file that is empty. Throws `STORE_NEWER` and `STORE_NOT_A_STORE`. */
+function hasTables(db: Database.Database): boolean {
   const version = db.pragma('user_version', { simple: true }) as number;
-  if (version <= SCHEMA.length) return version;
-  throw new BullaError(
-    'STORE_NEWER',
-    `The store is of version ${version}; this program knows ${SCHEMA.length}.`,
-  );
+  assertKnown(version);
+  if (version !== 0) return true;
+  const { n } = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number };
+  if (n === 0) return false;
+  throw new BullaError('STORE_NOT_A_STORE', 'The file is a database, but not one of Bulla.');
 }
 
 function prepareFile(db: Database.Database): void {
-  versionOf(db);
+  // Asked first: a file that is not ours is left as it was.
+  hasTables(db);
   // WAL lets readers go on while one writes. Its default would lose acknowledged records in a power cut.
   db.pragma('journal_mode = WAL');
   db.pragma('synchronous = FULL');
@@ -151,15 +160,9 @@ function prepareFile(db: Database.Database): void {
     throw new BullaError('STORE_NOT_DURABLE', 'The store cannot be opened so that a commit is durable.');
   }
   db.transaction(() => {
-    const current = db.pragma('user_version', { simple: true }) as number;
-    if (
-      current === 0 &&
-      (db.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number }).n > 0
-    ) {
-      throw new BullaError('STORE_NOT_A_STORE', 'The file is a database, but not one of Bulla.');
-    }
-    for (const step of SCHEMA.slice(current)) db.exec(step);
-    db.pragma(`user_version = ${SCHEMA.length}`);
+    if (hasTables(db)) return;
+    db.exec(SCHEMA);
+    db.pragma(`user_version = ${SCHEMA_VERSION}`);
   }).immediate();
 }
 
