@@ -87,6 +87,6 @@ export {
 export { DEFAULT_RULES, type Rules } from './rules.ts';
 export { type Hints, type Raise, raised, raisesOf, SENSITIVITIES, type Sensitivity } from './sensitivity.ts';
 export { type Opening, type Showing, type ShowOptions, showing } from './showing.ts';
-export { calledTool, covered, scopeObstacle } from './standing.ts';
+export { calledTool, covered, type ScopeObstacle, scopeObstacle } from './standing.ts';
 export { applyChanges, type ConsentState, emptyState, rowsOf, stateOf } from './state.ts';
 export { CHINESE, ENGLISH, type NamedScope, type NamedTool, type Words, wordsFor } from './words.ts';

@@ -83,7 +83,7 @@ export interface Showing {
   readonly redefined: readonly ('server' | 'declared' | 'locked')[];
   readonly choices: readonly Choice[];
   /** What `allow-session` would let run as well. */
-  readonly session_covers: readonly string[];
+  readonly session_covers: readonly { readonly name: string; readonly description: string | null }[];
   readonly opened_at: number;
   readonly expires_at: number | null;
 }
@@ -91,8 +91,8 @@ export interface Showing {
 export interface ShowOptions {
   /** The arguments of the last approval, where they were kept. */
   readonly previous?: Opening;
-  /** The names of the tools of the scope: `covered(state, scope)`. */
-  readonly covers?: readonly string[];
+  /** The tools of the scope, which `covered(state, scope)` names. */
+  readonly covers?: readonly NamedTool[];
   /** Default: English. The digest covers the manifest and the tool with their keys, not the translation of these. */
   readonly words?: Words;
   /** How the manifest of the prompt calls them. */
@@ -139,7 +139,9 @@ export function showing(prompt: Prompt, call: Opening, options: ShowOptions = {}
     changed: changesSince(previous === undefined ? null : canonicalText(last!.args, previous), text),
     redefined: last === null ? [] : TOOL.filter((field) => last[field] !== prompt[field]),
     choices: prompt.choices,
-    session_covers: prompt.choices.includes('allow-session') ? covers.map((name) => visible(name)) : [],
+    session_covers: prompt.choices.includes('allow-session')
+      ? covers.map((each) => ({ name: visible(each.name), description: toolText(each, words) }))
+      : [],
     opened_at: prompt.opened_at,
     expires_at: prompt.expires_at,
   };
