@@ -14,6 +14,7 @@ export {
 } from './authority.ts';
 export { CHANNELS, type Channel, type ChannelKind, type ChannelRule, provesPerson } from './channel.ts';
 export { decide } from './decide.ts';
+export { type CallResult, resultOf } from './decision.ts';
 export { isRebound } from './declare.ts';
 export {
   type Disclosable,
@@ -54,7 +55,6 @@ export {
   type StdioFacts,
   type Transport,
 } from './identity.ts';
-export { type CallResult, resultOf } from './result.ts';
 export {
   ALLOWED_BY,
   type AllowedBy,

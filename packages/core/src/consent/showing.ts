@@ -9,38 +9,14 @@ import { ENGLISH, type NamedScope, type NamedTool, scopeText, toolText, type Wor
 // What a person sees when asked about a call. Its digest covers everything that is shown: the arguments through their
 // salted commitment and not through their text, because no unsalted digest of arguments may exist.
 
-/** The fields of a prompt that its digest covers. Whoever is asked, and where, is not shown; nor is the agent's name for it. */
-type Claims = Omit<Prompt, 'shown' | 'rev' | 'asked' | 'devices' | 'holder' | 'call_id'>;
+/** Whom a question asks and where, who waits, its grant and the agent's name for the call are not shown. */
+const NOT_SHOWN = ['shown', 'rev', 'asked', 'devices', 'holder', 'call_id', 'grant'] as const;
 
 /** The digest of what a prompt shows. */
-export function shownDigest(prompt: Claims): string {
-  const claims = {
-    v: 1,
-    id: prompt.id,
-    kind: prompt.kind,
-    user: prompt.user,
-    agent: prompt.agent,
-    manifest: prompt.manifest,
-    scope: prompt.scope,
-    sensitivity: prompt.sensitivity,
-    raised: prompt.raised,
-    tool: prompt.tool,
-    server: prompt.server,
-    server_tool: prompt.server_tool,
-    declared: prompt.declared,
-    locked: prompt.locked,
-    lock: prompt.lock,
-    args: prompt.args,
-    timeout_ms: prompt.timeout_ms,
-    device: prompt.device,
-    session: prompt.session,
-    escalation: prompt.escalation,
-    choices: prompt.choices,
-    previous: prompt.previous,
-    opened_at: prompt.opened_at,
-    expires_at: prompt.expires_at,
-  };
-  return sha256Hex(`bulla:shown:v1\u0000${canonicalize(claims, 'jcs')}`);
+export function shownDigest(prompt: Omit<Prompt, (typeof NOT_SHOWN)[number]>): string {
+  const hidden: readonly string[] = NOT_SHOWN;
+  const claims = Object.entries(prompt).filter(([name]) => !hidden.includes(name));
+  return sha256Hex(`bulla:shown:v1\u0000${canonicalize({ v: 1, ...Object.fromEntries(claims) }, 'jcs')}`);
 }
 
 /** Arguments, and the salt of the commitment to them. */
