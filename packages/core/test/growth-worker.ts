@@ -3,7 +3,6 @@
 import { canonicalize, commit, lint, profiles } from '../src/canon/index.ts';
 import { readCapabilityLink, readEnvelope, readSnapshot } from '../src/capability/index.ts';
 import {
-  createChainVerifier,
   parseCapsuleUri,
   readHashed,
   resolveFragment,
@@ -92,6 +91,7 @@ import {
   wordDiff,
 } from '../src/text/index.ts';
 import { openBytes, openText, recognise } from '../src/verify/index.ts';
+import { chainCheck } from './chain-check.ts';
 import { manifestText, toolOf } from './manifest.ts';
 import { printGrowth, type Reader, reader } from './steps.ts';
 import { options, type SurfaceText, surface } from './surface.ts';
@@ -313,7 +313,7 @@ const READERS: readonly Reader[] = [
     'createChainVerifier',
     (n) => list(n, (i) => `{"id":"${i}","sequence":${i}}`),
     (records) => {
-      const verifier = createChainVerifier({ keys: [] });
+      const verifier = chainCheck({ keys: [] });
       for (const record of records) verifier.push(record);
       return verifier.finish();
     },

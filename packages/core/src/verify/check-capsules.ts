@@ -1,4 +1,5 @@
 import { type Verdict as RecordVerdict, verifyCapsule } from '../capsule/index.ts';
+import { shownKeyId } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
 import { JsonObject } from '../json/index.ts';
 import { type Anchor, isLogOf } from '../log/index.ts';
@@ -59,7 +60,7 @@ function checkOne(capsule: JsonObject | Uint8Array, trust: Trust, artifacts: rea
   const warned = verdict.warnings
     .filter((warning) => warning.code !== 'unauthenticated_field')
     .map((warning) => ` ${warning.path || '(root)'}: ${warning.message}`);
-  return good(`One capsule, signed by ${verdict.key}.${limit}${warned.join('')}`, details);
+  return good(`One capsule, signed by ${shownKeyId(verdict.key!)}.${limit}${warned.join('')}`, details);
 }
 
 async function checkChain(

@@ -1,4 +1,4 @@
-import { keyId } from '../crypto/index.ts';
+import { keyId, shownKeyId } from '../crypto/index.ts';
 import { type ApproverKey, execHash, openAuthorization, readApprovals } from '../envelope/index.ts';
 import { BullaError } from '../error.ts';
 import { approverKey } from './approver.ts';
@@ -32,7 +32,7 @@ export function checkEnvelope(
     const missing = missingSigners(found.bytes, trust);
     if (missing !== null) return keyless('VERIFY_NO_KEY', missing, details);
     const { people, unknown } = openAuthorization(found.bytes, { keys: approvers(trust) });
-    return good(`Exactly this was approved by ${shortened(people)}.${unknownText(unknown)}`, {
+    return good(`Exactly this was approved by ${shown(people)}.${unknownText(unknown)}`, {
       ...details,
       people,
     });
@@ -49,7 +49,7 @@ export function checkAuthorization({ bytes, claims }: Artifact<'authorization'>,
     const missing = missingSigners(bytes, trust);
     if (missing !== null) return keyless('VERIFY_NO_KEY', missing, { exec_hash });
     const { people, unknown } = openAuthorization(bytes, { keys: approvers(trust) });
-    return good(`Signed by ${shortened(people)}, for ${exec_hash}.${unknownText(unknown)}`, {
+    return good(`Signed by ${shown(people)}, for ${exec_hash}.${unknownText(unknown)}`, {
       ...{ exec_hash, audience: aud, expires: exp, people, unknown },
     });
   });
@@ -74,13 +74,13 @@ function missingSigners(bytes: Uint8Array, trust: Trust): string | null {
   const signers = readApprovals(bytes).map((approval) => approval.keyId);
   const known = new Set([...trust.keys, ...trust.pqKeys].map(keyId));
   if (signers.some((id) => known.has(id))) return null;
-  return `None of the keys at hand signed the authorization; it says that it was signed by ${signers.join(', ')}.`;
+  return `None of the keys at hand signed the authorization; it says that it was signed by ${shown(signers)}.`;
 }
 
-const shortened = (ids: readonly string[]) => ids.map((id) => id.slice(0, 16)).join(', ');
+const shown = (ids: readonly string[]) => ids.map(shownKeyId).join(', ');
 
 /** What was not verified is said, though it counts for nothing. */
 function unknownText(unknown: readonly string[]): string {
   if (unknown.length === 0) return '';
-  return ` Of keys that are not known here and count for nothing: ${shortened(unknown)}.`;
+  return ` Of keys that are not known here and count for nothing: ${shown(unknown)}.`;
 }

@@ -38,7 +38,6 @@ export {
   MAX_RECORD,
   openBytes,
   openText,
-  type SourceRecord,
   SQLITE_MAGIC,
   startOf,
 } from './source.ts';

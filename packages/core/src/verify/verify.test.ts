@@ -133,6 +133,32 @@ describe('with the right keys', () => {
   });
 });
 
+describe('keys in messages', () => {
+  const said = async (inputs: readonly Input[], how?: Trust) =>
+    (await verdicts(inputs, how)).map(({ message }) => message.match(/\b[0-9a-f]{16,}\b/g));
+
+  test('have the 16 digits of the id that the keyring lists, whatever they signed', async () => {
+    const id = [keyId(key).slice(0, 16)];
+    expect((await said([capsules[0]!]))[0]).toEqual(id);
+    expect((await said([made.lock, made.dsse]))[0]).toEqual(id);
+    expect((await said([made.bundle]))[0]).toEqual(id);
+    const [message] = (await verdicts([made.authorization])).map((verdict) => verdict.message);
+    expect(message).toMatch(new RegExp(`^Signed by ${id[0]}, for `));
+    const other = { ...trust, keys: [stranger] };
+    expect((await said([made.lock, made.dsse], other))[0]).toEqual(id);
+    expect((await said([made.authorization], other))[0]).toEqual(id);
+  });
+
+  test('that are not known are named once, as the records name them', async () => {
+    const { signed_by } = JSON.parse(capsules[0]!) as { signed_by: string };
+    const other = { ...trust, keys: [stranger] };
+    expect((await verdicts([capsules[0]!, lines], other)).map(({ message }) => message)).toEqual([
+      `The key is not known (signed_by "${signed_by}"), so its signature was not checked.`,
+      `Signatures by unknown keys could not be checked: signed_by ${signed_by} (5 records).`,
+    ]);
+  });
+});
+
 describe('without what would decide, nothing is decided', () => {
   test('no key', async () => {
     const all = [made.bundle, capsules[0]!, lines, checkpoint, proof, made.note, made.authorization];
