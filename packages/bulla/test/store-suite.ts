@@ -445,6 +445,12 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
       expect(await found({ type: 'kill', domain: 'gateway' })).toEqual([]);
       await expect(store.find({ limit: 0 })).rejects.toMatchObject({ code: 'STORE_QUERY' });
       await expect(store.find({ text: ' ' })).rejects.toMatchObject({ code: 'STORE_QUERY' });
+      const misspelt = { agentID: 'bot' } as object;
+      await expect(store.find(misspelt)).rejects.toMatchObject({
+        code: 'STORE_QUERY',
+        message: 'A query has no member "agentID".',
+        path: '/agentID',
+      });
     });
 
     test('by the record that they follow, and by the tool of a call that was only intended or denied', async () => {

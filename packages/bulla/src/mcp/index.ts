@@ -26,10 +26,9 @@ export { LISTS, readList } from './lists.ts';
 export { type OAuthMemory, oauth } from './oauth.ts';
 export { authorized, type OpenOptions, open, type Session } from './open.ts';
 export { cursorKey, type Page, pageOf, type RefuseList, readPages } from './pages.ts';
-export { type ScanOptions, scan } from './scan.ts';
+export { type ScanOptions, type Surface, scan } from './scan.ts';
 
 export { connectStdio } from './stdio.ts';
-export type { Surface } from './surface.ts';
 export {
   environmentOf,
   INHERITED,

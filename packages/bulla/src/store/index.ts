@@ -1,6 +1,7 @@
 export { readCheckpointLines } from './checkpoint-file.ts';
 export type { Submission, Submit } from './checkpoints.ts';
 export type { Effect, Head, Query, Row, Statements, StoredCheckpoint, Transaction, Value } from './driver.ts';
+export { toolsOf } from './indexer.ts';
 export { assertNotKilled, liftKill, type StandingKill, setKill } from './kills.ts';
 export { createLedger, type HoldState, type Ledger } from './ledger.ts';
 

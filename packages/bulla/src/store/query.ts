@@ -1,4 +1,5 @@
 import { BullaError } from '@bulla/core/error';
+import { pointer } from '@bulla/core/json';
 import type { IndexEntry, Query } from './driver.ts';
 import { indexKey, indexText } from './index-key.ts';
 
@@ -29,10 +30,20 @@ const COLUMNS: Readonly<Record<string, string>> = {
   until: 'found.timestamp < ?',
 };
 
+const MEMBERS: readonly string[] = [...Object.keys(COLUMNS), 'text', 'limit', 'offset'];
+
 const MAX_LIMIT = 1000;
 
-/** A query as the part of a statement after WHERE, and its values, with limit and offset as the last two. */
+/**
+ * A query as the part of a statement after WHERE, and its values, with limit and offset as the last two. Throws
+ * `STORE_QUERY`, also for a member that no query has: a misspelt condition must not find everything.
+ */
 export function conditions(query: Query, dialect: QueryDialect): { where: string; values: unknown[] } {
+  const unknown = Object.keys(query).find((name) => !MEMBERS.includes(name));
+  if (unknown !== undefined)
+    throw new BullaError('STORE_QUERY', `A query has no member ${JSON.stringify(unknown)}.`, {
+      path: pointer([unknown]),
+    });
   const limit = query.limit ?? 100;
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
     throw new BullaError('STORE_QUERY', `The limit is an integer from 1 to ${MAX_LIMIT}.`);

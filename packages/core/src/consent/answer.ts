@@ -136,6 +136,8 @@ function silence(state: ConsentState, prompt: Prompt, { id, decided_at }: Decisi
     session: prompt.session!,
     server: prompt.server,
     lock: prompt.lock,
+    tool: prompt.tool!,
+    locked: prompt.locked,
     grant: prompt.grant!,
     decision: id,
     shown: prompt.shown,

@@ -13,15 +13,13 @@ import type { Choice, Decision, Prompt, Subject } from './rows.ts';
 import { HIGH_PROMPT_MS, type Rules, SILENCE_MS } from './rules.ts';
 import { highest, type Raise, raised, type Sensitivity } from './sensitivity.ts';
 import { shownDigest } from './showing.ts';
-import { calledTool, manifestOf, scopeObstacle } from './standing.ts';
+import { calledTool, isNew, manifestOf, scopeObstacle } from './standing.ts';
 import { type ConsentState, insert, silenceKey } from './state.ts';
 
 // An agent calls a tool, or asks for a scope: allowed in silence, denied, or put before the person.
 
 const COMMITMENT = /^[0-9a-f]{64}$/;
 const FORMS: readonly string[] = ['jcs', 'exact'];
-
-const NO_RAISES: readonly Raise[] = [];
 
 type Asking = CallEvent | RequestEvent;
 
@@ -38,10 +36,13 @@ export function call(state: ConsentState, event: CallEvent, rules: Rules): Step 
   const scope = tool?.permission_scope ?? null;
   const declared = scope === null ? undefined : state.scopes.get(scope);
   const grant = scope === null ? undefined : state.rows.grants.get(scope);
+  const obstacle = scope === null ? null : scopeObstacle(state, scope);
+  const raises = [...(event.raises ?? [])];
+  // Only what the person was shown with the grant runs unasked.
+  if (tool !== undefined && obstacle === null && isNew(tool, grant!))
+    raises.push({ to: 'medium', why: 'new' });
   const sensitivity =
-    tool === undefined || declared === undefined
-      ? null
-      : raised(highest(declared, tool.sensitivity), event.raises ?? NO_RAISES);
+    tool === undefined || declared === undefined ? null : raised(highest(declared, tool.sensitivity), raises);
   const subject: Subject = {
     id: event.id,
     call_id: event.call_id ?? null,
@@ -69,7 +70,6 @@ export function call(state: ConsentState, event: CallEvent, rules: Rules): Step 
   if (nobody !== null) return ending(nobody);
   if (tool === undefined) return ending(ended(subject, 'tool_unknown', at));
   if (tool.digest !== subject.declared) return ending(ended(subject, 'tool_changed', at));
-  const obstacle = scopeObstacle(state, tool.permission_scope);
   if (obstacle !== null) return ending(ended(subject, obstacle, at));
 
   if (sensitivity === 'low')
@@ -78,7 +78,7 @@ export function call(state: ConsentState, event: CallEvent, rules: Rules): Step 
     const silent = inSilence(state, subject, at, rules);
     if (silent !== null) return silent;
   }
-  return ask(state, subject, event, sensitivity!, rules);
+  return ask(state, subject, event, sensitivity!, raises, rules);
 }
 
 export function request(state: ConsentState, event: RequestEvent, rules: Rules): Step {
@@ -117,7 +117,7 @@ export function request(state: ConsentState, event: RequestEvent, rules: Rules):
   for (const prompt of state.rows.prompts.values())
     if (prompt.kind === 'grant' && prompt.scope === scope)
       return refused('CONSENT_ALREADY_ASKED', 'The person is being asked for this scope already.');
-  return ask(state, subject, event, sensitivity!, rules);
+  return ask(state, subject, event, sensitivity!, [], rules);
 }
 
 /** Why nothing can be decided about what was asked in this state. */
@@ -173,9 +173,10 @@ function inSilence(state: ConsentState, subject: Subject, at: number, rules: Rul
     silence === undefined ||
     silence.grant !== subject.grant ||
     silence.lock !== subject.lock ||
+    (silence.tool === subject.tool && silence.locked !== subject.locked) ||
     at < silence.used_at ||
     at >= silence.until ||
-    state.tools.get(subject.tool!)!.since > silence.declared
+    isNew(state.tools.get(subject.tool!)!, silence)
   )
     return null;
   const basis = { answer: null, shown: silence.shown, rests_on: silence.decision };
@@ -191,6 +192,7 @@ function ask(
   subject: Subject,
   event: Asking,
   sensitivity: Sensitivity,
+  raises: readonly Raise[],
   rules: Rules,
 ): Step {
   const { at } = event;
@@ -202,7 +204,6 @@ function ask(
         ? HIGH_PROMPT_MS
         : rules.mediumPromptMs;
   const approved = subject.tool === null ? undefined : state.rows.approvals.get(subject.tool);
-  const raises = event.type === 'call' ? (event.raises ?? []) : [];
   const declared = state.scopes.get(subject.scope!)!;
   const open: Omit<Prompt, 'shown' | 'rev'> = {
     ...subject,

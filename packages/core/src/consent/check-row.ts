@@ -12,7 +12,7 @@ import {
 } from '../json/index.ts';
 import { CHANNELS } from './channel.ts';
 import { ALLOWED_BY, CHOICES, DETAILS, GRANT_STATUSES, STAGES, type Table, type Tables } from './rows.ts';
-import { SENSITIVITIES } from './sensitivity.ts';
+import { RAISES, SENSITIVITIES } from './sensitivity.ts';
 
 // Rows come from a store, and stored files are not trusted: what is not exactly a row is refused, never guessed.
 
@@ -104,6 +104,8 @@ const TABLES: { readonly [T in Table]: Columns<Tables[T]> } = {
     session: text,
     server: orNull(text),
     lock: orNull(text),
+    tool: text,
+    locked: orNull(text),
     grant: text,
     decision: text,
     shown: text,
@@ -117,7 +119,7 @@ const TABLES: { readonly [T in Table]: Columns<Tables[T]> } = {
     scope: text,
     sensitivity: level,
     manifest: text,
-    raised: list(word('annotations', 'risk', 'policy')),
+    raised: list(word(...RAISES)),
     asked: text,
     escalation: orNull(text),
     choices: list(word(...CHOICES)),

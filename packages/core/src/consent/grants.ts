@@ -14,9 +14,9 @@ import {
   refused,
   type Step,
 } from './event.ts';
-import type { Change, Decision, GrantStatus } from './rows.ts';
+import type { Change, Decision, DeclaredTool, GrantStatus } from './rows.ts';
 import { channelRule, type Rules } from './rules.ts';
-import { manifestOf, scopeObstacle, takenBack } from './standing.ts';
+import { isNew, manifestOf, scopeObstacle, takenBack } from './standing.ts';
 import { type ConsentState, put, remove } from './state.ts';
 
 // What stands between calls: what the person was told, gave and took back.
@@ -78,7 +78,7 @@ export function grant(state: ConsentState, event: GrantEvent, rules: Rules): Ste
     if (sensitivity === undefined)
       return refused('CONSENT_SCOPE', `The agent declares no scope ${name(scope)}.`);
     if (!isText(id)) return refused('CONSENT_ID', 'A grant needs an id.');
-    if (scopeObstacle(state, scope) === null) continue;
+    if (isGranted(state, scope)) continue;
     if (state.rows.grants.get(scope)?.id === id) return refused('CONSENT_ID', 'A new grant has a new id.');
     // What a person took back, the host cannot give again.
     const rule = takenBack(state, scope) ? 'out-of-band' : 'any';
@@ -96,6 +96,14 @@ export function grant(state: ConsentState, event: GrantEvent, rules: Rules): Ste
     }
   }
   return done(changes, decisions);
+}
+
+/** Whether a grant would add nothing. One of a `low` scope adds the tools that the last one did not show. */
+function isGranted(state: ConsentState, scope: string): boolean {
+  if (scopeObstacle(state, scope) !== null) return false;
+  const before = state.rows.grants.get(scope)!;
+  const added = (tool: DeclaredTool) => tool.permission_scope === scope && isNew(tool, before);
+  return before.sensitivity !== 'low' || ![...state.tools.values()].some(added);
 }
 
 /** A scope that somebody else named, no longer than a sentence should have it. */

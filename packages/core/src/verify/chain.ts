@@ -109,9 +109,9 @@ export async function verifyChain(
     }
   };
   const { keys, pqKeys, facts, requirePq, allowNonFinite, byCheckpoint } = options;
-  const sizes = (found?.anchors ?? []).map(({ checkpoint }) => checkpoint.size);
   const how = { keys, pqKeys, facts, requirePq, allowNonFinite };
-  const hashOnlyBelow = byCheckpoint ? Math.max(0, ...sizes) : 0;
+  const covered = (found?.anchors ?? []).reduce((most, { checkpoint }) => Math.max(most, checkpoint.size), 0);
+  const hashOnlyBelow = byCheckpoint ? covered : 0;
   await run(segments, start, { ...how, mode, leaves: found !== undefined, hashOnlyBelow }, take);
   const state = verifier.state();
   const report = withFailures(verifier.finish(), sameAsBefore(from, skipped));

@@ -1,25 +1,16 @@
 import { type Choice, type Disclosure, disclosureDigest, type Showing } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
-import type { Command } from 'commander';
 import { answerQuestion, isUnanswerable, pendingQuestions, type Question } from '../../app/index.ts';
 import type { Consent } from '../../consent/index.ts';
-import type { Run } from '../commands.ts';
-import { openFor } from '../place.ts';
+import type { Command } from '../command.ts';
+import { openFor, sealOptions, storeOptions } from '../store.ts';
 import { askKey, isAnswered } from '../terminal/ask.ts';
-import { colors, EXIT, type Exit, errorDocument, report, say } from '../terminal/io.ts';
+import { colors, EXIT, type Exit, errorDocument, report, reportOptions, say } from '../terminal/io.ts';
 import { questionId } from './id.ts';
 import { type LanguageOptions, languageOptions, wordsOf } from './language.ts';
+import { atTerminal, type ConsentOptions, consentOver, disclosureText, refused } from './options.ts';
 import { type Phrases, phrasesOf } from './phrases.ts';
-import {
-  atTerminal,
-  type ConsentOptions,
-  consentOptions,
-  consentOver,
-  disclosureText,
-  refused,
-  writing,
-} from './place.ts';
 
 interface AnswerOptions extends ConsentOptions, LanguageOptions {
   session?: boolean;
@@ -27,30 +18,31 @@ interface AnswerOptions extends ConsentOptions, LanguageOptions {
   shown?: string;
 }
 
-export function define(command: Command, run: Run): void {
-  languageOptions(
-    consentOptions(
-      command.command('pending').description('Show what is asked, exactly, and can still be answered.'),
-    ),
-  )
+export function define(command: Command): void {
+  command
+    .command('pending')
+    .description('Show what is asked, exactly, and can still be answered.')
+    .use(storeOptions, reportOptions, languageOptions)
     .option('--user <id>', 'only what this person is asked')
     .option('--agent <id>', 'only what this agent asks for')
-    .action(run(pending));
+    .run(pending);
 
   const answering = (name: string, description: string) =>
-    writing(consentOptions(command.command(name).description(description)))
+    command
+      .command(name)
+      .description(description)
+      .use(sealOptions, reportOptions)
       .argument('<id>', 'the question, as `consent pending` names it; the beginning of its id will do')
       .option('--user <id>', 'who answers (default: you, as this installation names you)')
       .option('--shown <digest>', 'what you saw, as `consent pending` names it');
 
-  languageOptions(answering('allow', 'Allow one call, or grant the scope that is asked for.'))
+  answering('allow', 'Allow one call, or grant the scope that is asked for.')
+    .use(languageOptions)
     .option(
       '--session',
       'and the tools of its scope on this device in this session, for 24 hours after the last use',
     )
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 Without --shown you are shown it and asked. A terminal proves nobody: a high call is refused here (CONSENT_CHANNEL)
 unless the operator says otherwise (consent.json in BULLA_HOME, "highChannels": "out-of-band"), and the record says that
 a terminal reported the answer. Exits with 0 if it was allowed, 1 if that was refused.
@@ -58,16 +50,15 @@ a terminal reported the answer. Exits with 0 if it was allowed, 1 if that was re
 Examples:
   $ bulla consent pending
   $ bulla consent allow 6b1f… --shown DIGEST
-  $ bulla consent allow 6b1f… --session`,
-    )
-    .action(run((id: string, options: AnswerOptions) => answer(id, options, allowing)));
+  $ bulla consent allow 6b1f… --session`)
+    .run((id: string, options: AnswerOptions) => answer(id, options, allowing));
 
   answering('deny', 'Deny it.')
     .option('--never', 'and the scope from now on, until you grant it again')
-    .action(run((id: string, options: AnswerOptions) => answer(id, options, denying)));
+    .run((id: string, options: AnswerOptions) => answer(id, options, denying));
 }
 
-async function pending(options: ConsentOptions & LanguageOptions): Promise<Exit> {
+async function pending(options: ConsentOptions & LanguageOptions): Promise<void> {
   const [words] = wordsOf(options);
   await using at = await openFor(options, 'read');
   const { user, agent } = options;
@@ -78,7 +69,6 @@ async function pending(options: ConsentOptions & LanguageOptions): Promise<Exit>
       ? phrasesOf(words).nothingAsked
       : all.map((shown) => textOf(shown, phrasesOf(words))).join('\n\n'),
   );
-  return EXIT.good;
 }
 
 function documentOf(shown: Question) {

@@ -1,23 +1,14 @@
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
-import type { Command } from 'commander';
 import { disclosureOf, grantRefusal, grantScopes, revokeScopes } from '../../app/index.ts';
 import type { Consent, ListedGrant } from '../../consent/index.ts';
-import type { Run } from '../commands.ts';
-import { openFor } from '../place.ts';
+import type { Command } from '../command.ts';
+import { openFor, sealOptions, storeOptions } from '../store.ts';
 import { askKey, isAnswered } from '../terminal/ask.ts';
-import { colors, EXIT, type Exit, report, say } from '../terminal/io.ts';
+import { colors, EXIT, type Exit, report, reportOptions, say } from '../terminal/io.ts';
 import { type LanguageOptions, languageOptions, wordsOf } from './language.ts';
+import { atTerminal, type ConsentOptions, consentOver, disclosureText, refused } from './options.ts';
 import { phrasesOf } from './phrases.ts';
-import {
-  atTerminal,
-  type ConsentOptions,
-  consentOptions,
-  consentOver,
-  disclosureText,
-  refused,
-  writing,
-} from './place.ts';
 
 interface GrantOptions extends ConsentOptions, LanguageOptions {
   agent: string;
@@ -28,21 +19,26 @@ interface GrantOptions extends ConsentOptions, LanguageOptions {
 
 const USER = 'whose (default: yours, as this installation names you)';
 
-export function define(command: Command, run: Run): void {
-  consentOptions(command.command('list').description('List what people last said of each scope.'))
+export function define(command: Command): void {
+  command
+    .command('list')
+    .description('List what people last said of each scope.')
+    .use(storeOptions, reportOptions)
     .option('--user <id>', 'only of this person')
     .option('--agent <id>', 'only of this agent')
-    .action(run(list));
+    .run(list);
 
-  languageOptions(
-    consentOptions(
-      command.command('show').description('Tell what an agent can do, as a person is told before any grant.'),
-    ),
-  )
+  command
+    .command('show')
+    .description('Tell what an agent can do, as a person is told before any grant.')
+    .use(storeOptions, reportOptions, languageOptions)
     .requiredOption('--agent <id>', 'the agent')
-    .action(run(show));
+    .run(show);
 
-  languageOptions(writing(consentOptions(command.command('grant').description('Grant scopes to an agent.'))))
+  command
+    .command('grant')
+    .description('Grant scopes to an agent.')
+    .use(sealOptions, reportOptions, languageOptions)
     .requiredOption('--agent <id>', 'the agent')
     .option('--scope <id...>', 'the scopes')
     .option('--all', 'all that it declares')
@@ -51,36 +47,33 @@ export function define(command: Command, run: Run): void {
       '--disclosure <digest>',
       'what you were shown, by `grants show`; without it you are shown it and asked',
     )
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 A terminal proves nobody. A high scope is granted over it only where the operator says so (consent.json in BULLA_HOME,
 "highChannels": "out-of-band"); the record says that a terminal reported it.
 
 Examples:
   $ bulla grants show --agent desk
-  $ bulla grants grant --agent desk --scope filesystem:read --disclosure DIGEST`,
-    )
-    .action(run(grant));
+  $ bulla grants grant --agent desk --scope filesystem:read --disclosure DIGEST`)
+    .run(grant);
 
-  writing(consentOptions(command.command('revoke').description('Take scopes back, at once.')))
+  command
+    .command('revoke')
+    .description('Take scopes back, at once.')
+    .use(sealOptions, reportOptions)
     .requiredOption('--agent <id>', 'the agent')
     .option('--scope <id...>', 'the scopes')
     .option('--all', 'all of them')
     .option('--user <id>', USER)
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 Open questions, windows and calls that were allowed and not begun end with it. A call that runs is not stopped; it is
 named.
 
 Example:
-  $ bulla grants revoke --agent desk --scope filesystem:read`,
-    )
-    .action(run(revoke));
+  $ bulla grants revoke --agent desk --scope filesystem:read`)
+    .run(revoke);
 }
 
-async function list(options: ConsentOptions): Promise<Exit> {
+async function list(options: ConsentOptions): Promise<void> {
   await using at = await openFor(options, 'read');
   const { user, agent } = options;
   const grants = await consentOver(at.store, options).grants({
@@ -90,7 +83,6 @@ async function list(options: ConsentOptions): Promise<Exit> {
   await report(options, { ok: true, grants }, () =>
     grants.length === 0 ? 'Nothing was granted.' : grants.map(lineOf).join('\n'),
   );
-  return EXIT.good;
 }
 
 function lineOf({ user, agent, scope, status, sensitivity, channel, at, obstacle }: ListedGrant): string {
@@ -100,12 +92,11 @@ function lineOf({ user, agent, scope, status, sensitivity, channel, at, obstacle
   return `${(usable ? colors.green : colors.yellow)(word)}  ${visible(agent)} ${visible(scope)} ${sensitivity}  ${colors.dim(`${visible(user)}, over ${channel} at ${when}`)}`;
 }
 
-async function show(options: ConsentOptions & LanguageOptions & { agent: string }): Promise<Exit> {
+async function show(options: ConsentOptions & LanguageOptions & { agent: string }): Promise<void> {
   const [words] = wordsOf(options);
   await using at = await openFor(options, 'read');
   const { disclosure, digest } = await disclosureOf(consentOver(at.store, options), options.agent, words);
   await report(options, { ok: true, digest, disclosure }, () => disclosureText(disclosure, digest));
-  return EXIT.good;
 }
 
 /** What the person names as seen, in whichever language that was; else what they are to be shown. */

@@ -1,8 +1,9 @@
 import { CHINESE, ENGLISH, type Words, wordsFor } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { readInput } from '../../os/index.ts';
+import type { Command } from '../command.ts';
 
 /** The options of the commands that show people what they allow. */
 export interface LanguageOptions {

@@ -1,7 +1,7 @@
 import { driftJson, type Severity } from '@bulla/core/lock';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { check, type DriftPolicy, type LockTrust } from '../../app/index.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import { tellingProblems } from '../policy/problems.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
 import { type FetchOptions, fetchOptions, observing } from '../run/pinned.ts';
@@ -18,41 +18,28 @@ interface CheckOptions extends ServerOptions, FormatOptions, LockTrust, FetchOpt
   policy?: string;
 }
 
-export function define(command: Command, run: Run): void {
-  recordOptions(
-    requireOptions(
-      formatOptions(
-        fetchOptions(
-          serverOptions(
-            command.argument('[server...]', 'the server, after --; without it the one of the lock'),
-          ),
-        )
-          .option('-l, --lock <file>', 'the lockfile', 'mcp-lock.json')
-          .option(
-            '--pinned',
-            'start the program that the lock pins, not whatever the command would start now',
-          )
-          .addOption(
-            new Option('--fail-on <severity>', 'the mildest difference that fails; benign is any, as info')
-              .choices(['critical', 'moderate', 'info', 'benign'])
-              .default('critical'),
-          )
-          .option('-P, --policy <file|preset>', 'rules that must hold too: a policy, or baseline or strict'),
-      ),
-    ),
-  )
-    .addHelpText(
-      'after',
-      `${SERVER_HELP}
+export function define(command: Command): void {
+  command
+    .argument('[server...]', 'the server, after --; without it the one of the lock')
+    .use(serverOptions, fetchOptions)
+    .option('-l, --lock <file>', 'the lockfile', 'mcp-lock.json')
+    .option('--pinned', 'start the program that the lock pins, not whatever the command would start now')
+    .addOption(
+      new Option('--fail-on <severity>', 'the mildest difference that fails; benign is any, as info')
+        .choices(['critical', 'moderate', 'info', 'benign'])
+        .default('critical'),
+    )
+    .option('-P, --policy <file|preset>', 'rules that must hold too: a policy, or baseline or strict')
+    .use(formatOptions, requireOptions, recordOptions)
+    .helpText(`${SERVER_HELP}
 Without a server, the command that the lock names is started: do that only with a lock that you trust, or that is
 signed (--require-signature; to name a key is to require one).
 Exits with 0 when nothing at or over the threshold changed, 1 when something did, 3 when it cannot be told.
 
 Examples:
   $ bulla check
-  $ bulla check --require-signature --key public.key --format sarif > drift.sarif`,
-    )
-    .action(run(recorded('check', act)));
+  $ bulla check --require-signature --key public.key --format sarif > drift.sarif`)
+    .run(recorded('check', act));
 }
 
 async function act(words: string[], options: CheckOptions): Promise<Exit> {

@@ -1,7 +1,6 @@
 import { BullaError } from '@bulla/core/error';
-import type { Command } from 'commander';
 import { diffLocks, diffServer, type LockTrust } from '../../app/index.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import { EXIT, type Exit, print } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
 import { type FormatOptions, formatOf, formatOptions, printDrift, writeReports } from './drift-formats.ts';
@@ -12,26 +11,18 @@ interface DiffOptions extends ServerOptions, FormatOptions, LockTrust {
   lockfile?: string;
 }
 
-export function define(command: Command, run: Run): void {
-  requireOptions(
-    formatOptions(
-      serverOptions(
-        command
-          .argument('[what...]', 'two lockfiles; or the server, after --')
-          .option('-l, --lockfile <file>', 'the lockfile (default: mcp-lock.json)'),
-      ),
-    ),
-  )
-    .addHelpText(
-      'after',
-      `${SERVER_HELP}
+export function define(command: Command): void {
+  command
+    .argument('[what...]', 'two lockfiles; or the server, after --')
+    .option('-l, --lockfile <file>', 'the lockfile (default: mcp-lock.json)')
+    .use(serverOptions, formatOptions, requireOptions)
+    .helpText(`${SERVER_HELP}
 Exits with 0 when nothing changed, 1 when anything did.
 
 Examples:
   $ bulla diff -l mcp-lock.json -- npx -y @modelcontextprotocol/server-everything
-  $ bulla diff old-lock.json new-lock.json`,
-    )
-    .action(run(diff));
+  $ bulla diff old-lock.json new-lock.json`)
+    .run(diff);
 }
 
 async function diff(what: string[], options: DiffOptions): Promise<Exit> {

@@ -10,8 +10,9 @@ import {
   type Severity,
   type TextOptions,
 } from '@bulla/core/lock';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { VERSION } from '../../version.ts';
+import type { Command } from '../command.ts';
 import { colors, coloured, print, printExact } from '../terminal/io.ts';
 import { type Output, streams } from '../terminal/streams.ts';
 

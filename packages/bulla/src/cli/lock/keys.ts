@@ -1,5 +1,5 @@
-import type { Command } from 'commander';
 import type { LockTrust } from '../../app/index.ts';
+import type { Command } from '../command.ts';
 import { collect } from '../terminal/io.ts';
 
 export function keyOptions(command: Command): Command {
@@ -12,9 +12,10 @@ export function keyOptions(command: Command): Command {
 }
 
 export function requireOptions(command: Command): Command {
-  return keyOptions(
-    command.option('--require-signature', 'use the lock only if a trusted key signed it'),
-  ).option('-s, --signature <file>', 'the signature (default: what lies beside the lock)');
+  return command
+    .option('--require-signature', 'use the lock only if a trusted key signed it')
+    .use(keyOptions)
+    .option('-s, --signature <file>', 'the signature (default: what lies beside the lock)');
 }
 
 /** How a lock is to be trusted, of all the options of a command. */

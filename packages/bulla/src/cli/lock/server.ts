@@ -1,8 +1,9 @@
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
-import { type Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import type { Header, Observer, ServerAccess } from '../../app/index.ts';
-import { NOTICES } from '../place.ts';
+import type { Command } from '../command.ts';
+import { NOTICES } from '../store.ts';
 import { durationOption } from '../terminal/input.ts';
 import { collect, drawOver, say } from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';

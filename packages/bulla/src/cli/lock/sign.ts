@@ -1,12 +1,12 @@
 import { shownKeyId } from '@bulla/core/crypto';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { type SignInput, sign } from '../../app/index.ts';
 import { SIGNATURE_KINDS } from '../../locks/index.ts';
-import type { Run } from '../commands.ts';
-import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
+import type { Command } from '../command.ts';
+import { colors, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
 
-export function define(command: Command, run: Run): void {
+export function define(command: Command): void {
   command
     .option('-l, --lockfile <file>', 'the lockfile', 'mcp-lock.json')
     .option('-k, --key <file>', 'the private key (default: private.key)')
@@ -23,20 +23,16 @@ export function define(command: Command, run: Run): void {
         .default('sig'),
     )
     .option('--name <name>', 'the name of the key in a note', 'bulla-lock')
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing; the exit code tells')
-    .addHelpText(
-      'after',
-      `
+    .use(reportOptions)
+    .helpText(`
 Nothing is signed that cannot be read: the lockfile is read strictly first.
 
 Example:
-  $ bulla sign -l mcp-lock.json -k private.key && bulla verify -l mcp-lock.json -k public.key`,
-    )
-    .action(run(act));
+  $ bulla sign -l mcp-lock.json -k private.key && bulla verify -l mcp-lock.json -k public.key`)
+    .run(act);
 }
 
-async function act(options: SignInput & ReportOptions): Promise<Exit> {
+async function act(options: SignInput & ReportOptions): Promise<void> {
   const { lockfile } = options;
   const { signature, format, keyId: id, vkey } = await sign(options);
   const document = { ok: true, lockfile, signature, format, key_id: id, ...(vkey && { vkey }) };
@@ -48,5 +44,4 @@ async function act(options: SignInput & ReportOptions): Promise<Exit> {
       ...(vkey === null ? [] : [`  ${colors.dim(`vkey ${vkey}`)}`]),
     ].join('\n'),
   );
-  return EXIT.good;
 }

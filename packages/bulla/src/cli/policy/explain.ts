@@ -2,7 +2,7 @@ import { toUtf8 } from '@bulla/core/crypto';
 import { explainDocument, explainMarkdown } from '@bulla/core/policy';
 import { loadPolicy, type PolicyChoice } from '../../app/index.ts';
 import { replaceFile } from '../../os/index.ts';
-import { EXIT, type Exit, printExact } from '../terminal/io.ts';
+import { printExact } from '../terminal/io.ts';
 import { tellingProblems } from './problems.ts';
 
 interface ExplainOptions extends PolicyChoice {
@@ -11,7 +11,7 @@ interface ExplainOptions extends PolicyChoice {
   output?: string;
 }
 
-export async function explain(options: ExplainOptions): Promise<Exit> {
+export async function explain(options: ExplainOptions): Promise<void> {
   const { policy, source } = tellingProblems(() => loadPolicy(options));
   const text =
     options.json || options.format === 'json'
@@ -19,5 +19,4 @@ export async function explain(options: ExplainOptions): Promise<Exit> {
       : explainMarkdown(policy, source);
   if (options.output === undefined) await printExact(text);
   else replaceFile(options.output, toUtf8(text));
-  return EXIT.good;
 }

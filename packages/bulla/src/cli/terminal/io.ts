@@ -1,7 +1,7 @@
 import { exitOf as exitOfKind } from '@bulla/core/codes';
 import { BullaError, withoutSecrets } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
-import type { Command } from 'commander';
+import type { Command } from '../command.ts';
 import { escaped } from './indented.ts';
 import { colors, painted } from './paint.ts';
 import { type Output, streams, write } from './streams.ts';
