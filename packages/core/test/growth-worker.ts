@@ -77,7 +77,6 @@ import {
 import { parsePolicy } from '../src/policy/index.ts';
 import { compareSchemas, schemaFaults } from '../src/schema/index.ts';
 import {
-  confusable,
   inspectText,
   lineDiff,
   markdownBlock,
@@ -86,7 +85,6 @@ import {
   parseDuration,
   references,
   safeText,
-  scripts,
   skeleton,
   visible,
   wordDiff,
@@ -242,9 +240,7 @@ const READERS: readonly Reader[] = [
   ...each('safeText', TEXTS, safeText),
   ...each('inspectText', TEXTS, inspectText),
   ...each('skeleton', TEXTS, skeleton),
-  ...each('confusable', TEXTS, (text) => confusable(text, `${text}x`)),
   ...each('normalized', TEXTS, (text) => normalized(text, 'NFKC')),
-  ...each('scripts', TEXTS, scripts),
   ...each('mixedScript', TEXTS, mixedScript),
   ...each('references', TEXTS, references),
   ...each('markdownBlock', TEXTS, markdownBlock),
