@@ -13,7 +13,7 @@ import {
 import type { Released } from '../file/released.ts';
 import type { RiskLevel } from '../file/risk.ts';
 import type { DriftCode } from './codes.ts';
-import { type DriftItem, itemOf, quoted, type Subject } from './item.ts';
+import { type DriftItem, itemOf, quoted, type Subject, sides } from './item.ts';
 import { addedItem, inOrder, pairRenames, removedItem, renamedItem, subjectOf } from './lists.ts';
 import { type Around, addedItems, notLockable, riskItem } from './members.ts';
 import { suspiciousNames, type ToolNames } from './names.ts';
@@ -32,32 +32,24 @@ export interface HashedSide {
 
 type Hashes = ToolHashes | PromptHashes | TemplateHashes;
 
-interface Member {
-  readonly key: string;
-  readonly member: string;
-  readonly code: DriftCode;
-  readonly name: string;
-}
+/** A hash of the file, the member that it is of, and how a difference is told. */
+type Row = readonly [key: string, member: string, code: DriftCode, name: string];
 
-const MEMBERS: Readonly<Record<HashedKind, readonly Member[]>> = {
+const DESCRIPTION = ['description', 'description-changed', 'The description'] as const;
+const ROWS: Readonly<Record<HashedKind, readonly Row[]>> = {
   tools: [
-    { key: 'description_hash', member: 'description', code: 'description-changed', name: 'The description' },
-    {
-      key: 'input_schema_hash',
-      member: 'inputSchema',
-      code: 'input-schema-changed',
-      name: 'The input schema',
-    },
+    ['description_hash', ...DESCRIPTION],
+    ['input_schema_hash', 'inputSchema', 'input-schema-changed', 'The input schema'],
   ],
   prompts: [
-    { key: 'argumentsHash', member: 'arguments', code: 'arguments-changed', name: 'The list of arguments' },
-    { key: 'titleHash', member: 'title', code: 'title-changed', name: 'The title' },
-    { key: 'descriptionHash', member: 'description', code: 'description-changed', name: 'The description' },
+    ['argumentsHash', 'arguments', 'arguments-changed', 'The list of arguments'],
+    ['titleHash', 'title', 'title-changed', 'The title'],
+    ['descriptionHash', ...DESCRIPTION],
   ],
   resourceTemplates: [
-    { key: 'templateHash', member: 'mimeType', code: 'template-changed', name: 'The template' },
-    { key: 'nameHash', member: 'name', code: 'name-changed', name: 'The display name' },
-    { key: 'descriptionHash', member: 'description', code: 'description-changed', name: 'The description' },
+    ['templateHash', 'mimeType', 'template-changed', 'The template'],
+    ['nameHash', 'name', 'name-changed', 'The display name'],
+    ['descriptionHash', ...DESCRIPTION],
   ],
 };
 
@@ -159,12 +151,13 @@ function compareHashes(
   names: () => ToolNames,
 ): DriftItem[] {
   const [old, now] = [{ ...before }, { ...after }] as Record<string, string | null>[];
-  const items = MEMBERS[kind].flatMap((row): DriftItem[] => {
-    const value = definition?.get(row.member);
+  const items = ROWS[kind].flatMap((row): DriftItem[] => {
+    const [key, member] = row;
+    const value = definition?.get(member);
     // The released program knows a hash of titles but never writes one.
-    if (row.key === 'titleHash' && (old!.titleHash === null || definition === undefined)) return [];
-    if (row.key === 'titleHash' && typeof value === 'string') now!.titleHash = hashNormalized(value);
-    if ((old![row.key] ?? null) === (now![row.key] ?? null)) return [];
+    if (key === 'titleHash' && (old!.titleHash === null || definition === undefined)) return [];
+    if (key === 'titleHash' && typeof value === 'string') now!.titleHash = hashNormalized(value);
+    if ((old![key] ?? null) === (now![key] ?? null)) return [];
     return hashedItem(kind, subject, row, old!, now!, value, names);
   });
   if (kind !== 'tools') return items;
@@ -177,26 +170,22 @@ const SAME = ', as far as hashes tell';
 function hashedItem(
   kind: HashedKind,
   subject: Subject,
-  { key, member, code, name }: Member,
+  [key, member, code, name]: Row,
   old: Record<string, string | null>,
   now: Record<string, string | null>,
   value: JsonValue | undefined,
   names: () => ToolNames,
 ): DriftItem[] {
   const hashes = { before: old[key] ?? null, after: now[key] ?? null };
-  const after = value === undefined ? {} : { after: value };
   if (kind === 'resourceTemplates' && member === 'mimeType' && old.mimeType !== now.mimeType) {
     const words = [old.mimeType, now.mimeType].map((type) => (type === null ? 'none' : quoted(type!)));
     const sentence = `The media type was ${words[0]} and is now ${words[1]}.`;
-    const before = old.mimeType === null ? {} : { before: old.mimeType! };
-    const more = { ...before, ...after, hashes };
-    return [itemOf(subject, 'changed', 'mime-type-changed', 'critical', [member], sentence, more)];
+    const both = { ...sides(old.mimeType ?? undefined, value), hashes };
+    return [itemOf(subject, 'changed', 'mime-type-changed', 'critical', [member], sentence, both)];
   }
   const what = isNone(hashes.before) ? 'is new' : isNone(hashes.after) ? 'is gone' : `changed; ${NO_DIFF}`;
-  const item = itemOf(subject, 'changed', code, 'critical', [member], `${name} ${what}.`, {
-    ...after,
-    hashes,
-  });
+  const more = { ...sides(undefined, value), hashes };
+  const item = itemOf(subject, 'changed', code, 'critical', [member], `${name} ${what}.`, more);
   if (value === undefined || member === 'mimeType') return [item];
   const known = isNone(hashes.before) ? null : undefined;
   const held = new JsonObject([member], [value]);

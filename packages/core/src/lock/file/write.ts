@@ -2,7 +2,7 @@ import { BullaError } from '../../error.ts';
 import type { JsonObject } from '../../json/index.ts';
 import { DEFAULT_EXCLUSIONS, type Exclusions } from './entry.ts';
 import { type LockProfile, rulesPart, textOf } from './hashes.ts';
-import { type Authorization, type Identity, NO_AUTHORIZATION } from './identity.ts';
+import { type Authorization, commandText, type Identity, NO_AUTHORIZATION } from './identity.ts';
 import { type Native, nativeOf, refuseRemoteSchemas, writeNative } from './native.ts';
 import type { Artifact } from './package.ts';
 import { keptOf } from './selection.ts';
@@ -93,10 +93,6 @@ export function writeLock(
   const native = nativeOf(surface, leftOut, { profile, identity, authorization, excluded });
   const text = writeV3(meta, server, hashes, writeNative(native));
   return { text, warnings: [...warnings, ...nativeWarnings(native)] };
-}
-
-function commandText(identity: Identity): string {
-  return identity.transport === 'http' ? identity.url : [identity.command, ...identity.args].join(' ');
 }
 
 /** As Go writes RFC 3339 in UTC. */
