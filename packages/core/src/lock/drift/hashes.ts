@@ -1,10 +1,10 @@
 import { JsonObject, type JsonValue } from '../../json/index.ts';
 import {
+  type HashedKind,
+  type Hashes,
+  hashDefinition,
   hashNormalized,
-  hashPrompt,
-  hashTemplate,
   hashText,
-  hashTool,
   type LockProfile,
   type PromptHashes,
   type TemplateHashes,
@@ -20,17 +20,6 @@ import { suspiciousNames, type ToolNames } from './names.ts';
 import type { Whole } from './side.ts';
 import { steeringItems } from './steering.ts';
 import { suspicions } from './suspect.ts';
-
-/** The lists of which the released program keeps hashes. */
-type HashedKind = 'tools' | 'prompts' | 'resourceTemplates';
-
-/** One side of a comparison of hashes: what a file holds, or definitions that can be hashed. */
-export interface HashedSide {
-  readonly released: Pick<Released, HashedKind> | null;
-  readonly whole: Whole | null;
-}
-
-type Hashes = ToolHashes | PromptHashes | TemplateHashes;
 
 /** A hash of the file, the member that it is of, and how a difference is told. */
 type Row = readonly [key: string, member: string, code: DriftCode, name: string];
@@ -53,93 +42,84 @@ const ROWS: Readonly<Record<HashedKind, readonly Row[]>> = {
   ],
 };
 
-/** What a definition hashes to. A file that does not say its number rule is met under the one that fits. */
-function hashesOf(
-  kind: HashedKind,
-  name: string,
-  definition: JsonObject,
-  like: Hashes | undefined,
-  profiles: readonly LockProfile[],
-): Hashes {
-  const at = [kind, name];
-  if (kind === 'prompts') return hashPrompt(definition, at);
-  if (kind === 'resourceTemplates') return hashTemplate(definition, at);
-  const all = profiles.map((rule) => hashTool(definition, rule, at));
-  const wanted = (like as ToolHashes | undefined)?.input_schema_hash;
-  return all.find(({ input_schema_hash }) => input_schema_hash === wanted) ?? all[0]!;
+/** One list of one side of a comparison of hashes: what a file holds, or definitions that can be hashed. */
+export interface HashedList {
+  readonly names: ReadonlySet<string>;
+  definition(name: string): JsonObject | undefined;
+  /** Of a tool those under each number rule that may apply. Throws what `hashDefinition` throws. */
+  hashes(name: string): readonly Hashes[];
 }
 
-/**
- * The differences of one list of which at least one side is known by hashes alone. Null when a side does not hold
- * this list at all. `profiles` are the number rules under which the schema hashes may stand.
- */
+/** Null for a file that does not hold the list. `profiles` are the number rules that may apply to definitions. */
+export function hashedList(
+  kind: HashedKind,
+  whole: Whole | null,
+  released: Pick<Released, HashedKind> | null,
+  profiles: readonly LockProfile[],
+): HashedList | null {
+  if (whole !== null) {
+    const definition = (name: string) => whole.definition(kind, name);
+    return {
+      names: new Set(whole.names(kind)),
+      definition,
+      hashes: (name) => profiles.map((rule) => hashDefinition(kind, definition(name)!, rule, [kind, name])),
+    };
+  }
+  const held: ReadonlyMap<string, Hashes> | null = released?.[kind] ?? null;
+  if (held === null) return null;
+  return {
+    names: new Set(held.keys()),
+    definition: () => undefined,
+    hashes: (name) => [held.get(name)!],
+  };
+}
+
+/** The differences of one list of which at least one side is known by hashes alone. */
 export function hashedItems(
   kind: HashedKind,
-  lock: HashedSide,
-  current: HashedSide,
-  profiles: readonly LockProfile[],
+  lock: HashedList,
+  current: HashedList,
   around: Around,
-): DriftItem[] | null {
-  const [was, is] = [listed(kind, lock), listed(kind, current)];
-  if (was === null || is === null) return null;
+): DriftItem[] {
   const byName = new Map<string, DriftItem[]>();
-  const definition = (name: string) => current.whole?.definition(kind, name);
-  const removed: string[] = [];
-  for (const name of was) {
-    if (!is.has(name)) {
+  const [removed, added]: [string[], string[]] = [[], []];
+  for (const name of current.names) if (!lock.names.has(name)) added.push(name);
+  for (const name of lock.names) {
+    if (!current.names.has(name)) {
       removed.push(name);
       continue;
     }
     const subject = subjectOf(kind, name);
     try {
-      const [before, after] = bothHashes(kind, name, lock, current, profiles);
-      const items = compareHashes(kind, subject, before, after, definition(name), around.names);
+      const [before, after] = fittingHashes(lock.hashes(name), current.hashes(name));
+      const items = compareHashes(kind, subject, before, after, current.definition(name), around.names);
       if (items.length > 0) byName.set(name, items);
     } catch (error) {
       byName.set(name, [notLockable(subject, error)]);
     }
   }
-  const added = [...is].filter((name) => !was.has(name));
-  const moves = pairRenames(removed, added, (name, isNew) =>
-    bodies(kind, name, isNew ? current : lock, profiles),
-  );
+  const moves = pairRenames(removed, added, (name, isNew) => bodies(kind, name, isNew ? current : lock));
   for (const [name, from] of moves.renamed)
-    byName.set(name, [renamedItem(subjectOf(kind, name), from, undefined, definition(name), SAME)]);
+    byName.set(name, [renamedItem(subjectOf(kind, name), from, undefined, current.definition(name), SAME)]);
   for (const name of moves.added) {
     const subject = subjectOf(kind, name);
-    const after = definition(name);
+    const after = current.definition(name);
     const more = after === undefined ? [] : addedItems(kind, subject, after, around);
     byName.set(name, [addedItem(subject, after), ...more]);
   }
   for (const name of moves.removed)
-    byName.set(name, [removedItem(subjectOf(kind, name), lock.whole?.definition(kind, name))]);
+    byName.set(name, [removedItem(subjectOf(kind, name), lock.definition(name))]);
   const fresh = added.map((name) => subjectOf(kind, name));
-  for (const item of suspiciousNames(fresh, was, around.others)) byName.get(item.name)!.push(item);
+  for (const item of suspiciousNames(fresh, lock.names, around.others)) byName.get(item.name)!.push(item);
   return inOrder(byName);
 }
 
-function listed(kind: HashedKind, { whole, released }: HashedSide): ReadonlySet<string> | null {
-  if (whole !== null) return new Set(whole.names(kind));
-  const held = released?.[kind];
-  return held === null || held === undefined ? null : new Set(held.keys());
-}
-
-function stored(kind: HashedKind, name: string, { whole, released }: HashedSide): Hashes | undefined {
-  return whole === null ? released?.[kind]?.get(name) : undefined;
-}
-
-function bothHashes(
-  kind: HashedKind,
-  name: string,
-  lock: HashedSide,
-  current: HashedSide,
-  profiles: readonly LockProfile[],
-): [Hashes, Hashes] {
-  const [was, is] = [stored(kind, name, lock), stored(kind, name, current)];
-  return [
-    was ?? hashesOf(kind, name, lock.whole!.definition(kind, name)!, is, profiles),
-    is ?? hashesOf(kind, name, current.whole!.definition(kind, name)!, was, profiles),
-  ];
+/** A file that does not say its number rule is compared under the one that fits. */
+function fittingHashes(before: readonly Hashes[], after: readonly Hashes[]): [Hashes, Hashes] {
+  const schemaHash = (hashes: Hashes) => (hashes as Partial<ToolHashes>).input_schema_hash;
+  const fitting = (all: readonly Hashes[], [other]: readonly Hashes[]) =>
+    all.find((hashes) => schemaHash(hashes) === schemaHash(other!)) ?? all[0]!;
+  return [fitting(before, after), fitting(after, before)];
 }
 
 function compareHashes(
@@ -203,17 +183,9 @@ function isNone(hash: string | null): boolean {
 }
 
 /** By what a definition can be known again under another name; nothing when that is too little. */
-function bodies(
-  kind: HashedKind,
-  name: string,
-  side: HashedSide,
-  profiles: readonly LockProfile[],
-): string[] {
-  const held = stored(kind, name, side);
-  if (held !== undefined) return bodyOf(kind, held);
-  const definition = side.whole!.definition(kind, name)!;
+function bodies(kind: HashedKind, name: string, list: HashedList): string[] {
   try {
-    return profiles.flatMap((rule) => bodyOf(kind, hashesOf(kind, name, definition, undefined, [rule])));
+    return list.hashes(name).flatMap((hashes) => bodyOf(kind, hashes));
   } catch {
     // What cannot be hashed is told elsewhere, and is not known again.
     return [];

@@ -1,14 +1,7 @@
 import { BullaError } from '../../error.ts';
 import { JsonObject, type JsonValue, type Path, pointer } from '../../json/index.ts';
 import { entryOf } from '../file/entry.ts';
-import {
-  hashPrompt,
-  hashSchema,
-  hashTemplate,
-  hashText,
-  hashTool,
-  type LockProfile,
-} from '../file/hashes.ts';
+import { hashDefinition, hashSchema, hashText, type LockProfile } from '../file/hashes.ts';
 import { refuseRemoteSchemas } from '../file/native.ts';
 import { RISK_LEVELS, type RiskLevel, riskLevel } from '../file/risk.ts';
 import { LISTS, type ListKind } from '../file/surface.ts';
@@ -243,11 +236,8 @@ export function riskItem(subject: Subject, was: RiskLevel, is: RiskLevel): Drift
 /** Whether the definition could be locked as it is now; why not, if it could not. */
 function lockableItems(kind: ListKind, subject: Subject, after: JsonObject): DriftItem[] {
   try {
-    if (kind === 'tools') {
-      hashTool(after, 'mcptrust-v1', subject.at);
-      refuseRemoteSchemas(new Map([[subject.name, after]]));
-    } else if (kind === 'prompts') hashPrompt(after, subject.at);
-    else if (kind === 'resourceTemplates') hashTemplate(after, subject.at);
+    if (kind !== 'resources') hashDefinition(kind, after, 'mcptrust-v1', subject.at);
+    if (kind === 'tools') refuseRemoteSchemas(new Map([[subject.name, after]]));
     return [];
   } catch (error) {
     return [notLockable(subject, error)];

@@ -41,6 +41,21 @@ export interface TemplateHashes {
   readonly mimeType: string | null;
 }
 
+/** The lists of which the released program keeps hashes. */
+export type HashedKind = 'tools' | 'prompts' | 'resourceTemplates';
+export type Hashes = ToolHashes | PromptHashes | TemplateHashes;
+
+/** The hashes of a definition of one list. Throws what `hashTool`, `hashPrompt` and `hashTemplate` throw. */
+export function hashDefinition(
+  kind: HashedKind,
+  definition: JsonObject,
+  rule: LockProfile,
+  at: Path = [],
+): Hashes {
+  if (kind === 'tools') return hashTool(definition, rule, at);
+  return kind === 'prompts' ? hashPrompt(definition, at) : hashTemplate(definition, at);
+}
+
 /**
  * The hashes and the risk level of a tool definition. Throws `LOCK_DEFINITION` where a known member has
  * another type than the protocol says, `LOCK_CASE_TWIN` where the released program would read another member,
