@@ -41,8 +41,14 @@ export interface TemplateHashes {
   readonly mimeType: string | null;
 }
 
-/** The lists of which the released program keeps hashes. */
-export type HashedKind = 'tools' | 'prompts' | 'resourceTemplates';
+/** The lists of which the released program keeps hashes, with where version 3 has them. */
+export const HASHED_LISTS = {
+  tools: ['tools'],
+  prompts: ['prompts', 'definitions'],
+  resourceTemplates: ['resources', 'templates'],
+} as const;
+export const HASHED_KINDS = Object.keys(HASHED_LISTS) as readonly HashedKind[];
+export type HashedKind = keyof typeof HASHED_LISTS;
 export type Hashes = ToolHashes | PromptHashes | TemplateHashes;
 
 /** The hashes of a definition of one list. Throws what `hashTool`, `hashPrompt` and `hashTemplate` throw. */

@@ -70,16 +70,12 @@ export function writeLock(
     const message = 'Only the native format says which tools are left out on purpose.';
     throw new BullaError('LOCK_SELECTION', message);
   }
-  const { tools } = keptOf(surface, leftOut);
+  const kept = keptOf(surface, leftOut);
   const profile: LockProfile = options.compatGo === true ? 'mcptrust-v1-go' : 'mcptrust-v1';
-  const definitions = {
-    tools: byKey('tools', tools),
-    prompts: byKey('prompts', surface.prompts),
-    resourceTemplates: byKey('resourceTemplates', surface.resourceTemplates),
-  };
-  refuseRemoteSchemas(definitions.tools);
-  const hashes = hashDefinitions(definitions, profile);
-  const warnings = numberWarnings(definitions.tools, profile);
+  const tools = byKey('tools', kept.tools);
+  refuseRemoteSchemas(tools);
+  const hashes = hashDefinitions((kind) => byKey(kind, kept[kind]), profile);
+  const warnings = numberWarnings(tools, profile);
   if (format === 'v1' || format === 'v2') {
     const command = commandText(identity);
     if (format === 'v1' && artifact !== null)

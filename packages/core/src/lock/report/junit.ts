@@ -30,7 +30,7 @@ export function driftJunit(drift: Drift, options: ReportOptions = {}): string {
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
     `<testsuites name="bulla drift" tests="${tests}" failures="${failing}" errors="0" time="0">`,
-    `  <testsuite name="${xml(one(lockfile))}" tests="${tests}" failures="${failing}" errors="0" skipped="0" time="0">`,
+    `  <testsuite name="${xml(visible(lockfile))}" tests="${tests}" failures="${failing}" errors="0" skipped="0" time="0">`,
     ...cases.map((text) => `    ${text}`),
     ...(limits.length === 0 ? [] : [`    <system-out>${xml(limits.join('\n'))}</system-out>`]),
     '  </testsuite>',
@@ -52,10 +52,6 @@ function testcase(item: DriftItem, fails: boolean): string {
 
 /** A path holds names that are as long as a server likes. */
 const MAX_PATH = 1_000;
-
-function one(text: string): string {
-  return visible(text);
-}
 
 const ENTITIES: Readonly<Record<string, string>> = {
   '&': '&amp;',

@@ -1,8 +1,9 @@
 import { counted, markdownBlock, markdownCell, markdownCode, markdownReferences } from '../../text/index.ts';
 import { DRIFT_CODES } from '../drift/codes.ts';
 import { type Drift, verdict } from '../drift/drift.ts';
-import { type DriftItem, SEVERITIES, type Severity } from '../drift/item.ts';
+import type { DriftItem, Severity } from '../drift/item.ts';
 import {
+  countWords,
   DEFAULT_LOCKFILE,
   evidence,
   type Group,
@@ -36,7 +37,7 @@ export function driftMarkdown(drift: Drift, options: MarkdownOptions = {}): stri
   const top = [
     `### ${outcome === 'PASS' ? '✅' : '❌'} Drift of ${markdownCode(lockfile)}`,
     '',
-    summary(drift),
+    counts.total === 0 ? 'What was compared is as it was locked.' : countWords(drift),
   ];
   const end = limitWords(drift, markdownCell).flatMap((line) => ['', line]);
   const room = () => maxLength - [...top, ...end].join('\n').length - 200;
@@ -49,14 +50,6 @@ export function driftMarkdown(drift: Drift, options: MarkdownOptions = {}): stri
   if (details.left > 0 && rows.left === 0)
     top.push('', `The details of ${details.left} more are left out, for which there is no room here.`);
   return `${[...top, ...end].join('\n')}\n`;
-}
-
-function summary({ counts }: Drift): string {
-  if (counts.total === 0) return 'What was compared is as it was locked.';
-  const words = SEVERITIES.filter((severity) => counts[severity] > 0).map(
-    (severity) => `${counts[severity]} ${severity}`,
-  );
-  return `${counted(counts.total, 'difference')}: ${words.join(', ')}.`;
 }
 
 /** As many of the texts as there is room for. */

@@ -1,7 +1,8 @@
 import { counted } from '../../text/index.ts';
 import { type Drift, verdict } from '../drift/drift.ts';
-import { SEVERITIES } from '../drift/item.ts';
+import type { Severity } from '../drift/item.ts';
 import {
+  countWords,
   evidence,
   type Group,
   groupsOf,
@@ -30,19 +31,14 @@ export function driftText(drift: Drift, { color, failOn }: TextOptions = {}): st
   const paint = color ?? MARKED;
   const limits = limitWords(drift).map((line) => paint('dim', line));
   const lines = [
-    headline(drift, paint),
+    drift.counts.total === 0
+      ? paint('good', 'No drift: what was compared is as it was locked.')
+      : countWords(drift, paint),
     ...groupsOf(drift).flatMap((group) => ['', ...groupLines(group, paint)]),
     ...(limits.length === 0 ? [] : ['', ...limits]),
     ...(failOn === undefined ? [] : ['', verdictLine(drift, failOn, paint)]),
   ];
   return `${lines.join('\n')}\n`;
-}
-
-function headline({ counts }: Drift, paint: Paint): string {
-  if (counts.total === 0) return paint('good', 'No drift: what was compared is as it was locked.');
-  const found = SEVERITIES.filter((severity) => counts[severity] > 0);
-  const words = found.map((severity) => paint(severity, `${counts[severity]} ${severity}`));
-  return `${counted(counts.total, 'difference')}: ${words.join(', ')}.`;
 }
 
 /** A heading, then each item with what lies under it. */
@@ -61,15 +57,12 @@ function groupLines(group: Group, paint: Paint): string[] {
   return lines;
 }
 
-function verdictLine(drift: Drift, failOn: NonNullable<TextOptions['failOn']>, paint: Paint): string {
-  const { outcome, failing } = verdict(drift, failOn);
-  if (outcome === 'PASS') return paint('good', `PASS: nothing is ${threshold(failOn)}.`);
-  return paint(
-    'critical',
-    `FAIL: ${counted(failing, 'difference')} ${failing === 1 ? 'is' : 'are'} ${threshold(failOn)}.`,
-  );
-}
+const THRESHOLDS = { critical: 'critical', moderate: 'moderate or worse', info: 'different' } as const;
 
-function threshold(failOn: NonNullable<TextOptions['failOn']>): string {
-  return failOn === 'critical' ? 'critical' : failOn === 'moderate' ? 'moderate or worse' : 'different';
+function verdictLine(drift: Drift, failOn: Severity, paint: Paint): string {
+  const { outcome, failing } = verdict(drift, failOn);
+  const threshold = THRESHOLDS[failOn];
+  if (outcome === 'PASS') return paint('good', `PASS: nothing is ${threshold}.`);
+  const found = `${counted(failing, 'difference')} ${failing === 1 ? 'is' : 'are'}`;
+  return paint('critical', `FAIL: ${found} ${threshold}.`);
 }
