@@ -3,7 +3,7 @@ import type { Part } from './document.ts';
 import { pairUp } from './pairs.ts';
 import type { Parts } from './prover.ts';
 import type { Direction } from './sentence.ts';
-import type { Effect, Walk } from './walk.ts';
+import { type Effect, type Place, partsOf, type Walk } from './walk.ts';
 
 /** What changed in the keywords for arrays, and in those that apply schemas to the same value. */
 
@@ -26,14 +26,13 @@ export function items(walk: Walk): void {
 type Two = readonly [before: Part | undefined, after: Part | undefined];
 
 /** One side without a schema of its own falls under the rest. */
-function element(walk: Walk, place: Walk['pair']['place'], [from, to]: Two, [oldRest, newRest]: Two): void {
+function element(walk: Walk, place: Place, [from, to]: Two, [oldRest, newRest]: Two): void {
   if (from !== undefined && to !== undefined) {
     walk.descend(from, to, place);
     return;
   }
   if (from === undefined && to === undefined) return;
-  const parts = (part: Part | undefined) => (part === undefined ? [] : [part]);
-  const direction = walk.direction(parts(from ?? oldRest), parts(to ?? newRest));
+  const direction = walk.direction(partsOf(from ?? oldRest), partsOf(to ?? newRest));
   walk.limit('items', direction, from?.node, to?.node, { place });
 }
 
@@ -102,25 +101,24 @@ export function alternatives(walk: Walk): void {
 
 function members(walk: Walk, keyword: 'allOf' | 'anyOf' | 'oneOf', from: JsonValue[], to: JsonValue[]): void {
   walk.cover([keyword]);
-  const { before, after, place } = walk.pair;
+  const { before, after } = walk.pair;
   const { pairs, gone, come } = pairUp(walk.prover, before, from, after, to);
   for (const [x, y, index] of pairs) {
-    const where = { path: `${place.path}/${keyword}/${index}`, argument: place.argument };
-    walk.descend(x, y, where, keyword === 'oneOf' ? 'unclear' : 'plain');
+    walk.descend(x, y, walk.under(`${keyword}/${index}`), keyword === 'oneOf' ? 'unclear' : 'plain');
   }
   const [whole, next] = walk.cut([keyword]);
   const [removed, added] =
     keyword === 'allOf'
       ? (['constraint-loosened', 'constraint-tightened'] as const)
       : (['alternative-removed', 'alternative-added'] as const);
+  // Where exactly one may hold, a member more can take values away; judged only when nothing else changed.
+  const ofOne = (others: Parts) => (others.length > 0 ? 'unknown' : walk.direction(whole, next));
   for (const part of gone) {
-    const direction =
-      keyword === 'oneOf' ? ofOne(walk, come, whole, next) : ofMany(walk, keyword, part, next, false);
+    const direction = keyword === 'oneOf' ? ofOne(come) : ofMany(walk, keyword, part, next, false);
     walk.report({ kind: removed, keyword, before: part.node, direction });
   }
   for (const part of come) {
-    const direction =
-      keyword === 'oneOf' ? ofOne(walk, gone, whole, next) : ofMany(walk, keyword, part, whole, true);
+    const direction = keyword === 'oneOf' ? ofOne(gone) : ofMany(walk, keyword, part, whole, true);
     walk.report({ kind: added, keyword, after: part.node, direction });
   }
 }
@@ -136,9 +134,4 @@ function ofMany(
   const every = keyword === 'allOf';
   const idle = every ? walk.prover.proves(others, [part]) : walk.prover.proves([part], others);
   return idle ? 'none' : added === every ? 'less' : 'more';
-}
-
-/** Where exactly one may hold, a member more can take values away; judged only when nothing else changed. */
-function ofOne(walk: Walk, opposite: Parts, before: Parts, after: Parts): Direction {
-  return opposite.length > 0 ? 'unknown' : walk.direction(before, after);
 }

@@ -1,7 +1,6 @@
 import { JsonObject, type JsonValue, pointer, sameValue } from '../json/index.ts';
 import type { Part } from './document.ts';
-import type { Parts } from './prover.ts';
-import { Prover } from './prover.ts';
+import { type Parts, Prover } from './prover.ts';
 import { type ChangeKind, type Direction, type SchemaChange, sentence } from './sentence.ts';
 import { ANY, typeWords, valueKey } from './value.ts';
 import { witness } from './witness.ts';
@@ -181,6 +180,11 @@ export class Walk {
     return [...new Set([...this.now.keys, ...this.old.keys])];
   }
 
+  /** What both sides say under a keyword. */
+  values(keyword: string): Pick<Finding, 'before' | 'after'> {
+    return { before: this.old.get(keyword), after: this.now.get(keyword) };
+  }
+
   differs(keyword: string): boolean {
     return differ(this.old.get(keyword), this.now.get(keyword));
   }
@@ -251,12 +255,18 @@ export class Walk {
     return { path: `${this.pair.place.path}/${keyword}`, argument };
   }
 
-  /** A member of a map of schemas; the argument is the one of that name. */
+  /** The place of a member of a map of schemas. */
   named(keyword: string, name: string): Place {
-    const { path, argument } = this.pair.place;
-    const isSimple = /^[A-Za-z_$][\w$-]*$/.test(name);
-    const step = isSimple ? `${argument === '' ? '' : '.'}${name}` : `[${JSON.stringify(name)}]`;
-    return { path: path + pointer([keyword, name]), argument: argument + step };
+    const path = this.pair.place.path + pointer([keyword, name]);
+    return { path, argument: this.pair.place.argument + this.#step(keyword, name) };
+  }
+
+  /** What leads from the argument of a map of schemas to that of a member; other maps are about the same argument. */
+  #step(keyword: string, name: string): string {
+    if (keyword === 'patternProperties') return `{/${name}/}`;
+    if (keyword !== 'properties') return '';
+    if (!/^[A-Za-z_$][\w$-]*$/.test(name)) return `[${JSON.stringify(name)}]`;
+    return this.pair.place.argument === '' ? name : `.${name}`;
   }
 }
 
@@ -302,6 +312,11 @@ function isHiding(part: Part): boolean {
   return (
     part.view.opaque || node?.has('unevaluatedProperties') === true || node?.has('unevaluatedItems') === true
   );
+}
+
+/** No schema at all accepts everything. */
+export function partsOf(part: Part | undefined): Parts {
+  return part === undefined ? [] : [part];
 }
 
 export function firstPair(before: Part, after: Part): Pair {
