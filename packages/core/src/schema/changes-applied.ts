@@ -3,37 +3,37 @@ import type { Part } from './document.ts';
 import { pairUp } from './pairs.ts';
 import type { Parts } from './prover.ts';
 import type { Direction } from './sentence.ts';
-import { type Effect, type Place, partsOf, type Walk } from './walk.ts';
+import { type Effect, type Location, partsOf, type Walk } from './walk.ts';
 
 /** What changed in the keywords for arrays, and in those that apply schemas to the same value. */
 
 /** Elements with a schema of their own, by position, then all others. The older dialects say it in other keywords. */
 export function items(walk: Walk): void {
   if (walk.covers('items')) return;
-  const { before, after, place } = walk.pair;
+  const { before, after, location } = walk.pair;
   walk.cover(['items', 'prefixItems', 'additionalItems']);
   const [had, has] = [elements(before, walk.old), elements(after, walk.now)];
   // In the view `unevaluatedItems` counts too.
   const rest: Two = [before.view.items, after.view.items];
   for (let index = 0; index < Math.max(had.prefix.length, has.prefix.length); index++) {
-    const where = walk.under(`${has.keyword}/${index}`, `${place.argument}[${index}]`);
+    const where = walk.under(`${has.keyword}/${index}`, `${location.argument}[${index}]`);
     element(walk, where, [had.prefix[index], has.prefix[index]], rest);
   }
-  const where = walk.under(has.restKeyword, `${place.argument}[]`);
+  const where = walk.under(has.restKeyword, `${location.argument}[]`);
   element(walk, where, [had.rest, has.rest], rest);
 }
 
 type Two = readonly [before: Part | undefined, after: Part | undefined];
 
 /** One side without a schema of its own falls under the rest. */
-function element(walk: Walk, place: Place, [from, to]: Two, [oldRest, newRest]: Two): void {
+function element(walk: Walk, location: Location, [from, to]: Two, [oldRest, newRest]: Two): void {
   if (from !== undefined && to !== undefined) {
-    walk.descend(from, to, place);
+    walk.descend(from, to, location);
     return;
   }
   if (from === undefined && to === undefined) return;
   const direction = walk.direction(partsOf(from ?? oldRest), partsOf(to ?? newRest));
-  walk.limit('items', direction, from?.node, to?.node, { place });
+  walk.limit('items', direction, from?.node, to?.node, { location });
 }
 
 function elements(part: Part, node: Walk['old']) {
@@ -53,7 +53,7 @@ export const APPLIED = 'contains minContains maxContains propertyNames not if th
 
 /** `contains`, `propertyNames`, `not` and the condition. */
 export function applied(walk: Walk): void {
-  const { argument } = walk.pair.place;
+  const { argument } = walk.pair.location;
   const counted = walk.old.has('maxContains') || walk.now.has('maxContains');
   if (both(walk, 'contains', counted ? 'unclear' : 'plain', `${argument}[]`)) counts(walk);
   else walk.leaf(['contains', 'minContains', 'maxContains']);

@@ -19,7 +19,7 @@ export function required(walk: Walk): void {
     const idle = walk.prover.proves([any], [after.document.make({ required: [name] })]);
     const direction = idle ? 'none' : kind === 'required-added' ? 'less' : 'more';
     const where = walk.under('required', walk.named('properties', name).argument);
-    walk.report({ kind, keyword: 'required', direction, place: where });
+    walk.report({ kind, keyword: 'required', direction, location: where });
   };
   for (const name of has) if (!had.has(name)) change('required-added', name);
   for (const name of had) if (!has.has(name)) change('required-removed', name);
@@ -41,21 +41,21 @@ export function properties(walk: Walk): void {
     const isCertain = both?.every(({ possible }) => possible.length === 0) ?? false;
     const direction = isCertain ? walk.direction(both![0]!.certain, both![1]!.certain) : 'unknown';
     const kind = from === undefined ? 'argument-added' : 'argument-removed';
-    const place = walk.named('properties', name);
-    walk.report({ kind, keyword: 'properties', before: from?.node, after: to?.node, direction, place });
+    const location = walk.named('properties', name);
+    walk.report({ kind, keyword: 'properties', before: from?.node, after: to?.node, direction, location });
   });
   let together: Direction | undefined;
   named(walk, 'patternProperties', (pattern, from, to) => {
     // A pattern takes names out of the hands of the others, so they are judged together.
     together ??= walk.direction(...walk.cut(NAMES));
     const direction = together;
-    const place = walk.named('patternProperties', pattern);
-    walk.limit('patternProperties', direction, from?.node, to?.node, { place });
+    const location = walk.named('patternProperties', pattern);
+    walk.limit('patternProperties', direction, from?.node, to?.node, { location });
   });
   named(walk, 'dependentSchemas', (name, from, to) => {
     const direction = walk.direction(partsOf(from), partsOf(to));
-    const place = walk.named('dependentSchemas', name);
-    walk.limit('dependentSchemas', direction, from?.node, to?.node, { place });
+    const location = walk.named('dependentSchemas', name);
+    walk.limit('dependentSchemas', direction, from?.node, to?.node, { location });
   });
 }
 
@@ -91,12 +91,12 @@ const ADDITIONAL: Kinds = ['additional-closed', 'additional-opened', 'additional
 
 /** `additionalProperties` and its kin: absent is the same as true. */
 export function additional(walk: Walk): void {
-  const { before, after, place } = walk.pair;
+  const { before, after, location } = walk.pair;
   for (const keyword of ['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems']) {
     if (walk.covers(keyword)) continue;
     walk.cover([keyword]);
     const [from, to] = [walk.old.get(keyword), walk.now.get(keyword)];
-    const where = walk.under(keyword, `${place.argument}${keyword.endsWith('Items') ? '[]' : '.*'}`);
+    const where = walk.under(keyword, `${location.argument}${keyword.endsWith('Items') ? '[]' : '.*'}`);
     if (from instanceof JsonObject && to instanceof JsonObject) {
       walk.descend(before.document.part(from), after.document.part(to), where);
     } else if (walk.differs(keyword)) {

@@ -81,19 +81,19 @@ function definitionNames(walk: Walk, keyword: string): void {
   const [had, has] = [mapOf(walk.old, keyword), mapOf(walk.now, keyword)];
   for (const name of new Set([...has.keys, ...had.keys])) {
     const [from, to] = [had.get(name), has.get(name)];
-    const place = walk.named(keyword, name);
+    const location = walk.named(keyword, name);
     if (from !== undefined && to !== undefined) {
       walk.later.push({
         ...walk.pair,
         before: before.document.part(from),
         after: after.document.part(to),
-        place,
+        location,
         annotations: true,
       });
       continue;
     }
     const kind = from === undefined ? 'definition-added' : 'definition-removed';
-    walk.report({ kind, keyword: name, before: from, after: to, direction: 'none', place });
+    walk.report({ kind, keyword: name, before: from, after: to, direction: 'none', location });
   }
 }
 
@@ -115,7 +115,7 @@ function notUnderstood(walk: Walk): void {
 
 /** Follows references. Where one stands for the whole of a schema, what it leads to is compared instead. */
 function reference(walk: Walk): void {
-  const { before, after, place } = walk.pair;
+  const { before, after, location } = walk.pair;
   const [from, to] = [walk.old.get('$ref'), walk.now.get('$ref')];
   if (from === undefined && to === undefined) return;
   walk.cover(['$ref']);
@@ -129,14 +129,14 @@ function reference(walk: Walk): void {
   }
   if (target !== undefined && next !== undefined) {
     if (!same) tell('reference-changed', 'none');
-    walk.descend(target, next, { path: pathOf(to as string), argument: place.argument });
+    walk.descend(target, next, { path: pathOf(to as string), argument: location.argument });
     return;
   }
   const alone = target === undefined ? isAlone(after, walk.now) : isAlone(before, walk.old);
   tell('reference-changed', alone ? 'none' : walk.direction([before], [after]));
   if (!alone) return;
   walk.cover(walk.keywords());
-  walk.descend(target ?? before, next ?? after, place, 'plain', false);
+  walk.descend(target ?? before, next ?? after, location, 'plain', false);
 }
 
 function follow(part: Part, reference: JsonValue | undefined): Part | undefined {

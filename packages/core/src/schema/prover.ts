@@ -65,17 +65,7 @@ export class Prover {
     return this.#ask(undefined, () => this.conjunction(parts));
   }
 
-  /** Whether two schemas say the same in the same words, annotations aside, as far as that could be found out. */
-  looksIdentical(a: Part, b: Part): boolean {
-    return this.#ask(false, () => this.identical(a, b));
-  }
-
-  /** The same number for schemas that are the same; undefined when that cannot be told by a number. */
-  wording(part: Part): number | undefined {
-    return this.#ask(undefined, () => this.#identity.number(part, this.budget));
-  }
-
-  /** The same, inside a proof. */
+  /** Inside a proof: whether two schemas say the same in the same words, annotations aside. */
   identical(a: Part, b: Part): boolean {
     const key = `${a.id}=${b.id}`;
     let known = this.#identical.get(key);

@@ -1,6 +1,6 @@
 import type { JsonValue, Path } from '../../json/index.ts';
 import { inspectText, references, type TextFinding } from '../../text/index.ts';
-import { type Place, pathTo, walk } from '../file/walk.ts';
+import { type Parent, pathTo, walk } from '../file/walk.ts';
 import type { DriftCode } from './codes.ts';
 import { type DriftItem, itemOf, quoted, type Subject, some } from './item.ts';
 import type { ToolNames } from './names.ts';
@@ -11,7 +11,7 @@ import { wordsForPath } from './text.ts';
 interface Text {
   readonly text: string;
   readonly key: string | number;
-  readonly above: Place;
+  readonly above: Parent;
   readonly isName: boolean;
 }
 
@@ -97,12 +97,12 @@ function textsOf(value: JsonValue): Text[] {
   return texts;
 }
 
-function isNoProse(key: string | number, above: Place): boolean {
+function isNoProse(key: string | number, above: Parent): boolean {
   if (!ADDRESSES.has(key) && !KEYWORDS.has(key)) return false;
   let isValue = false;
   let top: string | number = key;
-  for (let place = above; place.above !== null; place = place.above) {
-    top = place.key;
+  for (let parent = above; parent.above !== null; parent = parent.above) {
+    top = parent.key;
     isValue ||= VALUES.has(top);
   }
   const inSchema = top === 'inputSchema' || top === 'outputSchema';

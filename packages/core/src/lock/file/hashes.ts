@@ -159,16 +159,16 @@ function hashArguments(prompt: JsonObject, at: Path): string {
   if (given !== null && !Array.isArray(given)) throw malformed([...at, 'arguments'], 'an array');
   const byName = new Map<string, Record<string, string | boolean>>();
   (given ?? []).forEach((argument, i) => {
-    const place = [...at, 'arguments', i];
-    if (!(argument instanceof JsonObject)) throw malformed(place, 'an object');
-    refuseTwins(argument, ['name', 'description', 'required'], place);
-    const name = textOf(argument, 'name', place);
-    const description = textOf(argument, 'description', place);
+    const where = [...at, 'arguments', i];
+    if (!(argument instanceof JsonObject)) throw malformed(where, 'an object');
+    refuseTwins(argument, ['name', 'description', 'required'], where);
+    const name = textOf(argument, 'name', where);
+    const description = textOf(argument, 'description', where);
     const required = argument.get('required') ?? false;
-    if (typeof required !== 'boolean') throw malformed([...place, 'required'], 'true or false');
+    if (typeof required !== 'boolean') throw malformed([...where, 'required'], 'true or false');
     if (byName.has(name)) {
       const message = `Two arguments are called ${JSON.stringify(name)}.`;
-      throw new BullaError('LOCK_DUPLICATE', message, { path: pointer(place) });
+      throw new BullaError('LOCK_DUPLICATE', message, { path: pointer(where) });
     }
     byName.set(name, {
       name,

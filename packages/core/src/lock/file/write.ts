@@ -5,7 +5,7 @@ import { type LockProfile, rulesPart, textOf } from './hashes.ts';
 import { type Authorization, commandText, type Identity, NO_AUTHORIZATION } from './identity.ts';
 import { type Native, nativeOf, refuseRemoteSchemas, writeNative } from './native.ts';
 import type { Artifact } from './package.ts';
-import { keptOf } from './selection.ts';
+import { lockedSurface } from './selection.ts';
 import { byKey, type Surface } from './surface.ts';
 import { hashDefinitions, writeV2, writeV3 } from './write-released.ts';
 
@@ -70,11 +70,11 @@ export function writeLock(
     const message = 'Only the native format says which tools are left out on purpose.';
     throw new BullaError('LOCK_SELECTION', message);
   }
-  const kept = keptOf(surface, leftOut);
+  const locked = lockedSurface(surface, leftOut);
   const profile: LockProfile = options.compatGo === true ? 'mcptrust-v1-go' : 'mcptrust-v1';
-  const tools = byKey('tools', kept.tools);
+  const tools = byKey('tools', locked.tools);
   refuseRemoteSchemas(tools);
-  const hashes = hashDefinitions((kind) => byKey(kind, kept[kind]), profile);
+  const hashes = hashDefinitions((kind) => byKey(kind, locked[kind]), profile);
   const warnings = numberWarnings(tools, profile);
   if (format === 'v1' || format === 'v2') {
     const command = commandText(identity);
