@@ -1,5 +1,6 @@
 import { type PublicKey, publicKey, type Signer, verify } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
+import type { TokenKey } from './epoch.ts';
 
 // Constants of PKCS#11 v3.0; the package predates those of the Edwards curves.
 const CKF_SERIAL_SESSION = 0x04;
@@ -38,17 +39,11 @@ interface Attribute {
   value?: number | string | Buffer;
 }
 
-/** Which key of which token signs. A slot is given by its id, as the token's own tools print it. */
-export type Pkcs11Options = {
-  /** The path of the token's PKCS#11 library. */
-  readonly module: string;
-  readonly pin: string;
-  /** The label of the private key and of the public key that belongs to it. */
-  readonly keyLabel: string;
-} & ({ readonly tokenLabel: string } | { readonly slot: number });
+/** Which key of which token signs. */
+export type Pkcs11Options = TokenKey & { readonly pin: string };
 
 /** A signer whose private key never leaves the token. */
-export interface Pkcs11Signer extends Signer {
+export interface TokenSigner extends Signer {
   sign(message: Uint8Array): Promise<Uint8Array>;
   /** Ends the session once pending signatures are made. Later calls of `sign` reject with `KEY_PKCS11_UNAVAILABLE`. */
   close(): void;
@@ -60,11 +55,11 @@ const modules = new Map<string, { readonly pkcs11: Pkcs11; users: number }>();
 /**
  * Opens an Ed25519 key in a PKCS#11 token. The first signature is checked against the public key before it is
  * given out. A process logs in to a token once: while another signer of the same token is open, the PIN is not
- * asked again. Rejects with `KEY_PKCS11_UNAVAILABLE` without the package `pkcs11js`, `KEY_PKCS11_UNAVAILABLE` if the library
- * does not load, `KEY_PKCS11_UNAVAILABLE` or `KEY_PKCS11_KEY` if there is not exactly one that fits, `KEY_PKCS11_PIN`,
- * `KEY_PKCS11_UNAVAILABLE` for any other failure of the token, and the codes of loading a public key.
+ * asked again. Rejects with `KEY_PKCS11_UNAVAILABLE` without the package `pkcs11js`, its library, or exactly one token
+ * that fits, and for any failure of the token; with `KEY_PKCS11_KEY` if there is not exactly one key that fits, with
+ * `KEY_PKCS11_PIN`, and with the codes of loading a public key.
  */
-export async function pkcs11Signer(options: Pkcs11Options): Promise<Pkcs11Signer> {
+export async function pkcs11Signer(options: Pkcs11Options): Promise<TokenSigner> {
   const Library = await loadPkcs11();
   const pkcs11 = acquire(Library, options.module);
   try {
@@ -87,13 +82,7 @@ export async function pkcs11Signer(options: Pkcs11Options): Promise<Pkcs11Signer
   }
 }
 
-function signer(
-  pkcs11: Pkcs11,
-  session: Buffer,
-  key: Buffer,
-  open: PublicKey,
-  end: () => void,
-): Pkcs11Signer {
+function signer(pkcs11: Pkcs11, session: Buffer, key: Buffer, open: PublicKey, end: () => void): TokenSigner {
   // A session has one operation at a time, so signatures wait for each other.
   let last: Promise<unknown> = Promise.resolve();
   let trusted = false;

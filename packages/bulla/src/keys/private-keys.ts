@@ -47,7 +47,10 @@ export function readSeeds(dir: string, active: Epoch): Seeds {
 }
 
 function readSeed(dir: string, store: Store, epoch: number, key: PublicKey): Uint8Array {
-  let problem = missing(dir, store.name);
+  let problem = new BullaError(
+    'KEYRING_PRIVATE_KEY_MISSING',
+    `The private key of the active epoch is not in ${join(dir, store.name)}.`,
+  );
   // The staged file first: it disappears only once `key` holds the same seed.
   for (const name of [`${store.name}.${epoch}`, store.name]) {
     const path = join(dir, name);
@@ -75,24 +78,15 @@ function belongs(seed: Uint8Array, key: PublicKey): boolean {
   return seed.length === 32 && equalBytes(derivePublicKey(key.algorithm, seed).bytes, key.bytes);
 }
 
-function missing(dir: string, name: string): BullaError {
-  return new BullaError(
-    'KEYRING_PRIVATE_KEY_MISSING',
-    `The private key of the active epoch is not in ${join(dir, name)}.`,
-  );
-}
-
 /** What is wrong with a private key that is not the one looked for. */
 function foreign(path: string, seed: Uint8Array): BullaError {
-  if (seed.length === 4032) {
-    return new BullaError(
-      'KEYRING_PRIVATE_KEY',
-      `${path} holds an expanded ML-DSA-65 key, as the Python reference writes it; Bulla needs the 32-byte seed, which cannot be got back from it.`,
-    );
-  }
-  return seed.length === 32
-    ? new BullaError('KEYRING_PRIVATE_KEY', `${path} is not the private key of the active epoch.`)
-    : new BullaError('KEYRING_PRIVATE_KEY', `${path} holds ${seed.length} bytes; a seed has 32.`);
+  const what =
+    seed.length === 32
+      ? 'is not the private key of the active epoch.'
+      : seed.length === 4032
+        ? 'holds an expanded ML-DSA-65 key, as the Python reference writes it; Bulla needs the 32-byte seed, which cannot be got back from it.'
+        : `holds ${seed.length} bytes; a seed has 32.`;
+  return new BullaError('KEYRING_PRIVATE_KEY', `${path} ${what}`);
 }
 
 function refuseExposed(path: string): void {
