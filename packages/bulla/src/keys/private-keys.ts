@@ -1,8 +1,8 @@
-import { readdirSync, statSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AlgorithmName, derivePublicKey, equalBytes, type PublicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type Disk, eraseFile, readIfThere, writeNewFile } from '../os/index.ts';
+import { type Disk, eraseFile, findLoose, readIfThere, writeNewFile } from '../os/index.ts';
 import type { Epoch, Keyring } from './epoch.ts';
 
 /*
@@ -90,12 +90,11 @@ function foreign(path: string, seed: Uint8Array): BullaError {
 }
 
 function refuseExposed(path: string): void {
-  if (process.platform === 'win32') return; // there are no such modes
-  const mode = (statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o777;
-  if ((mode & 0o077) === 0) return;
+  const [loose] = findLoose([path]);
+  if (loose === undefined) return;
   throw new BullaError(
     'KEY_EXPOSED',
-    `Others can reach ${path} (mode ${mode.toString(8)}); rotate the key, or allow its owner alone (chmod 600).`,
+    `Others can reach ${path} (mode ${loose.mode.toString(8)}); rotate the key, or allow its owner alone (chmod 600).`,
   );
 }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import {
   type AlgorithmName,
@@ -17,7 +17,7 @@ import {
   writePrivateKey,
 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { createDirectory, type Disk, findInput, realDisk, writeNewFile } from '../os/index.ts';
+import { createDirectory, type Disk, findInput, findLoose, realDisk, writeNewFile } from '../os/index.ts';
 import { lost } from './mark.ts';
 
 /** A key with which a witness cosigns, under its name. */
@@ -160,11 +160,10 @@ function openKey(file: string, algorithm: AlgorithmName): Signer {
 }
 
 function refuseExposed(file: string): void {
-  if (process.platform === 'win32') return; // there are no such modes
-  const mode = statSync(file).mode & 0o777;
-  if ((mode & 0o077) === 0) return;
+  const [loose] = findLoose([file]);
+  if (loose === undefined) return;
   throw new BullaError(
     'KEY_EXPOSED',
-    `Others can reach ${file} (mode ${mode.toString(8)}); begin with another key, or allow its owner alone (chmod 600).`,
+    `Others can reach ${file} (mode ${loose.mode.toString(8)}); begin with another key, or allow its owner alone (chmod 600).`,
   );
 }

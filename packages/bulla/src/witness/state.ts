@@ -58,8 +58,6 @@ export interface WitnessState {
    */
   update<T>(origin: string, decide: (latest: Cosigned | null) => Promise<Decision<T>>): Promise<T>;
   latest(origin: string): Cosigned | null;
-  /** The logs of which something was cosigned. */
-  origins(): readonly string[];
   evidence(): readonly Evidence[];
   /** Waits for what is under way, and closes. */
   close(): Promise<void>;
@@ -72,10 +70,9 @@ export const MAX_EVIDENCE = 1000;
 const BLOCKED_MS = 50;
 
 /**
- * Opens the state of a witness. Throws `WITNESS_STATE_MISSING` unless it is there or `create` is set,
- * `WITNESS_STATE_LOST` for one that was emptied, put back to an older copy or damaged, `WITNESS_STATE_OTHER` for
- * that of another witness, `WITNESS_STATE_FOREIGN` for a file that is no state, `WITNESS_STATE_FOREIGN`,
- * `WITNESS_STATE_FAILED`, `WITNESS_STATE_BUSY` and `WITNESS_STATE_FAILED`.
+ * Opens the state of a witness, and makes it where there is none. Throws `WITNESS_STATE_LOST` for one that was
+ * emptied, put back to an older copy or damaged, `WITNESS_STATE_OTHER` for that of another witness,
+ * `WITNESS_STATE_FOREIGN` for a file that is no state, `WITNESS_STATE_BUSY` and `WITNESS_STATE_FAILED`.
  */
 export function openState(file: string, options: StateOptions): WitnessState {
   const { disk = realDisk } = options;
@@ -183,12 +180,6 @@ function stateOf(db: Database.Database, file: string, disk: Disk): WitnessState 
         return decision.result;
       }),
     latest: (origin) => guarded(file, () => latest(origin)),
-    origins: () =>
-      guarded(file, () =>
-        (db.prepare('SELECT origin FROM log ORDER BY origin').all() as { origin: string }[]).map(
-          ({ origin }) => origin,
-        ),
-      ),
     evidence: () =>
       guarded(file, () =>
         (
