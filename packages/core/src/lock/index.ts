@@ -32,11 +32,8 @@ export {
 } from './file/hashes.ts';
 export { type Authorization, type Identity, NO_AUTHORIZATION } from './file/identity.ts';
 export {
-  type Coverage,
-  type Hold,
   type Lock,
   lockDigest,
-  type ReadLockOptions,
   readLock,
 } from './file/lock.ts';
 export { type Flag, type Native, surfaceOf } from './file/native.ts';
@@ -67,6 +64,6 @@ export { type LockWarning, type WriteLockOptions, writeLock } from './file/write
 export { driftJson } from './report/json.ts';
 export { driftJunit } from './report/junit.ts';
 export { driftMarkdown } from './report/markdown.ts';
-
+export type { PolicyResult } from './report/report.ts';
 export { driftSarif } from './report/sarif.ts';
 export { driftText, type TextOptions } from './report/text.ts';
