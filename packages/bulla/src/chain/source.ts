@@ -2,6 +2,7 @@ import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:
 import { BullaError } from '@bulla/core/error';
 import { type ChainSource, openBytes, openText, SQLITE_MAGIC, startOf } from '@bulla/core/verify';
 import { isThere, readInput } from '../os/index.ts';
+import type { Chain } from '../store/index.ts';
 import { readSqlite } from './sqlite-source.ts';
 
 export interface SourceOptions {
@@ -64,4 +65,20 @@ function beginning(file: string): string {
       closeSync(opened);
     }
   });
+}
+
+/** A chain of the local store as a source, up to the head that it has now. */
+export async function storeSource(chain: Chain): Promise<ChainSource> {
+  const { length } = await chain.head();
+  return {
+    format: 'store',
+    size: { unit: 'records', total: length },
+    async *records(progress) {
+      for await (const row of chain.records()) {
+        if (row.sequence >= length) return;
+        yield row.data;
+        progress?.(row.sequence + 1);
+      }
+    },
+  };
 }

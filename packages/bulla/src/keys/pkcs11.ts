@@ -1,5 +1,6 @@
 import { type PublicKey, publicKey, type Signer, verify } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
+import { createExclusive } from '../os/index.ts';
 import type { TokenKey } from './epoch.ts';
 
 // Constants of PKCS#11 v3.0; the package predates those of the Edwards curves.
@@ -84,7 +85,7 @@ export async function pkcs11Signer(options: Pkcs11Options): Promise<TokenSigner>
 
 function signer(pkcs11: Pkcs11, session: Buffer, key: Buffer, open: PublicKey, end: () => void): TokenSigner {
   // A session has one operation at a time, so signatures wait for each other.
-  let last: Promise<unknown> = Promise.resolve();
+  const exclusive = createExclusive();
   let trusted = false;
   let closed = false;
 
@@ -112,14 +113,12 @@ function signer(pkcs11: Pkcs11, session: Buffer, key: Buffer, open: PublicKey, e
     async sign(message) {
       if (closed) throw new BullaError('KEY_PKCS11_UNAVAILABLE', 'The signer was closed.');
       const own = Buffer.from(message);
-      const made = last.then(() => signNow(own));
-      last = made.catch(() => undefined);
-      return made;
+      return exclusive(() => signNow(own));
     },
     close() {
       if (closed) return;
       closed = true;
-      void last.then(end);
+      void exclusive(async () => end());
     },
   };
 }

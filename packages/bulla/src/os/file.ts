@@ -33,10 +33,15 @@ export function readFound(path: string, maxBytes: number): Uint8Array | null {
 /** Null for what is too large. What a file says of its size may change, and a device says nothing: what comes counts. */
 export function readUpTo(file: number, maxBytes: number): Uint8Array | null {
   if (fstatSync(file).size > maxBytes) return null;
+  return readParts((part) => readSync(file, part), maxBytes);
+}
+
+/** Reads to the end; null for more than `maxBytes`. `readPart` fills a buffer and gives the number of bytes, 0 at the end. */
+export function readParts(readPart: (part: Buffer) => number, maxBytes: number): Uint8Array | null {
   const parts: Buffer[] = [];
   for (let size = 0; ; ) {
     const part = Buffer.allocUnsafe(PART);
-    const count = readSync(file, part);
+    const count = readPart(part);
     if (count === 0) return new Uint8Array(Buffer.concat(parts, size));
     size += count;
     if (size > maxBytes) return null;

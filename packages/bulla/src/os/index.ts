@@ -5,14 +5,13 @@ export { type Disk, eraseFile, realDisk, writeNewFile } from './disk.ts';
 export { createFetcher, type Fetcher, type Network, type Reply, readBody } from './download.ts';
 export { isThere, openFound, readFound, readIfThere, readUpTo } from './file.ts';
 export { createDirectory, dataDirectory, type Environment } from './home.ts';
-export { findInput, LIMITS, readInput } from './input.ts';
+export { findInput, LIMITS, naming, readInput } from './input.ts';
 export { asLine, unbroken } from './line.ts';
 
 export { type LockOptions, thisProcess, tryLock, withLock } from './lock-file.ts';
-export { naming } from './naming.ts';
 export { refuseOldNode } from './native.ts';
 export { createPrivateFile, findLoose, type Loose, tightenCommand } from './private.ts';
 export { replaceFile } from './replace.ts';
 export { snapshot } from './snapshot.ts';
 export { takeStandardInput } from './stdin.ts';
-export { createQueue, untilSettled } from './turns.ts';
+export { createExclusive, createQueue, type Exclusive, untilSettled } from './turns.ts';

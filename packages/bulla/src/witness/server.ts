@@ -153,7 +153,8 @@ class Refusal extends Error {
   }
 }
 
-function plain(status: number, sentence: string, seen: Partial<Submission> = {}): Answer {
+/** An answer of one sentence, with what is known of the request. */
+export function plain(status: number, sentence: string, seen: Partial<Submission> = {}): Answer {
   const { origin, size } = seen;
   return {
     ...{ status, contentType: 'text/plain; charset=utf-8', body: `${sentence}\n` },

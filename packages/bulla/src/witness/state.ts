@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BullaError } from '@bulla/core/error';
 import type Database from 'better-sqlite3';
-import { type Disk, realDisk } from '../os/index.ts';
+import { createExclusive, type Disk, realDisk } from '../os/index.ts';
 import { lost, markFile, writeMark } from './mark.ts';
 import { BUSY_MS, guarded, newStamp, openDatabase, readHead, type StateOptions } from './state-file.ts';
 
@@ -154,12 +154,7 @@ function stateOf(db: Database.Database, file: string, disk: Disk): WitnessState 
   };
 
   // A connection has one transaction at a time, and it stays open while signatures are made.
-  let last: Promise<unknown> = Promise.resolve();
-  const exclusive = <T>(work: () => Promise<T>): Promise<T> => {
-    const done = last.then(work);
-    last = done.catch(() => undefined);
-    return done;
-  };
+  const exclusive = createExclusive();
   return {
     update: <T>(origin: string, decide: (latest: Cosigned | null) => Promise<Decision<T>>) =>
       exclusive(async () => {
