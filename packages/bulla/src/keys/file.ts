@@ -1,5 +1,5 @@
 import { BullaError } from '@bulla/core/error';
-import { realDisk, writeNewFile } from '../os/index.ts';
+import { fileError, realDisk, writeNewFile } from '../os/index.ts';
 
 /**
  * Writes a new key file, readable by its owner alone if it is private, and durable when this returns. Throws
@@ -9,10 +9,9 @@ export function writeKeyFile(path: string, text: string, kind: 'private' | 'publ
   try {
     writeNewFile(realDisk, path, Buffer.from(text), kind === 'private' ? 0o600 : 0o644);
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    if (code === 'EEXIST')
+    if ((cause as NodeJS.ErrnoException).code === 'EEXIST')
       throw new BullaError('FILE_EXISTS', `${path} exists already; it is never overwritten.`);
     realDisk.remove(path);
-    throw new BullaError('FILE_UNWRITABLE', `${path} cannot be written (${code}).`, { cause });
+    throw fileError('FILE_UNWRITABLE', path, 'written', cause);
   }
 }

@@ -1,7 +1,7 @@
 import { type BigIntStats, closeSync, fstatSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
-import { LIMITS, naming, openFound, readUpTo } from '../os/index.ts';
+import { fileError, LIMITS, naming, openFound, readUpTo } from '../os/index.ts';
 import type { Keyring } from './epoch.ts';
 import { parseKeyring } from './keyring-file.ts';
 
@@ -61,6 +61,6 @@ function reading<Result>(path: string, read: () => Result): Result {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR')
       throw new BullaError('KEYRING_MISSING', `There is no keyring at ${path}; "bulla keys init" makes one.`);
-    throw new BullaError('KEYRING_UNREADABLE', `${path} cannot be read (${code}).`, { cause });
+    throw fileError('KEYRING_UNREADABLE', path, 'read', cause);
   }
 }

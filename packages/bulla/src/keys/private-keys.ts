@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AlgorithmName, derivePublicKey, equalBytes, type PublicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type Disk, eraseFile, findLoose, readIfThere, writeNewFile } from '../os/index.ts';
+import { accessFile, type Disk, eraseFile, findLoose, readIfThere, writeNewFile } from '../os/index.ts';
 import type { Epoch, Keyring } from './epoch.ts';
 
 /*
@@ -66,12 +66,7 @@ function readSeed(dir: string, store: Store, epoch: number, key: PublicKey): Uin
 }
 
 function readPrivate(path: string): Uint8Array | null {
-  try {
-    return readIfThere(path);
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new BullaError('KEYRING_UNREADABLE', `${path} cannot be read (${code}).`, { cause });
-  }
+  return accessFile('KEYRING_UNREADABLE', path, 'read', () => readIfThere(path));
 }
 
 function belongs(seed: Uint8Array, key: PublicKey): boolean {

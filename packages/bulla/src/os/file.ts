@@ -1,4 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import type { Code } from '@bulla/core/codes';
+import { BullaError } from '@bulla/core/error';
 
 // Files that were found under a name, rather than named by whoever runs the program. Others may have put anything there:
 // a pipe on which nobody writes, a device, a folder, a file without an end.
@@ -63,4 +65,22 @@ export function readIfThere(path: string): Uint8Array | null {
   }
   if (bytes === null) throw Object.assign(new Error(`${path} is too large`), { code: 'EFBIG' });
   return bytes;
+}
+
+type Access = 'read' | 'written' | 'created' | 'used';
+
+/** Does something with a file. Errors of the system become ours, with this code; errors of ours pass. */
+export function accessFile<T>(code: Code, file: string, what: Access, work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    throw fileError(code, file, what, cause);
+  }
+}
+
+/** What went wrong with a file: an error of the system as one of ours, any other as it is. */
+export function fileError(code: Code, file: string, what: Access, cause: unknown): unknown {
+  const why = (cause as NodeJS.ErrnoException).code;
+  if (cause instanceof BullaError || why === undefined) return cause;
+  return new BullaError(code, `${file} cannot be ${what} (${why}).`, { cause });
 }

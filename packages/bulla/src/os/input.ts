@@ -1,6 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 import { BullaError } from '@bulla/core/error';
-import { readFound, readUpTo } from './file.ts';
+import { fileError, readFound, readUpTo } from './file.ts';
 import { readStandardInput } from './stdin.ts';
 
 const MIB = 1024 * 1024;
@@ -65,7 +65,7 @@ function readAs(name: string, read: () => Uint8Array | null): Uint8Array | null 
       throw new BullaError('INPUT_UNREADABLE', 'Standard input can stand for one file only.', { cause });
     if (code === 'ENOTFILE')
       throw new BullaError('INPUT_UNREADABLE', `${name} is not a regular file.`, { cause });
-    throw new BullaError('INPUT_UNREADABLE', `${name} cannot be read (${code}).`, { cause });
+    throw fileError('INPUT_UNREADABLE', name, 'read', cause);
   }
 }
 

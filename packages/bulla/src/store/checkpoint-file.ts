@@ -6,7 +6,9 @@ import { parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Checkpoint, parseCheckpointBody } from '@bulla/core/log';
 import {
+  accessFile,
   createDirectory,
+  fileError,
   isThere,
   LIMITS,
   openFound,
@@ -90,7 +92,7 @@ function checkpointFile(path: string, folder: string): CheckpointFile {
         }
         if (isNew) realDisk.syncDirectory(folder);
       } catch (cause) {
-        throw fileError(path, cause);
+        throw fileError('CHECKPOINT_FILE', path, 'used', cause);
       }
     },
     newest() {
@@ -144,15 +146,5 @@ async function endsWithNewline(file: FileHandle): Promise<boolean> {
 }
 
 function guarded<T>(path: string, work: () => T): T {
-  try {
-    return work();
-  } catch (cause) {
-    throw fileError(path, cause);
-  }
-}
-
-function fileError(path: string, cause: unknown): unknown {
-  if (cause instanceof BullaError) return cause;
-  const { code } = cause as NodeJS.ErrnoException;
-  return new BullaError('CHECKPOINT_FILE', `${path} cannot be used (${code}).`, { cause });
+  return accessFile('CHECKPOINT_FILE', path, 'used', work);
 }

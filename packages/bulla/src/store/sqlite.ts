@@ -1,7 +1,14 @@
 import { dirname, resolve } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
-import { createDirectory, createExclusive, createPrivateFile, isThere, refuseOldNode } from '../os/index.ts';
+import {
+  accessFile,
+  createDirectory,
+  createExclusive,
+  createPrivateFile,
+  isThere,
+  refuseOldNode,
+} from '../os/index.ts';
 import type { Addition, Driver, Row, Statements } from './driver.ts';
 import { assertText } from './driver.ts';
 import { openReadable, type Readable } from './readable.ts';
@@ -55,10 +62,10 @@ interface SqliteOptions {
 export function openSqlite(file: string, options: SqliteOptions): Driver {
   refuseOldNode();
   const { tenant, readOnly = false, maxPages } = options;
-  if (!accessing(file, 'read', () => isThere(file))) {
+  if (!accessFile('STORE_UNREADABLE', file, 'read', () => isThere(file))) {
     if (!options.create) throw missing(file);
     createDirectory(dirname(resolve(file)));
-    accessing(file, 'created', () => createPrivateFile(file));
+    accessFile('STORE_UNREADABLE', file, 'created', () => createPrivateFile(file));
   }
   if (readOnly) return openToRead(file, tenant);
   let create = options.create ?? false;
@@ -111,15 +118,6 @@ function missing(file: string): BullaError {
     'STORE_MISSING',
     `There is no store at ${file}. The first record makes one; "--store" names another.`,
   );
-}
-
-function accessing<T>(file: string, what: 'read' | 'created', work: () => T): T {
-  try {
-    return work();
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new BullaError('STORE_UNREADABLE', `${file} cannot be ${what} (${code}).`, { cause });
-  }
 }
 
 /** Whether the tables are there; not in a file that is empty. Throws `STORE_NEWER` and `STORE_NOT_A_STORE`. */

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
-import { createDirectory, createPrivateFile, type Disk, refuseOldNode } from '../os/index.ts';
+import { accessFile, createDirectory, createPrivateFile, type Disk, refuseOldNode } from '../os/index.ts';
 import { createMark, lost, type Mark, markFile, readMark, writeMark } from './mark.ts';
 
 export interface StateOptions {
@@ -67,7 +67,7 @@ export function openDatabase(
   refuseOldNode();
   if (!existsSync(file)) {
     createDirectory(dirname(file));
-    createForOwner(file);
+    accessFile('WITNESS_STATE_FAILED', file, 'created', () => createPrivateFile(file));
   }
   return guarded(file, () => {
     const db = new Database(file, { timeout: BUSY_MS });
@@ -86,15 +86,6 @@ export function openDatabase(
       throw error;
     }
   });
-}
-
-function createForOwner(file: string): void {
-  try {
-    createPrivateFile(file);
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new BullaError('WITNESS_STATE_FAILED', `${file} cannot be created (${code}).`, { cause });
-  }
 }
 
 /**
