@@ -1,3 +1,4 @@
+import type { Code } from '@bulla/core/codes';
 import {
   formatNote,
   type NoteVerifier,
@@ -16,28 +17,8 @@ import {
 import type { Submission, Submit } from '../store/index.ts';
 import { formatAddCheckpoint, parseSize, parseWitnessUrl, printable, SIZE_TYPE } from './request.ts';
 
-/** Why a witness did not cosign. The first two say that something is wrong with this log itself. */
-type WitnessCode =
-  /** It has cosigned a larger tree than there is here: this log was set back, or somebody else writes one like it. */
-  | 'WITNESS_AHEAD'
-  /** It has cosigned a tree that this one does not continue. */
-  | 'WITNESS_INCONSISTENT'
-  /** Another process had a newer checkpoint of this log cosigned, before or between the requests of this one. */
-  | 'WITNESS_CONFLICT'
-  /** It does not know this log or its key, or says that it signed badly. */
-  | 'WITNESS_UNKNOWN_LOG'
-  /** It does not answer in time, fails, or has too much to do. */
-  | 'WITNESS_UNAVAILABLE'
-  /** Its answer cannot be used: a refusal, a redirect, too long, malformed, or without a line by its key. */
-  | 'WITNESS_RESPONSE'
-  /** A line under the name and id of its key does not verify. */
-  | 'WITNESS_FORGED'
-  /** The policy names no address for it, or one that is not of HTTP. */
-  | 'WITNESS_OPTION'
-  /** The proof that it needs could not be made here. */
-  | 'WITNESS_PROOF_UNAVAILABLE';
-
-const ALARMS: readonly WitnessCode[] = ['WITNESS_AHEAD', 'WITNESS_INCONSISTENT'];
+/** Something is wrong with this log itself: it was set back or forked, or another one bears its name and key. */
+const ALARMS: readonly Code[] = ['WITNESS_AHEAD', 'WITNESS_INCONSISTENT'];
 
 /** How it went with one witness of the policy. */
 export type WitnessResult =
@@ -45,7 +26,7 @@ export type WitnessResult =
   | {
       readonly name: string;
       readonly ok: false;
-      readonly code: WitnessCode;
+      readonly code: Code;
       readonly message: string;
       /** What it says it has cosigned, where that is above the size of the checkpoint. */
       readonly size?: number;
@@ -60,7 +41,7 @@ export interface SubmitOutcome {
   /** Whether the witnesses that cosigned are enough under the policy. If not, the checkpoint is not witnessed. */
   readonly quorum: boolean;
   readonly results: readonly WitnessResult[];
-  /** The results that say that this log was set back or forked. They are never to be passed over. */
+  /** The results that say that something is wrong with this log. They are never to be passed over. */
   readonly alarms: readonly WitnessResult[];
 }
 
@@ -136,9 +117,9 @@ function cosignedAt(note: string, { verifier }: PolicyWitness): number | null {
 
 /** Why one witness failed. */
 class Failure extends Error {
-  readonly code: WitnessCode;
+  readonly code: Code;
   readonly size: number | undefined;
-  constructor(code: WitnessCode, message: string, size?: number) {
+  constructor(code: Code, message: string, size?: number) {
     super(message);
     this.code = code;
     this.size = size;
@@ -265,7 +246,7 @@ function sizeTold({ status, type, body }: HttpAnswer): number | null {
   return size;
 }
 
-const CODES: ReadonlyMap<number, WitnessCode> = new Map([
+const CODES: ReadonlyMap<number, Code> = new Map([
   [400, 'WITNESS_RESPONSE'],
   [403, 'WITNESS_UNKNOWN_LOG'],
   [404, 'WITNESS_UNKNOWN_LOG'],
