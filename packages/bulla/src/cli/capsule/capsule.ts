@@ -1,5 +1,5 @@
 import { readHashed } from '@bulla/core/capsule';
-import { toUtf8 } from '@bulla/core/crypto';
+import { shownKeyId, toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
 import { counted } from '@bulla/core/text';
@@ -21,6 +21,7 @@ import {
   reportOptions,
   say,
 } from '../terminal/io.ts';
+import { NAME_RECORD_KEYS } from '../verify/hints.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { defineSeal } from './seal.ts';
 import { capsuleText } from './text.ts';
@@ -96,22 +97,24 @@ async function verifyOne(file: string, options: TrustOptions & ReportOptions): P
     allowNonFinite: options.allowNan ?? false,
   });
   const unsealed = unsealedPaths(verdict.unauthenticated);
-  const title = verdict.code === 'unknown_key' ? colors.yellow('undecided') : colors.red('BAD');
+  const isUndecided = verdict.code === 'unknown_key';
+  const title = isUndecided ? colors.yellow('undecided') : colors.red('BAD');
+  const message = isUndecided ? `${verdict.message} ${NAME_RECORD_KEYS}` : verdict.message;
   await report(options, { ...verdict, not_sealed: unsealed }, () => {
     const warnings = verdict.warnings.map(
       ({ code, path, message }) =>
         `  ${colors.yellow('warning')} ${path || '(root)'}: ${message} ${colors.dim(`[${code}]`)}`,
     );
     if (!verdict.ok)
-      return [`${title}  ${verdict.message} ${colors.dim(`[${verdict.code}]`)}`, ...warnings].join('\n');
+      return [`${title}  ${message} ${colors.dim(`[${verdict.code}]`)}`, ...warnings].join('\n');
     return [
-      `${colors.green('good')}  ${verdict.form} keys, ${verdict.profile}, signed by ${verdict.key}`,
+      `${colors.green('good')}  ${verdict.form} keys, ${verdict.profile}, signed by ${shownKeyId(verdict.key!)}`,
       ...warnings,
       ...(unsealed.length === 0 ? [] : [colors.dim(`  not sealed: ${unsealed.join(', ')}`)]),
       colors.dim(`  not proven: ${NOT_PROVEN.join('; ')}`),
     ].join('\n');
   });
-  if (verdict.code === 'unknown_key') return EXIT.undecided;
+  if (isUndecided) return EXIT.undecided;
   return verdict.ok ? EXIT.good : EXIT.bad;
 }
 

@@ -1,4 +1,4 @@
-import { readPrivateKey, signerOf, toUtf8 } from '@bulla/core/crypto';
+import { readPrivateKey, shownKeyId, signerOf, toUtf8 } from '@bulla/core/crypto';
 import { type ExecProfile, moment, toAuthorizationDetails } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
 import { stringify } from '@bulla/core/json';
@@ -106,7 +106,7 @@ function shown({ envelope, claims, keyId, others }: Proposed, { profile, how }: 
     `ledger   ${visible(claims.aud)}`,
     `valid    from ${moment(claims.nbf)} to ${moment(claims.exp)}`,
     `issued   by ${visible(claims.iss)} as ${visible(claims.jti)}`,
-    `you      ${how} at the moment of signing, key ${keyId}`,
+    `you      ${how} at the moment of signing, key ${shownKeyId(keyId)}`,
     ...others.flatMap(approvalLines),
   ];
 }

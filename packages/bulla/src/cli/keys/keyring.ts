@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { isAbsolute, resolve } from 'node:path';
-import { fromUtf8, type KeyFormat, readPublicKey } from '@bulla/core/crypto';
+import { fromUtf8, type KeyFormat, readPublicKey, shownKeyId } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { Option } from 'commander';
 import { exportPublic } from '../../app/index.ts';
@@ -12,7 +12,6 @@ import {
   registerKey,
   revokeKey,
   rotateKeys,
-  shownId,
   type TokenKey,
 } from '../../keys/index.ts';
 import { readInput } from '../../os/index.ts';
@@ -178,7 +177,7 @@ async function list(options: KeyringOptions) {
     const rows = epochs.map((epoch) => [
       `${epoch.epoch}`,
       state(epoch),
-      shownId(epoch),
+      shownKeyId(epoch.keyId),
       epoch.fingerprint,
       epoch.label,
       remarks(epoch),

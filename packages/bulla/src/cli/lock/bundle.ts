@@ -1,15 +1,16 @@
+import { shownKeyId } from '@bulla/core/crypto';
 import { BUNDLE_NOT_PROVEN, bundleDetails, bundleText } from '@bulla/core/verify';
 import { type BundleInput, type KeyChoice, openBundle, packBundle } from '../../app/index.ts';
 import type { Command } from '../command.ts';
 import { colors, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
-import { keyOptions } from './keys.ts';
+import { keyOptions, lockfileAlias, lockOption } from './options.ts';
 
 export function define(command: Command): void {
   command
     .command('export')
     .description('Pack a lockfile and its signature into one file, the same bytes wherever it is done.')
-    .option('-l, --lockfile <file>', 'the lockfile', 'mcp-lock.json')
+    .use(lockOption, lockfileAlias)
     .option('-s, --signature <file>', 'its signature (default: the lockfile with .sig)')
     .option('-o, --output <file>', 'where to write the bundle', 'approval.zip')
     .option('--policy <file>', 'a policy to add, as policy.yaml')
@@ -33,9 +34,11 @@ Example:
     .run(verify);
 }
 
-async function exportBundle(options: BundleInput & ReportOptions): Promise<void> {
+async function exportBundle(
+  options: Omit<BundleInput, 'lockfile'> & ReportOptions & { lock: string },
+): Promise<void> {
   const { output: bundle } = options;
-  const { sha256, bytes } = packBundle({ ...options, compat: COMPAT });
+  const { sha256, bytes } = packBundle({ ...options, lockfile: options.lock, compat: COMPAT });
   await report(options, { ok: true, bundle, sha256, bytes }, () =>
     [
       ...(COMPAT ? [`✓ Bundle created: ${bundle}`] : []),
@@ -51,7 +54,7 @@ async function verify(file: string, options: KeyChoice & ReportOptions): Promise
   await report(options, { ok: true, file, ...details, not_proven: BUNDLE_NOT_PROVEN }, () =>
     [
       `${colors.green('good')}  ${file}: ${bundleText(verified)}`,
-      `  ${colors.dim(`trusted key ${verified.trusted.keyId} (from ${origin})`)}`,
+      `  ${colors.dim(`trusted key ${shownKeyId(verified.trusted.keyId)} (from ${origin})`)}`,
       `  ${colors.dim(`not proven: ${BUNDLE_NOT_PROVEN.join('; ')}`)}`,
     ].join('\n'),
   );
