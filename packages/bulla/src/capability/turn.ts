@@ -11,14 +11,15 @@ import {
   type RuntimeToolAugments,
   type ToolkitContext,
   type ToolPipelineHooks,
+  throwIfAborted,
+  untilAborted,
 } from '@bulla/core/capability';
 import type { SealedCapsule } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
 import { type Failure, failureAt, type Stage } from '@bulla/core/evidence';
 import { type Call, createRecorder, type Intent, type OnLoss, type Recorder } from '../record/index.ts';
 import type { Store } from '../store/index.ts';
-import { isAbort, throwIfAborted, untilAborted } from './abort.ts';
-import { Calls, isStream, type TurnTool } from './call.ts';
+import { Calls, isAbort, isStream, type TurnTool } from './call.ts';
 import { type ContextSource, mergeContexts } from './context.ts';
 import { DOOR, failureIn, turnEvidence, turnPart } from './evidence.ts';
 import { type Hashed, hashedEnvelope, hashedLink } from './hashed.ts';

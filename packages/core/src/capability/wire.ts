@@ -120,5 +120,5 @@ export function hashStaticWire(root: StaticWire, profile: CapabilityProfile): st
 }
 
 /** Only a toolkit has members that are known beforehand. */
-const membersOfComposable = (node: Composable) => (node.kind === 'toolkit' ? node.members : []);
+export const membersOfComposable = (node: Composable) => (node.kind === 'toolkit' ? node.members : []);
 export const membersOfWire = (node: StaticWire) => (node.kind === 'toolkit' ? node.members : []);
