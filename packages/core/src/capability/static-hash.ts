@@ -2,7 +2,7 @@ import { digest } from '../canon/index.ts';
 import { BullaError } from '../error.ts';
 import { type Composable, checkComposable, type Tool } from './composable.ts';
 import { type Hashing, type HashOptions, hashingOf } from './hashing.ts';
-import { dynamicToolkitCanonicalPayload, toolkitCanonicalPayload, toolPayload } from './payloads.ts';
+import { dynamicToolkitPayload, toolkitPayload, toolPayload } from './payloads.ts';
 import { type SchemaSource, schemaToHashInput } from './standard-schema.ts';
 import { stateOf } from './state.ts';
 
@@ -68,14 +68,12 @@ function payloadOf(composable: Composable, hashing: Hashing): object {
         name: member.name,
         hash: knownHash(member, hashing)!,
       }));
-      return toolkitCanonicalPayload({ name, instructions: composable.instructions, members }, hashing);
+      return toolkitPayload({ name, instructions: composable.instructions, members }, hashing.profile);
     }
     case 'dynamicToolkit': {
       const policies = composable.policies.map(({ id }) => id);
-      return dynamicToolkitCanonicalPayload(
-        { name, instructions: composable.instructions, policies },
-        hashing,
-      );
+      const { instructions } = composable;
+      return dynamicToolkitPayload({ name, instructions, policies }, hashing.profile);
     }
   }
 }
