@@ -8,7 +8,7 @@ import { type Cache, MAX_TARBALL } from './cache.ts';
 import { fenceIn } from './fence.ts';
 import { type Layout, layOut, type Manifest, overLimit } from './layout.ts';
 import { eachOf } from './parallel.ts';
-import { checkPlace } from './place.ts';
+import { checkPermissions } from './permissions.ts';
 import { isFor, type Platform, thisPlatform } from './platform.ts';
 import type { Registry } from './registry.ts';
 import { collect, compareTree, newDraft, settle, takeAway, touch, use } from './trees.ts';
@@ -56,7 +56,7 @@ export interface NpmArtifact extends Artifact {
   readonly tree: Tree;
 }
 
-/** Throws `PIN_NONE`, `PIN_COMMAND`, `PIN_NONE` for what is not such an artifact. */
+/** Throws `PIN_NONE` for a lock that pins no package with its tree, and `PIN_COMMAND` for an image. */
 export function npmArtifact(artifact: Artifact | null): NpmArtifact {
   if (artifact === null || artifact.type === 'local')
     throw new BullaError('PIN_NONE', 'The lock pins no package; lock it with --pin.');
@@ -90,7 +90,7 @@ export async function install(artifact: NpmArtifact, options: InstallOptions): P
   createDirectory(options.trees);
   // Node knows modules by the path that no link is part of, and so does the fence.
   const trees = realpathSync(options.trees);
-  checkPlace(trees);
+  checkPermissions(trees);
   const fence = fenceIn(trees);
   const folder = join(trees, nameOf(chosen));
   const all = { cache, maxBytes, onProgress };

@@ -3,7 +3,7 @@ import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
 import type { Artifact } from '@bulla/core/lock';
 import { type Fetcher, type Reply, readBody } from '../os/index.ts';
-import type { DockerCommand } from './docker-command.ts';
+import type { DockerCommand } from './command.ts';
 import { NO_ARTIFACT } from './resolve.ts';
 
 const MAX_MANIFEST = 4 * 1024 * 1024;
