@@ -81,13 +81,10 @@ async function answer(run: () => unknown) {
   try {
     return callResult(await lastOf(run()));
   } catch (error) {
-    const told = error instanceof BullaError ? `${error.message} [${error.code}]` : messageOf(error);
-    return { content: [{ type: 'text' as const, text: told }], isError: true };
+    const message = error instanceof Error ? error.message : 'The tool failed.';
+    const text = error instanceof BullaError ? `${message} [${error.code}]` : message;
+    return { content: [{ type: 'text' as const, text }], isError: true };
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'The tool failed.';
 }
 
 function objectSchema(name: string, schema: Record<string, unknown>) {

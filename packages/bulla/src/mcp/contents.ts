@@ -11,8 +11,8 @@ import { quote, RpcError } from './transport.ts';
 export interface Finding {
   /**
    * `icon_not_fetched`: fetching was not asked for; `icon_unsafe`: not https; `icon_unreadable`;
-   * `content_unreadable`: a `ui://` resource that the server does not give; `stdout_noise`: the server prints what
-   * is no message where only messages may stand.
+   * `content_unreadable`: a `ui://` resource that the server does not give; `stdout_noise`: the server prints lines
+   * that are not messages.
    */
   readonly code:
     | 'icon_not_fetched'

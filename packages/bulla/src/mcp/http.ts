@@ -15,8 +15,8 @@ const GOODBYE_MS = 2000;
 
 /**
  * Streamable HTTP, of both eras. Nothing is sent until the first message. `send` rejects with the codes of
- * {@link createCall} and with `MCP_HTTP_STATUS`, `MCP_HTTP_SESSION_LOST`, `MCP_HTTP_RESPONSE`,
- * `MCP_HTTP_RESPONSE` when the answer is missing or cut off, and the codes of `parseFrame`.
+ * {@link createCall} and `parseFrame`, with `MCP_HTTP_STATUS`, `MCP_HTTP_SESSION_LOST`, and with `MCP_HTTP_RESPONSE`
+ * also when the answer is missing or cut off.
  */
 export async function connectHttp(url: URL, options: HttpOptions, receiver: Receiver): Promise<Transport> {
   return new HttpTransport(createCall(url, options), options.frames ?? {}, receiver);

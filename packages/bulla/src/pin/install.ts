@@ -78,7 +78,7 @@ export function npmArtifact(artifact: Artifact | null): NpmArtifact {
  * Gives a folder with exactly what is pinned. Each tarball is hashed, also one that was kept from before, and every file
  * of a tree that was kept is compared with it; what is missing or differs is unpacked anew. Each package must say that
  * it is the one that was pinned, and find what it needs in the tree. No script of a package runs. On any failure nothing
- * new is left. Rejects with `PIN_INTEGRITY`, `PIN_CACHE_TAMPERED`, the `PIN_TARBALL_…`, `PIN_PACKAGE_…` and `DOWNLOAD_…`
+ * new is left. Rejects with `PIN_INTEGRITY`, `PIN_CACHE_TAMPERED`, `PIN_TARBALL`, the `DOWNLOAD_…`
  * codes, `PIN_TREE`, `PIN_COMMAND`, `PIN_PLACE_SHARED` and `PIN_INSTALL_FAILED`.
  */
 export async function install(artifact: NpmArtifact, options: InstallOptions): Promise<Installed> {

@@ -38,7 +38,7 @@ const CONCURRENT = 2;
 /**
  * Reads every package of a tree from its tarball, whose hash is checked, and hands it on. Each package must say that it
  * is the one that was pinned, and find what it needs in the tree. Rejects with `PIN_CACHE_TAMPERED`, `PIN_INTEGRITY`,
- * `PIN_TREE`, the `PIN_TARBALL_…` and `PIN_PACKAGE_…` codes, and what `take` throws.
+ * `PIN_TREE`, `PIN_TARBALL`, and what `take` throws.
  */
 export async function layOut(
   artifact: NpmArtifact,

@@ -16,8 +16,8 @@ const MANIFESTS = [
 
 /**
  * The artifact of a container command: the image and its digest. A tag is resolved by asking the registry, without
- * credentials. Rejects with `PIN_REGISTRY_ANSWER` when it does not answer, `PIN_INTEGRITY` when what it sends is not what it says, and the
- * `DOWNLOAD_…` codes.
+ * credentials. Rejects with `PIN_REGISTRY_ANSWER` when it does not answer, `PIN_INTEGRITY` when the manifest is not the
+ * one that it announces, and the `DOWNLOAD_…` codes.
  */
 export async function resolveOci(command: DockerCommand, fetcher: () => Fetcher): Promise<Artifact> {
   const digest = command.digest ?? (await resolveTag(command.image, fetcher));

@@ -13,8 +13,8 @@ import { type NpmSettings, registryOf, sha512In } from './registry.ts';
 /**
  * Reads the `package-lock.json` that npm made for one package, as the tree of all that is installed with it. Each
  * package must come as a tarball from a registry of npm's configuration, with a SHA-512. What a tarball bundles is
- * covered by the hash of the tarball. Throws `PIN_TREE` for a file that is not understood, `PIN_TREE` for a
- * package from elsewhere, `PIN_TREE` for one without a SHA-512.
+ * covered by the hash of the tarball. Throws `PIN_TREE` for a file that is not understood, a package from elsewhere, and
+ * one without a SHA-512.
  */
 export function readPackageLock(bytes: Uint8Array, settings: NpmSettings): Tree {
   const root = parse(bytes);

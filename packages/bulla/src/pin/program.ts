@@ -13,9 +13,9 @@ export interface Program {
 }
 
 /**
- * The program that npm would run: the only one of the package, else the one of the package's own name; `named` is what
- * somebody asked for. Throws `PIN_COMMAND` when there is no such program, and `PIN_COMMAND` when it is no script for Node,
- * or one that wants Node to be started with more than harmless flags.
+ * The program that npm would run: the one that is `named`, else the only one of the package, else the one of the
+ * package's own name. Throws `PIN_COMMAND` when there is no such program, and when it is no script for Node, or one that
+ * wants Node to be started with more than harmless flags.
  */
 export function programOf(installed: Pick<Installed, 'manifest' | 'root'>, named: string | null): Program {
   const bins = binsOf(installed.manifest);

@@ -22,7 +22,7 @@ const INSTALL = (
 
 /**
  * Resolves a package and all that it needs, with npm itself, and asks the registry once more whether the package is
- * the one that it told npm of. Rejects with the `PIN_NPM_…` and `PIN_TREE_…` codes, `PIN_REGISTRY_DIFFERS`, and what
+ * the one that it told npm of. Rejects with `PIN_NPM_FAILED`, `PIN_TREE`, `PIN_REGISTRY_DIFFERS`, and what
  * {@link Registry.integrityOf} rejects with.
  */
 export async function resolveNpm(command: NpmCommand, registry: Registry): Promise<Artifact> {

@@ -32,8 +32,7 @@ export interface Contents {
 
 /**
  * Reads a package's tarball. Files and folders only, each below the package, none twice, also where a disk does not
- * tell `A` from `a`. Of their modes only counts whether they can be run. Rejects with `PIN_TARBALL` for what is no
- * sound tarball, `PIN_TARBALL` for an entry that is refused, `PIN_TARBALL`.
+ * tell `A` from `a`. Of their modes only counts whether they can be run. Rejects with `PIN_TARBALL`.
  */
 export async function contentsOf(tarball: Uint8Array, limits: UntarLimits = {}): Promise<Contents> {
   const { maxBytes = 2 ** 30, maxEntries = 100_000 } = limits;

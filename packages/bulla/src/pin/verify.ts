@@ -39,7 +39,7 @@ const CONCURRENT = 8;
 
 /**
  * Asks the registry what it says about every package of a tree; `deep` also fetches every tarball, also those for other
- * machines, and hashes it. What was kept from before is not looked at. Rejects with the `DOWNLOAD_…` codes and `PIN_REGISTRY_ANSWER` when it cannot be told.
+ * machines, and hashes it, without the cache. Rejects with the `DOWNLOAD_…` codes and `PIN_REGISTRY_ANSWER`.
  */
 export async function verifyTree(
   { tree }: NpmArtifact,

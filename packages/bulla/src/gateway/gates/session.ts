@@ -3,8 +3,7 @@ import type { Era } from '@bulla/core/lock';
 import { INITIALIZE_VERSIONS, META_VERSION, type RequestFrame, STATELESS_VERSIONS } from '../../mcp/index.ts';
 import { Denial, RPC } from '../denial.ts';
 import { boundedName } from '../notices.ts';
-import { cutMembers, type Edit, placeOf } from '../wire/splice.ts';
-import type { ClientFeature } from './methods.ts';
+import { cutMembers, type Edit, locate } from '../wire/splice.ts';
 
 export const META_CLIENT = 'io.modelcontextprotocol/clientInfo';
 export const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
@@ -45,11 +44,8 @@ export class Session {
       return 'initialize';
     }
     if (this.#handshake === 'done' || method === 'ping') return 'initialize';
-    throw new Denial(
-      'session',
-      'GATEWAY_SESSION',
-      'The request names no protocol version, and the session was not initialized.',
-    );
+    const message = 'The request names no protocol version, and the session was not initialized.';
+    throw new Denial('session', 'GATEWAY_SESSION', message);
   }
 
   /** The server answered `initialize`. Throws a denial for a version that is not known here. */
@@ -92,23 +88,19 @@ function member(value: JsonValue | undefined, key: string): JsonValue | undefine
  * Cuts out of a request whatever the host says it can do for the server and the gateway will not pass, so that the
  * server does not count on it.
  */
-export function withholdCapabilities(frame: RequestFrame, features: ReadonlySet<ClientFeature>): Edit[] {
-  const edits: Edit[] = [];
-  const isInitialize = frame.method === 'initialize';
-  for (const path of isInitialize
-    ? [['capabilities'], ['_meta', META_CAPABILITIES]]
-    : [['_meta', META_CAPABILITIES]]) {
-    const place = placeOf(frame, 'params', ...path);
-    if (place === null || !(place.value instanceof JsonObject)) continue;
-    const { keys } = place.value;
-    const cut = cutMembers(place.span, (i) => !(features as ReadonlySet<string>).has(keys[i]!));
-    for (const edit of cut) edits.push(edit);
-  }
-  return edits;
+export function withholdCapabilities(frame: RequestFrame, features: ReadonlySet<string>): Edit[] {
+  const paths = [['_meta', META_CAPABILITIES]];
+  if (frame.method === 'initialize') paths.push(['capabilities']);
+  return paths.flatMap((path) => {
+    const located = locate(frame, 'params', ...path);
+    if (!(located?.value instanceof JsonObject)) return [];
+    const { keys } = located.value;
+    return cutMembers(located.span, (i) => !features.has(keys[i]!));
+  });
 }
 
 /** What a request of our own must carry to be of the same session as one of the host. */
-export function ownMeta(frame: RequestFrame, features: ReadonlySet<ClientFeature>): JsonObject | null {
+export function ownMeta(frame: RequestFrame, features: ReadonlySet<string>): JsonObject | null {
   const meta = member(frame.params, '_meta');
   if (!(meta instanceof JsonObject) || !meta.has(META_VERSION)) return null;
   const capabilities = meta.get(META_CAPABILITIES);
@@ -116,7 +108,7 @@ export function ownMeta(frame: RequestFrame, features: ReadonlySet<ClientFeature
     .filter((key) => meta.has(key))
     .map((key): [string, JsonValue] => [key, meta.get(key)!]);
   if (capabilities instanceof JsonObject) {
-    const kept = [...capabilities].filter(([key]) => (features as ReadonlySet<string>).has(key));
+    const kept = [...capabilities].filter(([key]) => features.has(key));
     entries.push([META_CAPABILITIES, JsonObject.from(kept)]);
   }
   return JsonObject.from(entries);

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BullaError } from '@bulla/core/error';
@@ -45,9 +46,7 @@ function isBlank(line: Uint8Array): boolean {
   return line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
 }
 
-/**
- * The id in a message that was refused, if one can be read: the waiting caller then gets the error.
- */
+/** The id in a message that was refused, if one can be read: the waiting caller then gets the error. */
 export function idIn(bytes: Uint8Array): Id | null {
   try {
     const message = parse(bytes, { allow: ['duplicate-keys', 'lone-surrogates', 'bom'] });
@@ -72,7 +71,7 @@ export class HostWriter {
   /** A promise where the pipe is full, so that whoever writes may wait. What a host that went away misses is lost. */
   write(bytes: Uint8Array): void | Promise<void> {
     if (this.#gone.signal.aborted) return;
-    if (!this.#output.write(asLine(bytes))) return this.#until('drain');
+    if (!this.#output.write(asLine(bytes))) return this.#drained();
   }
 
   /** Waits no longer than this for a host that does not read; then it counts as gone. */
@@ -82,21 +81,11 @@ export class HostWriter {
 
   /** Resolves when everything is taken, or the host is gone. */
   async flushed(): Promise<void> {
-    if (this.#output.writableNeedDrain) await this.#until('drain');
+    if (this.#output.writableNeedDrain) await this.#drained();
     while (this.#output.writableLength > 0 && !this.#gone.signal.aborted) await sleep(5);
   }
 
-  #until(event: string): Promise<void> {
-    const { signal } = this.#gone;
-    return new Promise((resolve) => {
-      const done = (): void => {
-        this.#output.off(event, done);
-        signal.removeEventListener('abort', done);
-        resolve();
-      };
-      this.#output.on(event, done);
-      signal.addEventListener('abort', done);
-      if (signal.aborted) done();
-    });
+  async #drained(): Promise<void> {
+    await once(this.#output, 'drain', { signal: this.#gone.signal }).catch(() => {});
   }
 }
