@@ -6,16 +6,10 @@ import type { Era } from '@bulla/core/lock';
 import type { Connection } from './connection.ts';
 import type { ErrorFrame } from './frame.ts';
 import { META_VERSION } from './http.ts';
+import type { OpenOptions } from './open.ts';
 import { HttpStatusError, quote, RpcError } from './transport.ts';
 
 // How two sides agree on a protocol version (2026-07-28, Versioning and Compatibility).
-
-export interface AgreeOptions {
-  /** How long a server may stay silent to `server/discover` before `initialize` is tried too. Default 3,000 ms. */
-  readonly probeMs?: number | undefined;
-  /** Ends the connection; its reason is what everything rejects with. */
-  readonly signal?: AbortSignal | undefined;
-}
 
 /** What was agreed, and what the server told of itself. */
 export interface Agreement {
@@ -64,12 +58,12 @@ const CLIENT = { name: 'bulla', version: typeof BULLA_VERSION === 'undefined' ? 
  */
 export async function discoverFirst(
   connection: Connection,
-  options: AgreeOptions,
+  { probeMs = 3000, signal }: Pick<OpenOptions, 'probeMs' | 'signal'>,
 ): Promise<Agreement | null> {
   const stop = new AbortController();
   try {
     const probe = discover(connection, stop.signal);
-    const silence = sleep(options.probeMs ?? 3000, 'silent' as const, { signal: stop.signal });
+    const silence = sleep(probeMs, 'silent' as const, { signal: stop.signal });
     const early = await Promise.race([probe, silence]);
     if (early === 'silent') {
       // The server does not know the question, or is slow to start. What it answers first with a result tells.
@@ -79,7 +73,7 @@ export async function discoverFirst(
     }
     if (early !== 'initialize') return early;
   } catch (error) {
-    if (connection.failure !== null && !options.signal?.aborted) return null;
+    if (connection.failure !== null && !signal?.aborted) return null;
     throw error instanceof AggregateError ? error.errors[1] : error;
   } finally {
     stop.abort();

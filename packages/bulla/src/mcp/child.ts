@@ -16,34 +16,18 @@ interface ChildOptions {
   readonly onStderr?: ((chunk: Uint8Array) => void) | undefined;
 }
 
-/** A server process, with everything that it starts: they are one process group, and end together. */
-export interface Child {
-  readonly pid: number;
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  /** Resolves when the process itself has ended; what it started may still run. */
-  readonly exit: Promise<Exit>;
-  /** Resolves when moreover all of its streams have ended. */
-  readonly closed: Promise<void>;
-  /** The last lines that the server wrote on standard error, each short and in quotes, or null. */
-  lastWords(): string | null;
-  /** Sends a signal to the whole group; does nothing when nothing is left of it. */
-  signal(name: 'SIGTERM' | 'SIGKILL'): void;
-}
+export type Child = Awaited<ReturnType<typeof startChild>>;
 
 const STDERR_TAIL = 4096;
 /** Package managers end with where their log is, and say some lines earlier what was wrong. */
 const LAST_LINES = 8;
 
 /**
- * Starts a program without a shell. Rejects with `MCP_SPAWN_FAILED` when it cannot be started. Should this process
- * end without stopping it, by `process.exit` or a signal, the group is killed on the way.
+ * Starts a program without a shell, in a process group with everything that it starts: they end together. Rejects with
+ * `MCP_SPAWN_FAILED` when it cannot be started. Should this process end without stopping it, by `process.exit` or a
+ * signal, the group is killed on the way.
  */
-export async function startChild(
-  command: string,
-  args: readonly string[],
-  options: ChildOptions,
-): Promise<Child> {
+export async function startChild(command: string, args: readonly string[], options: ChildOptions) {
   let child: ChildProcess;
   try {
     child = spawn(command, args, {
@@ -99,10 +83,14 @@ export async function startChild(
     pid,
     stdin,
     stdout,
+    /** Resolves when the process itself has ended; what it started may still run. */
     exit,
+    /** Resolves when moreover all of its streams have ended. */
     closed,
+    /** Sends a signal to the whole group; does nothing when nothing is left of it. */
     signal,
-    lastWords() {
+    /** The last lines that the server wrote on standard error, each short and in quotes, or null. */
+    lastWords(): string | null {
       const lines = tail
         .toString()
         .split('\n')

@@ -68,7 +68,7 @@ export function npmArtifact(artifact: Artifact | null): NpmArtifact {
   if (artifact.tree === null)
     throw new BullaError(
       'PIN_NONE',
-      'The lock pins a package but not what it needs; lock it anew with --pin.',
+      'The lock pins a package without what it needs; lock it anew with --pin.',
     );
   // Reading the lock made sure that the tree is that of the package.
   return artifact as NpmArtifact;

@@ -24,13 +24,17 @@ export function programOf(installed: Pick<Installed, 'manifest' | 'root'>, named
   const path = bins.get(name);
   if (path === undefined) {
     const known = bins.size === 0 ? 'has no program' : `has the programs ${listed([...bins.keys()])}`;
-    throw new BullaError('PIN_COMMAND', `The package ${known}; name one of them with --bin.`);
+    throw cannot(`The package ${known}; name one of them with --bin.`);
   }
   const relative = posix.normalize(path.replace(/^\.?\/+/, ''));
   if (relative.startsWith('../') || relative === '..' || path.includes('\\'))
-    throw new BullaError('PIN_COMMAND', `The program ${name} lies outside of its package.`);
+    throw cannot(`The program ${name} lies outside of its package.`);
   const script = join(installed.root, relative);
   return { name, script, flags: flagsOf(script, name) };
+}
+
+function cannot(message: string): BullaError {
+  return new BullaError('PIN_COMMAND', message);
 }
 
 /** The package names as many as it likes, as long as it likes. */
@@ -79,11 +83,11 @@ const HARMLESS = new RegExp(
 /** What the first line passes to Node. Without such a line the name of the file must say that it is a script. */
 function flagsOf(script: string, name: string): string[] {
   if (!lstatSync(script, { throwIfNoEntry: false })?.isFile())
-    throw new BullaError('PIN_COMMAND', `The script of the program ${name} is not in the package.`);
+    throw cannot(`The script of the program ${name} is not in the package.`);
   const line = firstLine(script);
   if (!line.startsWith('#!')) {
     if (SCRIPTS.includes(extname(script))) return [];
-    throw new BullaError('PIN_COMMAND', `The program ${name} is not a script for Node.`);
+    throw cannot(`The program ${name} is not a script for Node.`);
   }
   const words = line.slice(2).trim().split(/\s+/);
   const [program = '', ...rest] = /(?:^|\/)env$/.test(words[0] ?? '')
@@ -92,15 +96,11 @@ function flagsOf(script: string, name: string): string[] {
   if (/(?:^|\/)node(?:js)?$/.test(program)) {
     const other = rest.find((word) => !HARMLESS.test(word));
     if (other === undefined) return rest;
-    throw new BullaError(
-      'PIN_COMMAND',
+    throw cannot(
       `The program ${name} wants Node to be started with ${JSON.stringify(other)}, which can load what is not pinned.`,
     );
   }
-  throw new BullaError(
-    'PIN_COMMAND',
-    `The program ${name} is run by ${JSON.stringify(program)}, not by Node.`,
-  );
+  throw cannot(`The program ${name} is run by ${JSON.stringify(program)}, not by Node.`);
 }
 
 function firstLine(path: string): string {

@@ -50,10 +50,7 @@ export function verifyProvenance(
   expected: ExpectedSigner,
 ): ProvenanceFacts {
   if (expected.identity === null && expected.source === null)
-    throw new BullaError(
-      'PROVENANCE_UNASKED',
-      'Say whose signature it must be, by --identity or --expected-source.',
-    );
+    throw new BullaError('PROVENANCE_UNASKED', 'Name the signer with --identity or --expected-source.');
   const opened = attempt('PROVENANCE_FORM', 'The bundle is not understood', () =>
     bundleFromJSON(plainJson(bundle) as SerializedBundle),
   );
@@ -101,10 +98,7 @@ function signerOf({ identity }: Signer): Signed {
   const issuer = identity?.extensions?.issuer;
   const name = identity?.subjectAlternativeName;
   if (issuer === undefined || name === undefined)
-    throw new BullaError(
-      'PROVENANCE_INVALID',
-      'The bundle is signed by a key, not by somebody whom a certificate names.',
-    );
+    throw new BullaError('PROVENANCE_INVALID', 'The bundle is signed by a key without a certificate.');
   const extension = (last: number): string | null => {
     const id = [1, 3, 6, 1, 4, 1, 57264, 1, last].join('.');
     const found = identity?.oids?.find(({ oid }) => oid?.id.join('.') === id)?.value;
@@ -185,8 +179,6 @@ function claims(statement: JsonObject): Omit<ProvenanceFacts, keyof Signed> {
       workflow: textAt(predicate, ['invocation', 'configSource', 'entryPoint']),
     };
   }
-  throw new BullaError(
-    'PROVENANCE_FORM',
-    `A statement of the kind ${JSON.stringify(predicateType)} tells no provenance.`,
-  );
+  const message = `A statement of the kind ${JSON.stringify(predicateType)} tells no provenance.`;
+  throw new BullaError('PROVENANCE_FORM', message);
 }
