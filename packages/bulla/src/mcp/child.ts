@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { BullaError } from '@bulla/core/error';
 import spawn from 'cross-spawn';
@@ -38,7 +39,7 @@ export async function startChild(command: string, args: readonly string[], optio
       detached: process.platform !== 'win32',
       windowsHide: true,
     });
-    await started(child);
+    await once(child, 'spawn');
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
     throw new BullaError('MCP_SPAWN_FAILED', `The server ${quote(command)} cannot be started (${reason}).`, {
@@ -100,13 +101,6 @@ export async function startChild(command: string, args: readonly string[], optio
       return lines.length === 0 ? null : lines.map(quote).join(', ');
     },
   };
-}
-
-function started(child: ChildProcess): Promise<void> {
-  return new Promise((resolve, reject) => {
-    child.once('spawn', resolve);
-    child.once('error', reject);
-  });
 }
 
 /** Sends a signal, or none for 0, and tells whether there was anybody to get it. */

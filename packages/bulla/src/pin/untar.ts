@@ -21,14 +21,8 @@ export interface PackedFile {
   readonly isProgram: boolean;
 }
 
-/** What is in a package's tarball, by paths without their first part. */
-export interface Contents {
-  readonly files: ReadonlyMap<string, PackedFile>;
-  /** Also those that only files name. */
-  readonly folders: ReadonlySet<string>;
-  /** The bytes of all files. */
-  readonly size: number;
-}
+/** What is in a package's tarball, by paths without their first part; folders also where only files name them. */
+export type Contents = Pick<Gathered, 'files' | 'folders' | 'size'>;
 
 /**
  * Reads a package's tarball. Files and folders only, each below the package, none twice, also where a disk does not
@@ -122,7 +116,8 @@ function partsOf(entry: ReadEntry): string[] {
 }
 
 /** Gathers files and folders, and knows every path by its letters, whatever their case and composition. */
-class Gathered implements Contents {
+class Gathered {
+  /** The bytes of all files. */
   size = 0;
   readonly files = new Map<string, PackedFile>();
   readonly folders = new Set<string>();

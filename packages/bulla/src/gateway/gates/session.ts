@@ -67,7 +67,7 @@ export class Session {
   #name(info: JsonValue | undefined): void {
     const parts = [member(info, 'name'), member(info, 'version')];
     const text = parts.filter((part) => typeof part === 'string').join('/');
-    this.#host = boundedName(text).toWellFormed();
+    this.#host = boundedName(text);
   }
 }
 
