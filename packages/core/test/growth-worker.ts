@@ -59,9 +59,7 @@ import {
 } from '../src/lock/index.ts';
 import {
   openCheckpoint,
-  parseEntryBundle,
   parseProof,
-  parseTilePath,
   parsePolicy as parseWitnessPolicy,
   readAnchor,
 } from '../src/log/index.ts';
@@ -335,8 +333,6 @@ const READERS: readonly Reader[] = [
   ...each('openCheckpoint', NOTES, (note) => openCheckpoint(note, [])),
   ...each('readAnchor', NOTES, (note) => readAnchor(note, { verifiers: [] } as never)),
   ...each('parseVkey', { ...TEXTS, names: (n) => `${'a+'.repeat(n)}00000000+AAAA` }, parseVkey),
-  reader('parseEntryBundle', (n) => new Uint8Array(n * 40), parseEntryBundle),
-  reader('parseTilePath', (n) => `tile/0/${'x000/'.repeat(n)}000`, parseTilePath),
   reader('parseProof', (n) => `c2sp.org/tlog-proof@v1\nindex 1\n${'AAAA\n'.repeat(n)}\nx\n`, parseProof),
   reader(
     'parseWitnessPolicy',

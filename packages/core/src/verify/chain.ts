@@ -13,8 +13,8 @@ import type { AnchorReport } from '../log/index.ts';
 import { Anchoring, type AnchorSources } from './anchoring.ts';
 import { createHistory, type History } from './history.ts';
 import { type RecordOptions, type RecordResult, readRecord, verifyRecords } from './records.ts';
-import { type Revocation, withRevocations } from './revocation.ts';
 import { batchesOf, type ChainSource } from './source.ts';
+import { type Revocation, withRevocations } from './trust.ts';
 
 export interface VerifyChainOptions {
   /**

@@ -9,8 +9,7 @@ import { type SegmentRunner, verifyChain } from './chain.ts';
 import { anchorOf } from './check-checkpoint.ts';
 import { inclusionOf } from './check-proof.ts';
 import { historyLines, missingText, noticeLines, unsealedPaths } from './notices.ts';
-import { withRevocations } from './revocation.ts';
-import type { KeyTrust, Trust } from './trust.ts';
+import { type KeyTrust, type Trust, withRevocations } from './trust.ts';
 
 const LIMITS = ['that the content is true', 'when the records were sealed'];
 const { good, bad, undecided, keyless } = findings(['that no records are missing at the end', ...LIMITS]);

@@ -14,8 +14,7 @@ import { anchorText, missingWitnesses, unknownSigner } from './check-checkpoint.
 import { isUnknownSigner } from './check-note.ts';
 import { unsealedPaths } from './notices.ts';
 import { readRecord } from './records.ts';
-import { withRevocations } from './revocation.ts';
-import { anchorTrust, type Trust } from './trust.ts';
+import { anchorTrust, type Trust, withRevocations } from './trust.ts';
 
 const { good, bad, undecided, keyless } = findings([
   'that the content is true',

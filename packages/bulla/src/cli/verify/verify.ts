@@ -7,6 +7,7 @@ import { verifyFiles } from '../../app/index.ts';
 import { loadKeys } from '../../locks/index.ts';
 import type { Command } from '../command.ts';
 import { COMPAT } from '../lock/compat.ts';
+import { lockfileAlias } from '../lock/options.ts';
 import { readPolicy } from '../log/anchors.ts';
 import {
   collect,
@@ -27,7 +28,7 @@ interface VerifyOptions extends ReportOptions, TrustOptions {
   vkey: NoteVerifier[];
   policy?: string;
   kind: Kind[];
-  lockfile?: string;
+  lock?: string;
   signature?: string;
   key: string[];
 }
@@ -51,7 +52,8 @@ export function define(command: Command): void {
   command
     .use(trustOptions)
     .argument('[file...]', 'the artifacts; - is standard input')
-    .option('-l, --lockfile <file>', 'a lockfile (default with -s or -k and no file: mcp-lock.json)')
+    .option('-l, --lock <file>', 'a lockfile (default with -s or -k and no file: mcp-lock.json)')
+    .use(lockfileAlias)
     .option('-s, --signature <file>', 'its signature (default: what lies beside it)')
     .option('-k, --key <file|hex>', 'a public key to trust, as --public-key; may be repeated', collect, [])
     .option('--vkey <vkey>', 'a verifier key (name+id+key) to trust; may be repeated', vkey, [])
@@ -70,7 +72,7 @@ Exits with 0 only if every file is good; otherwise with the gravest finding: 1 b
 
 /** The lockfile that the flags name, which the released program has by default. */
 function namedLock(files: readonly string[], options: VerifyOptions): string | undefined {
-  if (options.lockfile !== undefined) return options.lockfile;
+  if (options.lock !== undefined) return options.lock;
   const isMeant = files.length === 0 && (COMPAT || options.signature !== undefined || options.key.length > 0);
   if (isMeant) return 'mcp-lock.json';
   if (files.length === 0) throw new BullaError('USAGE', 'Name what is to be verified.');
