@@ -12,13 +12,11 @@ import { call, inputJsonSchema, lastOf } from './enabled.ts';
 import { callResult } from './mcp-result.ts';
 
 export interface ServeOptions {
-  /** What the server calls itself. */
   readonly name: string;
   readonly version: string;
 }
 
 export interface Served {
-  /** Ends the conversation. */
   close(): Promise<void>;
 }
 

@@ -21,7 +21,6 @@ import type { Request } from './wire/wire.ts';
 
 type CallRow = Extract<HostRequest, { kind: 'call' }>;
 
-/** A call on its way through the gates. */
 interface Passing extends GatedCall {
   readonly request: Request;
   readonly edits: readonly Edit[];

@@ -1,5 +1,5 @@
 import { digest } from '@bulla/core/canon';
-import { JsonNumber, JsonObject } from '@bulla/core/json';
+import { JsonNumber, textAt } from '@bulla/core/json';
 import { quote, type RequestFrame } from '../mcp/index.ts';
 import type { Context } from './context.ts';
 import { asDenial, Denial } from './denial.ts';
@@ -31,12 +31,10 @@ const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/;
  * prompt as the host names it. Nothing of it is checked yet.
  */
 export function aboutOf({ id, method, params }: RequestFrame, host: string): About {
-  const meta = params?.get('_meta');
-  const trace = meta instanceof JsonObject ? meta.get('traceparent') : undefined;
-  const traceId = typeof trace === 'string' ? TRACEPARENT.exec(trace)?.[1] : undefined;
+  const traceId = TRACEPARENT.exec(textAt(params, ['_meta', 'traceparent']) ?? '')?.[1];
   const correlationId = traceId ?? boundedName(id instanceof JsonNumber ? id.lexeme : id);
-  const name = NAMED.includes(method) ? params?.get('name') : undefined;
-  const tool = typeof name === 'string' ? { name: boundedName(name) } : null;
+  const name = NAMED.includes(method) ? textAt(params, ['name']) : null;
+  const tool = name === null ? null : { name: boundedName(name) };
   return { method: boundedName(method), host, correlationId, tool };
 }
 

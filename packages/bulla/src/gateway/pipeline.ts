@@ -31,7 +31,6 @@ interface ServerRequest extends Waiting {
   readonly token: string | null;
 }
 
-/** Limit on open requests of the server. */
 const MAX_SERVER_REQUESTS = 256;
 
 /**

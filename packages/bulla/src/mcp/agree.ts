@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
-import { JsonObject, type JsonValue } from '@bulla/core/json';
+import { JsonObject, type JsonValue, memberAt } from '@bulla/core/json';
 import type { Era } from '@bulla/core/lock';
 import type { Connection } from './connection.ts';
 import type { ErrorFrame } from './frame.ts';
@@ -100,8 +100,7 @@ async function discover(connection: Connection, signal: AbortSignal): Promise<Ag
   const offered = result.get('supportedVersions');
   if (!isStrings(offered)) throw handshake('server/discover', 'supportedVersions is a list of strings');
   if (!offered.includes(version)) return older(offered);
-  const own = result.get('_meta');
-  const info = own instanceof JsonObject ? own.get('io.modelcontextprotocol/serverInfo') : undefined;
+  const info = memberAt(result, ['_meta', 'io.modelcontextprotocol/serverInfo']);
   return {
     era: 'stateless',
     protocolVersion: version,
@@ -142,7 +141,7 @@ function older(offered: readonly string[]): 'initialize' {
 }
 
 function supportedIn(data: JsonValue | undefined): readonly string[] {
-  const supported = data instanceof JsonObject ? data.get('supported') : undefined;
+  const supported = memberAt(data, ['supported']);
   return isStrings(supported) ? supported : [];
 }
 

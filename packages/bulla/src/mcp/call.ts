@@ -10,7 +10,6 @@ import {
 } from './frame.ts';
 import { HttpStatusError, quote, type Receiver } from './transport.ts';
 
-/** Gives the credentials for a server. */
 export interface Authorizer {
   /** What stands in the `Authorization` header, or null. */
   header(): string | null;
@@ -47,7 +46,6 @@ export function bearer(token: string): Authorizer {
   return { header: () => `Bearer ${token}`, renew: async () => false };
 }
 
-/** Names of headers that carry credentials. */
 const SECRET_NAME =
   /key|token|secret|pass|pwd|auth(?!or$)|cred|bearer|cookie|session|sign|private|jwt|\bpat\b/i;
 

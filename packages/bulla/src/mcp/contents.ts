@@ -32,7 +32,6 @@ export interface Finding {
 export interface ContentOptions {
   /** Whether icons are fetched from https addresses that the server chose. Default false. */
   readonly fetchIcons?: boolean | undefined;
-  /** How icons are fetched. */
   readonly network?: Network | undefined;
 }
 

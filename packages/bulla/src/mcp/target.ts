@@ -10,7 +10,6 @@ export interface StdioTarget {
   readonly env: readonly string[];
 }
 
-/** A server that runs elsewhere. */
 export interface HttpTarget {
   readonly kind: 'http';
   readonly url: string;

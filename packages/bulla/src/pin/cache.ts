@@ -7,7 +7,6 @@ import type { TreePackage } from '@bulla/core/lock';
 import { createDirectory, readFound } from '../os/index.ts';
 import type { Registry } from './registry.ts';
 
-/** The largest tarball that is fetched. */
 export const MAX_TARBALL = 500 * 1024 * 1024;
 
 type Wanted = Pick<TreePackage, 'name' | 'version' | 'integrity' | 'tarball'>;

@@ -2,7 +2,6 @@ import { basename } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import { isExactVersion, isPackageName } from '@bulla/core/lock';
 
-/** A command that runs an npm package. */
 export interface NpmCommand {
   readonly kind: 'npm';
   readonly name: string;
@@ -13,7 +12,6 @@ export interface NpmCommand {
   readonly args: readonly string[];
 }
 
-/** A command that runs a container. */
 export interface DockerCommand {
   readonly kind: 'oci';
   /** The image as it is written, without its digest. */

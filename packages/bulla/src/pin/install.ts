@@ -9,7 +9,6 @@ import { fenceIn } from './fence.ts';
 import { type Layout, layOut, type Manifest, overLimit } from './layout.ts';
 import { eachOf } from './parallel.ts';
 import { checkPermissions } from './permissions.ts';
-import { isFor, type Platform, thisPlatform } from './platform.ts';
 import type { Registry } from './registry.ts';
 import { collect, compareTree, newDraft, settle, takeAway, touch, use } from './trees.ts';
 
@@ -19,7 +18,6 @@ export interface Installed {
   readonly folder: string;
   /** The file that Node must load first. */
   readonly fence: string;
-  /** Where the package itself lies. */
   readonly root: string;
   readonly manifest: Manifest;
   /** How many packages and bytes it has, and how many tarballs had to be fetched. */
@@ -30,6 +28,14 @@ export interface Installed {
   readonly tarball: Layout['tarball'];
   /** To be called when the folder is no longer used; it stays for the next time. */
   release(): void;
+}
+
+/** For which machine packages are chosen. */
+interface Platform {
+  readonly os: string;
+  readonly cpu: string;
+  /** Null where packages do not tell by it. */
+  readonly libc: string | null;
 }
 
 export interface InstallOptions {
@@ -148,6 +154,33 @@ function choose(tree: Tree, platform: Platform): [string, TreePackage][] {
       left.add(path);
       return false;
     });
+}
+
+function thisPlatform(): Platform {
+  const { platform: os, arch: cpu } = process;
+  return { os, cpu, libc: os === 'linux' ? libcHere() : null };
+}
+
+function libcHere(): string {
+  const { header } = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
+  return header?.glibcVersionRuntime === undefined ? 'musl' : 'glibc';
+}
+
+/** Whether a package is for a machine, by npm's rule: every list that it has must take it. */
+function isFor(entry: Pick<TreePackage, 'os' | 'cpu' | 'libc'>, platform: Platform): boolean {
+  return (
+    takes(entry.os, platform.os) &&
+    takes(entry.cpu, platform.cpu) &&
+    (entry.libc === null || (platform.libc !== null && takes(entry.libc, platform.libc)))
+  );
+}
+
+/** `!x` is for all but x; where no other word stands, that is enough. */
+function takes(list: readonly string[] | null, word: string): boolean {
+  if (list === null || (list.length === 1 && list[0] === 'any')) return true;
+  if (list.includes(`!${word}`)) return false;
+  const positive = list.filter((item) => !item.startsWith('!'));
+  return positive.length === 0 || positive.includes(word);
 }
 
 /** The packages in whose folders a package lies. */

@@ -8,7 +8,6 @@ import { type Contents, contentsOf, foldPath } from './untar.ts';
 /** A `package.json`. */
 export type Manifest = Readonly<Record<string, unknown>>;
 
-/** What lies in a tree. */
 export type Layout = Awaited<ReturnType<typeof layOut>>;
 
 type Options = Required<Pick<InstallOptions, 'cache' | 'maxBytes' | 'onProgress'>>;

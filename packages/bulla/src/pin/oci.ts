@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { BullaError } from '@bulla/core/error';
-import { JsonObject, parse } from '@bulla/core/json';
+import { parse, textAt } from '@bulla/core/json';
 import type { Artifact } from '@bulla/core/lock';
 import { type Fetcher, type Reply, readBody } from '../os/index.ts';
 import type { DockerCommand } from './command.ts';
@@ -89,8 +89,8 @@ async function anonymousToken(
   if (reply.status !== 200) return null;
   try {
     const found = parse(bytes);
-    const token = found instanceof JsonObject ? (found.get('token') ?? found.get('access_token')) : null;
-    return typeof token === 'string' && /^[\x21-\x7e]+$/.test(token) ? token : null;
+    const token = textAt(found, ['token']) ?? textAt(found, ['access_token']) ?? '';
+    return /^[\x21-\x7e]+$/.test(token) ? token : null;
   } catch (error) {
     if (error instanceof BullaError) return null;
     throw error;

@@ -6,7 +6,6 @@ import type { Installed } from './install.ts';
 /** A program of an installed package: what Node is started with. */
 export interface Program {
   readonly name: string;
-  /** The script, in the folder of the package. */
   readonly script: string;
   /** What stands in the script's first line behind `node`: flags that load and read nothing. */
   readonly flags: readonly string[];

@@ -1,5 +1,5 @@
 import { BullaError } from '@bulla/core/error';
-import { JsonObject, parse } from '@bulla/core/json';
+import { JsonObject, memberAt, parse, textAt } from '@bulla/core/json';
 import type { TreePackage } from '@bulla/core/lock';
 import { createFetcher, type Fetcher, type Network, readBody, readInput } from '../os/index.ts';
 import { runNpm } from './npm.ts';
@@ -148,7 +148,6 @@ const MAX_MANIFEST = 64 * 1024 * 1024;
 
 export type Registry = ReturnType<typeof openRegistry>;
 
-/** The registries of npm, for downloads. */
 export function openRegistry(settings: NpmSettings, network: Network) {
   const fetcher = advising(createFetcher(network), settings, network);
   const document = async (url: URL): Promise<JsonObject | null> => {
@@ -175,15 +174,11 @@ export function openRegistry(settings: NpmSettings, network: Network) {
       const base = registryOf(settings, name);
       const manifest = await document(new URL(`${escaped}/${version}`, base));
       // Not every registry serves single versions.
-      const versions =
-        manifest === null ? (await document(new URL(escaped, base)))?.get('versions') : undefined;
-      const found = manifest ?? (versions instanceof JsonObject ? versions.get(version) : undefined);
+      const found = manifest ?? memberAt(await document(new URL(escaped, base)), ['versions', version]);
       if (!(found instanceof JsonObject)) return null;
       if (found.get('name') !== name || found.get('version') !== version)
         throw answer(base, `answered for another package than ${name} ${version}`);
-      const dist = found.get('dist');
-      const integrity = dist instanceof JsonObject ? dist.get('integrity') : undefined;
-      return typeof integrity === 'string' ? sha512In(integrity) : null;
+      return sha512In(textAt(found, ['dist', 'integrity']) ?? '');
     },
     close: (): void => fetcher.close(),
   };

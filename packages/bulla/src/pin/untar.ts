@@ -15,7 +15,6 @@ export interface UntarLimits {
 const MAX_PATH = 1024;
 const FILES = ['File', 'OldFile', 'ContiguousFile'];
 
-/** A file of a package. */
 export interface PackedFile {
   readonly bytes: Buffer;
   readonly isProgram: boolean;
@@ -117,7 +116,6 @@ function partsOf(entry: ReadEntry): string[] {
 
 /** Gathers files and folders, and knows every path by its letters, whatever their case and composition. */
 class Gathered {
-  /** The bytes of all files. */
   size = 0;
   readonly files = new Map<string, PackedFile>();
   readonly folders = new Set<string>();

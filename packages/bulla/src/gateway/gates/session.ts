@@ -1,4 +1,4 @@
-import { JsonObject, type JsonValue } from '@bulla/core/json';
+import { JsonObject, type JsonValue, memberAt, textAt } from '@bulla/core/json';
 import type { Era } from '@bulla/core/lock';
 import { INITIALIZE_VERSIONS, META_VERSION, type RequestFrame, STATELESS_VERSIONS } from '../../mcp/index.ts';
 import { Denial, RPC } from '../denial.ts';
@@ -28,11 +28,10 @@ export class Session {
 
   /** Tells the era of a request. Throws a denial for one that comes too early, or speaks an unknown version. */
   read({ method, params }: RequestFrame): Era {
-    const meta = member(params, '_meta');
-    const version = member(meta, META_VERSION);
+    const version = memberAt(params, ['_meta', META_VERSION]);
     if (version !== undefined) {
       if (typeof version !== 'string' || !STATELESS_VERSIONS.includes(version)) throw unsupported(version);
-      this.#name(member(meta, META_CLIENT));
+      this.#name(memberAt(params, ['_meta', META_CLIENT]));
       return 'stateless';
     }
     if (method === 'initialize') {
@@ -40,7 +39,7 @@ export class Session {
         throw new Denial('session', 'GATEWAY_SESSION', 'The session is already initialized.');
       }
       this.#handshake = 'asked';
-      this.#name(member(params, 'clientInfo'));
+      this.#name(memberAt(params, ['clientInfo']));
       return 'initialize';
     }
     if (this.#handshake === 'done' || method === 'ping') return 'initialize';
@@ -65,9 +64,8 @@ export class Session {
   }
 
   #name(info: JsonValue | undefined): void {
-    const parts = [member(info, 'name'), member(info, 'version')];
-    const text = parts.filter((part) => typeof part === 'string').join('/');
-    this.#host = boundedName(text);
+    const parts = [textAt(info, ['name']), textAt(info, ['version'])];
+    this.#host = boundedName(parts.filter((part) => part !== null).join('/'));
   }
 }
 
@@ -78,10 +76,6 @@ function unsupported(version: JsonValue): Denial {
     rpc: RPC.version,
     data,
   });
-}
-
-function member(value: JsonValue | undefined, key: string): JsonValue | undefined {
-  return value instanceof JsonObject ? value.get(key) : undefined;
 }
 
 /**
@@ -101,7 +95,7 @@ export function withholdCapabilities(frame: RequestFrame, features: ReadonlySet<
 
 /** What a request of our own must carry to be of the same session as one of the host. */
 export function ownMeta(frame: RequestFrame, features: ReadonlySet<string>): JsonObject | null {
-  const meta = member(frame.params, '_meta');
+  const meta = frame.params?.get('_meta');
   if (!(meta instanceof JsonObject) || !meta.has(META_VERSION)) return null;
   const capabilities = meta.get(META_CAPABILITIES);
   const entries = [META_VERSION, META_CLIENT]

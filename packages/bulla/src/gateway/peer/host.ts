@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BullaError } from '@bulla/core/error';
-import { JsonNumber, JsonObject, parse } from '@bulla/core/json';
+import { JsonNumber, memberAt, parse } from '@bulla/core/json';
 import { DEFAULT_MAX_FRAME_BYTES, type Frame, type Id, parseFrame } from '../../mcp/index.ts';
 import { asLine, lines } from '../../os/index.ts';
 
@@ -49,8 +49,7 @@ function isBlank(line: Uint8Array): boolean {
 /** The id in a message that was refused, if one can be read: the waiting caller then gets the error. */
 export function idIn(bytes: Uint8Array): Id | null {
   try {
-    const message = parse(bytes, { allow: ['duplicate-keys', 'lone-surrogates', 'bom'] });
-    const id = message instanceof JsonObject ? message.get('id') : undefined;
+    const id = memberAt(parse(bytes, { allow: ['duplicate-keys', 'lone-surrogates', 'bom'] }), ['id']);
     if (typeof id === 'string' && id.isWellFormed()) return id;
     return id instanceof JsonNumber && /^-?(?:0|[1-9][0-9]*)$/.test(id.lexeme) ? id : null;
   } catch {

@@ -55,7 +55,6 @@ export class Wire {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** How many requests are open. */
   get size(): number {
     return this.#exchange.size;
   }
