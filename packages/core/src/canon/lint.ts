@@ -1,4 +1,4 @@
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import {
   type AnyObject,
   type FloatPaths,
@@ -42,12 +42,8 @@ export function lint(value: unknown, only: readonly string[] = families): Findin
   return only.flatMap((family) => {
     const members = Object.values(profiles as Record<string, Profile>).filter((p) => p.family === family);
     for (const member of members) {
-      try {
-        canonicalize(value, member.id as ProfileId);
-      } catch (error) {
-        if (error instanceof BullaError && error.code.startsWith('CANON_')) continue;
-        throw error;
-      }
+      const refusal = attempt(() => canonicalize(value, member.id as ProfileId));
+      if (refusal instanceof BullaError && !refusal.code.startsWith('CANON_')) throw refusal;
     }
     return lintFamily(value, family, members);
   });
@@ -76,7 +72,7 @@ function lintFamily(root: unknown, family: string, members: readonly Profile[]):
     place: Place,
     write: (profile: Profile, index: number) => string,
   ) => {
-    const forms = members.map((member, i) => attempt(() => write(member, i)));
+    const forms = members.map((member, i) => formOf(() => write(member, i)));
     if (forms.some((form) => form.refused || form.text !== forms[0]!.text)) report(rule, place, forms);
     return forms;
   };
@@ -135,13 +131,9 @@ function compareOrders(
   members: readonly Profile[],
   compare: (write: (profile: Profile, index: number) => string) => unknown,
 ): void {
-  const orders = members.map((member) => {
-    try {
-      return Array.from(orderOf(keys, member.keys), (position) => keys[position]!);
-    } catch (error) {
-      return error as BullaError;
-    }
-  });
+  const orders = members.map((member) =>
+    attempt(() => Array.from(orderOf(keys, member.keys), (position) => keys[position]!)),
+  );
   const lists = orders.filter((order) => Array.isArray(order));
   const at = keys.findIndex((_, i) => lists.some((list) => list[i] !== lists[0]![i]));
   compare((_, i) => {
@@ -156,13 +148,9 @@ interface Form {
   readonly refused: boolean;
 }
 
-function attempt(write: () => string): Form {
-  try {
-    return { text: write(), refused: false };
-  } catch (error) {
-    if (error instanceof BullaError) return { text: error.code, refused: true };
-    throw error;
-  }
+function formOf(write: () => string): Form {
+  const text = attempt(write);
+  return typeof text === 'string' ? { text, refused: false } : { text: text.code, refused: true };
 }
 
 function keysOf(value: object, member: Profile): readonly string[] {

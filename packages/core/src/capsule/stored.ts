@@ -1,5 +1,5 @@
 import { canonicalize, digestText, type ProfileId } from '../canon/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import {
   type AnyObject,
   isObject,
@@ -72,16 +72,11 @@ export function matchHash(
   const tried: string[] = [];
   let refusal: BullaError | undefined;
   const fits = (value: JsonObject, profile: ProfileId): boolean => {
-    try {
-      const text = canonicalize(value, profile, { nonFinite });
-      if (tried.includes(text)) return false;
-      tried.push(text);
-      return digestText(text, profile) === hash;
-    } catch (error) {
-      if (!(error instanceof BullaError)) throw error;
-      refusal ??= error;
-      return false;
-    }
+    const text = attempt(() => canonicalize(value, profile, { nonFinite }));
+    if (text instanceof BullaError) refusal ??= text;
+    if (text instanceof BullaError || tried.includes(text)) return false;
+    tried.push(text);
+    return digestText(text, profile) === hash;
   };
   for (const value of older === undefined ? [content] : [content, older]) {
     for (const profile of ['cps-python', 'cps'] as const) {

@@ -1,7 +1,7 @@
 import { canonicalize, digestText, type ProfileId } from '../canon/index.ts';
 import type { Code } from '../codes.ts';
 import { fromHex, type PublicKey } from '../crypto/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { type JsonNumber, JsonObject, type JsonValue, parse, sameDecimal, sameValue } from '../json/index.ts';
 import type { Form } from './model.ts';
 import { findPqSigner, findSigner, namesOf, type ReadSeal, type Warning, warning } from './signatures.ts';
@@ -136,16 +136,10 @@ export function verifyCanonical(record: CanonicalRecord, options: VerifyOptions)
     ...outside.map(uncovered),
     ...oddNumbers(content).map(({ path, kind }) => ({ code: kind, path, message: ODD[kind] })),
   ];
-  const same = (['cps-python', 'cps', 'cps-ts'] as const).some((profile) => {
-    try {
-      return (
-        canonicalize(content, profile, { nonFinite: options.allowNonFinite === true }) === record.canonical
-      );
-    } catch (error) {
-      if (error instanceof BullaError) return false;
-      throw error;
-    }
-  });
+  const nonFinite = options.allowNonFinite === true;
+  const same = (['cps-python', 'cps', 'cps-ts'] as const).some(
+    (profile) => attempt(() => canonicalize(content, profile, { nonFinite })) === record.canonical,
+  );
   if (!same)
     warnings.push(warning('not_canonical', [], 'The hashed text is not the canonical form of its content.'));
   const form = content.has('spec_version') ? '13' : '12';
@@ -185,14 +179,12 @@ export function readObject(
   { allowNonFinite }: Pick<VerifyOptions, 'allowNonFinite'>,
 ): JsonObject | Verdict {
   if (input instanceof JsonObject) return input;
-  try {
-    const isText = typeof input === 'string' || input instanceof Uint8Array;
-    const value = isText ? parse(input, allowNonFinite === true ? { allow: ['non-finite'] } : {}) : input;
-    return value instanceof JsonObject ? value : refusal('not_an_object', 'A capsule is an object.');
-  } catch (error) {
-    if (error instanceof BullaError) return refusal(error.code, error.message);
-    throw error;
-  }
+  const isText = typeof input === 'string' || input instanceof Uint8Array;
+  const value = isText
+    ? attempt(() => parse(input, allowNonFinite === true ? { allow: ['non-finite'] } : {}))
+    : input;
+  if (value instanceof BullaError) return refusal(value.code, value.message);
+  return value instanceof JsonObject ? value : refusal('not_an_object', 'A capsule is an object.');
 }
 
 const HASH = /^[0-9a-f]{64}$/;

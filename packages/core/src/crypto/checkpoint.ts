@@ -1,4 +1,4 @@
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { equalBytes, fromBase64, fromHex, toBase64 } from './bytes.ts';
 
 // The text of a checkpoint, https://c2sp.org/tlog-checkpoint. It is read here and not with the rest of the log,
@@ -30,12 +30,9 @@ export function parseCheckpointBody(text: string): Checkpoint {
   if (rest.pop() !== '') throw malformed('The text of a checkpoint is at least three lines, each ended.');
   if (!/^(0|[1-9][0-9]*)$/.test(size!))
     throw malformed('The second line of a checkpoint is a size in decimal.');
-  let bytes: Uint8Array;
-  try {
-    bytes = fromBase64(root!);
-  } catch (cause) {
-    throw malformed('The third line of a checkpoint is canonical base64.', cause);
-  }
+  const bytes = attempt(() => fromBase64(root!));
+  if (bytes instanceof BullaError)
+    throw malformed('The third line of a checkpoint is canonical base64.', bytes);
   const checkpoint = { origin: origin!, size: Number(size), root: bytes, extensions: rest };
   checkCheckpoint(checkpoint);
   return checkpoint;

@@ -44,7 +44,7 @@ export {
   parseWithSpans,
   type Span,
 } from './parse.ts';
-export { type Plain, toPlain } from './plain.ts';
+export { toPlain } from './plain.ts';
 export { type Path, parsePointer, pointer, spanAt, valueAt } from './pointer.ts';
 export { sameValue } from './same.ts';
 export { type Limits, parseStrictly } from './strict.ts';

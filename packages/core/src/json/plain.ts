@@ -3,7 +3,7 @@ import { pointer } from './pointer.ts';
 import { JsonNumber, JsonObject, type JsonValue } from './value.ts';
 
 /** What `toPlain` returns: ordinary JavaScript objects, arrays and numbers. */
-export type Plain = null | boolean | string | number | Plain[] | { [key: string]: Plain };
+type Plain = null | boolean | string | number | Plain[] | { [key: string]: Plain };
 
 /**
  * Turns a parsed value into plain JavaScript, for code that only reads it. Throws `VALUE_INEXACT_NUMBER` with

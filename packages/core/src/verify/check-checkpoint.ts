@@ -1,8 +1,8 @@
 import { type PublicKey, parseCheckpointBody, parseNote } from '../crypto/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { type Anchor, type Policy, readAnchor } from '../log/index.ts';
 import { counted } from '../text/index.ts';
-import { type Artifact, type Finding, findings, type Read, read } from './artifact.ts';
+import { type Artifact, type Finding, findings, type Read } from './artifact.ts';
 import { checkNote, isUnknownSigner, signersOf } from './check-note.ts';
 import { anchorTrust, type Trust } from './trust.ts';
 
@@ -34,7 +34,7 @@ export function checkCheckpoint(artifact: Artifact<'checkpoint'>, trust: Trust):
 
 /** What a checkpoint vouches for, or why it vouches for nothing. */
 export function anchorOf(note: string, trust: Trust): Read<Anchor> {
-  return read(() => readAnchor(note, anchorTrust({ ...trust, keys: logKeys(note, trust) }, trust.policy)));
+  return attempt(() => readAnchor(note, anchorTrust({ ...trust, keys: logKeys(note, trust) }, trust.policy)));
 }
 
 /** The keys that the log may have signed with: those that were named, as keys or by its name. */

@@ -1,5 +1,5 @@
 import { fromUtf8 } from '../crypto/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { ManifestError } from '../manifest/index.ts';
 import { type Artifact, type Finding, findings } from './artifact.ts';
 
@@ -34,13 +34,10 @@ export function checkBindings({ bindings }: Artifact<'bindings'>): Finding {
 /** A policy of rules. The engine that reads them is large, and loaded only where it is needed. */
 export async function checkRules({ bytes }: Artifact<'rules'>): Promise<Finding> {
   const { parsePolicy } = await import('../policy/index.ts');
-  try {
-    const { name, digest, rules } = parsePolicy(fromUtf8(bytes));
-    return good(`A policy of ${rules.length} rule(s), ${digest}.`, { name, digest, rules: rules.length });
-  } catch (error) {
-    if (!(error instanceof BullaError)) throw error;
-    return refused(error);
-  }
+  const policy = attempt(() => parsePolicy(fromUtf8(bytes)));
+  if (policy instanceof BullaError) return refused(policy);
+  const { name, digest, rules } = policy;
+  return good(`A policy of ${rules.length} rule(s), ${digest}.`, { name, digest, rules: rules.length });
 }
 
 /** A policy that envelopes are bound to. */

@@ -1,9 +1,9 @@
 import type { Code } from '../codes.ts';
 import { keyId, type NoteVerifier, type PublicKey, shownKeyId, toUtf8 } from '../crypto/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { type JsonObject, parse } from '../json/index.ts';
 import { type Lock, lockDigest, openWith } from '../lock/index.ts';
-import { type Artifact, type Finding, findings, type Read, read } from './artifact.ts';
+import { type Artifact, type Finding, findings, type Read } from './artifact.ts';
 import { signersOf } from './check-note.ts';
 import { standingKeys, standingVkeys, type Trust } from './trust.ts';
 
@@ -46,7 +46,7 @@ export function checkLock(
   const signatures = signaturesAmong(artifacts);
   return (
     (signatures
-      .map((signature) => read(() => checkSigned(artifact, signature, trust)))
+      .map((signature) => attempt(() => checkSigned(artifact, signature, trust)))
       .find((found) => !(found instanceof BullaError) && found.result === 'good') as Finding | undefined) ??
     checkSigned(artifact, signatures[0] ?? null, trust)
   );
@@ -59,7 +59,7 @@ export function checkLockSignature(
   artifacts: readonly Artifact[],
 ): Finding {
   const locks = artifacts.filter((each) => each.kind === 'lockfile');
-  const found = locks.map((lock) => read(() => checkSigned(lock, { name, bytes }, trust)));
+  const found = locks.map((lock) => attempt(() => checkSigned(lock, { name, bytes }, trust)));
   const best = found.find((each) => !(each instanceof BullaError) && each.result === 'good') ?? found[0];
   if (best === undefined)
     return undecided('VERIFY_NO_LOCK', 'It is a signature on a lock. Name the lockfile too.');
@@ -93,7 +93,7 @@ function checkSigned(
       return undecided('LOCK_UNSIGNED', 'There is no signature beside the lock.', details);
     return keyless('VERIFY_NO_KEY', 'No key is known to verify with.', details);
   }
-  const opened = read(() => openWith(bytes, signature.bytes, standing));
+  const opened = attempt(() => openWith(bytes, signature.bytes, standing));
   const wrong = badness(opened);
   if (wrong !== undefined) {
     const signers = missingSigners(wrong.code, signature.bytes, trust);
@@ -124,7 +124,8 @@ function isRevoked(lock: Uint8Array, signature: Uint8Array, trust: Trust, standi
     keys: trust.keys.filter((key) => key.algorithm === 'Ed25519' && !standing.keys.includes(key)),
     vkeys: trust.vkeys.filter((key) => !standing.vkeys.includes(key)),
   };
-  const isSignedBy = (keys: LockKeys) => !(read(() => openWith(lock, signature, keys)) instanceof BullaError);
+  const isSignedBy = (keys: LockKeys) =>
+    !(attempt(() => openWith(lock, signature, keys)) instanceof BullaError);
   return gone.keys.length + gone.vkeys.length > 0 && isSignedBy(gone) && !isSignedBy(standing);
 }
 

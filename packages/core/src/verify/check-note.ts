@@ -1,6 +1,6 @@
 import { type NoteVerifier, openNote, parseNote } from '../crypto/index.ts';
-import { BullaError } from '../error.ts';
-import { type Artifact, type Finding, findings, read } from './artifact.ts';
+import { attempt, BullaError } from '../error.ts';
+import { type Artifact, type Finding, findings } from './artifact.ts';
 import { standingVkeys, type Trust } from './trust.ts';
 
 const { good, bad, keyless } = findings([
@@ -42,6 +42,6 @@ export function checkNote({ note }: Artifact<'signed note' | 'checkpoint'>, trus
 }
 
 function isSignedBy(note: string, vkeys: readonly NoteVerifier[]): boolean {
-  const opened = read(() => openNote(note, vkeys));
+  const opened = attempt(() => openNote(note, vkeys));
   return !(opened instanceof BullaError) && opened.verified.length > 0;
 }

@@ -6,10 +6,10 @@ import {
   verifyCapsule,
 } from '../capsule/index.ts';
 import { parseCheckpointBody, parseNote } from '../crypto/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { JsonObject } from '../json/index.ts';
 import { type LogProof, leafData, leafHash, readAnchor, verifyInclusion } from '../log/index.ts';
-import { type Artifact, type Finding, findings, read, steps } from './artifact.ts';
+import { type Artifact, type Finding, findings, steps } from './artifact.ts';
 import { anchorText, missingWitnesses, unknownSigner } from './check-checkpoint.ts';
 import { isUnknownSigner } from './check-note.ts';
 import { unsealedPaths } from './notices.ts';
@@ -88,7 +88,7 @@ async function recordFor(
 export function inclusionOf({ index, hashes, checkpoint }: LogProof): (record: Proved) => boolean {
   const { size, root } = parseCheckpointBody(parseNote(checkpoint).text);
   return (record) => {
-    const checked = read(() => {
+    const checked = attempt(() => {
       const leaf = leafHash(leafData(record as JsonObject | Partial<Seal>));
       verifyInclusion({ leaf, index, size, root, proof: hashes });
     });
@@ -97,7 +97,7 @@ export function inclusionOf({ index, hashes, checkpoint }: LogProof): (record: P
 }
 
 function checkRecord({ index, checkpoint }: LogProof, record: Proved, trust: Trust): Finding {
-  const anchor = read(() => readAnchor(checkpoint, anchorTrust(trust, trust.policy)));
+  const anchor = attempt(() => readAnchor(checkpoint, anchorTrust(trust, trust.policy)));
   if (anchor instanceof BullaError) {
     const { code, message } = anchor;
     if (isUnknownSigner(anchor)) return keyless(code, unknownSigner(checkpoint));
