@@ -38,19 +38,18 @@ export async function checkProof(
     const sought = await recordFor(proof, artifacts);
     if (sought === 'capsule')
       return at(bad('LOG_INCLUSION', 'The proof is of none of the capsules that were named.'), 'inclusion');
-    if (sought === 'chain' || sought === 'nothing') {
-      const message =
-        sought === 'chain'
-          ? 'The proof is of no record of what was named; name the file of its capsule, or its chain.'
-          : 'Name the file of the capsule too; the proof is of its bytes.';
-      return undecided('VERIFY_NO_CAPSULE', message);
-    }
+    if (sought === 'chain' || sought === 'nothing') return undecided('VERIFY_NO_CAPSULE', NOT_FOUND[sought]);
     return checkRecord(proof, sought, trust);
   } catch (error) {
     if (!(error instanceof BullaError)) throw error;
     return bad(error.code, error.message);
   }
 }
+
+const NOT_FOUND = {
+  chain: 'The proof is of no record of what was named; name the file of its capsule, or its chain.',
+  nothing: 'Name the file of the capsule too; the proof is of its bytes.',
+};
 
 /** A record as it is proved: parsed, or with its canonical text. */
 type Proved = JsonObject | CanonicalRecord;
@@ -88,11 +87,11 @@ async function recordFor(
 export function inclusionOf({ index, hashes, checkpoint }: LogProof): (record: Proved) => boolean {
   const { size, root } = parseCheckpointBody(parseNote(checkpoint).text);
   return (record) => {
-    const checked = attempt(() => {
+    const refusal = attempt(() => {
       const leaf = leafHash(leafData(record as JsonObject | Partial<Seal>));
       verifyInclusion({ leaf, index, size, root, proof: hashes });
     });
-    return !(checked instanceof BullaError);
+    return refusal === undefined;
   };
 }
 
