@@ -5,8 +5,9 @@ import {
   JsonNumber,
   JsonObject,
   member,
-  pointer,
   sameDecimal,
+  type Trail,
+  trailPointer,
 } from '../json/index.ts';
 import { canonicalize, hashedPart } from './canonicalize.ts';
 import { orderOf } from './order.ts';
@@ -51,8 +52,7 @@ export function lint(value: unknown, only: readonly string[] = families): Findin
 
 interface Place {
   readonly value: unknown;
-  readonly key: string | number | undefined;
-  readonly parent: Place | undefined;
+  readonly trail: Trail | undefined;
   /** For each profile, where this place stands among its float paths. */
   readonly floats: readonly (FloatPaths | 'float' | undefined)[];
 }
@@ -63,7 +63,7 @@ function lintFamily(root: unknown, family: string, members: readonly Profile[]):
     findings.push({
       family,
       rule: forms.some((form) => form.refused) ? 'refused' : rule,
-      path: pathOf(place),
+      path: trailPointer(place.trail),
       forms: Object.fromEntries(members.map((member, i) => [member.id, forms[i]!.text])),
     });
   };
@@ -78,10 +78,10 @@ function lintFamily(root: unknown, family: string, members: readonly Profile[]):
   };
 
   const open: Place[] = [
-    { value: root, key: undefined, parent: undefined, floats: members.map((member) => member.floatPaths) },
+    { value: root, trail: undefined, floats: members.map((member) => member.floatPaths) },
   ];
   for (let place = open.pop(); place !== undefined; place = open.pop()) {
-    const { value, floats } = place;
+    const { value, trail: parent, floats } = place;
     const isFloat = (i: number) => floats[i] === 'float';
     if (typeof value === 'string') {
       compare('string', place, (member) => `"${member.strings.escape(value)}"`);
@@ -98,10 +98,10 @@ function lintFamily(root: unknown, family: string, members: readonly Profile[]):
       if (agree && !sameDecimal(lexeme, forms[0]!.text)) report('inexact', place, forms);
     } else if (Array.isArray(value)) {
       for (let i = value.length - 1; i >= 0; i--) {
-        open.push({ value: value[i], key: i, parent: place, floats: below(floats, null) });
+        open.push({ value: value[i], trail: { key: i, parent }, floats: below(floats, null) });
       }
     } else if (typeof value === 'object' && value !== null) {
-      const parts = members.map((member) => (place.parent === undefined ? hashedPart(value, member) : value));
+      const parts = members.map((member) => (parent === undefined ? hashedPart(value, member) : value));
       const keyLists = parts.map((part, i) => keysOf(part as object, members[i]!));
       const keySets = keyLists.map((keys) => new Set(keys));
       const common = keyLists[0]!.filter((key) => keySets.every((keys) => keys.has(key)));
@@ -113,8 +113,7 @@ function lintFamily(root: unknown, family: string, members: readonly Profile[]):
       for (const key of common.toReversed()) {
         const inner = {
           value: member(value as AnyObject, key),
-          key,
-          parent: place,
+          trail: { key, parent },
           floats: below(floats, key),
         };
         compare('string', inner, (member) => `"${member.strings.escape(key)}"`);
@@ -162,11 +161,4 @@ function keysOf(value: object, member: Profile): readonly string[] {
 
 function below(floats: Place['floats'], key: string | null): Place['floats'] {
   return floats.map((node) => (node instanceof Map ? node.get(key) : undefined));
-}
-
-function pathOf(place: Place): string {
-  const segments: (string | number)[] = [];
-  for (let step: Place | undefined = place; step?.key !== undefined; step = step.parent)
-    segments.unshift(step.key);
-  return pointer(segments);
 }

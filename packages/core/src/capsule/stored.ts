@@ -8,8 +8,9 @@ import {
   type JsonValue,
   keysOf,
   parse,
-  pointer,
   sameDecimal,
+  type Trail,
+  trailPointer,
   valuesOf,
 } from '../json/index.ts';
 import { CONTENT, type Form, SEAL_FIELDS } from './model.ts';
@@ -142,24 +143,12 @@ export function oddNumbers(content: AnyObject): OddNumber[] {
     const { value, key, parent } = item;
     if (value instanceof JsonNumber) {
       const kind = oddity(value.lexeme);
-      if (kind !== undefined) found.push({ path: pathOf({ key, parent }), kind });
+      if (kind !== undefined) found.push({ path: trailPointer({ key, parent }), kind });
     } else {
       enter(value, { key, parent });
     }
   }
   return found;
-}
-
-interface Trail {
-  readonly key: string | number;
-  readonly parent: Trail | undefined;
-}
-
-function pathOf(trail: Trail): string {
-  const segments: (string | number)[] = [];
-  for (let step: Trail | undefined = trail; step !== undefined; step = step.parent)
-    segments.unshift(step.key);
-  return pointer(segments);
 }
 
 function oddity(lexeme: string): OddNumber['kind'] | undefined {

@@ -2,11 +2,19 @@ import { canonicalize, digestText, type ProfileId } from '../canon/index.ts';
 import type { Code } from '../codes.ts';
 import { fromHex, type PublicKey } from '../crypto/index.ts';
 import { attempt, BullaError } from '../error.ts';
-import { type JsonNumber, JsonObject, type JsonValue, parse, sameDecimal, sameValue } from '../json/index.ts';
+import {
+  type JsonNumber,
+  JsonObject,
+  type JsonValue,
+  parse,
+  sameDecimal,
+  sameValue,
+  textAt,
+} from '../json/index.ts';
 import type { Form } from './model.ts';
 import { findPqSigner, findSigner, namesOf, type ReadSeal, type Warning, warning } from './signatures.ts';
 import { isCaseTwin, matchHash, oddNumbers, takeApart } from './stored.ts';
-import { type KeyFacts, outsideValidity, type RecordTimes, triggerTime } from './validity.ts';
+import { type KeyFacts, outsideValidity } from './validity.ts';
 
 export interface VerifyOptions {
   /** The Ed25519 keys to trust. */
@@ -86,8 +94,7 @@ export function verifyCapsule(sealed: JsonValue | Uint8Array, options: VerifyOpt
       warning('typescript_profile', [], 'Only the TypeScript reference gives this content this hash.'),
     );
   }
-  const times = { signedAt: seal.signedAt, timestamp: triggerTime(content) };
-  return checkSignatures(seal, { profile, form, outside, warnings, times }, options);
+  return checkSignatures(seal, { content, profile, form, outside, warnings }, options);
 }
 
 function caseTwin(unknownKeys: readonly string[]): Verdict | undefined {
@@ -143,8 +150,7 @@ export function verifyCanonical(record: CanonicalRecord, options: VerifyOptions)
   if (!same)
     warnings.push(warning('not_canonical', [], 'The hashed text is not the canonical form of its content.'));
   const form = content.has('spec_version') ? '13' : '12';
-  const times = { signedAt: seal.signedAt, timestamp: triggerTime(content) };
-  return checkSignatures(seal, { profile: 'verbatim', form, outside, warnings, times }, options);
+  return checkSignatures(seal, { content, profile: 'verbatim', form, outside, warnings }, options);
 }
 
 /** The members beside a canonical text that it does not have, or the verdict where one says something else. */
@@ -217,15 +223,15 @@ function readSeal(get: (key: string) => unknown): ReadSeal | Verdict {
 }
 
 interface Hashed {
+  readonly content: JsonObject;
   readonly profile: ProfileId | 'verbatim';
   readonly form: Form;
   readonly outside: readonly string[];
   readonly warnings: Warning[];
-  readonly times: RecordTimes;
 }
 
 function checkSignatures(seal: ReadSeal, hashed: Hashed, options: VerifyOptions): Verdict {
-  const { profile, form, outside, warnings, times } = hashed;
+  const { content, profile, form, outside, warnings } = hashed;
   const signedBy = seal.signedBy === '' ? null : seal.signedBy;
   const failed = (code: Code, message: string) => ({
     ...{ ...refusal(code, message), profile, form, signedBy, warnings },
@@ -244,7 +250,7 @@ function checkSignatures(seal: ReadSeal, hashed: Hashed, options: VerifyOptions)
   const { id } = namesOf(key);
   const facts = (options.facts ?? []).filter((fact) => fact.key === id);
   for (const fact of facts) {
-    const why = outsideValidity(fact, times);
+    const why = outsideValidity(fact, seal.signedAt, textAt(content, ['trigger', 'timestamp']));
     if (why !== undefined) return failed('key_not_valid', why);
   }
   if (signedBy !== null && !named) {

@@ -33,12 +33,20 @@ export {
   writePrivateKey,
   writePublicKey,
 } from './formats.ts';
-export { keyId, qpLabel, shortLabel, shownKeyId } from './keyid.ts';
 export type { NoteSignature, NoteSigner, NoteVerifier, VerifiedSignature } from './note.ts';
 export { formatNote, formatVkey, noteVerifier, openNote, parseNote, parseVkey, signNote } from './note.ts';
 
 export type { LocalSigner, PublicKey, Signer } from './signer.ts';
-export { derivePublicKey, localSigner, publicKey, verify } from './signer.ts';
+export {
+  derivePublicKey,
+  keyId,
+  localSigner,
+  publicKey,
+  qpLabel,
+  shortLabel,
+  shownKeyId,
+  verify,
+} from './signer.ts';
 
 /** The hashes, as `CryptoProvider` describes them. */
 export const { sha256, sha256Hex, sha3_256Hex, hmacSha256 } = provider;

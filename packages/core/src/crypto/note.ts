@@ -2,7 +2,7 @@ import { provider } from '#provider';
 import { attempt, BullaError } from '../error.ts';
 import type { AlgorithmName } from './algorithms.ts';
 import { concat, fromBase64, fromUtf8, toBase64, toHex, toUtf8 } from './bytes.ts';
-import { cosignatureMessage, subtreeMessage, uint64 } from './cosignature.ts';
+import { cosignatureMessage, subtreeMessage, uint64 } from './checkpoint.ts';
 import { type PublicKey, publicKey, type Signer, verify } from './signer.ts';
 
 // Signed notes, https://c2sp.org/signed-note. A note is attacker-controlled until a known key has verified it.
