@@ -3,11 +3,11 @@ import { object, options, surface, whole } from '../../test/surface.ts';
 import { toUtf8 } from '../crypto/index.ts';
 import type { JsonObject } from '../json/index.ts';
 import { drift, type Lock, readLock, type Surface, writeLock } from '../lock/index.ts';
+import type { PolicyVerdict } from './evaluate.ts';
 import {
   callInput,
   checkInput,
   evaluate,
-  type PolicyVerdict,
   parsePolicy,
   policyCheckInput,
   prepareInput,
