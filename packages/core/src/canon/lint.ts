@@ -28,7 +28,6 @@ export interface Finding {
   readonly forms: Readonly<Record<string, string>>;
 }
 
-/** The families of the profile table. */
 export const families: readonly string[] = [
   ...new Set(Object.values(profiles).map((profile) => profile.family)),
 ];

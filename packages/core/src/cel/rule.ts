@@ -17,7 +17,6 @@ export interface CelRule<Shape extends string = string> {
   readonly programs: ReadonlyMap<Shape, Program>;
 }
 
-/** What a rule said of an input. */
 export interface RuleResult {
   readonly name: string;
   /** The rule's own; `error` whenever it could not be answered. */

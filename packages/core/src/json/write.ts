@@ -25,7 +25,6 @@ export interface WriteRules {
   undefinedProperty: 'refuse' | 'drop';
 }
 
-/** Writes one value as compact JSON. */
 export type Writer = (value: unknown, maxDepth?: number) => string;
 
 /**
@@ -184,7 +183,6 @@ function flat(text: string): string {
 }
 const ANYTHING = /^/;
 
-/** The values that belong to the keys, in the same order. */
 function valuesOf(value: object, keys: readonly string[], rules: WriteRules): readonly unknown[] {
   if (value instanceof JsonObject) return value.values;
   if (rules.undefinedProperty === 'refuse') return Object.values(value);

@@ -222,7 +222,6 @@ export interface PolicyResult extends OpenedCheckpoint {
   readonly log: NoteVerifier | null;
   /** The witnesses whose cosignatures count, by their names in the policy. */
   readonly witnesses: readonly { readonly name: string; readonly time: number }[];
-  /** Whether these witnesses are enough. */
   readonly quorum: boolean;
 }
 

@@ -13,7 +13,6 @@ export interface LogProof {
   readonly index: number;
   /** The inclusion proof, from the leaf's sibling up. */
   readonly hashes: readonly Uint8Array[];
-  /** The signed checkpoint, as it was written. */
   readonly checkpoint: string;
 }
 

@@ -7,7 +7,6 @@ interface Tiles {
   tile(level: number, index: number, width: number): Promise<Uint8Array>;
 }
 
-/** What a chain is compared with. */
 export interface AnchorSources {
   readonly anchors: readonly Anchor[];
   /** The hashes that the log published, and up to which size; with them the first record that differs is known. */
@@ -33,7 +32,6 @@ export class Comparison {
     if (this.#leaves.length === TILE_WIDTH) this.#compare();
   }
 
-  /** The first place where they differ. */
   async finish(): Promise<number | undefined> {
     if (this.#leaves.length > 0) this.#compare();
     return this.#work;

@@ -71,9 +71,7 @@ export const SIGNED: Readonly<Record<Kind, boolean>> = {
 
 export const KINDS = Object.keys(SIGNED) as readonly Kind[];
 
-/** The verdict on one artifact. */
 export interface Verdict {
-  /** The label of the artifact. */
   readonly name: string;
   readonly kind: Kind;
   /**
@@ -103,7 +101,6 @@ export interface Step {
 /** A verdict before it is known whose it is. */
 export type Finding = Omit<Verdict, 'name' | 'kind'>;
 
-/** Gives findings that do not prove `notProven`. */
 export function findings(notProven: readonly string[]) {
   const finding =
     (result: Finding['result']) =>

@@ -12,7 +12,6 @@ export const BUNDLE_NOT_PROVEN: readonly string[] = [
 ];
 const { good, bad, keyless } = findings(BUNDLE_NOT_PROVEN);
 
-/** What a bundle turned out to be, for the report. */
 export function bundleDetails({ lock, trusted, carriesKey, unsigned, readme, manifest }: VerifiedBundle) {
   return {
     key_id: trusted.keyId,

@@ -10,7 +10,6 @@ const ofManifest = findings([
   'that anybody allowed any of it',
 ]);
 
-/** The capability manifest of an agent. */
 export function checkManifest({ report }: Artifact<'manifest'>): Finding {
   const { manifest, problems, count, warnings } = report;
   if (manifest === null) {
@@ -24,7 +23,6 @@ export function checkManifest({ report }: Artifact<'manifest'>): Finding {
   );
 }
 
-/** Which tools of servers the tools of a manifest are. */
 export function checkBindings({ bindings }: Artifact<'bindings'>): Finding {
   if (bindings instanceof BullaError) return refused(bindings);
   const { tools, digest } = bindings;
@@ -40,7 +38,6 @@ export async function checkRules({ bytes }: Artifact<'rules'>): Promise<Finding>
   return good(`A policy of ${rules.length} rule(s), ${digest}.`, { name, digest, rules: rules.length });
 }
 
-/** A policy that envelopes are bound to. */
 export function checkExecutionPolicy({ policy }: Artifact<'execution policy'>): Finding {
   if (policy instanceof BullaError) return refused(policy);
   const { policy_id, policy_version, policy_hash } = policy;

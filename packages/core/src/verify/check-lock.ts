@@ -4,7 +4,7 @@ import { attempt, BullaError } from '../error.ts';
 import { type JsonObject, parse } from '../json/index.ts';
 import { type Lock, lockDigest, openWith } from '../lock/index.ts';
 import { type Artifact, type Finding, findings, type Read } from './artifact.ts';
-import { signersOf } from './check-note.ts';
+import { signersOf } from './check-notes.ts';
 import { standingKeys, standingVkeys, type Trust } from './trust.ts';
 
 const { good, bad, undecided, keyless } = findings([
@@ -26,7 +26,6 @@ export function badness<Value>(found: Read<Value>): BullaError | undefined {
   return found;
 }
 
-/** A signature file and what reports call it. */
 interface Signature {
   readonly name: string;
   readonly bytes: Uint8Array;
