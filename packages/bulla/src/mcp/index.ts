@@ -2,7 +2,7 @@
 
 export { INITIALIZE_VERSIONS, STATELESS_VERSIONS } from './agree.ts';
 export { type Authorizer, bearer } from './call.ts';
-
+export { contentBytes } from './contents.ts';
 export { Exchange, type Waiting } from './exchange.ts';
 export {
   caseTwin,
@@ -22,6 +22,7 @@ export {
   twinFinder,
 } from './frame.ts';
 
+export { META_VERSION } from './http.ts';
 export { LISTS, readList } from './lists.ts';
 export { type OAuthMemory, oauth } from './oauth.ts';
 export { authorized, type OpenOptions, open, type Session } from './open.ts';

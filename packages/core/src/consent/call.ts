@@ -1,15 +1,6 @@
 import { allow, deny, ended, fail, NO_BASIS } from './decision.ts';
-import {
-  type CallEvent,
-  done,
-  isMoment,
-  isText,
-  NO_MOMENT,
-  type RequestEvent,
-  refused,
-  type Step,
-} from './event.ts';
-import type { Choice, Decision, Prompt, Subject } from './rows.ts';
+import { type CallEvent, done, isText, type RequestEvent, refused, type Step } from './event.ts';
+import type { Approved, Choice, Decision, Previous, Prompt, Subject } from './rows.ts';
 import { HIGH_PROMPT_MS, type Rules, SILENCE_MS } from './rules.ts';
 import { highest, type Raise, raised, type Sensitivity } from './sensitivity.ts';
 import { shownDigest } from './showing.ts';
@@ -24,7 +15,7 @@ const FORMS: readonly string[] = ['jcs', 'exact'];
 type Asking = CallEvent | RequestEvent;
 
 export function call(state: ConsentState, event: CallEvent, rules: Rules): Step {
-  const { at, identity } = event;
+  const { at } = event;
   const wrong = misplaced(state, event);
   if (wrong !== null) return wrong;
   if (!COMMITMENT.test(event.args.commitment) || !FORMS.includes(event.args.of))
@@ -44,11 +35,9 @@ export function call(state: ConsentState, event: CallEvent, rules: Rules): Step 
   const sensitivity =
     tool === undefined || declared === undefined ? null : raised(highest(declared, tool.sensitivity), raises);
   const subject: Subject = {
-    id: event.id,
+    ...asked(state, event),
     call_id: event.call_id ?? null,
     kind: 'call',
-    user: identity.user,
-    agent: identity.agent,
     scope,
     sensitivity,
     tool: tool?.name ?? (event.server === null ? event.tool : null),
@@ -59,11 +48,7 @@ export function call(state: ConsentState, event: CallEvent, rules: Rules): Step 
     lock: event.lock,
     args: { commitment: event.args.commitment, of: event.args.of },
     timeout_ms: tool?.timeout_ms ?? null,
-    manifest: manifestOf(state)?.hash ?? null,
     grant: grant?.id ?? null,
-    device: identity.device,
-    session: identity.session,
-    holder: event.holder ?? null,
   };
 
   const nobody = unanswerable(subject, event);
@@ -82,32 +67,11 @@ export function call(state: ConsentState, event: CallEvent, rules: Rules): Step 
 }
 
 export function request(state: ConsentState, event: RequestEvent, rules: Rules): Step {
-  const { at, identity, scope } = event;
+  const { at, scope } = event;
   const wrong = misplaced(state, event);
   if (wrong !== null) return wrong;
   const sensitivity = state.scopes.get(scope) ?? null;
-  const subject: Subject = {
-    id: event.id,
-    call_id: null,
-    kind: 'grant',
-    user: identity.user,
-    agent: identity.agent,
-    scope,
-    sensitivity,
-    tool: null,
-    server: null,
-    server_tool: null,
-    declared: null,
-    locked: null,
-    lock: null,
-    args: null,
-    timeout_ms: null,
-    manifest: manifestOf(state)?.hash ?? null,
-    grant: null,
-    device: identity.device,
-    session: identity.session,
-    holder: event.holder ?? null,
-  };
+  const subject: Subject = { ...asked(state, event), scope, sensitivity };
   const nobody = unanswerable(subject, event);
   if (nobody !== null) return ending(nobody);
   const obstacle = scopeObstacle(state, scope);
@@ -120,10 +84,20 @@ export function request(state: ConsentState, event: RequestEvent, rules: Rules):
   return ask(state, subject, event, sensitivity!, [], rules);
 }
 
+/** Who asks, and what they declare; the rest is as for a grant. */
+function asked(state: ConsentState, { id, identity, holder = null }: Asking): Subject {
+  const { user, agent, device, session } = identity;
+  return {
+    ...{ id, kind: 'grant', user, agent, device, session, holder },
+    ...{ call_id: null, scope: null, sensitivity: null, tool: null, server: null, server_tool: null },
+    ...{ declared: null, locked: null, lock: null, args: null, timeout_ms: null, grant: null },
+    manifest: manifestOf(state)?.hash ?? null,
+  };
+}
+
 /** Why nothing can be decided about what was asked in this state. */
 function misplaced(state: ConsentState, event: Asking): Step | null {
-  const { id, at, holder = null } = event;
-  if (!isMoment(at)) return refused(...NO_MOMENT);
+  const { id, holder = null } = event;
   const { user, agent, device, session } = event.identity;
   const subject =
     event.type === 'call'
@@ -219,22 +193,16 @@ function ask(
     escalation: null,
     choices: choicesOf(subject, sensitivity),
     devices: event.devices ?? null,
-    previous:
-      approved === undefined
-        ? null
-        : {
-            decision: approved.decision,
-            server: approved.server,
-            declared: approved.declared,
-            locked: approved.locked,
-            args: approved.args,
-            at: approved.at,
-          },
+    previous: approved === undefined ? null : previousOf(approved),
     opened_at: at,
     expires_at: limit === null ? null : at + limit,
   };
   const prompt: Prompt = { ...open, shown: shownDigest(open), rev: 1 };
   return done([insert('prompts', prompt)], [], prompt);
+}
+
+function previousOf({ tool: _, rev: __, ...previous }: Approved): Previous {
+  return previous;
 }
 
 /** `high` has no choice that outlives the call, and without a device and a session `medium` has none either. */

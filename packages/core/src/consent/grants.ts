@@ -7,9 +7,7 @@ import {
   done,
   type EndSessionEvent,
   type GrantEvent,
-  isMoment,
   isText,
-  NO_MOMENT,
   type RevokeEvent,
   refused,
   type Step,
@@ -23,7 +21,6 @@ import { type ConsentState, put, remove } from './state.ts';
 
 export function disclosed(state: ConsentState, event: DiscloseEvent): Step {
   const { at, disclosure, who, channel } = event;
-  if (!isMoment(at)) return refused(...NO_MOMENT);
   if (who !== state.user) return refused('CONSENT_PERSON', 'What an agent can do is shown to its user.');
   if (!isChannelKind(channel.kind)) return refused('CONSENT_CHANNEL', 'There is no such channel.');
   const manifest = manifestOf(state);
@@ -65,7 +62,6 @@ export function discloses(state: ConsentState, digest: string | null): boolean {
 
 export function grant(state: ConsentState, event: GrantEvent, rules: Rules): Step {
   const { at, grants, channel } = event;
-  if (!isMoment(at)) return refused(...NO_MOMENT);
   if (event.who !== state.user) return refused('CONSENT_PERSON', 'Only the user grants.');
   if (!discloses(state, event.disclosure))
     return refused('CONSENT_DISCLOSURE', 'Before a grant the person is shown what the agent can do now.');
@@ -139,7 +135,6 @@ export function give(
 }
 
 export function revoke(state: ConsentState, event: RevokeEvent, rules: Rules): Step {
-  if (!isMoment(event.at)) return refused(...NO_MOMENT);
   if (event.who !== state.user && !rules.approvers.includes(event.who))
     return refused('CONSENT_PERSON', 'Only the user or an approver revokes.');
   if (!isChannelKind(event.channel.kind)) return refused('CONSENT_CHANNEL', 'There is no such channel.');
@@ -191,8 +186,7 @@ export function takeBack(
   return done(changes, decisions, null, running);
 }
 
-export function endSession(state: ConsentState, { at, device, session }: EndSessionEvent): Step {
-  if (!isMoment(at)) return refused(...NO_MOMENT);
+export function endSession(state: ConsentState, { device, session }: EndSessionEvent): Step {
   const over = [...state.rows.silences.values()].filter(
     (silence) => silence.device === device && silence.session === session,
   );

@@ -226,6 +226,14 @@ export const DETAILS = [
 ] as const;
 export type Detail = (typeof DETAILS)[number];
 
+/** Those that say that the agent does not declare it, or no longer so. */
+export const UNDECLARED: ReadonlySet<Detail> = new Set([
+  'scope_unknown',
+  'tool_unknown',
+  'tool_changed',
+  'manifest_changed',
+]);
+
 /** `allowed` may be started once; `running` was; the others are the end. A grant ends at once. */
 export const STAGES = ['allowed', 'running', 'ok', 'denied', 'error'] as const;
 export type Stage = (typeof STAGES)[number];

@@ -7,8 +7,19 @@ export function manifestOf(state: ConsentState): Declared | undefined {
   return state.rows.manifests.get(state.agent);
 }
 
+/** Why a scope may not be used. */
+export type ScopeObstacle = Extract<
+  Detail,
+  | 'scope_unknown'
+  | 'scope_not_granted'
+  | 'scope_revoked'
+  | 'scope_refused'
+  | 'suspended'
+  | 'sensitivity_changed'
+>;
+
 /** Why a scope may not be used now; null if it may. */
-export function scopeObstacle(state: ConsentState, scope: string): Detail | null {
+export function scopeObstacle(state: ConsentState, scope: string): ScopeObstacle | null {
   const manifest = manifestOf(state);
   const sensitivity = state.scopes.get(scope);
   if (manifest === undefined || sensitivity === undefined) return 'scope_unknown';

@@ -5,7 +5,7 @@ import { type LockTrust, openLock, pinnedServer, targetFor, tellOpenFolder } fro
 import { CLIENT_FEATURES, type ClientFeature, guard, type Mode, pinsOf } from '../../gateway/index.ts';
 import { checkIdentity } from '../../locks/index.ts';
 import type { Command } from '../command.ts';
-import { requireOptions, trustOf } from '../lock/keys.ts';
+import { lockOption, requireOptions } from '../lock/options.ts';
 import { tellLines } from '../lock/server-lines.ts';
 import { type FetchOptions, fetchOptions, observing } from '../run/pinned.ts';
 import { openFor, type StoreOptions, type StrictOptions, sealOptions, strictOption } from '../store.ts';
@@ -38,7 +38,7 @@ export function define(command: Command): void {
   const server = command.argument('[server...]', 'the server, after --; without it the one of the lock');
   server
     .use(sealOptions, strictOption, fetchOptions, requireOptions)
-    .option('-l, --lock <file>', 'the lockfile', 'mcp-lock.json')
+    .use(lockOption)
     .option('--pinned', 'start the program that the lock pins, not whatever the command would start now')
     .option('--only <name...>', 'of the locked tools pass these alone; * stands for any text')
     .option('--agent <id>', 'the agent that the host runs, for records and kill switches', 'default')
@@ -81,7 +81,7 @@ Examples:
 }
 
 async function act(given: string[], options: GuardOptions): Promise<Exit> {
-  const { lock: opened } = openLock(options.lock, trustOf(options));
+  const { lock: opened } = openLock(options.lock, options);
   const lock = options.only === undefined ? opened : narrowed(opened, options.only);
   if (options.printEffectiveAllowlist) {
     await printAllowlist(options.lock, lock);

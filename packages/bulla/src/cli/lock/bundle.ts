@@ -4,13 +4,13 @@ import { type BundleInput, type KeyChoice, openBundle, packBundle } from '../../
 import type { Command } from '../command.ts';
 import { colors, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
-import { keyOptions } from './keys.ts';
+import { keyOptions, lockfileAlias, lockOption } from './options.ts';
 
 export function define(command: Command): void {
   command
     .command('export')
     .description('Pack a lockfile and its signature into one file, the same bytes wherever it is done.')
-    .option('-l, --lockfile <file>', 'the lockfile', 'mcp-lock.json')
+    .use(lockOption, lockfileAlias)
     .option('-s, --signature <file>', 'its signature (default: the lockfile with .sig)')
     .option('-o, --output <file>', 'where to write the bundle', 'approval.zip')
     .option('--policy <file>', 'a policy to add, as policy.yaml')
@@ -34,9 +34,11 @@ Example:
     .run(verify);
 }
 
-async function exportBundle(options: BundleInput & ReportOptions): Promise<void> {
+async function exportBundle(
+  options: Omit<BundleInput, 'lockfile'> & ReportOptions & { lock: string },
+): Promise<void> {
   const { output: bundle } = options;
-  const { sha256, bytes } = packBundle({ ...options, compat: COMPAT });
+  const { sha256, bytes } = packBundle({ ...options, lockfile: options.lock, compat: COMPAT });
   await report(options, { ok: true, bundle, sha256, bytes }, () =>
     [
       ...(COMPAT ? [`✓ Bundle created: ${bundle}`] : []),

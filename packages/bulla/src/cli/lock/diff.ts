@@ -4,18 +4,18 @@ import type { Command } from '../command.ts';
 import { EXIT, type Exit, print } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
 import { type FormatOptions, formatOf, formatOptions, printDrift, writeReports } from './drift-formats.ts';
-import { requireOptions, trustOf } from './keys.ts';
+import { lockfileAlias, requireOptions } from './options.ts';
 import { accessOf, SERVER_HELP, type ServerOptions, scanning, serverOptions } from './server.ts';
 
 interface DiffOptions extends ServerOptions, FormatOptions, LockTrust {
-  lockfile?: string;
+  lock?: string;
 }
 
 export function define(command: Command): void {
   command
     .argument('[what...]', 'two lockfiles; or the server, after --')
-    .option('-l, --lockfile <file>', 'the lockfile (default: mcp-lock.json)')
-    .use(serverOptions, formatOptions, requireOptions)
+    .option('-l, --lock <file>', 'the lockfile (default: mcp-lock.json)')
+    .use(lockfileAlias, serverOptions, formatOptions, requireOptions)
     .helpText(`${SERVER_HELP}
 Exits with 0 when nothing changed, 1 when anything did.
 
@@ -27,19 +27,18 @@ Examples:
 
 async function diff(what: string[], options: DiffOptions): Promise<Exit> {
   // Only the command line tells a server of two words from two files.
-  const isServer = options.lockfile !== undefined || what.length === 0 || process.argv.includes('--');
+  const isServer = options.lock !== undefined || what.length === 0 || process.argv.includes('--');
   if (!isServer && what.length !== 2)
     throw new BullaError('USAGE', 'Name two lockfiles, or the server after --.');
-  const lockfile = isServer ? (options.lockfile ?? 'mcp-lock.json') : what[0]!;
-  const trust = trustOf(options);
+  const lockfile = isServer ? (options.lock ?? 'mcp-lock.json') : what[0]!;
   const { drift, source } = isServer
     ? await diffServer({
-        ...{ server: what, env: options.env, lockfile },
-        ...trust,
+        ...options,
+        ...{ server: what, lockfile },
         ...accessOf(options),
         ...scanning(!options.quiet),
       })
-    : diffLocks(lockfile, what[1]!, trust);
+    : diffLocks(lockfile, what[1]!, options);
   const isClean = drift.counts.total === 0;
   writeReports(options, drift, { lockfile, source });
   const isReleased = COMPAT && isClean && formatOf(options) === 'text';

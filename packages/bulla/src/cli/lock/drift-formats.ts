@@ -7,6 +7,7 @@ import {
   driftMarkdown,
   driftSarif,
   driftText,
+  type PolicyResult,
   type Severity,
   type TextOptions,
 } from '@bulla/core/lock';
@@ -97,6 +98,7 @@ interface Shown {
   readonly source: Uint8Array;
   /** Without a threshold, any difference fails, and text says no verdict. */
   readonly failOn?: Severity;
+  readonly policy?: PolicyResult | undefined;
 }
 
 /** Prints a drift: for people through the print boundary, the other formats as the documents that they are. */
@@ -109,13 +111,13 @@ export function printDrift(drift: Drift, format: Format, shown: Shown): Promise<
 function rendered(
   drift: Drift,
   format: Format,
-  { lockfile, source, failOn }: Shown,
+  { lockfile, source, failOn, policy }: Shown,
   isPainted = true,
 ): string {
-  const options = { lockfile, failOn: failOn ?? 'info' };
+  const options = { lockfile, failOn: failOn ?? 'info', policy };
   if (format === 'json') return driftJson(drift, options);
-  if (format === 'sarif') return driftSarif(drift, { lockfile, source, version: VERSION });
+  if (format === 'sarif') return driftSarif(drift, { lockfile, source, policy, version: VERSION });
   if (format === 'junit') return driftJunit(drift, options);
   if (format === 'markdown') return driftMarkdown(drift, options);
-  return driftText(drift, { ...(isPainted && painted(streams.stdout)), ...(failOn && { failOn }) });
+  return driftText(drift, { policy, ...(isPainted && painted(streams.stdout)), ...(failOn && { failOn }) });
 }

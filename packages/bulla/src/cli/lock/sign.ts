@@ -5,10 +5,11 @@ import { SIGNATURE_KINDS } from '../../locks/index.ts';
 import type { Command } from '../command.ts';
 import { colors, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
+import { lockfileAlias, lockOption } from './options.ts';
 
 export function define(command: Command): void {
   command
-    .option('-l, --lockfile <file>', 'the lockfile', 'mcp-lock.json')
+    .use(lockOption, lockfileAlias)
     .option('-k, --key <file>', 'the private key (default: private.key)')
     .option('--keys <folder>', 'sign with the active key of a keyring instead')
     .option('-o, --output <file>', 'where to write the signature (default: beside the lockfile)')
@@ -32,9 +33,9 @@ Example:
     .run(act);
 }
 
-async function act(options: SignInput & ReportOptions): Promise<void> {
-  const { lockfile } = options;
-  const { signature, format, keyId: id, vkey } = await sign(options);
+async function act(options: Omit<SignInput, 'lockfile'> & ReportOptions & { lock: string }): Promise<void> {
+  const { lock: lockfile } = options;
+  const { signature, format, keyId: id, vkey } = await sign({ ...options, lockfile });
   const document = { ok: true, lockfile, signature, format, key_id: id, ...(vkey && { vkey }) };
   await report(options, document, () =>
     [

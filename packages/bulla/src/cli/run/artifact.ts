@@ -9,7 +9,7 @@ import {
 } from '../../app/index.ts';
 import { type Checked, npmArtifact, type ProvenanceFacts } from '../../pin/index.ts';
 import type { Command } from '../command.ts';
-import { requireOptions, trustOf } from '../lock/keys.ts';
+import { requireOptions } from '../lock/options.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { type FetchOptions, fetchOptions, observing } from './pinned.ts';
@@ -55,10 +55,9 @@ Example:
 }
 
 async function verify(file: string | undefined, options: VerifyOptions): Promise<Exit> {
-  const { allowPrivateRegistry, deep } = options;
   const found = await verifyArtifact({
-    ...{ lockfile: file ?? options.lock, allowPrivateRegistry, deep },
-    ...trustOf(options),
+    ...options,
+    lockfile: file ?? options.lock,
     ...observing(options),
     onFacts: note,
   });
@@ -96,7 +95,7 @@ async function provenance(
   file: string | undefined,
   options: LockedOptions & ProvenanceChoice,
 ): Promise<void> {
-  const artifact = npmArtifact(openLock(file ?? options.lock, trustOf(options)).lock.artifact);
+  const artifact = npmArtifact(openLock(file ?? options.lock, options).lock.artifact);
   const facts = await provenanceOf(artifact, options);
   const { name, version, integrity } = artifact;
   await report(options, { ok: true, name, version, integrity, ...facts }, () =>

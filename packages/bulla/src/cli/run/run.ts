@@ -10,7 +10,7 @@ import {
 import { interruptible, runCommand } from '../../pin/index.ts';
 import type { Command } from '../command.ts';
 import { keepExit } from '../lock/compat.ts';
-import { requireOptions, trustOf } from '../lock/keys.ts';
+import { lockOption, requireOptions } from '../lock/options.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
 import { EXIT, type Exit, print } from '../terminal/io.ts';
 import { type FetchOptions, fetchOptions, observing } from './pinned.ts';
@@ -26,7 +26,7 @@ interface RunOptions extends FetchOptions, LockTrust, ProvenanceChoice, RecordOp
 export function define(command: Command): void {
   command
     .argument('[words...]', 'after --: other arguments, or a whole command for the same package')
-    .option('-l, --lock <file>', 'the lockfile', 'mcp-lock.json')
+    .use(lockOption)
     .use(requireOptions, fetchOptions, provenanceOptions, recordOptions)
     .option('--dry-run', 'do everything except the last step, and tell what it would be')
     .option('--bin <name>', 'the program of the package, where it has several')
@@ -49,9 +49,8 @@ Examples:
 async function runPinned(words: string[], options: RunOptions): Promise<Exit> {
   const observer = { ...observing(options), onFacts: note };
   const input = {
-    ...{ lockfile: options.lock, words, bin: options.bin },
-    allowPrivateRegistry: options.allowPrivateRegistry,
-    ...trustOf(options),
+    ...options,
+    ...{ lockfile: options.lock, words },
     ...observer,
     ...(needsProvenance(options) && { provenance: options }),
   };

@@ -6,7 +6,9 @@ import { InvalidArgumentError } from 'commander';
 import { verifyFiles } from '../../app/index.ts';
 import { loadKeys } from '../../locks/index.ts';
 import type { Command } from '../command.ts';
+import { type ApproverOptions, approverOption, approversAmong } from '../envelope/options.ts';
 import { COMPAT } from '../lock/compat.ts';
+import { lockfileAlias } from '../lock/options.ts';
 import { readPolicy } from '../log/anchors.ts';
 import {
   collect,
@@ -23,11 +25,11 @@ import {
 import { messageOf } from './hints.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';
 
-interface VerifyOptions extends ReportOptions, TrustOptions {
+interface VerifyOptions extends ReportOptions, TrustOptions, ApproverOptions {
   vkey: NoteVerifier[];
   policy?: string;
   kind: Kind[];
-  lockfile?: string;
+  lock?: string;
   signature?: string;
   key: string[];
 }
@@ -51,11 +53,13 @@ export function define(command: Command): void {
   command
     .use(trustOptions)
     .argument('[file...]', 'the artifacts; - is standard input')
-    .option('-l, --lockfile <file>', 'a lockfile (default with -s or -k and no file: mcp-lock.json)')
+    .option('-l, --lock <file>', 'a lockfile (default with -s or -k and no file: mcp-lock.json)')
+    .use(lockfileAlias)
     .option('-s, --signature <file>', 'its signature (default: what lies beside it)')
     .option('-k, --key <file|hex>', 'a public key to trust, as --public-key; may be repeated', collect, [])
     .option('--vkey <vkey>', 'a verifier key (name+id+key) to trust; may be repeated', vkey, [])
     .option('--policy <file>', 'a tlog-policy file: the witnesses that checkpoints and proofs must have')
+    .use(approverOption)
     .option('--kind <kind>', 'what the files must be; may be repeated, for files of several kinds', kind, [])
     .use(reportOptions)
     .helpText(`
@@ -70,7 +74,7 @@ Exits with 0 only if every file is good; otherwise with the gravest finding: 1 b
 
 /** The lockfile that the flags name, which the released program has by default. */
 function namedLock(files: readonly string[], options: VerifyOptions): string | undefined {
-  if (options.lockfile !== undefined) return options.lockfile;
+  if (options.lock !== undefined) return options.lock;
   const isMeant = files.length === 0 && (COMPAT || options.signature !== undefined || options.key.length > 0);
   if (isMeant) return 'mcp-lock.json';
   if (files.length === 0) throw new BullaError('USAGE', 'Name what is to be verified.');
@@ -123,6 +127,7 @@ function trustOf(options: VerifyOptions, lock: string | undefined): Trust {
   return {
     ...trusted({ ...options, publicKey: [...publicKey, ...keys] }, vkeys),
     vkeys,
+    approvers: approversAmong(options),
     requirePq: requirePq ?? false,
     allowNonFinite: allowNan ?? false,
     policy: policy === undefined ? undefined : readPolicy(options),

@@ -9,6 +9,7 @@ import {
   groupsOf,
   limitWords,
   MARKED,
+  type PolicyResult,
   type ReportOptions,
   sentenceOf,
   subjectWords,
@@ -30,13 +31,15 @@ const MARKS: Readonly<Record<Severity, string>> = { critical: '🔴', moderate: 
  * invisible characters made visible: it can be no markup, link, image, mention or row.
  */
 export function driftMarkdown(drift: Drift, options: MarkdownOptions = {}): string {
-  const { lockfile = DEFAULT_LOCKFILE, failOn = 'critical', maxLength = 60_000 } = options;
+  const { lockfile = DEFAULT_LOCKFILE, failOn = 'critical', maxLength = 60_000, policy } = options;
   const { outcome, counts } = verdict(drift, failOn);
+  const isGood = outcome === 'PASS' && policy?.passed !== false;
   const groups = groupsOf(drift);
   const top = [
-    `### ${outcome === 'PASS' ? '✅' : '❌'} Drift of ${markdownCode(lockfile)}`,
+    `### ${isGood ? '✅' : '❌'} Drift of ${markdownCode(lockfile)}`,
     '',
     summary(drift),
+    ...(policy === undefined ? [] : policyLines(policy)),
   ];
   const end = limitWords(drift, markdownCell).flatMap((line) => ['', line]);
   const room = () => maxLength - [...top, ...end].join('\n').length - 200;
@@ -57,6 +60,17 @@ function summary({ counts }: Drift): string {
     (severity) => `${counts[severity]} ${severity}`,
   );
   return `${counted(counts.total, 'difference')}: ${words.join(', ')}.`;
+}
+
+function policyLines({ preset, passed, reasons }: PolicyResult): string[] {
+  const name = markdownCode(preset);
+  if (passed) return ['', `The policy ${name} passes.`];
+  return [
+    '',
+    `❌ The policy ${name} denies the server:`,
+    '',
+    ...reasons.map((one) => `- ${markdownCell(one)}`),
+  ];
 }
 
 /** As many of the texts as there is room for. */

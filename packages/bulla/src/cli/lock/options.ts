@@ -1,6 +1,16 @@
-import type { LockTrust } from '../../app/index.ts';
 import type { Command } from '../command.ts';
 import { collect } from '../terminal/io.ts';
+
+export function lockOption(command: Command): void {
+  command.option('-l, --lock <file>', 'the lockfile', 'mcp-lock.json');
+}
+
+/** For scripts of the released lock program, which has another name for it in some of its commands. */
+export function lockfileAlias(command: Command): void {
+  command
+    .option('--lockfile <file>', 'the same as --lock, as the released lock program calls it')
+    .on('option:lockfile', (file: string) => command.setOptionValue('lock', file));
+}
 
 export function keyOptions(command: Command): Command {
   return command
@@ -16,9 +26,4 @@ export function requireOptions(command: Command): Command {
     .option('--require-signature', 'use the lock only if a trusted key signed it')
     .use(keyOptions)
     .option('-s, --signature <file>', 'the signature (default: what lies beside the lock)');
-}
-
-/** How a lock is to be trusted, of all the options of a command. */
-export function trustOf({ key, keyring, requireSignature, signature }: LockTrust): LockTrust {
-  return { key, keyring, requireSignature, signature };
 }
