@@ -38,7 +38,7 @@ export interface Incident extends About {
   readonly denial: Denial;
   /** Names, counts and digests of what was removed. */
   readonly facts?: DataObject;
-  /** It passed all the same, because the gateway only watches. */
+  /** It passed, because the gateway only watches. */
   readonly waived?: boolean;
   /** What is the same again under this key is only counted. */
   readonly key: string;
@@ -67,17 +67,12 @@ export class SessionRecord {
     this.#context = context;
   }
 
-  get counts(): {
-    readonly calls: number;
-    readonly blocked: number;
-    readonly dropped: DataObject;
-    /** Of those that were dropped: how many have no record of their own, because there were too many. */
-    readonly unrecorded: DataObject;
-  } {
+  get counts() {
     return {
       calls: this.#calls,
       blocked: this.#blocked,
       dropped: { ...this.#dropped },
+      /** Of those that were dropped: how many have no record of their own, because there were too many. */
       unrecorded: { ...this.#unrecorded },
     };
   }
