@@ -42,7 +42,10 @@ async function traceOne(
   const { requirePq = false, allowNan: allowNonFinite = false } = options;
   const trust = {
     ...{ ...trusted(options), vkeys: [], requirePq, allowNonFinite },
-    ...{ policy: options.policy === undefined ? undefined : readPolicy(options), approvers: approversAmong(options) },
+    ...{
+      policy: options.policy === undefined ? undefined : readPolicy(options),
+      approvers: approversAmong(options),
+    },
   };
   const found = await traceFiles(capsule, files, trust);
   const { intent, outcome, steps, notProven } = found;
