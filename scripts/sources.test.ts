@@ -34,19 +34,17 @@ function calls(file: string): { name: string; call: Node }[] {
 
 /** Calls that get a list as their arguments which is short whatever others write; each argument takes room on the stack. */
 const SHORT: Readonly<Record<string, string>> = {
-  'bulla/src/pin/asked.ts': 'verifyProvenance',
   'core/src/verify/trace-walk.ts': 'at',
   'bulla/src/chain/sqlite-source.ts': 'get iterate',
   'bulla/src/cli/cli.ts': 'action',
   'bulla/src/cli/receipt.ts': 'action',
   'bulla/src/consent/rows.ts': 'all run',
-  'bulla/src/discover/clients.ts': 'appData globalStorage join path',
   'bulla/src/discover/discover.ts': 'join',
-  'bulla/src/discover/place.ts': 'config join',
   'bulla/src/envelope/verifier.ts': 'read',
-  'bulla/src/gateway/gates/session.ts': 'placeOf',
-  'bulla/src/gateway/lists/self.ts': 'placeOf',
+  'bulla/src/gateway/gates/session.ts': 'locate',
+  'bulla/src/gateway/lists/self.ts': 'locate',
   'bulla/src/mcp/frame.ts': 'max',
+  'bulla/src/pin/verify.ts': 'verifyProvenance',
   'bulla/src/record/recorder.ts': 'openingsOf',
   'bulla/src/store/ledger-limits.ts': 'all run',
   'bulla/src/store/openings.ts': 'erase',

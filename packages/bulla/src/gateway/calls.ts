@@ -41,10 +41,10 @@ const CANCELLED = {
 };
 const NOT_SENT = failure('GATEWAY_NOT_SENT', 'The call ended before it was forwarded.');
 
-/** Limit on what the messages of all parked calls weigh together. */
+/** Limit on the weight of the messages of all parked calls. */
 const MAX_PARKED_WEIGHT = 64 * 1024 * 1024;
 
-/** Calls: through the gates, sealed, asked again, forwarded, sealed. */
+/** A call passes the gates, its intent is sealed, the gates are asked again, it is forwarded, its outcome is sealed. */
 export class Calls {
   readonly #context: Context;
   readonly #flows: Flows;
@@ -160,7 +160,7 @@ export class Calls {
     return this.#flows.deny(request, call, denial, [...passing.parts, ...parts]);
   }
 
-  /** Seals, asks the gates again with what has come meanwhile, and forwards. */
+  /** Seals the intent, asks the gates again, and forwards. */
   async #seal(passing: Passing): Promise<void> {
     const { wire, record, gates } = this.#context;
     const { request, frame, edits } = passing;
@@ -190,7 +190,7 @@ export class Calls {
     await wire.forward(request, frame, edits);
   }
 
-  /** What is done with the answer to a call: it is recorded, then it reaches the host. */
+  /** Sets the handlers of the answer: the outcome is recorded, then the host gets the answer. */
   #expect(request: Request, intent: Intent, requested: string | null): void {
     const { pins, features, wire } = this.#context;
     const flows = this.#flows;
@@ -213,7 +213,7 @@ export class Calls {
         result = checkResult(request.method, answer, features);
         // Data in a tool's result is not a message of the protocol.
         checkContents(answer, requested, ['structuredContent'], pins);
-        // Before the outcome is recorded: what is recorded as done must not fail afterwards.
+        // Before the outcome is recorded, so that a recorded success cannot fail afterwards.
         bytes = wire.restored(request, answer, flows.named(request, answer));
       } catch (error) {
         denial = asDenial(error);
@@ -230,7 +230,7 @@ export class Calls {
     };
   }
 
-  /** Records what came of a call. Gives the denial that stands in the way of the answer if that cannot be done. */
+  /** Records the outcome of a call. Returns the denial that replaces the answer if that fails, else null. */
   async #outcome(intent: Intent, outcome: Outcome): Promise<Denial | null> {
     const lost = await this.#context.record.outcome(intent, outcome);
     if (lost !== null)

@@ -7,11 +7,11 @@ import type { Offer } from './lists/page.ts';
 import type { SelfCheck } from './lists/self.ts';
 import type { About } from './record.ts';
 
-// What the host does not see is told to the operator, and recorded once.
+// What is removed before the host sees it is logged for the operator, and recorded once.
 
 /**
- * A name that somebody else chose, no longer than a record should have it. It is a copy: a part of a text would keep
- * the whole message in memory for as long as it is kept.
+ * A name that somebody else chose, cut to 200 characters. It is a copy: a slice of a string would keep the whole message
+ * in memory.
  */
 export function boundedName(name: string): string {
   const text = name.length > 200 ? `${name.slice(0, 200).toWellFormed()}\u2026` : name;
@@ -85,7 +85,7 @@ export function tellPage(
       digest: cutDigest,
     },
     key: cutDigest,
-    // What is locked and was changed matters most: it has a budget of its own.
+    // A locked definition that changed matters most, so it has a budget of its own.
     budget: changed.length > 0 ? `${code} ${changed[0]!.kind} ${changed[0]!.key}` : `${code} ${cut[0]!.kind}`,
   });
   if (!isNew) return;

@@ -193,7 +193,7 @@ export class Pipeline {
     }
   }
 
-  /** It may be about a part of what the host has subscribed to, but about nothing that it could not read. */
+  /** The updated resource may be a part of what the host subscribed to, but must be one that it could read. */
   #checkUpdated({ params }: NotificationFrame): void {
     const uri = params?.get('uri');
     if (typeof uri !== 'string') throw unrelated('It names no resource.');

@@ -10,7 +10,8 @@ interface Exit {
   readonly signal: string | null;
 }
 
-interface ChildOptions {
+export interface ChildOptions {
+  /** The environment of the server; nothing else is passed on. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string | undefined;
   /** Given what the server writes on standard error; else only its end is kept, for error messages. */

@@ -18,7 +18,7 @@ import { type Connect, quote, RpcError, type Transport } from './transport.ts';
 /** How this side answers a request of the server: with a result, or with an error of the protocol. */
 export type Reply = { readonly result: object } | { readonly code: number; readonly message: string };
 
-interface ConnectionOptions {
+export interface ConnectionOptions {
   /** How long to wait for an answer, whatever progress is told meanwhile. Default 30,000 ms. */
   readonly timeoutMs?: number | undefined;
   /** Answers a request of the server; null when the server may send none, which ends the connection. */
@@ -30,11 +30,8 @@ interface ConnectionOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface RequestOptions {
-  readonly timeoutMs?: number | undefined;
-  /** Stops waiting; an answer that comes later is ignored. */
-  readonly signal?: AbortSignal | undefined;
-}
+/** `signal` stops waiting; an answer that comes later is ignored. */
+type RequestOptions = Pick<ConnectionOptions, 'timeoutMs' | 'signal'>;
 
 interface Pending extends Waiting {
   readonly method: string;

@@ -1,6 +1,5 @@
 import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
-import type { TreePackage } from '@bulla/core/lock';
 import { checkDownload } from './cache.ts';
 import type { NpmArtifact } from './install.ts';
 import { eachOf } from './parallel.ts';
@@ -49,31 +48,23 @@ export async function verifyTree(
 ): Promise<Checked> {
   const entries = [...tree.packages];
   const differences: Difference[] = [];
-  let [done, hashed] = [0, 0];
-  const verifyOne = async ([path, entry]: [string, TreePackage], check: () => Promise<void>) => {
-    try {
-      await check();
-    } catch (error) {
-      if (!(error instanceof BullaError) || !BAD.includes(error.code)) throw error;
-      const { name, version } = entry;
-      differences.push({ path, name, version, code: error.code, message: error.message });
-    }
-  };
-  await eachOf(entries, CONCURRENT, async (next) => {
-    const [, entry] = next;
-    await verifyOne(next, async () => {
-      const found = await registry.integrityOf(entry.name, entry.version);
-      if (found !== entry.integrity) throw differs(entry.name, entry.version, entry.integrity, found);
-    });
-    if (deep)
-      await verifyOne(next, async () => {
-        hashed++;
-        await checkDownload(entry, registry);
+  let done = 0;
+  await eachOf(entries, CONCURRENT, async ([path, entry]) => {
+    const { name, version, integrity } = entry;
+    const compare = async () => {
+      const found = await registry.integrityOf(name, version);
+      if (found !== integrity) throw differs(name, version, integrity, found);
+    };
+    for (const check of deep ? [compare, () => checkDownload(entry, registry)] : [compare]) {
+      await check().catch((error) => {
+        if (!(error instanceof BullaError) || !BAD.includes(error.code)) throw error;
+        differences.push({ path, name, version, code: error.code, message: error.message });
       });
+    }
     onProgress(++done, entries.length);
   });
   differences.sort((a, b) => (a.path < b.path ? -1 : 1));
-  return { packages: entries.length, hashed, differences };
+  return { packages: entries.length, hashed: deep ? entries.length : 0, differences };
 }
 
 const BAD: readonly Code[] = ['PIN_REGISTRY_DIFFERS', 'PIN_INTEGRITY'];

@@ -24,13 +24,13 @@ interface Found extends Item {
   readonly digest: string | null;
 }
 
-/** What a request asks for: one of the candidates of each need. */
+/** What a request is about. It needs one of the candidates of each entry of `needs`. */
 export interface Subject {
   /** As the record names it: an identifier, never an argument. */
   readonly name: string | null;
-  /** What the server is asked to act on: the arguments, or the parameters of a method that has none. */
+  /** The arguments, or the parameters of a method that has no arguments. */
   readonly args: JsonValue;
-  /** Whatever else of the parameters is forwarded, but `_meta` and the name; null for nothing. */
+  /** The other forwarded parameters except `_meta` and the name; null for none. */
   readonly rest: JsonObject | null;
   readonly needs: readonly (readonly Item[])[];
 }
@@ -39,8 +39,8 @@ export interface Subject {
 const LISTENED = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged', 'resourceSubscriptions'];
 
 /**
- * Reads which items a request is about, of whose params these members are known. Throws a denial for params that
- * another reader could understand otherwise or that are not known, and for a resource that no entry of the lock covers.
+ * Reads which items a request is about; `known` are the members that its params may have. Throws a denial as
+ * `checkParams` does, and for a resource that no entry of the lock covers.
  */
 export function subjectOf(frame: RequestFrame, names: Naming, known: readonly string[], pins: Pins): Subject {
   const params = frame.params ?? new JsonObject();
@@ -131,7 +131,7 @@ export function pinnedGate(context: Pinning): Gate {
   };
 }
 
-/** The first candidate that is locked and offered so. Rejects with a denial. */
+/** The first candidate that the server offers as it was locked. Rejects with a denial. */
 async function decide(
   candidates: readonly Item[],
   { pins, offers, wire }: Pinning,

@@ -5,8 +5,8 @@ import { Denial } from '../denial.ts';
 import type { Gate } from './gate.ts';
 
 /**
- * Asks the operator's rules about each call of a tool, with its definition as it is locked. A lock that holds no
- * definitions leaves nothing to ask about, so that nothing passes.
+ * Evaluates the operator's rules for each call of a tool, with its locked definition. With a lock that holds no
+ * definitions, every call of a tool is denied.
  */
 export function policyGate(policy: Policy, lock: Lock): Gate {
   return {

@@ -78,10 +78,7 @@ function unsupported(version: JsonValue): Denial {
   });
 }
 
-/**
- * Cuts out of a request whatever the host says it can do for the server and the gateway will not pass, so that the
- * server does not count on it.
- */
+/** Cuts capabilities out of a request whose methods the gateway does not forward to the host. */
 export function withholdCapabilities(frame: RequestFrame, features: ReadonlySet<string>): Edit[] {
   const paths = [['_meta', META_CAPABILITIES]];
   if (frame.method === 'initialize') paths.push(['capabilities']);
@@ -93,7 +90,7 @@ export function withholdCapabilities(frame: RequestFrame, features: ReadonlySet<
   });
 }
 
-/** What a request of our own must carry to be of the same session as one of the host. */
+/** The `_meta` of the gateway's own requests, by which they belong to the session of a request of the host. */
 export function ownMeta(frame: RequestFrame, features: ReadonlySet<string>): JsonObject | null {
   const meta = frame.params?.get('_meta');
   if (!(meta instanceof JsonObject) || !meta.has(META_VERSION)) return null;

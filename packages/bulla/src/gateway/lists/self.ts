@@ -13,12 +13,12 @@ import { cutItems, cutMembers, type Edit, type Located, locate, replace } from '
 import { SERVER_INFO } from '../wire/tokens.ts';
 import { isSameJson, type Pins } from './pins.ts';
 
-/** What a server's answer to `initialize` or `server/discover` must lose, and what of it is not as it was locked. */
+/** How a server's description of itself differs from the lock, and the edits that remove that. */
 export interface SelfCheck {
   readonly edits: readonly Edit[];
   /** Paths inside the result, for the record. */
   readonly changed: readonly string[];
-  /** Those of them that pass all the same, because the lock holds nothing to put in their place. */
+  /** Those of them that pass, because the lock holds no value for them. */
   readonly passed: readonly string[];
 }
 
@@ -26,15 +26,15 @@ const MEMBERS = [
   ...['protocolVersion', 'supportedVersions', 'capabilities', 'instructions', 'serverInfo'],
   ...['_meta', 'resultType', 'ttlMs', 'cacheScope'],
 ];
-/** The protocol wants these of every server, so that the locked value stands in the place of another one. */
+/** The protocol requires these, so that they are replaced by the locked value and not cut. */
 const NAMES = ['name', 'version'];
-/** A name or version that a lock of the released program does not hold passes if it can hardly tell anybody anything. */
+/** A lock of the released program holds no name and version; one of this form passes, since it carries no message. */
 const PLAIN = /^[A-Za-z0-9@._+/-]{1,64}$/;
 
 /**
- * Checks what a server says of itself. Instructions that are not the locked ones go; of capabilities and of the
- * description of the server stays what was locked, and its name and version are the locked ones; versions of the
- * protocol that are not known here go. Throws a denial for an answer that has not the form of the protocol.
+ * Checks the answer to `initialize` or `server/discover`. The edits cut instructions, capabilities and members of the
+ * description that are not as locked, and unknown protocol versions, and restore the locked name and version. Throws a
+ * denial for an answer that has not the form of the protocol.
  */
 export function checkSelf(frame: ResultFrame, pins: Pins): SelfCheck {
   const { result } = frame;
@@ -68,8 +68,8 @@ export function checkSelf(frame: ResultFrame, pins: Pins): SelfCheck {
 }
 
 /**
- * Checks how a server names itself in any other result (2026-07-28, Basic, `_meta` of results). What is no description
- * goes as a whole.
+ * Checks the description of the server in any other result (2026-07-28, Basic, `_meta` of results). One that is not an
+ * object is cut.
  */
 export function checkNamed(frame: ResultFrame, pins: Pins): SelfCheck {
   const info = locate(frame, 'result', '_meta', SERVER_INFO);
@@ -96,7 +96,7 @@ function serverInfoKept(info: Located, { serverInfo }: Pins): SelfCheck {
   return { edits, changed: changed.map((at) => `/serverInfo${at}`), passed };
 }
 
-/** Capabilities that the gateway has no methods for are cut as well, but that is no change of the server. */
+/** Capabilities without methods in the table are cut too, which counts as no change of the server. */
 function capabilitiesKept(place: Located, locked: JsonObject): SelfCheck {
   const passed = JsonObject.from([...locked].filter(([key]) => SERVER_CAPABILITIES.includes(key)));
   const changed = common(place, locked, []).changed.filter((path) =>
@@ -110,8 +110,8 @@ function capabilitiesKept(place: Located, locked: JsonObject): SelfCheck {
 }
 
 /**
- * Cuts every member that the locked object has not, or has with another value, at any depth; those that are spared are
- * only told. As deep as the lock is, without recursion.
+ * Cuts every member that the locked object has not, or has with another value, at any depth of the lock, without
+ * recursion. The members `spared` are only listed.
  */
 function common(
   root: Located,

@@ -12,13 +12,13 @@ export interface HostStreams {
   readonly output: Writable;
 }
 
-/** What is told of the host's messages. While a promise is pending, nothing more is read. */
+/** Takes the host's messages. While a promise is pending, nothing more is read. */
 export interface HostReceiver {
   frame(frame: Frame): void | Promise<void>;
   refused(error: BullaError, bytes: Uint8Array): void | Promise<void>;
 }
 
-/** Reads the host's messages, one a line, until it closes its side. Never rejects: a broken pipe is as good as its end. */
+/** Reads the host's messages, one a line, until it closes its side. Never rejects: a broken pipe counts as its end. */
 export async function readHost(
   input: Readable,
   receiver: HostReceiver,
@@ -67,7 +67,7 @@ export class HostWriter {
     for (const event of ['error', 'close']) output.on(event, () => this.#gone.abort());
   }
 
-  /** A promise where the pipe is full, so that whoever writes may wait. What a host that went away misses is lost. */
+  /** Returns a promise to wait for when the pipe is full. Messages to a host that is gone are dropped. */
   write(bytes: Uint8Array): void | Promise<void> {
     if (this.#gone.signal.aborted) return;
     if (!this.#output.write(asLine(bytes))) return this.#drained();

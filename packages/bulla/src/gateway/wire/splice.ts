@@ -1,7 +1,7 @@
 import { JsonObject, type JsonValue, type Span } from '@bulla/core/json';
 import { type Frame, spanOf } from '../../mcp/index.ts';
 
-/** Bytes that stand in the place of others; none to cut. */
+/** A replacement of bytes; without `bytes` they are cut. */
 export interface Edit {
   readonly start: number;
   readonly end: number;
@@ -28,7 +28,7 @@ export function splice(bytes: Uint8Array, edits: readonly Edit[]): Uint8Array {
   return Buffer.concat(parts);
 }
 
-/** What stands in a message under these keys, one in the other; null where there is nothing. */
+/** The value at a path in a message; null where there is none. */
 export function locate(frame: Frame, ...path: readonly string[]): Located | null {
   let place: Located = { value: frame.message, span: spanOf(frame) };
   for (const key of path) {
@@ -60,7 +60,7 @@ export function cutMembers(object: Span, isDoomed: (index: number) => boolean): 
   return cut(members, isDoomed);
 }
 
-/** Up to the beginning of the next one; of those at the end, from the end of the last that stays. */
+/** Cuts each part up to the next one, and the parts at the end from the end of the last that stays. */
 function cut(parts: readonly { start: number; end: number }[], isDoomed: (index: number) => boolean): Edit[] {
   const edits: Edit[] = [];
   let last = parts.length - 1;
