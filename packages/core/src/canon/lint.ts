@@ -49,7 +49,7 @@ export function lint(value: unknown, only: readonly string[] = families): Findin
   });
 }
 
-interface Place {
+interface Spot {
   readonly value: unknown;
   readonly trail: Trail | undefined;
   /** For each profile, where this place stands among its float paths. */
@@ -58,43 +58,39 @@ interface Place {
 
 function lintFamily(root: unknown, family: string, members: readonly Profile[]): Finding[] {
   const findings: Finding[] = [];
-  const report = (rule: Finding['rule'], place: Place, forms: readonly Form[]) => {
+  const report = (rule: Finding['rule'], spot: Spot, forms: readonly Form[]) => {
     findings.push({
       family,
       rule: forms.some((form) => form.refused) ? 'refused' : rule,
-      path: trailPointer(place.trail),
+      path: trailPointer(spot.trail),
       forms: Object.fromEntries(members.map((member, i) => [member.id, forms[i]!.text])),
     });
   };
-  const compare = (
-    rule: Finding['rule'],
-    place: Place,
-    write: (profile: Profile, index: number) => string,
-  ) => {
+  const compare = (rule: Finding['rule'], spot: Spot, write: (profile: Profile, index: number) => string) => {
     const forms = members.map((member, i) => formOf(() => write(member, i)));
-    if (forms.some((form) => form.refused || form.text !== forms[0]!.text)) report(rule, place, forms);
+    if (forms.some((form) => form.refused || form.text !== forms[0]!.text)) report(rule, spot, forms);
     return forms;
   };
 
-  const open: Place[] = [
+  const open: Spot[] = [
     { value: root, trail: undefined, floats: members.map((member) => member.floatPaths) },
   ];
-  for (let place = open.pop(); place !== undefined; place = open.pop()) {
-    const { value, trail: parent, floats } = place;
+  for (let spot = open.pop(); spot !== undefined; spot = open.pop()) {
+    const { value, trail: parent, floats } = spot;
     const isFloat = (i: number) => floats[i] === 'float';
     if (typeof value === 'string') {
-      compare('string', place, (member) => `"${member.strings.escape(value)}"`);
+      compare('string', spot, (member) => `"${member.strings.escape(value)}"`);
     } else if (typeof value === 'number') {
-      compare('number', place, (member, i) => member.numbers.double(value, isFloat(i)));
+      compare('number', spot, (member, i) => member.numbers.double(value, isFloat(i)));
     } else if (typeof value === 'bigint' || value instanceof JsonNumber) {
       const lexeme = typeof value === 'bigint' ? value.toString() : value.lexeme;
-      const forms = compare('number', place, ({ numbers }, i) =>
+      const forms = compare('number', spot, ({ numbers }, i) =>
         typeof value === 'bigint' && numbers.bigint !== undefined
           ? numbers.bigint(value, isFloat(i))
           : numbers.lexeme(lexeme, isFloat(i)),
       );
       const agree = forms.every((form) => !form.refused && form.text === forms[0]!.text);
-      if (agree && !sameDecimal(lexeme, forms[0]!.text)) report('inexact', place, forms);
+      if (agree && !sameDecimal(lexeme, forms[0]!.text)) report('inexact', spot, forms);
     } else if (Array.isArray(value)) {
       for (let i = value.length - 1; i >= 0; i--) {
         open.push({ value: value[i], trail: { key: i, parent }, floats: below(floats, null) });
@@ -106,9 +102,9 @@ function lintFamily(root: unknown, family: string, members: readonly Profile[]):
       const common = keyLists[0]!.filter((key) => keySets.every((keys) => keys.has(key)));
       if (keyLists.some((keys) => keys.length !== common.length)) {
         const shared = new Set(common);
-        compare('members', place, (_, i) => keyLists[i]!.filter((key) => !shared.has(key)).join(' '));
+        compare('members', spot, (_, i) => keyLists[i]!.filter((key) => !shared.has(key)).join(' '));
       }
-      compareOrders(common, members, (write) => compare('key-order', place, write));
+      compareOrders(common, members, (write) => compare('key-order', spot, write));
       for (const key of common.toReversed()) {
         const inner = {
           value: member(value as AnyObject, key),
@@ -158,6 +154,6 @@ function keysOf(value: object, member: Profile): readonly string[] {
   return keys.filter((key) => (value as Record<string, unknown>)[key] !== undefined);
 }
 
-function below(floats: Place['floats'], key: string | null): Place['floats'] {
+function below(floats: Spot['floats'], key: string | null): Spot['floats'] {
   return floats.map((node) => (node instanceof Map ? node.get(key) : undefined));
 }

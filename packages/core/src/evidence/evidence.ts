@@ -6,105 +6,82 @@ import { isObject, JsonObject, keysOf, member, memberAt, pointer, toNumber, toPl
 // The evidence map: what a capsule says in `context.environment.bulla` of what an action rests on. Only this file writes
 // it and reads it. Each value is a digest, an id, a name or a count, never a payload.
 
-/** One tool, by the digests under which three documents know it. They are digests of different things. */
-export interface ToolReference {
-  /** The server, as the operator calls it. */
-  readonly server?: string;
-  /** The name of the tool as it is called. */
-  readonly name: string;
-  /** Of its definition, as the lock pins it. */
-  readonly locked?: string;
-  /** Of its declaration, as the manifest has it. */
-  readonly declared?: string;
-  /** As the capability hash sees it. */
-  readonly fingerprint?: string;
-}
-
 /** A payload that is committed to, or the code that says why JSON cannot carry it. */
 export type Committed = Commitment | { readonly uncommitted: string };
 
-export interface Evidence {
-  /** The process that sealed. */
-  readonly instance?: string;
-  /** In an outcome: the capsule of its intent. A denial inside of a call has the same parent, and is no outcome. */
-  readonly intent?: string;
-  /** In the first record of a chain: the origin of its checkpoints. */
-  readonly origin?: string;
-  /** In the record of a recovery: the checkpoint that the chain does not continue, and how long the chain is. */
-  readonly recovered?: {
-    readonly origin: string;
-    readonly size: number;
-    readonly root: string;
-    readonly length: number;
-  };
-  /** The agent, by the id under which its capabilities are registered. */
-  readonly agent?: string;
-  /** The server that is called: its name here, and the digest of how it is reached. */
-  readonly server?: { readonly name: string; readonly digest: string };
-  /** The digest of the lock. */
-  readonly lock?: string;
-  readonly tool?: ToolReference;
-  readonly args?: Committed;
-  /** What else is forwarded with the arguments. */
-  readonly rest?: Committed;
-  /** The version of the manifest that was in force, and the digest of its bindings to locked tools. */
-  readonly manifest?: {
-    readonly agent_id: string;
-    readonly version?: number;
-    readonly hash?: string;
-    readonly bindings?: string;
-  };
-  readonly capability?: {
-    readonly static: string;
-    readonly runtime?: string;
-    readonly invocation?: string;
-    readonly link?: string;
-    readonly envelope?: string;
-  };
-  /** The consent that a call rests on: its id, and the capsules of the question and of the answer. */
-  readonly consent?: { readonly id: string; readonly asked?: string; readonly answered?: string };
-  /** The envelope that the call is bound to, and the policy that the envelope is bound to. */
-  readonly envelope?: {
-    readonly exec_hash?: string;
-    readonly profile: string;
-    readonly audience: string;
-    readonly policy?: { readonly id: string; readonly version: number; readonly hash: string };
-  };
-  /** The rules that decided. */
-  readonly policy?: { readonly id: string; readonly version?: number; readonly hash: string };
-  /** In records of questions, answers and administrative acts: names, ids, digests and counts of their own. */
-  readonly facts?: DataObject;
-  /** What an application noted and no capsule can hold: by its JSON Pointer in the capsule, why. */
-  readonly uncommitted?: { readonly [path: string]: string };
+/** What a member holds. */
+interface Forms {
+  readonly text: string;
+  readonly count: number;
+  readonly open: DataObject;
+  /** By a JSON Pointer in the capsule, a code. */
+  readonly codes: { readonly [path: string]: string };
+  readonly committed: Committed;
 }
 
-type Shape = 'text' | 'count' | 'open' | 'codes' | 'committed' | { readonly [member: string]: Shape };
+type Shape = keyof Forms | { readonly [member: string]: Shape };
 
 /** Members whose names end in `!` are required. */
 const SHAPE = {
+  /** The process that sealed. */
   instance: 'text',
+  /** In an outcome: the capsule of its intent. A denial inside of a call has the same parent, and is no outcome. */
   intent: 'text',
+  /** In the first record of a chain: the origin of its checkpoints. */
   origin: 'text',
+  /** In the record of a recovery: the checkpoint that the chain does not continue, and how long the chain is. */
   recovered: { 'origin!': 'text', 'size!': 'count', 'root!': 'text', 'length!': 'count' },
+  /** The agent, by the id under which its capabilities are registered. */
   agent: 'text',
+  /** The server that is called: its name here, and the digest of how it is reached. */
   server: { 'name!': 'text', 'digest!': 'text' },
+  /** The digest of the lock. */
   lock: 'text',
-  tool: { server: 'text', 'name!': 'text', locked: 'text', declared: 'text', fingerprint: 'text' },
+  /** One tool, by the digests under which three documents know it. They are digests of different things. */
+  tool: {
+    /** The server, as the operator calls it. */
+    server: 'text',
+    /** The name of the tool as it is called. */
+    'name!': 'text',
+    /** Of its definition, as the lock pins it. */
+    locked: 'text',
+    /** Of its declaration, as the manifest has it. */
+    declared: 'text',
+    /** As the capability hash sees it. */
+    fingerprint: 'text',
+  },
   args: 'committed',
+  /** What else is forwarded with the arguments. */
   rest: 'committed',
+  /** The version of the manifest that was in force, and the digest of its bindings to locked tools. */
   manifest: { 'agent_id!': 'text', version: 'count', hash: 'text', bindings: 'text' },
   capability: { 'static!': 'text', runtime: 'text', invocation: 'text', link: 'text', envelope: 'text' },
+  /** The consent that a call rests on: its id, and the capsules of the question and of the answer. */
   consent: { 'id!': 'text', asked: 'text', answered: 'text' },
+  /** The envelope that the call is bound to, and the policy that the envelope is bound to. */
   envelope: {
     exec_hash: 'text',
     'profile!': 'text',
     'audience!': 'text',
     policy: { 'id!': 'text', 'version!': 'count', 'hash!': 'text' },
   },
+  /** The rules that decided. */
   policy: { 'id!': 'text', version: 'count', 'hash!': 'text' },
+  /** In records of questions, answers and administrative acts: names, ids, digests and counts of their own. */
   facts: 'open',
+  /** What an application noted and no capsule can hold: by its JSON Pointer in the capsule, why. */
   uncommitted: 'codes',
-} as const satisfies { readonly [member in keyof Evidence]-?: Shape };
+} as const satisfies { readonly [member: string]: Shape };
+
+/** The type that a shape describes. */
+type Of<S> = S extends keyof Forms
+  ? Forms[S]
+  : { readonly [K in keyof S as K extends `${infer Name}!` ? Name : never]: Of<S[K]> } & {
+      readonly [K in keyof S as K extends `${string}!` ? never : K]?: Of<S[K]>;
+    };
+
+export type Evidence = Of<typeof SHAPE>;
+export type ToolReference = NonNullable<Evidence['tool']>;
 
 const VERSION = 1;
 

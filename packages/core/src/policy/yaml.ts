@@ -8,22 +8,22 @@ import type { PolicyProblem } from './problem.ts';
 /** A value of a YAML file. A scalar is text with the mark whether it was meant as text. */
 export type YamlValue = YamlText | YamlList | YamlMap;
 
-interface Placed {
+interface Located {
   readonly path: string;
   readonly offset: number;
 }
-export interface YamlText extends Placed {
+export interface YamlText extends Located {
   readonly kind: 'text';
   /** Undefined for what YAML reads as a number, true, false or nothing. */
   readonly text: string | undefined;
   /** The offset in the file of a place in the text; that of its beginning where the two cannot be matched. */
   at(offset: number): number;
 }
-interface YamlList extends Placed {
+interface YamlList extends Located {
   readonly kind: 'list';
   readonly items: readonly YamlValue[];
 }
-export interface YamlMap extends Placed {
+export interface YamlMap extends Located {
   readonly kind: 'map';
   readonly entries: ReadonlyMap<string, YamlValue>;
   /** Where each key stands. */
@@ -149,7 +149,7 @@ function convert(
     path,
     offset,
     text: content,
-    at: (place) => (content === undefined ? offset : placeIn(text, node as Scalar, content, place)),
+    at: (place) => (content === undefined ? offset : offsetIn(text, node as Scalar, content, place)),
   };
 }
 
@@ -157,7 +157,7 @@ function convert(
  * Where in the file a place of a scalar stands. Folding and indentation change only white space, so the characters
  * that are none are counted; where an escape makes them differ, the scalar's beginning is told.
  */
-function placeIn(file: string, { range, type }: Scalar, text: string, place: number): number {
+function offsetIn(file: string, { range, type }: Scalar, text: string, place: number): number {
   const start = range![0];
   let at = start;
   if (type === 'BLOCK_LITERAL' || type === 'BLOCK_FOLDED') at = file.indexOf('\n', start) + 1;

@@ -1,4 +1,4 @@
-import { type HashOptions, readSnapshot } from '../capability/index.ts';
+import { readSnapshot } from '../capability/index.ts';
 import { fromBase64url, fromUtf8, parseCheckpointBody, parseNote } from '../crypto/index.ts';
 import { AUTHORIZATION_TYPE, parseEnvelope, parsePolicy, readAuthorization } from '../envelope/index.ts';
 import { attempt, BullaError } from '../error.ts';
@@ -14,8 +14,6 @@ export interface RecogniseOptions {
   readonly name?: string;
   /** The kind that the caller says it is; nothing else is then considered. */
   readonly as?: Kind;
-  /** How a capability link was hashed that does not say so. */
-  readonly assumed?: HashOptions | undefined;
 }
 
 /**
@@ -170,7 +168,7 @@ const READERS: { readonly [K in Kind]: (look: Look, options: RecogniseOptions) =
   'lock signature': ({ bytes }) => ({ bytes }),
   'execution envelope': ({ bytes }) => ({ envelope: attempt(() => parseEnvelope(bytes)) }),
   authorization: ({ bytes }) => ({ bytes, claims: attempt(() => readAuthorization(bytes)) }),
-  'capability envelope': ({ bytes }, { assumed }) => ({ snapshot: readSnapshot(bytes, assumed) }),
+  'capability envelope': ({ bytes }) => ({ snapshot: readSnapshot(bytes) }),
   manifest({ bytes }) {
     const report = validateManifest(bytes);
     const error = report.manifest === null ? new ManifestError(report) : undefined;
