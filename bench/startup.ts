@@ -36,7 +36,9 @@ export function startup(): Row[] {
     node(cli, 'capsule', 'seal', 'content.json');
     writeFileSync(join(folder, 'chain.jsonl'), node(cli, 'capsule', 'export').stdout);
     node(cli, 'envelope', 'new', ...ENVELOPE, '-o', 'envelope.json');
-    const helps = COMMANDS.flatMap(({ entries }) => entries).map(({ name }) => `${name} --help`);
+    const helps = Object.values(COMMANDS)
+      .flat()
+      .map(([name]) => `${name} --help`);
     return [...RUNS, ...helps].map((name) => {
       const words = name.split(' ');
       // The first one leaves compiled code for the others.

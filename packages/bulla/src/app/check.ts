@@ -8,20 +8,21 @@ import { artifactNow, type Fetching, pinnedServer } from './pinned.ts';
 import type { DriftPolicy } from './policy.ts';
 import { type MeantServer, type Scanned, type ServerAccess, scanServer, targetFor } from './server.ts';
 
-interface CheckInput extends MeantServer, LockTrust, ServerAccess, Fetching, Observer {
+interface DiffInput extends MeantServer, LockTrust, ServerAccess, Observer {
   readonly lockfile: string;
+}
+
+interface CheckInput extends DiffInput, Fetching {
   /** Start the program that the lock pins, not whatever the command would start now. */
   readonly pinned?: boolean | undefined;
   /** The mildest difference that fails. Default `critical`. */
   readonly failOn?: Severity | undefined;
   /** Rules that must hold too: a preset, or the file of a policy. */
   readonly policy?: string | undefined;
-  /** What differs, before rules are asked. */
-  readonly onDrift?: ((found: ServerDrift) => void) | undefined;
 }
 
 /** What a server differs in from its lock. */
-export interface ServerDrift {
+interface ServerDrift {
   readonly drift: Drift;
   /** The bytes of the lockfile. */
   readonly source: Uint8Array;
@@ -47,7 +48,6 @@ export async function check(input: CheckInput): Promise<Checked> {
   const now = pinned === null ? await artifactNow(lock, target) : {};
   const scanned = await scanServer(pinned?.target ?? target, input, input);
   const found = compareScanned(lock, target, scanned, now);
-  input.onDrift?.({ drift: found, source });
   const policy = ask?.(lock, scanned.surface, found) ?? null;
   onFacts?.({ drift: { ...found.counts } });
   if (policy !== null) {
@@ -56,6 +56,19 @@ export async function check(input: CheckInput): Promise<Checked> {
   }
   const outcome = policy?.passed === false ? 'FAIL' : verdict(found, failOn).outcome;
   return { drift: found, source, outcome, policy };
+}
+
+/** What changed in a server since a lock. Rejects as `openLock` and `scanServer` do. */
+export async function diffServer(input: DiffInput): Promise<ServerDrift> {
+  const { lock, bytes: source } = openLock(input.lockfile, input);
+  const target = targetFor(input, lock);
+  return { drift: compareScanned(lock, target, await scanServer(target, input, input)), source };
+}
+
+/** What changed between two lockfiles; the source is that of the first. Throws as `openLock` does. */
+export function diffLocks(before: string, after: string, trust: LockTrust): ServerDrift {
+  const { lock, bytes: source } = openLock(before, trust);
+  return { drift: drift(lock, openLock(after, trust).lock), source };
 }
 
 /** What a scanned server differs in from a lock; one that cannot be compared is refused. */

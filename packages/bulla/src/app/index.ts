@@ -8,12 +8,11 @@ export { type VerifiedArtifact, verifyArtifact } from './artifact.ts';
 export { type Proposed, proposeAuthorization } from './authorize.ts';
 export { type BindResult, bindTools, readEdits } from './bind.ts';
 export { type BundleInput, openBundle, packBundle } from './bundle.ts';
-export { check } from './check.ts';
+export { check, diffLocks, diffServer } from './check.ts';
 export { checkpointFacts, findCheckpoint, listCheckpoints, logVkey } from './checkpoint.ts';
 export type { ToolChoice } from './choice.ts';
 export type { Outcome } from './configured.ts';
 export { compareStates, type LogState } from './consistency.ts';
-export { diffLocks, diffServer } from './diff.ts';
 export { type Discovered, type DiscoveredServer, discover, stateOf } from './discover.ts';
 export { executeEnvelope, explainSteps, type LedgerInput } from './execute.ts';
 export { exportRecords } from './export.ts';
@@ -32,11 +31,9 @@ export { type Access, type Notices, type Opened, open, tellLoose } from './open.
 export { defaultHome, pathsOf } from './paths.ts';
 export { isPrivateAllowed, pinnedServer, tellOpenFolder } from './pinned.ts';
 export {
-  type DriftPolicy,
   type LoadedPolicy,
   loadPolicy,
   type PolicyChoice,
-  UnusablePolicy,
 } from './policy.ts';
 export { checkPolicy } from './policy-check.ts';
 export { isMet, type TestedInput, testPolicy } from './policy-test.ts';

@@ -24,6 +24,8 @@ interface PolicyChecked {
   /** Whether the server itself was asked, and not its lock. */
   readonly isScanned: boolean;
   readonly verdict: ReturnType<typeof evaluateSurface>;
+  /** The rules about single calls, of which a server says nothing. */
+  readonly notAsked: LoadedPolicy['policy']['rules'];
 }
 
 /**
@@ -51,7 +53,8 @@ export async function checkPolicy(input: PolicyCheckInput): Promise<PolicyChecke
     policy: { name, digest, outcome, errors, warnings },
     failed: rules.filter(({ passed }) => !passed).map((rule) => rule.name),
   });
-  return { loaded, command, isScanned, verdict };
+  const notAsked = loaded.policy.rules.filter(({ phase }) => phase === 'call');
+  return { loaded, command, isScanned, verdict, notAsked };
 }
 
 interface Subject extends Pick<PolicyChecked, 'command' | 'isScanned'> {

@@ -1,6 +1,6 @@
 import { fromUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import type { Drift, Lock, Surface } from '@bulla/core/lock';
+import type { Drift, Lock, PolicyResult, Surface } from '@bulla/core/lock';
 import {
   checkInput,
   evaluateSurface,
@@ -32,15 +32,15 @@ export interface LoadedPolicy {
   readonly isDefault: boolean;
 }
 
-/** A policy file that cannot be used, with everything that is wrong in it; the error is the first of these. */
-export class UnusablePolicy extends BullaError {
-  readonly file: string;
-  readonly problems: PolicyError['problems'];
+/** A policy file that cannot be used. The error is the first problem; the notes are all, a line each, as editors find it. */
+class UnusablePolicy extends BullaError {
+  readonly notes: readonly string[];
   constructor(file: string, cause: PolicyError) {
     const { code, path, message } = cause;
     super(code, `${file} cannot be used. ${message}`, { ...(path !== undefined && { path }), cause });
-    this.file = file;
-    this.problems = cause.problems;
+    this.notes = cause.problems.map(
+      (one) => `${file}:${one.line}:${one.column}: ${one.message} [${one.code}]`,
+    );
   }
 }
 
@@ -74,12 +74,8 @@ function policyNamed(word: string): PolicyChoice {
   return (PRESET_NAMES as readonly string[]).includes(word) ? { preset: word } : { policy: word };
 }
 
-/** What a policy says of a server that was compared with its lock, as the released program reports it. */
-export interface DriftPolicy {
-  /** The name of the preset or the file. */
-  readonly preset: string;
-  readonly passed: boolean;
-  readonly reasons: readonly string[];
+/** What a policy says of a server that was compared with its lock. */
+export interface DriftPolicy extends PolicyResult {
   /** The digest of the policy. */
   readonly digest: string;
 }

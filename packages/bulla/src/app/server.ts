@@ -45,7 +45,7 @@ interface SignIn {
   /** Whether somebody asked for it: over plain HTTP there must be a reason to offer it. */
   readonly isAsked: boolean;
   /** Origins of authorization servers at private addresses that may be used. */
-  readonly privateOrigins?: readonly string[];
+  readonly privateOrigins?: readonly string[] | undefined;
   openBrowser(page: URL): void;
 }
 

@@ -1,8 +1,9 @@
 import { BullaError, withoutSecrets } from '@bulla/core/error';
-import { Command, CommanderError } from 'commander';
+import { CommanderError } from 'commander';
 import { describeTarget } from '../locks/index.ts';
 import { VERSION } from '../version.ts';
-import { COMMANDS, type Run } from './commands.ts';
+import { Command, type Run } from './command.ts';
+import { COMMANDS } from './commands.ts';
 import { COMPAT, checkCompat, compatExit } from './lock/compat.ts';
 import {
   colors,
@@ -29,7 +30,7 @@ export async function main(given: readonly string[]): Promise<Exit> {
     (action) =>
     async (...args) => {
       try {
-        exit = compatExit(await action(...args));
+        exit = compatExit((await action(...args)) ?? EXIT.good);
       } catch (thrown) {
         const error = firstFailure(thrown);
         complain(error);
@@ -95,7 +96,7 @@ export function holdProcess(): void {
 
 /** All commands; those that are called are loaded, with their options and subcommands. */
 export async function programOf(run: Run, isCalled: (name: string) => boolean): Promise<Command> {
-  const program = new Command('bulla')
+  const program = new Command('bulla', run)
     .description('Bulla stands between an AI agent and its tools: it pins, permits, binds and seals.')
     .version(
       COMPAT ? `mcptrust version ${VERSION}` : VERSION,
@@ -119,19 +120,18 @@ export async function programOf(run: Run, isCalled: (name: string) => boolean): 
       getOutHelpWidth: () => streams.stdout.columns ?? HELP_WIDTH,
       getErrHelpWidth: () => streams.stderr.columns ?? HELP_WIDTH,
     })
-    .addHelpText(
-      'after',
+    .helpText(
       '\nExit codes: 0 good, 1 what was checked is bad, 2 wrong usage or unreadable input, 3 could not decide.',
     );
-  for (const { title, entries } of COMMANDS) {
-    for (const { name, alias, summary, load } of entries) {
+  for (const [title, entries] of Object.entries(COMMANDS)) {
+    for (const [name, summary, load, alias] of entries) {
       const command = program
         .command(name)
         .helpGroup(`${title}:`)
         .summary(summary)
         .description(`${summary[0]!.toUpperCase()}${summary.slice(1)}.`);
       if (alias !== undefined) command.alias(alias);
-      if (isCalled(name) || (alias !== undefined && isCalled(alias))) (await load()).define(command, run);
+      if (isCalled(name) || (alias !== undefined && isCalled(alias))) (await load()).define(command);
     }
   }
   prepare(program, program.name());

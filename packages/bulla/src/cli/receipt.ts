@@ -1,24 +1,21 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { DataObject } from '@bulla/core/capsule';
-import type { Command } from 'commander';
 import { type Decided, type Unrecorded, withReceipt } from '../app/index.ts';
 import { OutcomeLostError } from '../record/index.ts';
-import { openFor, type PlaceOptions, placeOptions } from './place.ts';
+import type { Command } from './command.ts';
+import { openFor, type StoreOptions, sealOptions } from './store.ts';
 import { complain, EXIT, type Exit, say } from './terminal/io.ts';
 
 /** The options of commands whose decisions can be sealed. */
-export interface RecordOptions extends PlaceOptions {
+export interface RecordOptions extends StoreOptions {
   record?: boolean;
   quiet?: boolean;
 }
 
 export function recordOptions(command: Command): Command {
-  return placeOptions(
-    command.option(
-      '--record',
-      'seal what is decided and what came of it into the chain, above all when it fails',
-    ),
-  ).option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)');
+  return command
+    .option('--record', 'seal what is decided and what came of it into the chain, above all when it fails')
+    .use(sealOptions);
 }
 
 const listeners = new AsyncLocalStorage<(facts: DataObject) => void>();

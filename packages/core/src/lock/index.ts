@@ -64,6 +64,6 @@ export { type LockWarning, type WriteLockOptions, writeLock } from './file/write
 export { driftJson } from './report/json.ts';
 export { driftJunit } from './report/junit.ts';
 export { driftMarkdown } from './report/markdown.ts';
-
+export type { PolicyResult } from './report/report.ts';
 export { driftSarif } from './report/sarif.ts';
 export { driftText, type TextOptions } from './report/text.ts';

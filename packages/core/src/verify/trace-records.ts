@@ -1,7 +1,7 @@
 import { BullaError } from '../error.ts';
-import { type Evidence, readEvidence } from '../evidence/index.ts';
-import { JsonObject, parse } from '../json/index.ts';
-import type { Artifact } from './artifact.ts';
+import { readEvidence } from '../evidence/index.ts';
+import { JsonObject, parse, textAt } from '../json/index.ts';
+import { type Artifact, read } from './artifact.ts';
 
 type Capsules = Artifact<'capsules'>;
 
@@ -35,7 +35,7 @@ export async function recordsOf(start: string, artifacts: readonly Artifact[]): 
   const isOutcome = parent !== undefined && isOutcomeOf(named.record, parent.record);
   const { record: intent, holder } = isOutcome ? parent : named;
   const id = text(intent, 'id');
-  const { asked, answered } = consentOf(intent);
+  const { asked, answered } = readEvidence(intent)?.consent ?? {};
   const others = [asked, answered].filter((other) => other !== undefined);
   const near = await gather(
     sources,
@@ -43,15 +43,16 @@ export async function recordsOf(start: string, artifacts: readonly Artifact[]): 
     (record) => others.includes(text(record, 'id')) || text(record, 'parent_id') === id,
   );
   // Of copies of one record, the one in a chain comes first.
-  const outcomes = near
-    .filter(({ record }) => isOutcomeOf(record, intent))
-    .map(({ record }) => ({ id: text(record, 'id'), record }))
-    .filter(({ id: own }, i, all) => all.findIndex((other) => other.id === own) === i);
+  const outcomes = new Map<string, JsonObject>();
+  for (const { record } of near) {
+    const own = text(record, 'id');
+    if (isOutcomeOf(record, intent) && !outcomes.has(own)) outcomes.set(own, record);
+  }
   return {
     intent,
     holder,
-    outcome: outcomes.find(({ id }) => id === start)?.record ?? outcomes[0]?.record ?? null,
-    outcomes: outcomes.length,
+    outcome: outcomes.get(start) ?? [...outcomes.values()][0] ?? null,
+    outcomes: outcomes.size,
     byId: (other) => near.find(({ record }) => text(record, 'id') === other)?.record,
   };
 }
@@ -89,7 +90,7 @@ async function* recordsIn(
       const whole = typeof record === 'string' ? record : decoder.decode(record);
       // A name can also be written with escapes.
       if (!whole.includes('\\u') && !names.some((name) => whole.includes(name))) continue;
-      const parsed = attempt(record);
+      const parsed = read(() => parse(record));
       if (parsed instanceof JsonObject) yield parsed;
     }
   } catch (error) {
@@ -97,34 +98,13 @@ async function* recordsIn(
   }
 }
 
-function attempt(record: string | Uint8Array): unknown {
-  try {
-    return parse(record);
-  } catch (error) {
-    if (error instanceof BullaError) return null;
-    throw error;
-  }
-}
-
-function consentOf(intent: JsonObject): { readonly asked?: string; readonly answered?: string } {
-  return readEvidence(intent)?.consent ?? {};
-}
-
 /** An outcome says of which intent it is the outcome; a denial inside of a call has the same parent and does not. */
 function isOutcomeOf(record: JsonObject, intent: JsonObject): boolean {
-  return text(record, 'parent_id') === text(intent, 'id') && readable(record)?.intent === text(intent, 'id');
-}
-
-function readable(record: JsonObject): Evidence | null {
-  try {
-    return readEvidence(record);
-  } catch (error) {
-    if (error instanceof BullaError) return null;
-    throw error;
-  }
+  const id = text(intent, 'id');
+  const evidence = read(() => readEvidence(record));
+  return text(record, 'parent_id') === id && !(evidence instanceof BullaError) && evidence?.intent === id;
 }
 
 function text(record: JsonObject, key: string): string {
-  const value = record.get(key);
-  return typeof value === 'string' ? value : '';
+  return textAt(record, [key]) ?? '';
 }

@@ -2,9 +2,8 @@ import { createReadStream } from 'node:fs';
 import { canonicalBytes, canonicalize, digestText } from '@bulla/core/canon';
 import { BullaError } from '@bulla/core/error';
 import { parse } from '@bulla/core/json';
-import type { Command } from 'commander';
 import { lines, readInput } from '../../os/index.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import {
   canonOptions,
   type DocumentOptions,
@@ -12,42 +11,35 @@ import {
   parsingOptions,
   profileOption,
 } from '../terminal/input.ts';
-import { EXIT, errorDocument, printExact, printJson } from '../terminal/io.ts';
+import { errorDocument, printExact, printJson } from '../terminal/io.ts';
 import { isGone, streams } from '../terminal/streams.ts';
 
 interface CanonCommandOptions extends DocumentOptions {
   lines?: boolean;
 }
 
-export function define(command: Command, run: Run): void {
-  parsingOptions(
-    command
-      .argument('[file]', 'the document; - is standard input', '-')
-      .addOption(profileOption())
-      .option('--lines', 'read one document a line, answer each with a line of JSON'),
-  )
-    .addHelpText(
-      'after',
-      `
+export function define(command: Command): void {
+  command
+    .argument('[file]', 'the document; - is standard input', '-')
+    .addOption(profileOption())
+    .option('--lines', 'read one document a line, answer each with a line of JSON')
+    .use(parsingOptions)
+    .helpText(`
 Without --lines the canonical bytes are written and nothing else, not even a newline.
 With --lines each line is answered by {"ok":true,"canonical":…,"digest":…} or {"ok":false,"code":…,"message":…};
 the exit code is then 0 when every line was answered.
 
 Example:
   $ echo '{"b":1.0,"a":"é"}' | bulla canon --profile jcs
-  {"a":"é","b":1}`,
-    )
-    .action(
-      run((file: string, options: CanonCommandOptions) =>
-        (options.lines ? answerLines : writeOne)(file, options),
-      ),
+  {"a":"é","b":1}`)
+    .run((file: string, options: CanonCommandOptions) =>
+      (options.lines ? answerLines : writeOne)(file, options),
     );
 }
 
 async function writeOne(file: string, options: CanonCommandOptions) {
   const value = parse(readInput(file, 'chain'), parseOptions(options));
   await printExact(canonicalBytes(value, options.profile, canonOptions(options)));
-  return EXIT.good;
 }
 
 async function answerLines(file: string, options: CanonCommandOptions) {
@@ -57,7 +49,6 @@ async function answerLines(file: string, options: CanonCommandOptions) {
     // The input may have no end.
     if (isGone(streams.stdout)) break;
   }
-  return EXIT.good;
 }
 
 function answer(line: Uint8Array, options: CanonCommandOptions): unknown {

@@ -1,8 +1,7 @@
 import { digest } from '@bulla/core/canon';
 import { parse } from '@bulla/core/json';
-import type { Command } from 'commander';
 import { readInput } from '../../os/index.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import {
   canonOptions,
   type DocumentOptions,
@@ -10,29 +9,22 @@ import {
   parsingOptions,
   profileOption,
 } from '../terminal/input.ts';
-import { EXIT, type ReportOptions, report } from '../terminal/io.ts';
+import { type ReportOptions, report } from '../terminal/io.ts';
 
-export function define(command: Command, run: Run): void {
-  parsingOptions(
-    command
-      .argument('[file]', 'the document; - is standard input', '-')
-      .addOption(profileOption())
-      .option('--json', 'print one JSON document')
-      .option('--quiet', 'print nothing; the exit code tells whether the document has a digest'),
-  )
-    .addHelpText(
-      'after',
-      `
+export function define(command: Command): void {
+  command
+    .argument('[file]', 'the document; - is standard input', '-')
+    .addOption(profileOption())
+    .option('--json', 'print one JSON document')
+    .option('--quiet', 'print nothing; the exit code tells whether the document has a digest')
+    .use(parsingOptions)
+    .helpText(`
 Example:
   $ echo '{}' | bulla hash
-  44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a`,
-    )
-    .action(
-      run(async (file: string, options: DocumentOptions & ReportOptions) => {
-        const value = parse(readInput(file, 'chain'), parseOptions(options));
-        const found = digest(value, options.profile, canonOptions(options));
-        await report(options, { ok: true, profile: options.profile, digest: found }, () => found);
-        return EXIT.good;
-      }),
-    );
+  44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a`)
+    .run(async (file: string, options: DocumentOptions & ReportOptions) => {
+      const value = parse(readInput(file, 'chain'), parseOptions(options));
+      const found = digest(value, options.profile, canonOptions(options));
+      await report(options, { ok: true, profile: options.profile, digest: found }, () => found);
+    });
 }

@@ -1,10 +1,10 @@
 import { type Finding, families, lint } from '@bulla/core/canon';
 import { parse } from '@bulla/core/json';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { readInput } from '../../os/index.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import { type DocumentOptions, parseOptions, parsingOptions } from '../terminal/input.ts';
-import { colors, EXIT, type ReportOptions, report } from '../terminal/io.ts';
+import { colors, EXIT, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 
 interface LintOptions extends DocumentOptions, ReportOptions {
   family?: string[];
@@ -19,29 +19,22 @@ const MEANING: Record<Finding['rule'], string> = {
   inexact: 'the number is no longer the one in the source',
 };
 
-export function define(command: Command, run: Run): void {
-  parsingOptions(
-    command
-      .argument('[file]', 'the document; - is standard input', '-')
-      .addOption(
-        new Option('--family <name...>', 'compare only the profiles of these families').choices([
-          ...families,
-        ]),
-      )
-      .option('--json', 'print one JSON document')
-      .option('--quiet', 'print nothing; the exit code tells'),
-  )
-    .addHelpText('after', '\nExits with 1 when there are findings.')
-    .action(
-      run(async (file: string, options: LintOptions) => {
-        const findings = lint(parse(readInput(file, 'chain'), parseOptions(options)), options.family);
-        const document = { ok: findings.length === 0, families: options.family ?? families, findings };
-        await report(options, document, () =>
-          findings.length === 0 ? ['Every family agrees on this document.'] : findings.flatMap(text),
-        );
-        return findings.length === 0 ? EXIT.good : EXIT.bad;
-      }),
-    );
+export function define(command: Command): void {
+  command
+    .argument('[file]', 'the document; - is standard input', '-')
+    .addOption(
+      new Option('--family <name...>', 'compare only the profiles of these families').choices([...families]),
+    )
+    .use(reportOptions, parsingOptions)
+    .helpText('\nExits with 1 when there are findings.')
+    .run(async (file: string, options: LintOptions) => {
+      const findings = lint(parse(readInput(file, 'chain'), parseOptions(options)), options.family);
+      const document = { ok: findings.length === 0, families: options.family ?? families, findings };
+      await report(options, document, () =>
+        findings.length === 0 ? ['Every family agrees on this document.'] : findings.flatMap(text),
+      );
+      return findings.length === 0 ? EXIT.good : EXIT.bad;
+    });
 }
 
 function text({ family, rule, path, forms }: Finding): string[] {

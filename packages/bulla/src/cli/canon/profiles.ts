@@ -1,19 +1,15 @@
 import { type Profile, profiles } from '@bulla/core/canon';
-import type { Command } from 'commander';
-import type { Run } from '../commands.ts';
-import { colors, EXIT, type ReportOptions, report } from '../terminal/io.ts';
+import type { Command } from '../command.ts';
+import { colors, type ReportOptions, report } from '../terminal/io.ts';
 
-export function define(command: Command, run: Run): void {
+export function define(command: Command): void {
   command
     .option('--json', 'print one JSON document')
     .option('--quiet', 'print nothing')
-    .action(
-      run(async (options: ReportOptions) => {
-        const table = (Object.values(profiles) as Profile[]).map(describe);
-        await report(options, table, () => table.map(text).join('\n\n'));
-        return EXIT.good;
-      }),
-    );
+    .run(async (options: ReportOptions) => {
+      const table = (Object.values(profiles) as Profile[]).map(describe);
+      await report(options, table, () => table.map(text).join('\n\n'));
+    });
 }
 
 function describe(profile: Profile) {

@@ -6,42 +6,33 @@ import {
   type SnapshotDiff,
 } from '@bulla/core/capability';
 import { JsonNumber, JsonObject } from '@bulla/core/json';
-import type { Command } from 'commander';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import { EXIT, type Exit, print, printExact, printJson } from '../terminal/io.ts';
 import { SOURCE_HELP, type SourceOptions, sourceOptions, sourcesOf, tellOpaque } from './source.ts';
 import { diffText, fieldRows } from './text.ts';
 
-export function defineDiff(command: Command, run: Run): void {
-  sourceOptions(
-    command
-      .command('diff')
-      .description('Show what differs between two agents, or one agent in two environments.')
-      .argument('[sources...]', 'two of: modules, envelopes, links'),
-  )
-    .addHelpText(
-      'after',
-      `${SOURCE_HELP}
+export function defineDiff(command: Command): void {
+  command
+    .command('diff')
+    .description('Show what differs between two agents, or one agent in two environments.')
+    .argument('[sources...]', 'two of: modules, envelopes, links')
+    .use(sourceOptions)
+    .helpText(`${SOURCE_HELP}
 Exits with 0 when they are the same, 1 when they differ, 2 when one of them cannot be read or does not recompute.
 
 Examples:
   $ bulla capability diff yesterday.envelope.json today.envelope.json
-  $ bulla capability diff ./agent.ts ./agent.ts -e free.json -e pro.json`,
-    )
-    .action(run(diff));
+  $ bulla capability diff ./agent.ts ./agent.ts -e free.json -e pro.json`)
+    .run(diff);
 
-  sourceOptions(
-    command
-      .command('explain')
-      .description('Say in words how two runs stand to each other, and which hash says so.')
-      .argument('[sources...]', 'two of: modules, envelopes, links'),
-  )
-    .addHelpText(
-      'after',
-      `${SOURCE_HELP}
-Exits with 0 when they are the same, 1 when they differ, 2 when one of them cannot be read or does not recompute.`,
-    )
-    .action(run(explain));
+  command
+    .command('explain')
+    .description('Say in words how two runs stand to each other, and which hash says so.')
+    .argument('[sources...]', 'two of: modules, envelopes, links')
+    .use(sourceOptions)
+    .helpText(`${SOURCE_HELP}
+Exits with 0 when they are the same, 1 when they differ, 2 when one of them cannot be read or does not recompute.`)
+    .run(explain);
 }
 
 async function diff(words: string[], options: SourceOptions): Promise<Exit> {

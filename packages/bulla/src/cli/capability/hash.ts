@@ -3,10 +3,10 @@ import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type JsonObject, parse, stringify } from '@bulla/core/json';
 import { visible } from '@bulla/core/text';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { type CapabilitySource, opaqueTools, readContext } from '../../app/index.ts';
 import { replaceFile } from '../../os/index.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import { indented } from '../terminal/indented.ts';
 import { colors, EXIT, type Exit, print, printExact, printJson, report } from '../terminal/io.ts';
 import { SOURCE_HELP, type SourceOptions, sourceOptions, sourcesOf, tellOpaque } from './source.ts';
@@ -26,58 +26,47 @@ interface LinkCommandOptions extends SourceOptions {
   output?: string;
 }
 
-export function defineHash(command: Command, run: Run): void {
-  sourceOptions(
-    command
-      .command('hash')
-      .description(
-        'Print one of the hashes of an agent: what is defined, what is enabled, what it is bound to.',
-      )
-      .argument('[source]', 'a module, an envelope or a link; for an invocation alone, none'),
-  )
+export function defineHash(command: Command): void {
+  command
+    .command('hash')
+    .description(
+      'Print one of the hashes of an agent: what is defined, what is enabled, what it is bound to.',
+    )
+    .argument('[source]', 'a module, an envelope or a link; for an invocation alone, none')
+    .use(sourceOptions)
     .addOption(new Option('--of <hash>', 'which hash').choices(Object.keys(FIELDS)).default('static'))
-    .addHelpText(
-      'after',
-      `${SOURCE_HELP}
+    .helpText(`${SOURCE_HELP}
 
 Examples:
   $ bulla capability hash ./agent.ts
   $ bulla capability hash ./agent.ts --of runtime --environment pro.json
-  $ bulla capability hash --of invocation --context turn.json --allow tenantId,subjectId`,
-    )
-    .action(run(hash));
+  $ bulla capability hash --of invocation --context turn.json --allow tenantId,subjectId`)
+    .run(hash);
 
-  sourceOptions(
-    command
-      .command('link')
-      .description('Write the capability link of an agent: its hashes and those of its enabled tools.')
-      .argument('[source]', 'a module, or an envelope whose link is taken'),
-  )
+  command
+    .command('link')
+    .description('Write the capability link of an agent: its hashes and those of its enabled tools.')
+    .argument('[source]', 'a module, or an envelope whose link is taken')
+    .use(sourceOptions)
     .option('--envelope', 'write the whole snapshot, with which everyone can compute the hashes again')
     .option('-o, --output <file>', 'where to write (default: standard output)')
-    .addHelpText(
-      'after',
-      `${SOURCE_HELP}
+    .helpText(`${SOURCE_HELP}
 
 Examples:
   $ bulla capability link ./agent.ts --environment pro.json -o pro.link.json
-  $ bulla capability link ./agent.ts --envelope -o agent.envelope.json`,
-    )
-    .action(run(link));
+  $ bulla capability link ./agent.ts --envelope -o agent.envelope.json`)
+    .run(link);
 
-  sourceOptions(
-    command
-      .command('lint')
-      .description(
-        'Tell what is weak in the definition of an agent: schemas that hash alike, twins, profiles.',
-      )
-      .argument('[source]', 'a module'),
-  )
-    .addHelpText('after', `${SOURCE_HELP}\nExits with 1 when there are findings.`)
-    .action(run(lint));
+  command
+    .command('lint')
+    .description('Tell what is weak in the definition of an agent: schemas that hash alike, twins, profiles.')
+    .argument('[source]', 'a module')
+    .use(sourceOptions)
+    .helpText(`${SOURCE_HELP}\nExits with 1 when there are findings.`)
+    .run(lint);
 }
 
-async function hash(source: string | undefined, options: HashCommandOptions): Promise<Exit> {
+async function hash(source: string | undefined, options: HashCommandOptions): Promise<void> {
   const field = FIELDS[options.of];
   const words = source === undefined ? [] : [source];
   if (words.length === 0 && options.module.length === 0 && options.of === 'invocation')
@@ -97,7 +86,7 @@ async function hash(source: string | undefined, options: HashCommandOptions): Pr
       tools: link.toolRefs.map(({ toolKey, toolHash }) => ({ name: toolKey, hash: toolHash })),
       ...{ disabled: sources[0]!.disabled, opaque: opaqueTools(sources[0]!.envelope), findings },
     });
-    return EXIT.good;
+    return;
   }
   const value = link[field];
   if (value === undefined) {
@@ -106,21 +95,19 @@ async function hash(source: string | undefined, options: HashCommandOptions): Pr
   }
   tellOpaque(sources, options);
   await print(`${value}\n`);
-  return EXIT.good;
 }
 
 /** The hash of a context needs no agent. */
-async function contextHash(options: HashCommandOptions): Promise<Exit> {
+async function contextHash(options: HashCommandOptions): Promise<void> {
   const context = readContext(options.context);
   if (context === undefined) throw new BullaError('USAGE', 'Name a source, or give --context.');
   const { profile = 'khora', allow } = options;
   const value = computeInvocationContextHash(context, { profile, allowlist: allow });
   if (options.json) await printJson({ ok: true, profile, hashes: { invocation: value } });
   else await print(`${value}\n`);
-  return EXIT.good;
 }
 
-async function link(source: string | undefined, options: LinkCommandOptions): Promise<Exit> {
+async function link(source: string | undefined, options: LinkCommandOptions): Promise<void> {
   const sources = await sourcesOf(source === undefined ? [] : [source], options, 1);
   const { name, link: made, envelope } = sources[0]!;
   if (options.envelope && envelope === undefined) {
@@ -130,14 +117,13 @@ async function link(source: string | undefined, options: LinkCommandOptions): Pr
   const text = options.envelope ? envelopeText(sources[0]!) : `${JSON.stringify(made, null, 2)}\n`;
   if (options.output === undefined) {
     await printExact(text);
-    return EXIT.good;
+    return;
   }
   replaceFile(options.output, toUtf8(text));
   const written = { ok: true, file: options.output, link: made };
   await report(options, written, () => {
     return `${options.envelope ? 'envelope' : 'link'} of ${visible(made.agentName)} with ${tools(made)}: ${options.output}`;
   });
-  return EXIT.good;
 }
 
 function tools({ toolRefs }: CapabilityLink): string {

@@ -1,6 +1,7 @@
 import type { CapabilityProfile } from '@bulla/core/capability';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { type CapabilitySource, opaqueTools, openSources } from '../../app/index.ts';
+import type { Command } from '../command.ts';
 import { tellLines } from '../lock/server-lines.ts';
 import { durationOption, positiveInteger } from '../terminal/input.ts';
 import { collect, colors, type ReportOptions, say } from '../terminal/io.ts';

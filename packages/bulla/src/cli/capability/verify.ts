@@ -1,11 +1,11 @@
 import { readSnapshot } from '@bulla/core/capability';
 import { visible } from '@bulla/core/text';
 import { checkCapability, type Finding } from '@bulla/core/verify';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { readContext } from '../../app/index.ts';
 import { readInput } from '../../os/index.ts';
-import type { Run } from '../commands.ts';
-import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
+import type { Command } from '../command.ts';
+import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { allowOption } from './source.ts';
 
 interface VerifyCapabilityOptions extends ReportOptions {
@@ -14,7 +14,7 @@ interface VerifyCapabilityOptions extends ReportOptions {
   allow?: string[];
 }
 
-export function defineVerify(command: Command, run: Run): void {
+export function defineVerify(command: Command): void {
   command
     .command('verify')
     .description('Compute every hash of an envelope or a link again.')
@@ -27,18 +27,14 @@ export function defineVerify(command: Command, run: Run): void {
     )
     .option('-c, --context <file>', 'the context of the invocation, where the file does not hold it')
     .addOption(allowOption())
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing; the exit code tells')
-    .addHelpText(
-      'after',
-      `
+    .use(reportOptions)
+    .helpText(`
 Exits with 0 when every hash recomputes, 1 when one does not, 2 for what cannot be read, and 3 when what a hash is
 made of is not in the file: of a link alone, nobody can compute the static hash again.
 
 Example:
-  $ bulla capability verify agent.envelope.json`,
-    )
-    .action(run(verify));
+  $ bulla capability verify agent.envelope.json`)
+    .run(verify);
 }
 
 async function verify(file: string, options: VerifyCapabilityOptions): Promise<Exit> {

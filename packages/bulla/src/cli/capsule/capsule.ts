@@ -1,14 +1,13 @@
 import { readHashed } from '@bulla/core/capsule';
-import { toUtf8 } from '@bulla/core/crypto';
+import { shownKeyId, toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
 import { counted } from '@bulla/core/text';
 import { missingText, unsealedPaths, verifyRecord } from '@bulla/core/verify';
-import type { Command } from 'commander';
 import { exportRecords, resolveUri, verifyImport } from '../../app/index.ts';
 import { asLine, readInput } from '../../os/index.ts';
-import type { Run } from '../commands.ts';
-import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
+import type { Command } from '../command.ts';
+import { openFor, type StoreOptions, sealOptions, storeOptions } from '../store.ts';
 import { nonNegative } from '../terminal/input.ts';
 import {
   colors,
@@ -22,61 +21,53 @@ import {
   reportOptions,
   say,
 } from '../terminal/io.ts';
+import { NAME_RECORD_KEYS } from '../verify/hints.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { defineSeal } from './seal.ts';
 import { capsuleText } from './text.ts';
 
-export function define(command: Command, run: Run): void {
-  defineSeal(reportOptions(command.command('seal')), run);
+export function define(command: Command): void {
+  defineSeal(command.command('seal').use(reportOptions));
 
-  reportOptions(
-    trustOptions(command.command('verify').description('Verify one sealed capsule as it is stored.')),
-  )
+  command
+    .command('verify')
+    .description('Verify one sealed capsule as it is stored.')
+    .use(trustOptions, reportOptions)
     .argument('[file]', 'the capsule; - is standard input', '-')
-    .action(run(verifyOne));
+    .run(verifyOne);
 
   command
     .command('show')
     .description('Show a capsule for people. Its hash is recomputed; its signature is not verified.')
     .argument('[file]', 'the capsule; - is standard input', '-')
-    .action(
-      run(async (file: string) => {
-        const value = parse(readInput(file, 'document'), { allow: ['non-finite'] });
-        if (!(value instanceof JsonObject))
-          throw new BullaError('CAPSULE_INVALID', 'A capsule is an object.');
-        await print(`${capsuleText(value)}\n`);
-        // Shown all the same, so that one sees what is wrong; but never under a hash that it does not have.
-        if (value.has('hash')) readHashed(value);
-        return EXIT.good;
-      }),
-    );
+    .run(async (file: string) => {
+      const value = parse(readInput(file, 'document'), { allow: ['non-finite'] });
+      if (!(value instanceof JsonObject)) throw new BullaError('CAPSULE_INVALID', 'A capsule is an object.');
+      await print(`${capsuleText(value)}\n`);
+      // Shown all the same, so that one sees what is wrong; but never under a hash that it does not have.
+      if (value.has('hash')) readHashed(value);
+    });
 
-  placeOptions(
-    command
-      .command('export')
-      .description('Write a chain of the store, one sealed capsule a line, exactly as it is stored.'),
-  )
+  command
+    .command('export')
+    .description('Write a chain of the store, one sealed capsule a line, exactly as it is stored.')
+    .use(storeOptions)
     .option('--from <n>', 'begin at this sequence', nonNegative, 0)
-    .action(run(exportChain));
+    .run(exportChain);
 
-  trustOptions(
-    placeOptions(
-      command
-        .command('import')
-        .description('Verify a chain from a file and store it as it is, under an empty or matching chain.'),
-    ),
-  )
+  command
+    .command('import')
+    .description('Verify a chain from a file and store it as it is, under an empty or matching chain.')
+    .use(sealOptions, trustOptions)
     .argument('<file>', 'the chain, in any format that chain verify reads; - is standard input')
-    .option('--keys <folder>', 'the local keyring (default: BULLA_HOME/keys)')
-    .action(run(importChain));
+    .run(importChain);
 
-  placeOptions(
-    command
-      .command('resolve')
-      .description('Find what a capsule:// URI names in the local store, and print it.'),
-  )
+  command
+    .command('resolve')
+    .description('Find what a capsule:// URI names in the local store, and print it.')
+    .use(storeOptions)
     .argument('<uri>', 'such as capsule://sha3_… or capsule://CHAIN/42#reasoning/confidence')
-    .action(run(resolve));
+    .run(resolve);
 }
 
 /** The capsule in the input; the references export a single one as an array, too. */
@@ -106,22 +97,24 @@ async function verifyOne(file: string, options: TrustOptions & ReportOptions): P
     allowNonFinite: options.allowNan ?? false,
   });
   const unsealed = unsealedPaths(verdict.unauthenticated);
-  const title = verdict.code === 'unknown_key' ? colors.yellow('undecided') : colors.red('BAD');
+  const isUndecided = verdict.code === 'unknown_key';
+  const title = isUndecided ? colors.yellow('undecided') : colors.red('BAD');
+  const message = isUndecided ? `${verdict.message} ${NAME_RECORD_KEYS}` : verdict.message;
   await report(options, { ...verdict, not_sealed: unsealed }, () => {
     const warnings = verdict.warnings.map(
       ({ code, path, message }) =>
         `  ${colors.yellow('warning')} ${path || '(root)'}: ${message} ${colors.dim(`[${code}]`)}`,
     );
     if (!verdict.ok)
-      return [`${title}  ${verdict.message} ${colors.dim(`[${verdict.code}]`)}`, ...warnings].join('\n');
+      return [`${title}  ${message} ${colors.dim(`[${verdict.code}]`)}`, ...warnings].join('\n');
     return [
-      `${colors.green('good')}  ${verdict.form} keys, ${verdict.profile}, signed by ${verdict.key}`,
+      `${colors.green('good')}  ${verdict.form} keys, ${verdict.profile}, signed by ${shownKeyId(verdict.key!)}`,
       ...warnings,
       ...(unsealed.length === 0 ? [] : [colors.dim(`  not sealed: ${unsealed.join(', ')}`)]),
       colors.dim(`  not proven: ${NOT_PROVEN.join('; ')}`),
     ].join('\n');
   });
-  if (verdict.code === 'unknown_key') return EXIT.undecided;
+  if (isUndecided) return EXIT.undecided;
   return verdict.ok ? EXIT.good : EXIT.bad;
 }
 
@@ -134,27 +127,24 @@ const NOT_PROVEN: readonly string[] = [
 
 const MAX_COMPLAINTS = 20;
 
-async function exportChain(options: PlaceOptions & { from: number }): Promise<Exit> {
+async function exportChain(options: StoreOptions & { from: number }): Promise<void> {
   await using at = await openFor(options, 'verify');
   let changed = 0;
   for await (const { line, sequence, error } of exportRecords(at.chain, options.from)) {
     await printExact(line);
     if (error !== null && changed++ < MAX_COMPLAINTS) complain(error, `record ${sequence}`);
   }
-  return EXIT.good;
 }
 
-async function importChain(file: string, options: PlaceOptions & TrustOptions): Promise<Exit> {
+async function importChain(file: string, options: StoreOptions & TrustOptions): Promise<void> {
   const { requirePq = false, allowNan: allowNonFinite = false } = options;
   using verified = await verifyImport(file, { ...trusted(options), requirePq, allowNonFinite }, missingText);
   await using at = await openFor(options, 'write');
   const imported = await verified.into(at.chain);
   say(`bulla: imported ${counted(imported, 'record')} into ${options.chain}`);
-  return EXIT.good;
 }
 
-async function resolve(uri: string, options: PlaceOptions): Promise<Exit> {
+async function resolve(uri: string, options: StoreOptions): Promise<void> {
   await using at = await openFor(options, 'read');
   await printExact(asLine(toUtf8(await resolveUri(at.store, uri))));
-  return EXIT.good;
 }

@@ -1,35 +1,32 @@
 import { exportSealed, lint, type SealedCapsule } from '@bulla/core/capsule';
 import { toUtf8 } from '@bulla/core/crypto';
-import type { Command } from 'commander';
 import { readContent } from '../../app/index.ts';
 import { asLine, readInput } from '../../os/index.ts';
-import type { Run } from '../commands.ts';
-import { openFor, type PlaceOptions, placeOptions, type StrictOptions, strictOption } from '../place.ts';
-import { EXIT, type Exit, printExact, type ReportOptions, say } from '../terminal/io.ts';
+import type { Command } from '../command.ts';
+import { openFor, type StoreOptions, type StrictOptions, sealOptions, strictOption } from '../store.ts';
+import { printExact, type ReportOptions, say } from '../terminal/io.ts';
 
-export function defineSeal(command: Command, run: Run): void {
+export function defineSeal(command: Command): void {
   const described = command.description('Seal a capsule and append it to a chain of the store.');
-  strictOption(placeOptions(described))
+  described
+    .use(sealOptions, strictOption)
     .argument(
       '[file]',
       'the content: any of the six sections, all the rest takes its default; - is standard input',
       '-',
     )
-    .option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)')
-    .addHelpText(
-      'after',
+    .helpText(
       '\nPrints the sealed capsule when it is durable; with --json as {"capsule", "warnings"}. What another implementation\nwould hash differently is sealed all the same, with a warning. Example:\n  $ echo \'{"outcome":{"status":"success","summary":"deployed"}}\' | bulla capsule seal',
     )
-    .action(run(sealOne));
+    .run(sealOne);
 }
 
-async function sealOne(file: string, options: PlaceOptions & StrictOptions & ReportOptions): Promise<Exit> {
+async function sealOne(file: string, options: StoreOptions & StrictOptions & ReportOptions): Promise<void> {
   const content = readContent(readInput(file, 'document'));
   await using at = await openFor(options, 'write');
   const { strictInterop = false } = options;
   const sealed = await at.chain.append(content, { strictInterop });
   if (!options.quiet) await printSealed(sealed, options);
-  return EXIT.good;
 }
 
 async function printSealed(sealed: SealedCapsule, { json }: ReportOptions): Promise<void> {

@@ -5,38 +5,31 @@ import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, toPlain } from '@bulla/core/json';
 import { counted } from '@bulla/core/text';
 import { historyLines } from '@bulla/core/verify';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { chainStats } from '../../app/index.ts';
 import { openSource, storeSource, verifyChain } from '../../chain/index.ts';
 import { readInput } from '../../os/index.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import { type AnchorOptions, anchorOptions, findAnchors } from '../log/anchors.ts';
-import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
+import { openFor, type StoreOptions, sealOptions, storeOptions } from '../store.ts';
 import { nonNegative } from '../terminal/input.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { progressBar } from '../terminal/progress.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { type CheckedHow, NONE_LEFT_OUT, notProven, verdictText } from './text.ts';
 
-interface VerifyOptions extends TrustOptions, PlaceOptions, ReportOptions, AnchorOptions, CheckedHow {
+interface VerifyOptions extends TrustOptions, StoreOptions, ReportOptions, AnchorOptions, CheckedHow {
   threads?: number;
   resume?: string;
 }
 
-export function define(command: Command, run: Run): void {
-  reportOptions(
-    anchorOptions(
-      trustOptions(
-        placeOptions(
-          command
-            .command('verify')
-            .description(
-              'Verify a chain: order, links, hashes and signatures, and that it continues its checkpoints.',
-            ),
-        ),
-      ),
-    ),
-  )
+export function define(command: Command): void {
+  command
+    .command('verify')
+    .description(
+      'Verify a chain: order, links, hashes and signatures, and that it continues its checkpoints.',
+    )
+    .use(storeOptions, trustOptions, anchorOptions, reportOptions)
     .argument(
       '[file]',
       'a JSON array, lines, list response, explorer bundle or SQLite file, - for standard input; without it the chain of the store',
@@ -73,40 +66,33 @@ export function define(command: Command, run: Run): void {
       'go on from what this file says was verified, and write there how far it got; the file is believed',
     )
     .option('--threads <n>', 'threads to verify on (default: one for each core)', nonNegative)
-    .addHelpText(
-      'after',
+    .helpText(
       '\nExits with 0 if all is good, 1 if anything is bad, 2 for what cannot be read, 3 if there is nothing to verify or no key.',
     )
-    .action(run(verify));
+    .run(verify);
 
-  reportOptions(
-    placeOptions(
-      command.command('head').description('Tell how long a chain of the store is and what its last hash is.'),
-    ),
-  ).action(run(head));
+  command
+    .command('head')
+    .description('Tell how long a chain of the store is and what its last hash is.')
+    .use(storeOptions, reportOptions)
+    .run(head);
 
-  placeOptions(
-    command
-      .command('recover')
-      .description('Let a chain go on that was set back behind its checkpoints, and record that.'),
-  )
+  command
+    .command('recover')
+    .description('Let a chain go on that was set back behind its checkpoints, and record that.')
+    .use(sealOptions)
     .requiredOption('--reason <text>', 'why; it becomes part of the chain')
-    .option('--keys <folder>', 'the keyring (default: BULLA_HOME/keys)')
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing; the exit code tells')
-    .addHelpText(
-      'after',
+    .use(reportOptions)
+    .helpText(
       '\nFor after a backup was restored on purpose. What was lost stays lost, and whoever has an old checkpoint can see it: the chain goes on under another origin, and its next record says which checkpoint it does not continue.',
     )
-    .action(run(recover));
+    .run(recover);
 
-  reportOptions(
-    placeOptions(
-      command
-        .command('stats')
-        .description('Count the records of a chain of the store by type, status and tool.'),
-    ),
-  ).action(run(stats));
+  command
+    .command('stats')
+    .description('Count the records of a chain of the store by type, status and tool.')
+    .use(storeOptions, reportOptions)
+    .run(stats);
 }
 
 async function verify(file: string | undefined, options: VerifyOptions): Promise<Exit> {
@@ -209,7 +195,7 @@ function savedState(file: string): ChainState | undefined {
   throw new BullaError('CAPSULE_CHAIN_STATE', `${file} holds no saved state.`);
 }
 
-async function recover(options: PlaceOptions & ReportOptions & { reason: string }): Promise<Exit> {
+async function recover(options: StoreOptions & ReportOptions & { reason: string }): Promise<void> {
   await using at = await openFor(options, 'extend');
   const { id, sequence } = await at.chain.recover(options.reason);
   const origin = await at.chain.origin();
@@ -218,10 +204,9 @@ async function recover(options: PlaceOptions & ReportOptions & { reason: string 
     { chain: options.chain, id, sequence, origin },
     () => `The chain ${options.chain} goes on at record ${sequence}, as ${origin}; ${id} records it.`,
   );
-  return EXIT.good;
 }
 
-async function head(options: PlaceOptions & ReportOptions): Promise<Exit> {
+async function head(options: StoreOptions & ReportOptions): Promise<Exit> {
   await using at = await openFor(options, 'verify');
   const { length, hash } = await at.chain.head();
   await report(options, { chain: options.chain, length, hash }, () =>
@@ -230,7 +215,7 @@ async function head(options: PlaceOptions & ReportOptions): Promise<Exit> {
   return length === 0 ? EXIT.undecided : EXIT.good;
 }
 
-async function stats(options: PlaceOptions & ReportOptions): Promise<Exit> {
+async function stats(options: StoreOptions & ReportOptions): Promise<Exit> {
   await using at = await openFor(options, 'verify');
   const { records, counts, history } = await chainStats(at.chain);
   await report(options, { chain: options.chain, records, ...counts, history }, () => [

@@ -1,25 +1,22 @@
-import { type Choice, type Disclosure, disclosureDigest, type Showing } from '@bulla/core/consent';
+import {
+  type Choice,
+  type Disclosure,
+  disclosureDigest,
+  type Showing,
+  type Words,
+} from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
-import type { Command } from 'commander';
 import { answerQuestion, isUnanswerable, pendingQuestions, type Question } from '../../app/index.ts';
 import type { Consent } from '../../consent/index.ts';
-import type { Run } from '../commands.ts';
-import { openFor } from '../place.ts';
+import type { Command } from '../command.ts';
+import { openFor, sealOptions, storeOptions } from '../store.ts';
 import { askKey, isAnswered } from '../terminal/ask.ts';
-import { colors, EXIT, type Exit, errorDocument, report, say } from '../terminal/io.ts';
+import { colors, EXIT, type Exit, errorDocument, report, reportOptions, say } from '../terminal/io.ts';
 import { questionId } from './id.ts';
-import { type LanguageOptions, languageOptions, wordsOf } from './language.ts';
-import { type Phrases, phrasesOf } from './phrases.ts';
-import {
-  atTerminal,
-  type ConsentOptions,
-  consentOptions,
-  consentOver,
-  disclosureText,
-  refused,
-  writing,
-} from './place.ts';
+import { type LanguageOptions, languageOption, languageOptions, wordsOf } from './language.ts';
+import { atTerminal, type ConsentOptions, consentOver, disclosureText, refused } from './options.ts';
+import { phrasesOf } from './phrases.ts';
 
 interface AnswerOptions extends ConsentOptions, LanguageOptions {
   session?: boolean;
@@ -27,30 +24,31 @@ interface AnswerOptions extends ConsentOptions, LanguageOptions {
   shown?: string;
 }
 
-export function define(command: Command, run: Run): void {
-  languageOptions(
-    consentOptions(
-      command.command('pending').description('Show what is asked, exactly, and can still be answered.'),
-    ),
-  )
+export function define(command: Command): void {
+  command
+    .command('pending')
+    .description('Show what is asked, exactly, and can still be answered.')
+    .use(storeOptions, reportOptions, languageOptions)
     .option('--user <id>', 'only what this person is asked')
     .option('--agent <id>', 'only what this agent asks for')
-    .action(run(pending));
+    .run(pending);
 
   const answering = (name: string, description: string) =>
-    writing(consentOptions(command.command(name).description(description)))
+    command
+      .command(name)
+      .description(description)
+      .use(sealOptions, reportOptions)
       .argument('<id>', 'the question, as `consent pending` names it; the beginning of its id will do')
       .option('--user <id>', 'who answers (default: you, as this installation names you)')
       .option('--shown <digest>', 'what you saw, as `consent pending` names it');
 
-  languageOptions(answering('allow', 'Allow one call, or grant the scope that is asked for.'))
+  answering('allow', 'Allow one call, or grant the scope that is asked for.')
+    .use(languageOptions)
     .option(
       '--session',
       'and the tools of its scope on this device in this session, for 24 hours after the last use',
     )
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 Without --shown you are shown it and asked. A terminal proves nobody: a high call is refused here (CONSENT_CHANNEL)
 unless the operator says otherwise (consent.json in BULLA_HOME, "highChannels": "out-of-band"), and the record says that
 a terminal reported the answer. Exits with 0 if it was allowed, 1 if that was refused.
@@ -58,27 +56,24 @@ a terminal reported the answer. Exits with 0 if it was allowed, 1 if that was re
 Examples:
   $ bulla consent pending
   $ bulla consent allow 6b1f… --shown DIGEST
-  $ bulla consent allow 6b1f… --session`,
-    )
-    .action(run((id: string, options: AnswerOptions) => answer(id, options, allowing)));
+  $ bulla consent allow 6b1f… --session`)
+    .run((id: string, options: AnswerOptions) => answer(id, options, allowing));
 
   answering('deny', 'Deny it.')
+    .use(languageOption)
     .option('--never', 'and the scope from now on, until you grant it again')
-    .action(run((id: string, options: AnswerOptions) => answer(id, options, denying)));
+    .run((id: string, options: AnswerOptions) => answer(id, options, denying));
 }
 
-async function pending(options: ConsentOptions & LanguageOptions): Promise<Exit> {
+async function pending(options: ConsentOptions & LanguageOptions): Promise<void> {
   const [words] = wordsOf(options);
   await using at = await openFor(options, 'read');
   const { user, agent } = options;
   const of = { ...(user !== undefined && { user }), ...(agent !== undefined && { agent }) };
   const all = await pendingQuestions(consentOver(at.store, options), of, words);
   await report(options, { ok: true, pending: all.map(documentOf) }, () =>
-    all.length === 0
-      ? phrasesOf(words).nothingAsked
-      : all.map((shown) => textOf(shown, phrasesOf(words))).join('\n\n'),
+    all.length === 0 ? phrasesOf(words).nothingAsked : all.map((shown) => textOf(shown, words)).join('\n\n'),
   );
-  return EXIT.good;
 }
 
 function documentOf(shown: Question) {
@@ -92,9 +87,10 @@ function documentOf(shown: Question) {
   };
 }
 
-function textOf(shown: Question, phrases: Phrases): string {
+function textOf(shown: Question, words: Words): string {
   if ('error' in shown) return `${shown.id}  ${shown.error.message} [${shown.error.code}]`;
   const { prompt, showing, disclosure } = shown;
+  const phrases = phrasesOf(words);
   const time = (at: number) => new Date(at).toISOString();
   const until = prompt.expires_at === null ? null : time(prompt.expires_at);
   const head = `${colors.bold(prompt.id)}  ${phrases.asks(visible(prompt.agent), visible(prompt.asked))}`;
@@ -104,12 +100,14 @@ function textOf(shown: Question, phrases: Phrases): string {
           phrases.toBeGranted(colors.bold(grantText(prompt.scope, disclosure))),
           disclosureText(disclosure, disclosureDigest(disclosure)),
         ]
-      : callLines(showing!, phrases);
+      : callLines(showing!, words);
   return [
     head,
     phrases.when(time(prompt.opened_at), until),
     ...what,
-    ...prompt.choices.map((choice) => `bulla consent ${TYPED[choice](prompt.id)}`),
+    ...prompt.choices.map(
+      (choice) => `bulla consent ${TYPED[choice](prompt.id)}  ${colors.dim(`# ${words.terms[choice]}`)}`,
+    ),
     colors.dim(phrases.shown(prompt.shown)),
   ].join('\n  ');
 }
@@ -133,21 +131,25 @@ function grantText(scope: string, { scopes }: Disclosure): string {
   return scopeText(label, visible(scope));
 }
 
-function callLines(showing: Showing, phrases: Phrases): string[] {
+function callLines(showing: Showing, words: Words): string[] {
+  const phrases = phrasesOf(words);
   const { server, server_tool, declared, locked, scope, sensitivity, raised } = showing;
   const { hidden, changed, previous, redefined } = showing;
   const tool = colors.bold(server === null ? showing.tool : `${showing.tool} = ${server}/${server_tool}`);
   const digests = locked === null ? declared : phrases.declaredAndLocked(declared, locked);
-  const why = raised.length === 0 ? null : raised.join(', ');
+  const why = raised.length === 0 ? null : raised.map((reason) => words.terms[reason]).join(', ');
+  const covers = showing.session_covers.map(({ name, description }) =>
+    description === null ? name : `${name}: ${description}`,
+  );
   return [
     phrases.toCall(tool, showing.description, colors.dim(digests)),
-    phrases.scope(scopeText(showing.scope_label, scope), sensitivity, why),
+    phrases.scope(scopeText(showing.scope_label, scope), words.terms[sensitivity], why),
     phrases.arguments(showing.arguments),
     ...(hidden.length === 0 ? [] : [colors.yellow(phrases.hidden(hidden.length))]),
     ...(previous === null ? [] : [phrases.lastAllowed(new Date(previous.at).toISOString())]),
     ...redefined.map((what) => colors.yellow(phrases.redefined[what])),
     ...(changed === null ? [] : [phrases.changed(changed.map(partText).join(''))]),
-    ...(showing.session_covers.length === 0 ? [] : [phrases.covers(showing.session_covers.join(', '))]),
+    ...(covers.length === 0 ? [] : [phrases.covers(covers.join('; '))]),
   ];
 }
 
@@ -172,7 +174,7 @@ const allowing: Choosing = async (consent, id, options) => {
   const { prompt, disclosure } = shown;
   const choice = prompt.kind === 'grant' ? 'grant' : options.session ? 'allow-session' : 'allow-once';
   if (options.shown !== undefined) return { choice, seen: options.shown, disclosure };
-  say(`${textOf(shown, phrasesOf(words))}`);
+  say(textOf(shown, words));
   if (!isAnswered()) throw new BullaError('USAGE', 'Name what you were shown, with --shown.');
   return (await askKey(phrasesOf(words).questions[choice]))
     ? { choice, seen: prompt.shown, disclosure }
@@ -187,6 +189,8 @@ const denying: Choosing = async (consent, id, { shown, never }) => ({
 });
 
 async function answer(given: string, options: AnswerOptions, choosing: Choosing): Promise<Exit> {
+  const [words] = wordsOf(options);
+  const phrases = phrasesOf(words);
   await using at = await openFor(options, 'extend');
   try {
     const consent = consentOver(at.store, options);
@@ -196,7 +200,7 @@ async function answer(given: string, options: AnswerOptions, choosing: Choosing)
     );
     const chosen = await choosing(consent, id, options);
     if (chosen === null) {
-      say(`Nothing was answered: the question stays open. To deny it: bulla consent deny ${visible(id)}`);
+      say(phrases.nothingAnswered(visible(id)));
       return EXIT.bad;
     }
     const { choice, seen, disclosure } = chosen;
@@ -208,7 +212,7 @@ async function answer(given: string, options: AnswerOptions, choosing: Choosing)
     await report(
       options,
       { ok: true, id, choice, by, reason, who, channel: channel.kind, capsule },
-      () => `${colors.green(choice)}  ${id}  ${colors.dim(`sealed as ${capsule}`)}`,
+      () => `${colors.green(words.terms[choice])}  ${id}  ${colors.dim(phrases.sealedAs(capsule))}`,
     );
     return EXIT.good;
   } catch (error) {

@@ -1,23 +1,15 @@
+import type { Words } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
-import type { Command } from 'commander';
 import { disclosureOf, grantRefusal, grantScopes, revokeScopes } from '../../app/index.ts';
 import type { Consent, ListedGrant } from '../../consent/index.ts';
-import type { Run } from '../commands.ts';
-import { openFor } from '../place.ts';
+import type { Command } from '../command.ts';
+import { openFor, sealOptions, storeOptions } from '../store.ts';
 import { askKey, isAnswered } from '../terminal/ask.ts';
-import { colors, EXIT, type Exit, report, say } from '../terminal/io.ts';
-import { type LanguageOptions, languageOptions, wordsOf } from './language.ts';
+import { colors, EXIT, type Exit, report, reportOptions, say } from '../terminal/io.ts';
+import { type LanguageOptions, languageOption, languageOptions, wordsOf } from './language.ts';
+import { atTerminal, type ConsentOptions, consentOver, disclosureText, refused } from './options.ts';
 import { phrasesOf } from './phrases.ts';
-import {
-  atTerminal,
-  type ConsentOptions,
-  consentOptions,
-  consentOver,
-  disclosureText,
-  refused,
-  writing,
-} from './place.ts';
 
 interface GrantOptions extends ConsentOptions, LanguageOptions {
   agent: string;
@@ -28,21 +20,26 @@ interface GrantOptions extends ConsentOptions, LanguageOptions {
 
 const USER = 'whose (default: yours, as this installation names you)';
 
-export function define(command: Command, run: Run): void {
-  consentOptions(command.command('list').description('List what people last said of each scope.'))
+export function define(command: Command): void {
+  command
+    .command('list')
+    .description('List what people last said of each scope.')
+    .use(storeOptions, reportOptions, languageOption)
     .option('--user <id>', 'only of this person')
     .option('--agent <id>', 'only of this agent')
-    .action(run(list));
+    .run(list);
 
-  languageOptions(
-    consentOptions(
-      command.command('show').description('Tell what an agent can do, as a person is told before any grant.'),
-    ),
-  )
+  command
+    .command('show')
+    .description('Tell what an agent can do, as a person is told before any grant.')
+    .use(storeOptions, reportOptions, languageOptions)
     .requiredOption('--agent <id>', 'the agent')
-    .action(run(show));
+    .run(show);
 
-  languageOptions(writing(consentOptions(command.command('grant').description('Grant scopes to an agent.'))))
+  command
+    .command('grant')
+    .description('Grant scopes to an agent.')
+    .use(sealOptions, reportOptions, languageOptions)
     .requiredOption('--agent <id>', 'the agent')
     .option('--scope <id...>', 'the scopes')
     .option('--all', 'all that it declares')
@@ -51,36 +48,34 @@ export function define(command: Command, run: Run): void {
       '--disclosure <digest>',
       'what you were shown, by `grants show`; without it you are shown it and asked',
     )
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 A terminal proves nobody. A high scope is granted over it only where the operator says so (consent.json in BULLA_HOME,
 "highChannels": "out-of-band"); the record says that a terminal reported it.
 
 Examples:
   $ bulla grants show --agent desk
-  $ bulla grants grant --agent desk --scope filesystem:read --disclosure DIGEST`,
-    )
-    .action(run(grant));
+  $ bulla grants grant --agent desk --scope filesystem:read --disclosure DIGEST`)
+    .run(grant);
 
-  writing(consentOptions(command.command('revoke').description('Take scopes back, at once.')))
+  command
+    .command('revoke')
+    .description('Take scopes back, at once.')
+    .use(sealOptions, reportOptions, languageOption)
     .requiredOption('--agent <id>', 'the agent')
     .option('--scope <id...>', 'the scopes')
     .option('--all', 'all of them')
     .option('--user <id>', USER)
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 Open questions, windows and calls that were allowed and not begun end with it. A call that runs is not stopped; it is
 named.
 
 Example:
-  $ bulla grants revoke --agent desk --scope filesystem:read`,
-    )
-    .action(run(revoke));
+  $ bulla grants revoke --agent desk --scope filesystem:read`)
+    .run(revoke);
 }
 
-async function list(options: ConsentOptions): Promise<Exit> {
+async function list(options: ConsentOptions & LanguageOptions): Promise<void> {
+  const [words] = wordsOf(options);
   await using at = await openFor(options, 'read');
   const { user, agent } = options;
   const grants = await consentOver(at.store, options).grants({
@@ -88,24 +83,27 @@ async function list(options: ConsentOptions): Promise<Exit> {
     ...(agent !== undefined && { agent }),
   });
   await report(options, { ok: true, grants }, () =>
-    grants.length === 0 ? 'Nothing was granted.' : grants.map(lineOf).join('\n'),
+    grants.length === 0
+      ? phrasesOf(words).nothingGranted
+      : grants.map((grant) => lineOf(grant, words)).join('\n'),
   );
-  return EXIT.good;
 }
 
-function lineOf({ user, agent, scope, status, sensitivity, channel, at, obstacle }: ListedGrant): string {
-  const usable = obstacle === null;
-  const word = status === 'granted' && !usable ? `rests (${obstacle})` : status;
-  const when = new Date(at).toISOString();
-  return `${(usable ? colors.green : colors.yellow)(word)}  ${visible(agent)} ${visible(scope)} ${sensitivity}  ${colors.dim(`${visible(user)}, over ${channel} at ${when}`)}`;
+function lineOf(grant: ListedGrant, words: Words): string {
+  const { user, agent, scope, status, sensitivity, channel, at, obstacle } = grant;
+  const phrases = phrasesOf(words);
+  const rests = status === 'granted' && obstacle !== null;
+  const word = rests ? phrases.rests(words.terms[obstacle]) : words.terms[status];
+  const colored = (obstacle === null ? colors.green : colors.yellow)(word);
+  const said = phrases.said(visible(user), channel, new Date(at).toISOString());
+  return `${colored}  ${visible(agent)} ${visible(scope)} ${words.terms[sensitivity]}  ${colors.dim(said)}`;
 }
 
-async function show(options: ConsentOptions & LanguageOptions & { agent: string }): Promise<Exit> {
+async function show(options: ConsentOptions & LanguageOptions & { agent: string }): Promise<void> {
   const [words] = wordsOf(options);
   await using at = await openFor(options, 'read');
   const { disclosure, digest } = await disclosureOf(consentOver(at.store, options), options.agent, words);
   await report(options, { ok: true, digest, disclosure }, () => disclosureText(disclosure, digest));
-  return EXIT.good;
 }
 
 /** What the person names as seen, in whichever language that was; else what they are to be shown. */
@@ -124,6 +122,8 @@ async function grant(options: GrantOptions): Promise<Exit> {
   await using at = await openFor(options, 'extend');
   const consent = consentOver(at.store, options);
   const { who, channel } = atTerminal(options);
+  const [words] = wordsOf(options);
+  const phrases = phrasesOf(words);
   const told = await seenDisclosure(consent, options);
   const { disclosure, digest } = told;
   const scopes = chosen(options) ?? disclosure.scopes.map(({ id }) => id);
@@ -133,7 +133,7 @@ async function grant(options: GrantOptions): Promise<Exit> {
     say(`${disclosureText(disclosure, digest)}`);
     if (!isAnswered()) throw new BullaError('USAGE', 'Name what you were shown, with --disclosure.');
     if (!(await askKey(phrasesOf(disclosure).grantThese(scopes.join(', '))))) {
-      say('Nothing was granted.');
+      say(phrases.nothingGranted);
       return EXIT.bad;
     }
   }
@@ -142,8 +142,8 @@ async function grant(options: GrantOptions): Promise<Exit> {
   if (step.refusal !== null) return await refused(step.refusal, options);
   await report(options, { ok: true, ...pair, scopes, capsules: step.capsules.map(({ hash }) => hash) }, () =>
     step.capsules.length === 0
-      ? 'All of that was granted already.'
-      : `${colors.green('granted')}  ${scopes.map((scope) => visible(scope)).join(', ')}`,
+      ? phrases.allGranted
+      : `${colors.green(words.terms.granted)}  ${scopes.map((scope) => visible(scope)).join(', ')}`,
   );
   return EXIT.good;
 }
@@ -157,6 +157,8 @@ function chosen({ scope, all }: GrantOptions): string[] | null {
 
 async function revoke(options: GrantOptions): Promise<Exit> {
   const scopes = chosen(options) ?? 'all';
+  const [words] = wordsOf(options);
+  const phrases = phrasesOf(words);
   await using at = await openFor(options, 'extend');
   const { who, channel } = atTerminal(options);
   const pair = { user: who, agent: options.agent };
@@ -168,10 +170,10 @@ async function revoke(options: GrantOptions): Promise<Exit> {
   await report(options, { ok: true, ...pair, scopes, changed: isChanged, ended, running }, () =>
     [
       isChanged
-        ? `${colors.green('revoked')}  ${scopes === 'all' ? 'all' : scopes.map((scope) => visible(scope)).join(', ')}`
-        : 'None of that was granted: nothing changed.',
-      ...ended.map((id) => `  ended ${id}`),
-      ...running.map((id) => `  ${colors.yellow('still runs')} ${id}`),
+        ? `${colors.green(words.terms.revoked)}  ${scopes === 'all' ? phrases.everything : scopes.map((scope) => visible(scope)).join(', ')}`
+        : phrases.noneRevoked,
+      ...ended.map((id) => `  ${phrases.ended} ${id}`),
+      ...running.map((id) => `  ${colors.yellow(phrases.stillRuns)} ${id}`),
     ].join('\n'),
   );
   return EXIT.good;

@@ -1,8 +1,9 @@
 import { CHINESE, ENGLISH, type Words, wordsFor } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { readInput } from '../../os/index.ts';
+import type { Command } from '../command.ts';
 
 /** The options of the commands that show people what they allow. */
 export interface LanguageOptions {
@@ -10,15 +11,20 @@ export interface LanguageOptions {
   catalogue?: string;
 }
 
+export function languageOption(command: Command): Command {
+  return command.addOption(
+    new Option('--lang <language>', 'the language (default: that of LC_ALL, LC_MESSAGES or LANG)').choices([
+      'en',
+      'zh',
+    ]),
+  );
+}
+
 export function languageOptions(command: Command): Command {
-  return command
-    .addOption(
-      new Option('--lang <language>', 'the language (default: that of LC_ALL, LC_MESSAGES or LANG)').choices([
-        'en',
-        'zh',
-      ]),
-    )
-    .option('--catalogue <file>', 'a JSON object with the texts of the i18n keys that manifests have');
+  return languageOption(command).option(
+    '--catalogue <file>',
+    'a JSON object with the texts of the i18n keys that manifests have',
+  );
 }
 
 /** The words to show things in, and those in which they may have been shown before: all languages, that one first. */

@@ -21,6 +21,16 @@ export interface Phrases {
   disclosure(digest: string): string;
   questions: Readonly<Record<'grant' | 'allow-session' | 'allow-once', string>>;
   grantThese(scopes: string): string;
+  nothingAnswered(id: string): string;
+  sealedAs(hash: string): string;
+  nothingGranted: string;
+  allGranted: string;
+  noneRevoked: string;
+  everything: string;
+  rests(obstacle: string): string;
+  said(user: string, channel: string, at: string): string;
+  ended: string;
+  stillRuns: string;
 }
 
 const english: Phrases = {
@@ -52,6 +62,17 @@ const english: Phrases = {
     'allow-once': 'Allow it?',
   },
   grantThese: (scopes) => `Grant ${scopes}?`,
+  nothingAnswered: (id) =>
+    `Nothing was answered: the question stays open. To deny it: bulla consent deny ${id}`,
+  sealedAs: (hash) => `sealed as ${hash}`,
+  nothingGranted: 'Nothing was granted.',
+  allGranted: 'All of that was granted already.',
+  noneRevoked: 'None of that was granted: nothing changed.',
+  everything: 'all',
+  rests: (obstacle) => `rests (${obstacle})`,
+  said: (user, channel, at) => `${user}, over ${channel} at ${at}`,
+  ended: 'ended',
+  stillRuns: 'still runs',
 };
 
 const chinese: Phrases = {
@@ -82,6 +103,16 @@ const chinese: Phrases = {
     'allow-once': '允许吗？',
   },
   grantThese: (scopes) => `要授予 ${scopes} 吗？`,
+  nothingAnswered: (id) => `没有回答：请求仍待处理。要拒绝它：bulla consent deny ${id}`,
+  sealedAs: (hash) => `封存为 ${hash}`,
+  nothingGranted: '没有授权任何权限。',
+  allGranted: '这些权限此前已经授予。',
+  noneRevoked: '这些权限并未授予：没有变化。',
+  everything: '全部',
+  rests: (obstacle) => `暂停（${obstacle}）`,
+  said: (user, channel, at) => `${user}，通过 ${channel}，${at}`,
+  ended: '已结束',
+  stillRuns: '仍在运行',
 };
 
 export function phrasesOf({ locale }: Pick<Words, 'locale'>): Phrases {

@@ -5,28 +5,26 @@ import { join } from 'node:path';
 import { type JsonObject, parse } from '@bulla/core/json';
 import { parseProof } from '@bulla/core/log';
 import { counted, visible } from '@bulla/core/text';
-import type { Command } from 'commander';
 import { type Locked, lock, open, proveStored } from '../../app/index.ts';
 import { storeSource, verifyChain } from '../../chain/index.ts';
 import { loadKeyring } from '../../keys/index.ts';
 import type { StdioTarget } from '../../mcp/index.ts';
 import { VERSION } from '../../version.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import { typed } from '../guard/host-config.ts';
-import { colors, EXIT, type Exit, print } from '../terminal/io.ts';
+import { colors, print } from '../terminal/io.ts';
 
 const SERVER = '@modelcontextprotocol/server-filesystem';
 const SERVER_VERSION = '2026.8.31';
 /** What the person in this story approves: reading, not writing. */
 const APPROVED = ['list_directory', 'read_text_file', 'search_files'];
 
-export function define(command: Command, run: Run): void {
+export function define(command: Command): void {
   command
-    .addHelpText(
-      'after',
+    .helpText(
       `\nIn a temporary folder: pins a real tool server, guards it, makes an allowed and a forbidden call as a host would, and verifies the record.`,
     )
-    .action(run(demo));
+    .run(demo);
 }
 
 /** Where everything of the demo lies; nothing outside is touched. */
@@ -36,7 +34,7 @@ interface Place {
   readonly lock: string;
 }
 
-async function demo(): Promise<Exit> {
+async function demo(): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'bulla-demo-'));
   const place = { home: join(root, 'home'), files: join(root, 'files'), lock: join(root, 'mcp-lock.json') };
   try {
@@ -47,7 +45,7 @@ async function demo(): Promise<Exit> {
     await print(`${await guarded(server, place)}\n\n`);
     await print(`${await verified(place)}\n\n`);
     await print(`Next: ${colors.bold(typed(['--help']))}, or README.md for your own servers.\n`);
-    return EXIT.good;
+    return;
   } finally {
     rmSync(root, { recursive: true, force: true });
   }

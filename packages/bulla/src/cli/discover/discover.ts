@@ -1,9 +1,8 @@
 import { BullaError } from '@bulla/core/error';
 import { counted, visible } from '@bulla/core/text';
-import type { Command } from 'commander';
 import { type Discovered, discover } from '../../app/index.ts';
 import type { CheckedServer } from '../../discover/index.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import { ownProgram } from '../guard/host-config.ts';
 import { COMPAT } from '../lock/compat.ts';
 import { askYes, isAnswered } from '../terminal/ask.ts';
@@ -19,7 +18,7 @@ interface DiscoverOptions extends ReportOptions {
   yes?: boolean;
 }
 
-export function define(command: Command, run: Run): void {
+export function define(command: Command): void {
   command
     .option('--home <folder>', 'whose clients to look at (default: your own)')
     .option('--project <folder>', 'the project whose configurations count too', '.')
@@ -29,9 +28,7 @@ export function define(command: Command, run: Run): void {
     .option('--yes', 'start servers without being asked')
     .option('--json', 'print one JSON document')
     .option('--quiet', 'print nothing but errors; the exit code tells')
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 Looks into the configurations of Claude Desktop, Claude Code, Cursor, VS Code, GitHub Copilot, Windsurf, Zed, Codex,
 Gemini CLI, Antigravity, Cline, Roo Code, Continue, Goose, Amazon Q, Kiro, Junie, OpenCode and LM Studio. A server is
 locked if there is a lock for exactly its command or address, changed if its lock is of another, and else unpinned.
@@ -45,9 +42,8 @@ Exits with 0 when all could be read and nothing changed (with --check: every ena
 
 Examples:
   $ bulla discover
-  $ bulla discover --lock-all`,
-    )
-    .action(run(act));
+  $ bulla discover --lock-all`)
+    .run(act);
 }
 
 async function act(options: DiscoverOptions): Promise<Exit> {

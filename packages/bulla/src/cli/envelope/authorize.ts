@@ -1,12 +1,12 @@
-import { readPrivateKey, signerOf, toUtf8 } from '@bulla/core/crypto';
+import { readPrivateKey, shownKeyId, signerOf, toUtf8 } from '@bulla/core/crypto';
 import { type ExecProfile, moment, toAuthorizationDetails } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
 import { stringify } from '@bulla/core/json';
 import { visible } from '@bulla/core/text';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { type Proposed, proposeAuthorization } from '../../app/index.ts';
 import { readInput, replaceFile } from '../../os/index.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import { askYes, isAnswered } from '../terminal/ask.ts';
 import { durationOption } from '../terminal/input.ts';
 import { colors, EXIT, type Exit, printExact, type ReportOptions, say } from '../terminal/io.ts';
@@ -27,7 +27,7 @@ interface AuthorizeOptions extends ReportOptions {
   yes?: boolean;
 }
 
-export function defineAuthorize(command: Command, run: Run): void {
+export function defineAuthorize(command: Command): void {
   command
     .command('authorize')
     .description('Read an envelope to the person who approves it, and sign exactly that.')
@@ -58,18 +58,15 @@ export function defineAuthorize(command: Command, run: Run): void {
     .addOption(execProfileOption())
     .option('--yes', 'sign without being asked')
     .option('--quiet', 'with --yes: do not show what is signed')
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 Everything that the signature covers is shown first, and what others state who signed before; on a terminal it takes
 the word yes. Elsewhere --yes is needed. Who approved is nothing that can be claimed here: a verifier goes by the key,
 and by the name under which it knows that key.
 
 Examples:
   $ bulla envelope authorize envelope.json --key alice.key --who alice --audience ledger-1 -o authorization.json
-  $ bulla envelope authorize envelope.json --key bob.key --add authorization.json -o authorization.json`,
-    )
-    .action(run(authorizeEnvelope));
+  $ bulla envelope authorize envelope.json --key bob.key --add authorization.json -o authorization.json`)
+    .run(authorizeEnvelope);
 }
 
 async function authorizeEnvelope(file: string, options: AuthorizeOptions): Promise<Exit> {
@@ -109,7 +106,7 @@ function shown({ envelope, claims, keyId, others }: Proposed, { profile, how }: 
     `ledger   ${visible(claims.aud)}`,
     `valid    from ${moment(claims.nbf)} to ${moment(claims.exp)}`,
     `issued   by ${visible(claims.iss)} as ${visible(claims.jti)}`,
-    `you      ${how} at the moment of signing, key ${keyId}`,
+    `you      ${how} at the moment of signing, key ${shownKeyId(keyId)}`,
     ...others.flatMap(approvalLines),
   ];
 }

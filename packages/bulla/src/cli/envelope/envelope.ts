@@ -1,29 +1,27 @@
 import { type ExecProfile, execHash, parseEnvelope } from '@bulla/core/envelope';
-import type { Command } from 'commander';
 import { readInput } from '../../os/index.ts';
-import type { Run } from '../commands.ts';
-import { EXIT, type Exit, print } from '../terminal/io.ts';
+import type { Command } from '../command.ts';
+import { print } from '../terminal/io.ts';
 import { defineAuthorize } from './authorize.ts';
 import { defineNew } from './new.ts';
 import { execProfileOption } from './options.ts';
 import { definePolicy } from './policy.ts';
 import { defineExplain, defineVerify } from './verify.ts';
 
-export function define(command: Command, run: Run): void {
-  defineNew(command, run);
+export function define(command: Command): void {
+  defineNew(command);
   command
     .command('hash')
     .description('Print the exec_hash of an envelope, and nothing else.')
     .argument('<envelope>', 'the envelope; - is standard input')
     .addOption(execProfileOption())
-    .action(run(hash));
-  defineAuthorize(command, run);
-  defineExplain(command, run);
-  defineVerify(command, run);
-  definePolicy(command, run);
+    .run(hash);
+  defineAuthorize(command);
+  defineExplain(command);
+  defineVerify(command);
+  definePolicy(command);
 }
 
-async function hash(file: string, options: { profile: ExecProfile }): Promise<Exit> {
+async function hash(file: string, options: { profile: ExecProfile }): Promise<void> {
   await print(`${execHash(parseEnvelope(readInput(file, 'document')), options.profile)}\n`);
-  return EXIT.good;
 }

@@ -8,16 +8,16 @@ import {
   writeEnvelope,
 } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { createEnvelope, currentPolicy, unixTime } from '../../envelope/index.ts';
 import { readInput, replaceFile } from '../../os/index.ts';
-import type { Run } from '../commands.ts';
-import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
+import type { Command } from '../command.ts';
+import { openFor, type StoreOptions, storeOptions } from '../store.ts';
 import { durationOption } from '../terminal/input.ts';
-import { EXIT, type Exit, print, printExact, type ReportOptions } from '../terminal/io.ts';
+import { print, printExact, type ReportOptions } from '../terminal/io.ts';
 import { envelopeText } from './text.ts';
 
-interface NewOptions extends ReportOptions, PlaceOptions {
+interface NewOptions extends ReportOptions, StoreOptions {
   action: string;
   to: string;
   amount: string;
@@ -47,8 +47,11 @@ function integer(text: string): number {
   return Number(text);
 }
 
-export function defineNew(command: Command, run: Run): void {
-  placeOptions(command.command('new').description('Write an envelope: one action with all its parameters.'))
+export function defineNew(command: Command): void {
+  command
+    .command('new')
+    .description('Write an envelope: one action with all its parameters.')
+    .use(storeOptions)
     .requiredOption('--action <type>', 'what is done, such as TRANSFER')
     .requiredOption('--to <destination>', 'where it goes')
     .requiredOption('--amount <digits>', "the amount in the asset's smallest unit, without leading zeros")
@@ -75,17 +78,14 @@ export function defineNew(command: Command, run: Run): void {
     .option('--execution-id <id>', 'the id of this execution (default: a new one)')
     .option('-o, --output <file>', 'where to write it (default: standard output)')
     .option('--quiet', 'do not tell what it says')
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 Example:
   $ bulla envelope new --action TRANSFER --to acct-7 --amount 1250 --asset EUR --decimals 2 --rail BANK \\
-      --network sepa --caller agent-1 --tenant-id acme --policy treasury.json -o envelope.json`,
-    )
-    .action(run(newEnvelope));
+      --network sepa --caller agent-1 --tenant-id acme --policy treasury.json -o envelope.json`)
+    .run(newEnvelope);
 }
 
-async function newEnvelope(options: NewOptions): Promise<Exit> {
+async function newEnvelope(options: NewOptions): Promise<void> {
   const now = unixTime();
   const { nonce, intentId, executionId } = options;
   const envelope = createEnvelope(
@@ -118,7 +118,6 @@ async function newEnvelope(options: NewOptions): Promise<Exit> {
     { now },
   );
   await writeOut(envelope, options);
-  return EXIT.good;
 }
 
 async function bindingOf(options: NewOptions): Promise<PolicyBinding> {

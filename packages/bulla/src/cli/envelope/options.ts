@@ -1,10 +1,11 @@
 import { fromUtf8, readPublicKey, toUtf8 } from '@bulla/core/crypto';
 import type { ApproverKey, ExecProfile } from '@bulla/core/envelope';
 import { approverKey } from '@bulla/core/verify';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { findKeyring, parseKeyring, trustIn } from '../../keys/index.ts';
 import { readInput } from '../../os/index.ts';
-import { keysFolder } from '../place.ts';
+import type { Command } from '../command.ts';
+import { keysFolder } from '../store.ts';
 
 export function execProfileOption(): Option {
   return new Option('--profile <id>', 'the form that is hashed: of the seed, or of the later draft')

@@ -9,17 +9,16 @@ import {
 } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
-import type { Command } from 'commander';
 import { type Access, executeEnvelope, explainSteps, type LedgerInput } from '../../app/index.ts';
 import type { Decision } from '../../envelope/index.ts';
 import { readInput } from '../../os/index.ts';
-import type { Run } from '../commands.ts';
-import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
-import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
+import type { Command } from '../command.ts';
+import { openFor, type StoreOptions, sealOptions } from '../store.ts';
+import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { type ApproverOptions, approverKeys, approverOption, execProfileOption } from './options.ts';
 import { envelopeText } from './text.ts';
 
-interface CheckOptions extends ReportOptions, PlaceOptions, ApproverOptions {
+interface CheckOptions extends ReportOptions, StoreOptions, ApproverOptions {
   authorization?: string;
   audience?: string;
   tenantId?: string;
@@ -28,19 +27,18 @@ interface CheckOptions extends ReportOptions, PlaceOptions, ApproverOptions {
 }
 
 function checking(command: Command): Command {
-  return approverOption(placeOptions(command))
+  return command
+    .use(sealOptions, approverOption)
     .argument('<envelope>', 'the envelope; - is standard input')
     .option('--authorization <file>', 'the authorization that people signed')
     .option('--audience <name>', 'the name of this ledger')
     .option('--tenant-id <name>', 'the tenant whose envelopes it executes (default: that of --tenant)')
     .option('--expect <hash>', 'the exec_hash that it must have, such as the one that was shown')
     .addOption(execProfileOption())
-    .option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)')
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing; the exit code tells');
+    .use(reportOptions);
 }
 
-export function defineVerify(command: Command, run: Run): void {
+export function defineVerify(command: Command): void {
   checking(
     command
       .command('verify')
@@ -50,28 +48,25 @@ export function defineVerify(command: Command, run: Run): void {
       '[command...]',
       'what is executed when every step passed, after --; it gets the envelope on its input',
     )
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 The nonce, the limits and a sealed record are made durable in one transaction before the command starts; the command
 is never started twice for one envelope. What is refused is sealed too. Exits with 0 when the command succeeded, 1 when
 the envelope was refused or the command failed, 3 when the ledger could not be asked.
 
 Example:
   $ bulla envelope verify envelope.json --authorization authorization.json --approver alice=alice.pub \\
-      --audience ledger-1 --tenant-id acme -- ./pay.sh`,
-    )
-    .action(run(verify));
+      --audience ledger-1 --tenant-id acme -- ./pay.sh`)
+    .run(verify);
 }
 
-export function defineExplain(command: Command, run: Run): void {
+export function defineExplain(command: Command): void {
   checking(
     command
       .command('explain')
       .description(
         'Tell what an envelope says and how each step of the checklist would go; nothing is used up.',
       ),
-  ).action(run(explainOne));
+  ).run(explainOne);
 }
 
 async function withLedger<T>(

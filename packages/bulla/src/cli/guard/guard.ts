@@ -1,14 +1,14 @@
 import { BullaError } from '@bulla/core/error';
 import { type Lock, narrowed } from '@bulla/core/lock';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { type LockTrust, openLock, pinnedServer, targetFor, tellOpenFolder } from '../../app/index.ts';
 import { CLIENT_FEATURES, type ClientFeature, guard, type Mode, pinsOf } from '../../gateway/index.ts';
 import { checkIdentity } from '../../locks/index.ts';
-import type { Run } from '../commands.ts';
-import { requireOptions, trustOf } from '../lock/keys.ts';
+import type { Command } from '../command.ts';
+import { lockOption, requireOptions } from '../lock/options.ts';
 import { tellLines } from '../lock/server-lines.ts';
-import { openFor, type PlaceOptions, placeOptions, type StrictOptions, strictOption } from '../place.ts';
 import { type FetchOptions, fetchOptions, observing } from '../run/pinned.ts';
+import { openFor, type StoreOptions, type StrictOptions, sealOptions, strictOption } from '../store.ts';
 import { escaped } from '../terminal/indented.ts';
 import { durationOption } from '../terminal/input.ts';
 import { collect, complain, EXIT, type Exit, print, refusing, say } from '../terminal/io.ts';
@@ -16,7 +16,7 @@ import { createRepeats } from '../terminal/repeats.ts';
 import { relockCommand, unseenNames } from './env.ts';
 import { typed } from './host-config.ts';
 
-interface GuardOptions extends PlaceOptions, StrictOptions, LockTrust, FetchOptions {
+interface GuardOptions extends StoreOptions, StrictOptions, LockTrust, FetchOptions {
   lock: string;
   pinned?: boolean;
   only?: string[];
@@ -34,10 +34,11 @@ interface GuardOptions extends PlaceOptions, StrictOptions, LockTrust, FetchOpti
 }
 
 /** Also what the released program calls `proxy`. */
-export function define(command: Command, run: Run): void {
+export function define(command: Command): void {
   const server = command.argument('[server...]', 'the server, after --; without it the one of the lock');
-  requireOptions(fetchOptions(strictOption(placeOptions(server))))
-    .option('-l, --lock <file>', 'the lockfile', 'mcp-lock.json')
+  server
+    .use(sealOptions, strictOption, fetchOptions, requireOptions)
+    .use(lockOption)
     .option('--pinned', 'start the program that the lock pins, not whatever the command would start now')
     .option('--only <name...>', 'of the locked tools pass these alone; * stands for any text')
     .option('--agent <id>', 'the agent that the host runs, for records and kill switches', 'default')
@@ -48,7 +49,6 @@ export function define(command: Command, run: Run): void {
       collect,
       [],
     )
-    .option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)')
     .addOption(
       new Option('--pass <feature...>', 'what the server may ask of the host (default: nothing)')
         .choices(CLIENT_FEATURES)
@@ -65,9 +65,7 @@ export function define(command: Command, run: Run): void {
     .option('--allow-other-command', 'start a server that is not the one that the lock names')
     .option('--print-effective-allowlist', 'print what the lock permits, and end')
     .option('--quiet', 'say nothing on standard error but errors')
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 Stands between a host and a server on standard input and output. Put it before the server's command in the
 configuration of the host. Standard output carries messages only; what people should know goes to standard error,
 where each line of the server has [server] before it.
@@ -78,15 +76,17 @@ not called. In every mode, kill switches hold, unknown methods do not pass, and 
 
 Examples:
   $ bulla guard --lock mcp-lock.json -- npx -y @modelcontextprotocol/server-filesystem /data
-  $ bulla guard --require-signature --key public.key --agent claude`,
-    )
-    .action(run(act));
+  $ bulla guard --require-signature --key public.key --agent claude`)
+    .run(act);
 }
 
 async function act(given: string[], options: GuardOptions): Promise<Exit> {
-  const { lock: opened } = openLock(options.lock, trustOf(options));
+  const { lock: opened } = openLock(options.lock, options);
   const lock = options.only === undefined ? opened : narrowed(opened, options.only);
-  if (options.printEffectiveAllowlist) return printAllowlist(options.lock, lock);
+  if (options.printEffectiveAllowlist) {
+    await printAllowlist(options.lock, lock);
+    return EXIT.good;
+  }
   const server = targetFor({ server: given, env: options.env }, lock);
   if (server.kind !== 'stdio') {
     throw new BullaError('USAGE', 'Only a server that is started here can be guarded yet.');
@@ -156,7 +156,7 @@ function modeOf({ auditOnly, filterOnly }: GuardOptions): Mode {
   return filterOnly ? 'filter' : 'enforce';
 }
 
-async function printAllowlist(lockfile: string, lock: Lock): Promise<Exit> {
+async function printAllowlist(lockfile: string, lock: Lock): Promise<void> {
   const pins = pinsOf(lock);
   const list = (kind: Parameters<typeof pins.keys>[0]) => [...pins.keys(kind)].sort();
   const document = {
@@ -167,5 +167,4 @@ async function printAllowlist(lockfile: string, lock: Lock): Promise<Exit> {
     tools: list('tools'),
   };
   await print(`${escaped(JSON.stringify(document, null, 2))}\n`);
-  return EXIT.good;
 }

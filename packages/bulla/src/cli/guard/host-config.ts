@@ -6,7 +6,7 @@ import type { OwnProgram } from '../../discover/index.ts';
 import { quoteWords } from '../../locks/index.ts';
 import type { StdioTarget } from '../../mcp/index.ts';
 import { dataDirectory } from '../../os/index.ts';
-import { home } from '../place.ts';
+import { home } from '../store.ts';
 
 /** What a host is configured with to reach a server through the guard, in the form that hosts share. */
 export interface HostConfig {

@@ -1,11 +1,11 @@
-import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { guardOptions } from '../../discover/index.ts';
+import { Command } from '../command.ts';
 import { define } from './guard.ts';
 
 test('discover knows every option of guard, and how many words it takes', () => {
-  const command = new Command();
-  define(command, () => async () => {});
+  const command = new Command('guard', () => async () => {});
+  define(command);
   const found = { valued: [] as string[], listed: [] as string[], bare: [] as string[] };
   for (const { short, long, required, variadic } of command.options) {
     const kind = variadic ? 'listed' : required ? 'valued' : 'bare';

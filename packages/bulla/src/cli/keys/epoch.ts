@@ -1,5 +1,5 @@
-import { keyId, toHex } from '@bulla/core/crypto';
-import { type Epoch, shownId } from '../../keys/index.ts';
+import { keyId, shownKeyId, toHex } from '@bulla/core/crypto';
+import type { Epoch } from '../../keys/index.ts';
 import { colors } from '../terminal/io.ts';
 
 /** What a key is good for, in one word. */
@@ -35,7 +35,7 @@ export function epochDocument(epoch: Epoch): Record<string, unknown> {
   return {
     epoch: epoch.epoch,
     state: state(epoch),
-    id: shownId(epoch),
+    id: shownKeyId(epoch.keyId),
     key_id: epoch.keyId,
     public_key: toHex(epoch.publicKey.bytes),
     labels: { signed_by: epoch.label, python: epoch.fingerprint },

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { isAbsolute, resolve } from 'node:path';
-import { fromUtf8, type KeyFormat, readPublicKey } from '@bulla/core/crypto';
+import { fromUtf8, type KeyFormat, readPublicKey, shownKeyId } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { exportPublic } from '../../app/index.ts';
 import {
   epochNamed,
@@ -12,14 +12,13 @@ import {
   registerKey,
   revokeKey,
   rotateKeys,
-  shownId,
   type TokenKey,
 } from '../../keys/index.ts';
 import { readInput } from '../../os/index.ts';
-import type { Run } from '../commands.ts';
-import { keysFolder } from '../place.ts';
+import type { Command } from '../command.ts';
+import { keysFolder } from '../store.ts';
 import { nonNegative } from '../terminal/input.ts';
-import { colors, EXIT, printExact, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
+import { colors, printExact, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { describe, epochDocument, remarks, state } from './epoch.ts';
 
 interface KeyringOptions extends ReportOptions {
@@ -49,14 +48,15 @@ interface RevokeOptions extends KeyringOptions {
   at?: string;
 }
 
-export function defineKeyring(command: Command, run: Run): void {
+export function defineKeyring(command: Command): void {
   const sub = (usage: string, description: string) =>
     command
       .command(usage)
       .description(description)
       .option('--keys <folder>', 'the keyring (default: BULLA_HOME/keys)');
   const making = (it: Command) =>
-    reportOptions(it)
+    it
+      .use(reportOptions)
       .option('--not-after <time>', 'when the new key ends, such as 2027-01-31T12:00:00Z')
       .option('--pkcs11 <library>', 'use a key of a token; its PIN is read from BULLA_PKCS11_PIN')
       .option('--token <label>', 'the label of the token')
@@ -65,16 +65,16 @@ export function defineKeyring(command: Command, run: Run): void {
 
   making(sub('init', 'Make a keyring with its first key. Nothing is ever overwritten.'))
     .option('--pq', 'also make an ML-DSA-65 key')
-    .action(run(init));
+    .run(init);
 
   making(
     sub('rotate', 'Make a new key the active one; the old one stays to verify, its private key is erased.'),
   )
     .option('--pq', 'the new key has an ML-DSA-65 key (default: as the old one)')
     .option('--no-pq', 'the new key has none')
-    .action(run(rotate));
+    .run(rotate);
 
-  reportOptions(sub('list', 'List the keys of the keyring.')).action(run(list));
+  sub('list', 'List the keys of the keyring.').use(reportOptions).run(list);
 
   sub('export-public', 'Write a public key of the keyring.')
     .argument('[key]', 'which one, as "keys revoke" takes it (default: the active one)')
@@ -91,35 +91,31 @@ export function defineKeyring(command: Command, run: Run): void {
         'every key with its time and revocation, as a keyring.json that verifies with --keyring',
       ).conflicts(['epoch', 'pq']),
     )
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 Example, for an auditor, who needs every key that signed:
   $ bulla keys export-public --all > keyring.json
-  $ bulla chain verify chain.jsonl --keyring keyring.json`,
-    )
-    .action(run(exportKey));
+  $ bulla chain verify chain.jsonl --keyring keyring.json`)
+    .run(exportKey);
 
-  reportOptions(sub('register', "Add somebody's public key to verify with; it never signs."))
+  sub('register', "Add somebody's public key to verify with; it never signs.")
+    .use(reportOptions)
     .argument('<key>', 'a file (- is standard input), or 64 hex digits')
     .option('--pq <file>', 'the ML-DSA-65 public key that belongs to it')
     .option('--not-before <time>', 'when it begins')
     .option('--not-after <time>', 'when it ends')
-    .action(run(register));
+    .run(register);
 
-  reportOptions(sub('revoke', 'Revoke a key. The active one is rotated at the same time.'))
+  sub('revoke', 'Revoke a key. The active one is rotated at the same time.')
+    .use(reportOptions)
     .argument('<key>', 'its epoch, its id or fingerprint as listed, its label or its key id')
     .requiredOption('--reason <text>', 'why, for those who verify')
     .option('--at <time>', 'since when it is not to be trusted (default: now)')
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 What a revoked key signed counts only if a witnessed checkpoint from before that time covers it.
 
 Example:
-  $ bulla keys revoke qp_key_d75a --reason "laptop stolen" --at 2026-03-01T00:00:00Z`,
-    )
-    .action(run(revoke));
+  $ bulla keys revoke qp_key_d75a --reason "laptop stolen" --at 2026-03-01T00:00:00Z`)
+    .run(revoke);
 }
 
 function directory(options: KeyringOptions): string {
@@ -134,7 +130,6 @@ async function init(options: NewKeyOptions) {
   await report(options, { ok: true, dir, epoch: epochDocument(active) }, () =>
     [`Made a keyring in ${dir}.`, ...describe(active)].join('\n'),
   );
-  return EXIT.good;
 }
 
 async function rotate(options: NewKeyOptions) {
@@ -145,7 +140,6 @@ async function rotate(options: NewKeyOptions) {
       '\n',
     ),
   );
-  return EXIT.good;
 }
 
 function newKey(options: NewKeyOptions): { pq?: boolean; notAfter?: Date; token?: TokenKey } {
@@ -183,7 +177,7 @@ async function list(options: KeyringOptions) {
     const rows = epochs.map((epoch) => [
       `${epoch.epoch}`,
       state(epoch),
-      shownId(epoch),
+      shownKeyId(epoch.keyId),
       epoch.fingerprint,
       epoch.label,
       remarks(epoch),
@@ -198,12 +192,10 @@ async function list(options: KeyringOptions) {
     );
     return [colors.dim(lines[0]!), ...lines.slice(1)].join('\n');
   });
-  return EXIT.good;
 }
 
 async function exportKey(name: string | undefined, options: ExportOptions) {
   await printExact(exportPublic(directory(options), { ...options, name }));
-  return EXIT.good;
 }
 
 async function register(key: string, options: RegisterOptions) {
@@ -220,7 +212,6 @@ async function register(key: string, options: RegisterOptions) {
   await report(options, { ok: true, dir, epoch: epochDocument(epoch) }, () =>
     [`Registered a key to verify with, as epoch ${epoch.epoch}.`, ...describe(epoch)].join('\n'),
   );
-  return EXIT.good;
 }
 
 async function revoke(name: string, options: RevokeOptions) {
@@ -239,5 +230,4 @@ async function revoke(name: string, options: RevokeOptions) {
       `Epoch ${active.epoch} is active (${active.fingerprint}).`,
     ].join('\n'),
   );
-  return EXIT.good;
 }

@@ -11,12 +11,12 @@ import {
   writePublicKey,
 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { readKeyFile } from '../../app/index.ts';
 import { writeKeyFile } from '../../keys/index.ts';
 import { readInput } from '../../os/index.ts';
-import type { Run } from '../commands.ts';
-import { colors, EXIT, printExact, type ReportOptions, report } from '../terminal/io.ts';
+import type { Command } from '../command.ts';
+import { colors, printExact, type ReportOptions, report } from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';
 import { defineKeyring } from './keyring.ts';
 
@@ -31,7 +31,7 @@ interface ConvertOptions extends KeyOptions {
   public?: boolean;
 }
 
-export function define(command: Command, run: Run): void {
+export function define(command: Command): void {
   const reading = (sub: Command) =>
     sub
       .argument('<file>', 'the key; - is standard input')
@@ -52,7 +52,7 @@ export function define(command: Command, run: Run): void {
     .option('--name <name>', 'also print the verifier key (vkey) under this name, for signed notes')
     .option('--json', 'print one JSON document')
     .option('--quiet', 'print nothing; the exit code tells whether the key is good')
-    .action(run(show));
+    .run(show);
 
   reading(command.command('convert').description('Write a key in another format.'))
     .addOption(
@@ -62,18 +62,15 @@ export function define(command: Command, run: Run): void {
     )
     .option('--out <file>', 'where to write; a private key is never written to a terminal or over a file')
     .option('--public', 'write the public key of a private one')
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 Formats: hex (raw bytes), pem (PKCS#8 or SPKI), jwk (OKP or AKP), lock-pem (of the released lock program).
 Private files are created with mode 0600 and never overwritten.
 
 Example:
-  $ bulla keys convert private.key --to pem --out private.pem`,
-    )
-    .action(run(convert));
+  $ bulla keys convert private.key --to pem --out private.pem`)
+    .run(convert);
 
-  defineKeyring(command, run);
+  defineKeyring(command);
 }
 
 async function show(file: string, options: KeyOptions) {
@@ -104,7 +101,6 @@ async function show(file: string, options: KeyOptions) {
       .map(([name, value]) => `${colors.dim(name!.padEnd(12))}${value}`)
       .join('\n'),
   );
-  return EXIT.good;
 }
 
 async function convert(file: string, options: ConvertOptions) {
@@ -122,5 +118,4 @@ async function convert(file: string, options: ConvertOptions) {
   } else {
     await printExact(text);
   }
-  return EXIT.good;
 }

@@ -1,34 +1,32 @@
 import { visible } from '@bulla/core/text';
-import type { Command } from 'commander';
 import { changeKill, requireReason } from '../../app/index.ts';
-import type { Run } from '../commands.ts';
-import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
-import { colors, EXIT, type Exit, type ReportOptions, report, say } from '../terminal/io.ts';
+import type { Command } from '../command.ts';
+import { openFor, type StoreOptions, sealOptions } from '../store.ts';
+import { colors, type ReportOptions, report, say } from '../terminal/io.ts';
 
-interface KillOptions extends PlaceOptions, ReportOptions {
+interface KillOptions extends StoreOptions, ReportOptions {
   agent?: string;
   reason?: string;
   lift?: boolean;
   list?: boolean;
 }
 
-export function define(command: Command, run: Run): void {
-  placeOptions(command)
+export function define(command: Command): void {
+  command
+    .use(sealOptions)
     .option('--agent <id>', 'only this agent (default: everything)')
     .option('--reason <text>', 'why; it goes into the record')
     .option('--lift', 'end it; that is recorded too')
     .option('--list', 'show what stands')
-    .option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)')
     .option('--json', 'print one JSON document')
     .option('--quiet', 'print nothing')
-    .addHelpText(
-      'after',
+    .helpText(
       '\nWhile a kill switch stands, nothing that asks the store may act. It stands when this command has ended well.',
     )
-    .action(run((options: KillOptions) => (options.list ? list(options) : change(options))));
+    .run((options: KillOptions) => (options.list ? list(options) : change(options)));
 }
 
-async function change(options: KillOptions): Promise<Exit> {
+async function change(options: KillOptions): Promise<void> {
   const { agent: agentId = null, reason, lift = false } = options;
   requireReason(reason);
   await using at = await openFor(options, 'write');
@@ -40,10 +38,9 @@ async function change(options: KillOptions): Promise<Exit> {
     say(
       `${colors.yellow('note')}  there is no record or manifest of this agent so far; is ${visible(agentId!)} its name?`,
     );
-  return EXIT.good;
 }
 
-async function list(options: KillOptions): Promise<Exit> {
+async function list(options: KillOptions): Promise<void> {
   await using at = await openFor(options, 'read');
   const kills = await at.store.kills();
   await report(options, { ok: true, standing: kills }, () =>
@@ -54,5 +51,4 @@ async function list(options: KillOptions): Promise<Exit> {
             `${colors.red(kill.agentId ?? 'everything')}  ${kill.reason} ${colors.dim(kill.capsuleId)}`,
         ),
   );
-  return EXIT.good;
 }

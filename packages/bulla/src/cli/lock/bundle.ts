@@ -1,16 +1,16 @@
+import { shownKeyId } from '@bulla/core/crypto';
 import { BUNDLE_NOT_PROVEN, bundleDetails, bundleText } from '@bulla/core/verify';
-import type { Command } from 'commander';
 import { type BundleInput, type KeyChoice, openBundle, packBundle } from '../../app/index.ts';
-import type { Run } from '../commands.ts';
-import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
+import type { Command } from '../command.ts';
+import { colors, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
-import { keyOptions } from './keys.ts';
+import { keyOptions, lockfileAlias, lockOption } from './options.ts';
 
-export function define(command: Command, run: Run): void {
+export function define(command: Command): void {
   command
     .command('export')
     .description('Pack a lockfile and its signature into one file, the same bytes wherever it is done.')
-    .option('-l, --lockfile <file>', 'the lockfile', 'mcp-lock.json')
+    .use(lockOption, lockfileAlias)
     .option('-s, --signature <file>', 'its signature (default: the lockfile with .sig)')
     .option('-o, --output <file>', 'where to write the bundle', 'approval.zip')
     .option('--policy <file>', 'a policy to add, as policy.yaml')
@@ -18,32 +18,27 @@ export function define(command: Command, run: Run): void {
       '--public-key <file>',
       'the key that signed, to add as public.key; it must have made the signature',
     )
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing; the exit code tells')
-    .action(run(exportBundle));
+    .use(reportOptions)
+    .run(exportBundle);
 
-  keyOptions(
-    command
-      .command('verify')
-      .description('Verify a bundle of ours or of the released program against keys that you trust.')
-      .argument('<file>', 'the bundle'),
-  )
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing; the exit code tells')
-    .addHelpText(
-      'after',
-      `
+  command
+    .command('verify')
+    .description('Verify a bundle of ours or of the released program against keys that you trust.')
+    .argument('<file>', 'the bundle')
+    .use(keyOptions, reportOptions)
+    .helpText(`
 The key inside a bundle is never trusted: whoever changes the bundle can change that too.
 
 Example:
-  $ bulla bundle verify approval.zip --key public.key`,
-    )
-    .action(run(verify));
+  $ bulla bundle verify approval.zip --key public.key`)
+    .run(verify);
 }
 
-async function exportBundle(options: BundleInput & ReportOptions): Promise<Exit> {
+async function exportBundle(
+  options: Omit<BundleInput, 'lockfile'> & ReportOptions & { lock: string },
+): Promise<void> {
   const { output: bundle } = options;
-  const { sha256, bytes } = packBundle({ ...options, compat: COMPAT });
+  const { sha256, bytes } = packBundle({ ...options, lockfile: options.lock, compat: COMPAT });
   await report(options, { ok: true, bundle, sha256, bytes }, () =>
     [
       ...(COMPAT ? [`✓ Bundle created: ${bundle}`] : []),
@@ -51,18 +46,16 @@ async function exportBundle(options: BundleInput & ReportOptions): Promise<Exit>
       `  ${colors.dim(`SHA-256 ${sha256}`)}`,
     ].join('\n'),
   );
-  return EXIT.good;
 }
 
-async function verify(file: string, options: KeyChoice & ReportOptions): Promise<Exit> {
+async function verify(file: string, options: KeyChoice & ReportOptions): Promise<void> {
   const { verified, origin } = openBundle(file, options);
   const details = { ...bundleDetails(verified), trusted_from: origin };
   await report(options, { ok: true, file, ...details, not_proven: BUNDLE_NOT_PROVEN }, () =>
     [
       `${colors.green('good')}  ${file}: ${bundleText(verified)}`,
-      `  ${colors.dim(`trusted key ${verified.trusted.keyId} (from ${origin})`)}`,
+      `  ${colors.dim(`trusted key ${shownKeyId(verified.trusted.keyId)} (from ${origin})`)}`,
       `  ${colors.dim(`not proven: ${BUNDLE_NOT_PROVEN.join('; ')}`)}`,
     ].join('\n'),
   );
-  return EXIT.good;
 }

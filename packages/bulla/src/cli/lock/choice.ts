@@ -2,9 +2,9 @@ import { createInterface } from 'node:readline';
 import { BullaError } from '@bulla/core/error';
 import { riskOf } from '@bulla/core/lock';
 import { counted, visible } from '@bulla/core/text';
-import type { Command } from 'commander';
 import type { ToolChoice } from '../../app/index.ts';
 import type { Surface } from '../../mcp/index.ts';
+import type { Command } from '../command.ts';
 import { isAnswered, type Terminal, terminal } from '../terminal/ask.ts';
 
 /** Which of the tools are approved. */

@@ -1,54 +1,44 @@
 import { BullaError } from '@bulla/core/error';
-import type { Command } from 'commander';
 import { diffLocks, diffServer, type LockTrust } from '../../app/index.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import { EXIT, type Exit, print } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
 import { type FormatOptions, formatOf, formatOptions, printDrift, writeReports } from './drift-formats.ts';
-import { requireOptions, trustOf } from './keys.ts';
+import { lockfileAlias, requireOptions } from './options.ts';
 import { accessOf, SERVER_HELP, type ServerOptions, scanning, serverOptions } from './server.ts';
 
 interface DiffOptions extends ServerOptions, FormatOptions, LockTrust {
-  lockfile?: string;
+  lock?: string;
 }
 
-export function define(command: Command, run: Run): void {
-  requireOptions(
-    formatOptions(
-      serverOptions(
-        command
-          .argument('[what...]', 'two lockfiles; or the server, after --')
-          .option('-l, --lockfile <file>', 'the lockfile (default: mcp-lock.json)'),
-      ),
-    ),
-  )
-    .addHelpText(
-      'after',
-      `${SERVER_HELP}
+export function define(command: Command): void {
+  command
+    .argument('[what...]', 'two lockfiles; or the server, after --')
+    .option('-l, --lock <file>', 'the lockfile (default: mcp-lock.json)')
+    .use(lockfileAlias, serverOptions, formatOptions, requireOptions)
+    .helpText(`${SERVER_HELP}
 Exits with 0 when nothing changed, 1 when anything did.
 
 Examples:
   $ bulla diff -l mcp-lock.json -- npx -y @modelcontextprotocol/server-everything
-  $ bulla diff old-lock.json new-lock.json`,
-    )
-    .action(run(diff));
+  $ bulla diff old-lock.json new-lock.json`)
+    .run(diff);
 }
 
 async function diff(what: string[], options: DiffOptions): Promise<Exit> {
   // Only the command line tells a server of two words from two files.
-  const isServer = options.lockfile !== undefined || what.length === 0 || process.argv.includes('--');
+  const isServer = options.lock !== undefined || what.length === 0 || process.argv.includes('--');
   if (!isServer && what.length !== 2)
     throw new BullaError('USAGE', 'Name two lockfiles, or the server after --.');
-  const lockfile = isServer ? (options.lockfile ?? 'mcp-lock.json') : what[0]!;
-  const trust = trustOf(options);
+  const lockfile = isServer ? (options.lock ?? 'mcp-lock.json') : what[0]!;
   const { drift, source } = isServer
     ? await diffServer({
-        ...{ server: what, env: options.env, lockfile },
-        ...trust,
+        ...options,
+        ...{ server: what, lockfile },
         ...accessOf(options),
         ...scanning(!options.quiet),
       })
-    : diffLocks(lockfile, what[1]!, trust);
+    : diffLocks(lockfile, what[1]!, options);
   const isClean = drift.counts.total === 0;
   writeReports(options, drift, { lockfile, source });
   const isReleased = COMPAT && isClean && formatOf(options) === 'text';

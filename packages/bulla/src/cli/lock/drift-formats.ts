@@ -7,11 +7,13 @@ import {
   driftMarkdown,
   driftSarif,
   driftText,
+  type PolicyResult,
   type Severity,
   type TextOptions,
 } from '@bulla/core/lock';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { VERSION } from '../../version.ts';
+import type { Command } from '../command.ts';
 import { colors, coloured, print, printExact } from '../terminal/io.ts';
 import { type Output, streams } from '../terminal/streams.ts';
 
@@ -96,6 +98,7 @@ interface Shown {
   readonly source: Uint8Array;
   /** Without a threshold, any difference fails, and text says no verdict. */
   readonly failOn?: Severity;
+  readonly policy?: PolicyResult | undefined;
 }
 
 /** Prints a drift: for people through the print boundary, the other formats as the documents that they are. */
@@ -108,13 +111,13 @@ export function printDrift(drift: Drift, format: Format, shown: Shown): Promise<
 function rendered(
   drift: Drift,
   format: Format,
-  { lockfile, source, failOn }: Shown,
+  { lockfile, source, failOn, policy }: Shown,
   isPainted = true,
 ): string {
-  const options = { lockfile, failOn: failOn ?? 'info' };
+  const options = { lockfile, failOn: failOn ?? 'info', policy };
   if (format === 'json') return driftJson(drift, options);
-  if (format === 'sarif') return driftSarif(drift, { lockfile, source, version: VERSION });
+  if (format === 'sarif') return driftSarif(drift, { lockfile, source, policy, version: VERSION });
   if (format === 'junit') return driftJunit(drift, options);
   if (format === 'markdown') return driftMarkdown(drift, options);
-  return driftText(drift, { ...(isPainted && painted(streams.stdout)), ...(failOn && { failOn }) });
+  return driftText(drift, { policy, ...(isPainted && painted(streams.stdout)), ...(failOn && { failOn }) });
 }

@@ -1,29 +1,24 @@
-import type { Command } from 'commander';
 import { makeLockKeys } from '../../app/index.ts';
-import type { Run } from '../commands.ts';
-import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
+import type { Command } from '../command.ts';
+import { colors, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 
 interface KeygenOptions extends ReportOptions {
   private: string;
   public: string;
 }
 
-export function define(command: Command, run: Run): void {
+export function define(command: Command): void {
   command
     .option('--private <file>', 'where to write the private key', 'private.key')
     .option('--public <file>', 'where to write the public key', 'public.key')
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing; the exit code tells')
-    .addHelpText(
-      'after',
-      `
+    .use(reportOptions)
+    .helpText(`
 Ed25519, in the format of the released lock program. The private key is for its owner alone (mode 0600); nothing is
-ever overwritten. 'bulla keys' makes keys that rotate, and keys in tokens; 'bulla sign --keyring' signs with those.`,
-    )
-    .action(run(keygen));
+ever overwritten. 'bulla keys' makes keys that rotate, and keys in tokens; 'bulla sign --keyring' signs with those.`)
+    .run(keygen);
 }
 
-async function keygen(options: KeygenOptions): Promise<Exit> {
+async function keygen(options: KeygenOptions): Promise<void> {
   const id = makeLockKeys(options.private, options.public);
   const document = { ok: true, private: options.private, public: options.public, key_id: id };
   await report(options, document, () =>
@@ -32,5 +27,4 @@ async function keygen(options: KeygenOptions): Promise<Exit> {
       `  ${colors.dim(`key id ${id}`)}`,
     ].join('\n'),
   );
-  return EXIT.good;
 }

@@ -1,8 +1,8 @@
 import { BullaError } from '@bulla/core/error';
 import { type Drift, driftJson, driftText } from '@bulla/core/lock';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { type LockFormat, lock } from '../../app/index.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
 import { type FetchOptions, fetchOptions, observing } from '../run/pinned.ts';
 import { askKey, askYes, isAnswered } from '../terminal/ask.ts';
@@ -29,16 +29,10 @@ export interface LockOptions
   pin?: boolean;
 }
 
-export function define(command: Command, run: Run): void {
-  recordOptions(
-    fetchOptions(
-      choiceOptions(
-        serverOptions(
-          command.argument('[server...]', 'the server, after --; without it the one of the lockfile'),
-        ),
-      ),
-    ),
-  )
+export function define(command: Command): void {
+  command
+    .argument('[server...]', 'the server, after --; without it the one of the lockfile')
+    .use(serverOptions, choiceOptions, fetchOptions, recordOptions)
     .option('-o, --output <file>', 'the lockfile', 'mcp-lock.json')
     .option('-f, --force', 'replace the lockfile even if the server changed, or if it cannot be read')
     .option('--yes', 'accept what changed without being asked')
@@ -54,9 +48,7 @@ export function define(command: Command, run: Run): void {
     .option('--no-pin', 'drop what the lockfile pins of the program')
     .option('--json', 'print one JSON document')
     .option('--quiet', 'print nothing but errors; the exit code tells')
-    .addHelpText(
-      'after',
-      `${SERVER_HELP}
+    .helpText(`${SERVER_HELP}
 If the server changed since it was locked, the difference is shown. On a terminal you are asked: one key where only
 prose changed, the word yes for anything else. Elsewhere it ends with 1, and the lockfile stays as it is.
 
@@ -69,9 +61,8 @@ package shows; bulla run then runs it, and nothing else.
 Examples:
   $ bulla lock -- npx -y @modelcontextprotocol/server-everything
   $ bulla lock --only 'read_*' list_directory -- npx -y @modelcontextprotocol/server-filesystem /tmp
-  $ bulla lock --pin -- npx -y @modelcontextprotocol/server-filesystem /tmp`,
-    )
-    .action(run(recorded('lock', act)));
+  $ bulla lock --pin -- npx -y @modelcontextprotocol/server-filesystem /tmp`)
+    .run(recorded('lock', act));
 }
 
 async function act(words: string[], options: LockOptions): Promise<Exit> {

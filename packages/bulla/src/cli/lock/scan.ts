@@ -2,11 +2,10 @@ import { BullaError } from '@bulla/core/error';
 import { type JsonObject, stringify } from '@bulla/core/json';
 import { LIST_KINDS, LISTS, type ListKind, riskOf } from '@bulla/core/lock';
 import { visible } from '@bulla/core/text';
-import type { Command } from 'commander';
 import { findingsOf, type ScanFinding, scanServer, targetFor } from '../../app/index.ts';
 import { describeTarget } from '../../locks/index.ts';
 import type { Surface, Target } from '../../mcp/index.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import { escaped, indented } from '../terminal/indented.ts';
 import { colors, EXIT, type Exit, exitOf, print, printExact, type ReportOptions } from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';
@@ -18,22 +17,21 @@ interface ScanOptions extends ServerOptions, ReportOptions {
   text?: boolean;
 }
 
-export function define(command: Command, run: Run): void {
-  serverOptions(command.argument('[server...]', 'the server, after --'))
+export function define(command: Command): void {
+  command
+    .argument('[server...]', 'the server, after --')
+    .use(serverOptions)
     .option('-p, --pretty', 'print the JSON document in lines')
     .option('--json', 'print one JSON document, as into a pipe')
     .option('--text', 'print what people read, as on a terminal')
     .option('--quiet', 'print nothing; the exit code tells')
-    .addHelpText(
-      'after',
-      `${SERVER_HELP}
+    .helpText(`${SERVER_HELP}
 Exits with 0 when everything was read to its end, with 3 when it was not; then the document has an error.
 
 Examples:
   $ bulla scan -- npx -y @modelcontextprotocol/server-everything
-  $ bulla scan -p -- https://mcp.example.com/mcp`,
-    )
-    .action(run(scanOne));
+  $ bulla scan -p -- https://mcp.example.com/mcp`)
+    .run(scanOne);
 }
 
 async function scanOne(words: string[], options: ScanOptions): Promise<Exit> {

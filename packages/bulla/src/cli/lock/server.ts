@@ -1,8 +1,9 @@
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
-import { type Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import type { Header, Observer, ServerAccess } from '../../app/index.ts';
-import { NOTICES } from '../place.ts';
+import type { Command } from '../command.ts';
+import { NOTICES } from '../store.ts';
 import { durationOption } from '../terminal/input.ts';
 import { collect, drawOver, say } from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';
@@ -75,23 +76,22 @@ export function serverOptions(command: Command): Command {
  * How the server is reached, by the options of a command. Without a terminal nobody is there to sign in. Throws
  * `MCP_TARGET_ENV` for a variable that is not set.
  */
-export function accessOf(options: ServerOptions): ServerAccess {
+export function accessOf(options: ServerOptions): ServerAccess & Required<Pick<ServerAccess, 'signIn'>> {
   const { timeout, header, headerEnv, bearerEnv, signIn = false, authServer, fetchIcons } = options;
   return {
     ...{ timeoutMs: timeout, headers: header, fetchIcons },
     secretHeaders: headerEnv.map(({ name, value }) => ({ name, value: variable(value) })),
     token: bearerEnv === undefined ? undefined : variable(bearerEnv),
     onLoose: NOTICES.onLoose,
-    ...((signIn || streams.stderr.isTTY) && {
-      signIn: {
-        isAsked: signIn,
-        ...(authServer && { privateOrigins: authServer }),
-        openBrowser(page) {
-          say(`The server asks you to sign in. Open this page in a browser:\n  ${visible(page.href)}`);
-        },
-      },
-    }),
+    signIn:
+      signIn || streams.stderr.isTTY
+        ? { isAsked: signIn, privateOrigins: authServer, openBrowser: tellSignIn }
+        : undefined,
   };
+}
+
+function tellSignIn(page: URL): void {
+  say(`The server asks you to sign in. Open this page in a browser:\n  ${visible(page.href)}`);
 }
 
 function variable(name: string): string {

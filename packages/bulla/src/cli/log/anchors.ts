@@ -17,12 +17,12 @@ import {
   missingWitnesses,
   unknownSigner,
 } from '@bulla/core/verify';
-import type { Command } from 'commander';
 import { openPublished } from '../../log/index.ts';
 import { naming, readInput } from '../../os/index.ts';
 import { type Chain, readCheckpointLines } from '../../store/index.ts';
 import { loadPolicy, POLICY_FILE } from '../../witness/index.ts';
-import { home } from '../place.ts';
+import type { Command } from '../command.ts';
+import { home } from '../store.ts';
 import { collect } from '../terminal/io.ts';
 import { NAME_KEYS } from '../verify/hints.ts';
 import type { Trust } from '../verify/trust.ts';

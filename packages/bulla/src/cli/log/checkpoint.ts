@@ -1,59 +1,63 @@
 import { anchorTrust } from '@bulla/core/verify';
-import type { Command } from 'commander';
 import { checkpointFacts, findCheckpoint, listCheckpoints, logVkey } from '../../app/index.ts';
-import type { Run } from '../commands.ts';
-import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
+import type { Command } from '../command.ts';
+import { openFor, type StoreOptions, sealOptions, storeOptions } from '../store.ts';
 import { nonNegative } from '../terminal/input.ts';
-import { colors, EXIT, type Exit, print, printExact, type ReportOptions, report } from '../terminal/io.ts';
+import {
+  colors,
+  EXIT,
+  type Exit,
+  print,
+  printExact,
+  type ReportOptions,
+  report,
+  reportOptions,
+} from '../terminal/io.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { readPolicy } from './anchors.ts';
 
-export function define(command: Command, run: Run): void {
-  placeOptions(
-    command
-      .command('create')
-      .description('Make a checkpoint of a chain now, show it to the witnesses, and print it.'),
-  )
-    .option('--keys <folder>', 'the keyring (default: BULLA_HOME/keys)')
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing; the exit code tells')
-    .addHelpText(
-      'after',
+export function define(command: Command): void {
+  command
+    .command('create')
+    .description('Make a checkpoint of a chain now, show it to the witnesses, and print it.')
+    .use(sealOptions)
+    .use(reportOptions)
+    .helpText(
       '\nPrints the signed note. Keep it where whoever holds the key cannot change it: it proves how the chain was.',
     )
-    .action(run(create));
+    .run(create);
 
-  trustOptions(
-    placeOptions(command.command('list').description('List the checkpoints of a chain, the newest first.')),
-  )
+  command
+    .command('list')
+    .description('List the checkpoints of a chain, the newest first.')
+    .use(storeOptions, trustOptions)
     .option('--limit <n>', 'at most n checkpoints', nonNegative, 20)
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing; the exit code tells')
-    .action(run(list));
+    .use(reportOptions)
+    .run(list);
 
-  placeOptions(
-    command
-      .command('vkey')
-      .description('Print the verifier key of a chain: what a witness or a policy knows its log by.'),
-  )
-    .option('--keys <folder>', 'the keyring (default: BULLA_HOME/keys)')
-    .action(run(vkey));
+  command
+    .command('vkey')
+    .description('Print the verifier key of a chain: what a witness or a policy knows its log by.')
+    .use(sealOptions)
+    .run(vkey);
 
-  placeOptions(command.command('show').description('Print a checkpoint as it was signed.'))
+  command
+    .command('show')
+    .description('Print a checkpoint as it was signed.')
+    .use(storeOptions)
     .argument('[size]', 'how many records it covers; without it the newest', nonNegative)
-    .action(run(show));
+    .run(show);
 }
 
-async function create(options: PlaceOptions & ReportOptions): Promise<Exit> {
+async function create(options: StoreOptions & ReportOptions): Promise<void> {
   await using at = await openFor(options, 'extend');
   const made = await at.chain.checkpoint();
   await report(options, checkpointFacts(made), () => made.note.trimEnd());
-  return EXIT.good;
 }
 
 const COLOR_OF = { anchored: colors.green, local: colors.yellow, unverified: colors.red };
 
-async function list(options: PlaceOptions & TrustOptions & ReportOptions & { limit: number }): Promise<Exit> {
+async function list(options: StoreOptions & TrustOptions & ReportOptions & { limit: number }): Promise<Exit> {
   const how = anchorTrust(trusted(options), readPolicy({}));
   await using at = await openFor(options, 'verify');
   const checkpoints = await listCheckpoints(at.chain, how, options.limit);
@@ -72,14 +76,12 @@ async function list(options: PlaceOptions & TrustOptions & ReportOptions & { lim
   return checkpoints.length === 0 ? EXIT.undecided : EXIT.good;
 }
 
-async function vkey(options: PlaceOptions): Promise<Exit> {
+async function vkey(options: StoreOptions): Promise<void> {
   await using at = await openFor(options, 'verify');
   await print(`${await logVkey(at)}\n`);
-  return EXIT.good;
 }
 
-async function show(size: number | undefined, options: PlaceOptions): Promise<Exit> {
+async function show(size: number | undefined, options: StoreOptions): Promise<void> {
   await using at = await openFor(options, 'verify');
   await printExact((await findCheckpoint(at.chain, size)).note);
-  return EXIT.good;
 }

@@ -3,33 +3,31 @@ import { toBase64, toHex } from '@bulla/core/crypto';
 import { readAnchor } from '@bulla/core/log';
 import { counted } from '@bulla/core/text';
 import { anchorTrust } from '@bulla/core/verify';
-import type { Command } from 'commander';
 import { compareStates, type LogState } from '../../app/index.ts';
 import { openPublished } from '../../log/index.ts';
 import type { TileSource } from '../../store/index.ts';
-import type { Run } from '../commands.ts';
-import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
-import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
+import type { Command } from '../command.ts';
+import { openFor, type StoreOptions, storeOptions } from '../store.ts';
+import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { readCheckpoints, readPolicy } from './anchors.ts';
 
-interface ConsistencyOptions extends PlaceOptions, TrustOptions, ReportOptions {
+interface ConsistencyOptions extends StoreOptions, TrustOptions, ReportOptions {
   policy?: string;
   tiles?: string;
 }
 
-export function define(command: Command, run: Run): void {
-  trustOptions(
-    placeOptions(command.description('Prove that a log only grew from one checkpoint to another.')),
-  )
+export function define(command: Command): void {
+  command
+    .description('Prove that a log only grew from one checkpoint to another.')
+    .use(storeOptions, trustOptions)
     .argument('<old>', 'a checkpoint file, or a number of records')
     .argument('<new>', 'the same')
     .option('--policy <file>', 'a tlog-policy file: the witnesses to trust, and how many are enough')
     .option('--tiles <dir|url>', 'prove from the published log instead of the store')
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing; the exit code tells')
-    .addHelpText('after', '\nExits with 0 if it only grew, 1 if it did not, 2 and 3 as every command.')
-    .action(run(consistency));
+    .use(reportOptions)
+    .helpText('\nExits with 0 if it only grew, 1 if it did not, 2 and 3 as every command.')
+    .run(consistency);
 }
 
 async function consistency(old: string, newer: string, options: ConsistencyOptions): Promise<Exit> {

@@ -1,31 +1,24 @@
 import { counted } from '@bulla/core/text';
-import type { Command } from 'commander';
 import { publishTiles } from '../../app/index.ts';
-import type { Run } from '../commands.ts';
-import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
-import { EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
+import type { Command } from '../command.ts';
+import { openFor, type StoreOptions, sealOptions } from '../store.ts';
+import { type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { type Progress, progressBar } from '../terminal/progress.ts';
 
-export function define(command: Command, run: Run): void {
-  placeOptions(
-    command
-      .command('export')
-      .description(
-        'Write the log of a chain into a folder that any static host can serve (C2SP tlog-tiles).',
-      ),
-  )
+export function define(command: Command): void {
+  command
+    .command('export')
+    .description('Write the log of a chain into a folder that any static host can serve (C2SP tlog-tiles).')
+    .use(sealOptions)
     .argument('<dir>', 'the folder; what it has already is not written again')
-    .option('--keys <folder>', 'the keyring, for a checkpoint of the newest records')
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing; the exit code tells')
-    .addHelpText(
-      'after',
+    .use(reportOptions)
+    .helpText(
       '\nThe folder holds hashes, not records: nobody learns from it what an agent did, and everybody can hold a chain against it.',
     )
-    .action(run(exportAll));
+    .run(exportAll);
 }
 
-async function exportAll(dir: string, options: PlaceOptions & ReportOptions): Promise<Exit> {
+async function exportAll(dir: string, options: StoreOptions & ReportOptions): Promise<void> {
   await using at = await openFor(options, 'extend');
   let bar: Progress | undefined;
   const { origin, size, files } = await publishTiles(at.chain, dir, (total) => {
@@ -38,5 +31,4 @@ async function exportAll(dir: string, options: PlaceOptions & ReportOptions): Pr
     { dir, origin, size, files },
     () => `${counted(files, 'file')} for ${counted(size, 'record')} of ${origin} in ${dir}`,
   );
-  return EXIT.good;
 }

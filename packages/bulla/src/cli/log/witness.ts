@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import { counted } from '@bulla/core/text';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { defaultHome, pathsOf, type SeenByWitness, tellLoose, witnessedChain } from '../../app/index.ts';
 import {
   addWitness,
@@ -16,8 +16,8 @@ import {
   readLogs,
   serveWitness,
 } from '../../witness/index.ts';
-import type { Run } from '../commands.ts';
-import { NOTICES, openFor, type PlaceOptions, placeOptions } from '../place.ts';
+import type { Command } from '../command.ts';
+import { NOTICES, openFor, type StoreOptions, storeOptions } from '../store.ts';
 import {
   colors,
   complain,
@@ -41,12 +41,15 @@ interface AddOptions extends ReportOptions {
   policy?: string;
   quorum?: Quorum;
 }
-interface StatusOptions extends PlaceOptions, ReportOptions {
+interface StatusOptions extends StoreOptions, ReportOptions {
   policy?: string;
 }
 
-export function define(command: Command, run: Run): void {
-  reportOptions(command.command('serve').description('Run a witness, which cosigns the checkpoints of logs.'))
+export function define(command: Command): void {
+  command
+    .command('serve')
+    .description('Run a witness, which cosigns the checkpoints of logs.')
+    .use(reportOptions)
     .requiredOption('--name <name>', 'its name: a URL without a scheme, such as witness.example/w1')
     .addOption(
       new Option('--listen <host:port>', 'where it takes requests')
@@ -64,48 +67,40 @@ export function define(command: Command, run: Run): void {
       (source: string, before: string[] = []) => [...before, source],
     )
     .option('--ml-dsa', 'cosign with ML-DSA-44 too')
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 The keys are made at the first start. The state must never be put back to an older copy, and a witness whose state is
 lost must not go on under its name and key: it could cosign two histories of one log. SIGHUP reads the logs anew;
 SIGTERM and SIGINT end it. Requests are lines on standard error: every new cosignature and every new piece of
 evidence, and of all else the first ones of each kind and then one a minute, with a count.
 
 Example:
-  $ bulla witness serve --name witness.example/w1 --log logs.txt`,
-    )
-    .action(run(serve));
+  $ bulla witness serve --name witness.example/w1 --log logs.txt`)
+    .run(serve);
 
-  reportOptions(
-    command
-      .command('add')
-      .description('Add a witness to the policy, by which checkpoints are shown to it from then on.')
-      .argument('<name>', 'what the policy calls it')
-      .argument('<vkey>', 'its verifier key')
-      .argument('<url>', 'its address: what stands before /add-checkpoint'),
-  )
+  command
+    .command('add')
+    .description('Add a witness to the policy, by which checkpoints are shown to it from then on.')
+    .argument('<name>', 'what the policy calls it')
+    .argument('<vkey>', 'its verifier key')
+    .argument('<url>', 'its address: what stands before /add-checkpoint')
+    .use(reportOptions)
     .option(
       '--quorum <rule>',
       'how many witnesses are enough: any, all or a number (default: more than half)',
       rule,
     )
     .option('--policy <file>', 'the policy (default: BULLA_HOME/witnesses.policy)')
-    .action(run(add));
+    .run(add);
 
-  reportOptions(
-    placeOptions(
-      command
-        .command('status')
-        .description('Tell what each witness has cosigned of a chain, and how far that is behind its end.'),
-    ),
-  )
+  command
+    .command('status')
+    .description('Tell what each witness has cosigned of a chain, and how far that is behind its end.')
+    .use(storeOptions, reportOptions)
     .option('--policy <file>', 'the policy (default: BULLA_HOME/witnesses.policy)')
-    .addHelpText(
-      'after',
+    .helpText(
       '\nExits with 0 if enough witnesses cosigned the newest checkpoint, 1 if not, 3 if there is no policy or no checkpoint.',
     )
-    .action(run(status));
+    .run(status);
 }
 
 function address(value: string): ServeOptions['listen'] {
@@ -121,7 +116,7 @@ function rule(value: string): Quorum {
   throw new InvalidArgumentError('It is any, all or a number.');
 }
 
-async function serve(options: ServeOptions): Promise<Exit> {
+async function serve(options: ServeOptions): Promise<void> {
   let logs = readLogs(options.log);
   if (logs.size === 0) throw new BullaError('WITNESS_LOGS', 'There is no log that the witness would know.');
   const tell = (line: string) => say(`${new Date().toISOString()} ${line}`);
@@ -173,7 +168,6 @@ async function serve(options: ServeOptions): Promise<Exit> {
     journal.flush();
     await witness.close();
   }
-  return EXIT.good;
 }
 
 function stopSignal(): Promise<void> {
@@ -207,13 +201,12 @@ function evidenceLine({ kind, origin, size, root }: Evidence, kept: string): str
   return `EVIDENCE ${kind}: ${printable(origin)} signed size ${size} with root ${Buffer.from(root).toString('base64')}; ${kept}`;
 }
 
-async function add(name: string, vkey: string, url: string, options: AddOptions): Promise<Exit> {
+async function add(name: string, vkey: string, url: string, options: AddOptions): Promise<void> {
   const file = options.policy ?? pathsOf().witnesses;
   const policy = addWitness(file, { name, vkey, url, quorum: options.quorum });
   const { threshold, members } = policy.groups[0]!;
   const document = { ok: true, policy: file, witnesses: members, enough: threshold };
   await report(options, document, () => `${file}: ${threshold} of ${members.length} witnesses are enough`);
-  return EXIT.good;
 }
 
 async function status(options: StatusOptions): Promise<Exit> {

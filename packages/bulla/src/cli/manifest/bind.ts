@@ -1,42 +1,34 @@
 import { userInfo } from 'node:os';
 import { visible } from '@bulla/core/text';
-import type { Command } from 'commander';
 import { type BindResult, bindTools, readEdits } from '../../app/index.ts';
-import type { Run } from '../commands.ts';
-import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
-import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
+import type { Command } from '../command.ts';
+import { openFor, type StoreOptions, sealOptions } from '../store.ts';
+import { colors, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { endedLines, reboundLines } from './push.ts';
 
-export function defineBind(command: Command, run: Run): void {
-  placeOptions(
-    command
-      .command('bind')
-      .description('Say which tools of servers the tools of an agent are, and seal that.')
-      .argument('<agent>', 'the agent')
-      .argument('<binding...>', 'TOOL=SERVER/TOOL for each; TOOL= for one that is called without a server'),
-  )
-    .option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)')
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing; the exit code tells')
-    .addHelpText(
-      'after',
-      `
+export function defineBind(command: Command): void {
+  command
+    .command('bind')
+    .description('Say which tools of servers the tools of an agent are, and seal that.')
+    .argument('<agent>', 'the agent')
+    .argument('<binding...>', 'TOOL=SERVER/TOOL for each; TOOL= for one that is called without a server')
+    .use(sealOptions)
+    .use(reportOptions)
+    .helpText(`
 The other tools stay what they were, and the version of the manifest does too. A tool that was bound before and is bound
 to another one, or to none, lets what people granted rest until they have reviewed it.
 
 Example:
-  $ bulla manifest bind desk read_file=files/read_text_file`,
-    )
-    .action(run(bind));
+  $ bulla manifest bind desk read_file=files/read_text_file`)
+    .run(bind);
 }
 
-async function bind(agent: string, texts: string[], options: PlaceOptions & ReportOptions): Promise<Exit> {
+async function bind(agent: string, texts: string[], options: StoreOptions & ReportOptions): Promise<void> {
   const edits = readEdits(texts);
   await using at = await openFor(options, 'extend');
   const by = userInfo().username;
   const result = await bindTools(at.store, { agent, edits, by, chain: options.chain });
   await report(options, documentOf(result), () => textOf(result));
-  return EXIT.good;
 }
 
 function documentOf({ bound, ended }: BindResult) {

@@ -8,9 +8,9 @@ import {
   type ReportTone,
   readManifest,
 } from '@bulla/core/manifest';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { readInput } from '../../os/index.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import { colors, coloured, EXIT, type Exit, print, printExact, say } from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';
 import { parseStored, reading, type StoredOptions, storedOptions, storedVersion } from './stored.ts';
@@ -24,14 +24,13 @@ interface DiffOptions extends StoredOptions {
   quiet?: boolean;
 }
 
-export function defineDiff(command: Command, run: Run): void {
-  storedOptions(
-    command
-      .command('diff')
-      .description('Tell what a new manifest changes, and whether people must review it.')
-      .argument('<old>', 'the manifest as it was: a file, - for standard input, or AGENT@VERSION')
-      .argument('<new>', 'the manifest as it is to be: the same'),
-  )
+export function defineDiff(command: Command): void {
+  command
+    .command('diff')
+    .description('Tell what a new manifest changes, and whether people must review it.')
+    .argument('<old>', 'the manifest as it was: a file, - for standard input, or AGENT@VERSION')
+    .argument('<new>', 'the manifest as it is to be: the same')
+    .use(storedOptions)
     .addOption(new Option('--format <format>', 'how to print it (default: text)').choices(FORMATS))
     .option('--json', 'the same as --format json')
     .option('--quiet', 'print nothing but errors; the exit code tells')
@@ -39,9 +38,7 @@ export function defineDiff(command: Command, run: Run): void {
       // An error is then a document too.
       if (self.opts<DiffOptions>().format === 'json') self.setOptionValue('json', true);
     })
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 AGENT@VERSION is a version in the store: AGENT@3, or AGENT@latest. A file whose name has that form is written ./AGENT@3.
 
 Exits with 0 when nothing is breaking, 1 when something is, 2 when one of the two cannot be read or is not valid.
@@ -50,9 +47,8 @@ Examples:
   $ bulla manifest diff old.json new.json
   $ bulla manifest diff desk@6 desk@7
   $ bulla manifest diff desk@latest manifest.json
-  $ git show main:manifest.json | bulla manifest diff - manifest.json --format markdown`,
-    )
-    .action(run(diff));
+  $ git show main:manifest.json | bulla manifest diff - manifest.json --format markdown`)
+    .run(diff);
 }
 
 async function diff(before: string, after: string, options: DiffOptions): Promise<Exit> {

@@ -5,9 +5,8 @@ import { type JsonObject, stringify } from '@bulla/core/json';
 import { readLock } from '@bulla/core/lock';
 import { draftFromLock, type ManifestDraft } from '@bulla/core/manifest';
 import { counted, visible } from '@bulla/core/text';
-import type { Command } from 'commander';
 import { readInput, replaceFile } from '../../os/index.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import { indented } from '../terminal/indented.ts';
 import { EXIT, type Exit, printExact, type ReportOptions, say } from '../terminal/io.ts';
 import { problemLines } from './validate.ts';
@@ -20,7 +19,7 @@ interface InitOptions extends ReportOptions {
   force?: boolean;
 }
 
-export function defineInit(command: Command, run: Run): void {
+export function defineInit(command: Command): void {
   command
     .command('init')
     .description('Draft a manifest from a locked tool server, for a person to edit.')
@@ -34,16 +33,13 @@ export function defineInit(command: Command, run: Run): void {
     .option('-f, --force', 'replace the files if they are there')
     .option('--json', 'print one JSON document: the draft, the bindings, the notes and what is to be mended')
     .option('--quiet', 'no notes')
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 Notes for the person who edits it go to standard error. Exits with 0 if the draft is valid as it is, 1 if something in
 it must be mended first, 2 if the lock cannot be read or holds no definitions.
 
 Example:
-  $ bulla manifest init --from-lock mcp-lock.json -o manifest.json --bindings bindings.json`,
-    )
-    .action(run(init));
+  $ bulla manifest init --from-lock mcp-lock.json -o manifest.json --bindings bindings.json`)
+    .run(init);
 }
 
 async function init(options: InitOptions): Promise<Exit> {

@@ -2,37 +2,40 @@ import { userInfo } from 'node:os';
 import { type Decision, resultOf } from '@bulla/core/consent';
 import { changeJson, diffText, ManifestError, type ManifestProblem } from '@bulla/core/manifest';
 import { counted } from '@bulla/core/text';
-import type { Command } from 'commander';
 import { pushManifest } from '../../app/index.ts';
 import type { Pushed } from '../../manifest/index.ts';
 import { readInput } from '../../os/index.ts';
-import type { Run } from '../commands.ts';
-import { openFor, type PlaceOptions, placeOptions } from '../place.ts';
-import { colors, EXIT, type Exit, printJson, type ReportOptions, report, say } from '../terminal/io.ts';
+import type { Command } from '../command.ts';
+import { openFor, type StoreOptions, sealOptions } from '../store.ts';
+import {
+  colors,
+  EXIT,
+  type Exit,
+  printJson,
+  type ReportOptions,
+  report,
+  reportOptions,
+  say,
+} from '../terminal/io.ts';
 import { problemLines } from './validate.ts';
 
-interface PushOptions extends PlaceOptions, ReportOptions {
+interface PushOptions extends StoreOptions, ReportOptions {
   agent: string;
   bindings?: string;
   idempotencyKey?: string;
 }
 
-export function definePush(command: Command, run: Run): void {
-  placeOptions(
-    command
-      .command('push')
-      .description('Make a manifest the next version of an agent’s, and seal that.')
-      .argument('<file>', 'the manifest; - is standard input')
-      .requiredOption('--agent <id>', 'whose manifest it is'),
-  )
+export function definePush(command: Command): void {
+  command
+    .command('push')
+    .description('Make a manifest the next version of an agent’s, and seal that.')
+    .argument('<file>', 'the manifest; - is standard input')
+    .requiredOption('--agent <id>', 'whose manifest it is')
+    .use(sealOptions)
     .option('--bindings <file>', 'which tools of servers its tools are (default: what they were)')
     .option('--idempotency-key <key>', 'the same key is one version, however often it is sent')
-    .option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)')
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing; the exit code tells')
-    .addHelpText(
-      'after',
-      `
+    .use(reportOptions)
+    .helpText(`
 Every version is kept. When it breaks with the one before it, what people granted rests until they have reviewed it.
 Exits with 0 if it was accepted, 1 if it is not valid, 2 for what cannot be read or is not JSON. The stored version is
 untouched then. A tool that was bound before and is bound to another one, or to none, breaks with the version before it.
@@ -41,9 +44,8 @@ breaking_changes, each with its code, path and message; and more beside them.
 
 Examples:
   $ bulla manifest push manifest.json --agent desk
-  $ bulla manifest push manifest.json --agent desk --bindings bindings.json`,
-    )
-    .action(run(push));
+  $ bulla manifest push manifest.json --agent desk --bindings bindings.json`)
+    .run(push);
 }
 
 async function push(file: string, options: PushOptions): Promise<Exit> {

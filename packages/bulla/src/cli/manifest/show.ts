@@ -1,16 +1,16 @@
 import { BullaError } from '@bulla/core/error';
-import type { Command } from 'commander';
 import { type CurrentManifest, createManifests, type StoredVersion } from '../../manifest/index.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import { indented } from '../terminal/indented.ts';
-import { colors, EXIT, type Exit, printExact, type ReportOptions, report, say } from '../terminal/io.ts';
+import { colors, printExact, type ReportOptions, report, say } from '../terminal/io.ts';
 import { parseVersion, reading, type StoredOptions, storedOptions, storedVersion } from './stored.ts';
 
 type ShowOptions = StoredOptions & ReportOptions;
 
-export function defineShow(command: Command, run: Run): void {
+export function defineShow(command: Command): void {
   const reporting = (sub: Command) =>
-    storedOptions(sub)
+    sub
+      .use(storedOptions)
       .option('--json', 'print one JSON document')
       .option('--quiet', 'print no facts about it');
 
@@ -18,47 +18,40 @@ export function defineShow(command: Command, run: Run): void {
     .argument('<agent>', 'whose manifest')
     .argument('[version]', 'its number, or latest', 'latest')
     .option('--bindings [digest]', 'print its bindings instead: the last ones, or those of this digest')
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 Prints the manifest on standard output, and its version, hash and origin on standard error; with --json all in one
 document. What is read is hashed again. Exits with 2 if there is no such version.
 
 Examples:
   $ bulla manifest show desk
   $ bulla manifest show desk 3 > manifest-3.json
-  $ bulla manifest show desk 3 --bindings > bindings-3.json`,
-    )
-    .action(run(show));
+  $ bulla manifest show desk 3 --bindings > bindings-3.json`)
+    .run(show);
 
   reporting(command.command('versions').description('List the stored versions of an agent’s manifest.'))
     .argument('<agent>', 'whose manifest')
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 The first one first. Exits with 2 if the agent has no manifest.
 
 Example:
-  $ bulla manifest versions desk`,
-    )
-    .action(run(versions));
+  $ bulla manifest versions desk`)
+    .run(versions);
 }
 
 async function show(
   agent: string,
   version: string,
   options: ShowOptions & { bindings?: string | true },
-): Promise<Exit> {
+): Promise<void> {
   const number = parseVersion(version);
   if (options.bindings !== undefined) return showBindings(agent, number, options.bindings, options);
   const found = await reading(options, (store) => storedVersion(store, agent, number));
   if (options.json) {
     await printExact(documentOf(found));
-    return EXIT.good;
+    return;
   }
   if (!options.quiet) say([factsOf(found), `  ${found.hash}`]);
   await printExact(`${indented(found.manifest.canonical)}\n`);
-  return EXIT.good;
 }
 
 /** Prints the bindings as they were hashed, so that they can be traced to. */
@@ -67,7 +60,7 @@ async function showBindings(
   number: number | null,
   wanted: string | true,
   options: ShowOptions,
-): Promise<Exit> {
+): Promise<void> {
   const found = await reading(options, async (store) => {
     const { version } = await storedVersion(store, agent, number);
     const all = await createManifests(store).bindings(agent);
@@ -82,12 +75,11 @@ async function showBindings(
       ...{ bound_by: by, bound_at: new Date(at).toISOString(), capsule_id: capsuleId },
     });
     await printExact(`${facts.slice(0, -1)},"bindings":${canonical}}\n`);
-    return EXIT.good;
+    return;
   }
   if (!options.quiet)
     say([`${agent} version ${version}, bound by ${by} on ${new Date(at).toISOString()}`, `  ${digest}`]);
   await printExact(`${canonical}\n`);
-  return EXIT.good;
 }
 
 /** The manifest is written as it was hashed. */
@@ -96,14 +88,13 @@ function documentOf(found: CurrentManifest): string {
   return `${facts.slice(0, -1)},"manifest":${found.manifest.canonical}}\n`;
 }
 
-async function versions(agent: string, options: ShowOptions): Promise<Exit> {
+async function versions(agent: string, options: ShowOptions): Promise<void> {
   const all = await reading(options, async (store) => {
     await storedVersion(store, agent, null);
     return createManifests(store).versions(agent);
   });
   const document = { agent_id: agent, versions: all.map(versionDocument) };
   await report(options, document, () => all.map((each) => `${factsOf(each)}  ${colors.dim(each.hash)}`));
-  return EXIT.good;
 }
 
 function versionDocument({ version, hash, bytes, breaking, by, at, capsuleId }: StoredVersion) {

@@ -1,11 +1,11 @@
 import { BullaError } from '@bulla/core/error';
-import type { Command } from 'commander';
 import { type CurrentManifest, createManifests } from '../../manifest/index.ts';
 import type { Store } from '../../store/index.ts';
-import { openFor, type PlaceOptions } from '../place.ts';
+import type { Command } from '../command.ts';
+import { openFor, type StoreOptions } from '../store.ts';
 
 /** The options of the commands that read manifests from a store: no chain is asked for. */
-export type StoredOptions = Pick<PlaceOptions, 'store' | 'tenant'>;
+export type StoredOptions = Pick<StoreOptions, 'store' | 'tenant'>;
 
 export function storedOptions(command: Command): Command {
   return command

@@ -1,9 +1,8 @@
 import { BullaError } from '@bulla/core/error';
 import { type ManifestProblem, type ManifestReport, validateManifest } from '@bulla/core/manifest';
 import { counted } from '@bulla/core/text';
-import type { Command } from 'commander';
 import { readInput } from '../../os/index.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import {
   colors,
   complain,
@@ -13,25 +12,22 @@ import {
   print,
   printJson,
   type ReportOptions,
+  reportOptions,
 } from '../terminal/io.ts';
 
-export function defineValidate(command: Command, run: Run): void {
+export function defineValidate(command: Command): void {
   command
     .command('validate')
     .description('Tell whether manifests are valid, with all that is to be mended and how.')
     .argument('<file...>', 'the manifests; - is standard input')
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing; the exit code tells')
-    .addHelpText(
-      'after',
-      `
+    .use(reportOptions)
+    .helpText(`
 Exits with 0 if all are valid, 1 if one is not, 2 for what cannot be read or is not JSON.
 
 Examples:
   $ bulla manifest validate manifest.json
-  $ bulla manifest validate --json agents/*/manifest.json`,
-    )
-    .action(run(validate));
+  $ bulla manifest validate --json agents/*/manifest.json`)
+    .run(validate);
 }
 
 async function validate(files: string[], options: ReportOptions): Promise<Exit> {

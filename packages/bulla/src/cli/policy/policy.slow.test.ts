@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { bullaIn, lockedFolder, SHOP, surfaceServer } from '../../../test/lockfiles.ts';
 import { script } from '../../../test/mcp.ts';
 import { temporaryFolder } from '../../../test/run.ts';
+import { sarifComplaints } from '../../../test/sarif.ts';
 
 /** A folder with a lock of the shop and a policy. */
 function folderWith(policy: string, server = surfaceServer(SHOP)): string {
@@ -76,6 +77,7 @@ describe('policy check', () => {
     const { policy, rules, ...rest } = JSON.parse(stdout);
     expect(rest).toEqual({
       ...{ server: words.join(' '), scanned: true, outcome: 'FAIL', errors: 1, warnings: 1 },
+      not_asked: [],
     });
     expect(policy).toEqual({
       ...{ type: 'file', name: 'policy.yaml', title: 'count', mode: 'strict' },
@@ -242,6 +244,27 @@ describe('policy explain', () => {
   });
 });
 
+test('policy check lists the rules that a server is not asked about', async () => {
+  const folder = folderWith(`rules:
+  - {name: two, expr: 'size(input.tools) == 2'}
+  - {name: cheap, phase: call, expr: 'input.arguments.price < 10'}
+`);
+  const check = (...more: string[]) =>
+    bullaIn(folder, ['policy', 'check', '-P', 'policy.yaml', '-l', 'mcp-lock.json', ...more]);
+  expect(await check()).toEqual({
+    status: 0,
+    stdout: [
+      'policy policy.yaml (file), mode strict, about what the lock stores; no server was asked',
+      'ok     two',
+      'PASS: 1 rule passed.',
+      'not asked  cheap (phase call)',
+      '',
+    ].join('\n'),
+    stderr: '',
+  });
+  expect(JSON.parse((await check('--json')).stdout).not_asked).toEqual([{ name: 'cheap', phase: 'call' }]);
+});
+
 describe('check --policy', () => {
   test('rules must hold too, whatever the drift', async () => {
     const server = surfaceServer(SHOP);
@@ -257,7 +280,7 @@ describe('check --policy', () => {
     const text = await run('policy.yaml');
     expect([text.status, text.stdout]).toEqual([
       1,
-      expect.stringMatching(/\nPolicy: DENY\n- none: No prompts\.\n$/),
+      'No drift: what was compared is as it was locked.\n\nPolicy: DENY\n- none: No prompts.\n\nFAIL: the policy denies the server.\n',
     ]);
     const json = await run('policy.yaml', '--json');
     const { policy, outcome } = JSON.parse(json.stdout);
@@ -265,13 +288,43 @@ describe('check --policy', () => {
       ...[1, 'FAIL', { preset: 'policy.yaml', passed: false, reasons: ['none: No prompts.'] }],
     ]);
     const sarif = await run('policy.yaml', '--format', 'sarif');
-    expect([sarif.status, JSON.parse(sarif.stdout).version, sarif.stderr]).toEqual([
-      ...[1, '2.1.0', 'Policy: DENY\n- none: No prompts.\n'],
+    const log = JSON.parse(sarif.stdout);
+    expect([sarif.status, sarif.stderr, sarifComplaints(log)]).toEqual([1, '', []]);
+    expect(log.runs[0].tool.driver.rules.map(({ id }: { id: string }) => id)).toEqual(['policy-denied']);
+    expect(log.runs[0].results).toMatchObject([
+      { ruleId: 'policy-denied', level: 'error', message: { text: 'policy policy.yaml: none: No prompts.' } },
     ]);
     const baseline = await run('baseline');
-    expect([baseline.status, baseline.stdout]).toEqual([0, expect.stringMatching(/\nPolicy: PASS\n$/)]);
+    expect([baseline.status, baseline.stdout]).toEqual([
+      0,
+      'No drift: what was compared is as it was locked.\n\nPolicy: PASS\n\nPASS: nothing is critical.\n',
+    ]);
     const wrong = await run('missing.yaml');
     expect([wrong.status, wrong.stderr]).toEqual([2, expect.stringContaining('[INPUT_UNREADABLE]')]);
+  });
+
+  test('every report holds what the policy denies, and is not green', async () => {
+    const folder = folderWith(`rules:\n  - {name: 'no | <b>', expr: 'false', failure_msg: Never.}\n`);
+    const reports = ['markdown', 'junit'].flatMap((format) => ['--report', `${format}=${format}.out`]);
+    const { status } = await bullaIn(folder, ['check', '-P', 'policy.yaml', ...reports]);
+    const read = (name: string) => readFileSync(join(folder, name), 'utf8');
+    expect([status, read('markdown.out')]).toEqual([
+      1,
+      [
+        '### ❌ Drift of `mcp-lock.json`',
+        '',
+        'What was compared is as it was locked.',
+        '',
+        '❌ The policy `policy.yaml` denies the server:',
+        '',
+        '- `no ⟨U+007C⟩ <b>: Never.`',
+        '',
+      ].join('\n'),
+    ]);
+    expect(read('junit.out')).toContain(
+      '<testcase classname="policy" name="policy.yaml" time="0"><failure type="policy-denied" message="no | &lt;b&gt;: Never.">no | &lt;b&gt;: Never.</failure></testcase>',
+    );
+    expect(read('junit.out')).toContain('<testsuites name="bulla drift" tests="2" failures="1" errors="0"');
   });
 });
 

@@ -1,5 +1,4 @@
 import { visible } from '@bulla/core/text';
-import type { Command } from 'commander';
 import {
   type LockTrust,
   openLock,
@@ -9,10 +8,10 @@ import {
   verifyArtifact,
 } from '../../app/index.ts';
 import { type Checked, npmArtifact, type ProvenanceFacts } from '../../pin/index.ts';
-import type { Run } from '../commands.ts';
-import { requireOptions, trustOf } from '../lock/keys.ts';
+import type { Command } from '../command.ts';
+import { requireOptions } from '../lock/options.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
-import { colors, EXIT, type Exit, type ReportOptions, report } from '../terminal/io.ts';
+import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { type FetchOptions, fetchOptions, observing } from './pinned.ts';
 import { provenanceOptions } from './provenance.ts';
 
@@ -24,55 +23,41 @@ interface VerifyOptions extends LockedOptions, FetchOptions, RecordOptions {
   deep?: boolean;
 }
 
-export function define(command: Command, run: Run): void {
+export function define(command: Command): void {
   const locked = (name: string, description: string) =>
-    requireOptions(
-      command
-        .command(name)
-        .description(description)
-        .argument('[lock]', 'the lockfile (default: mcp-lock.json)')
-        .option('-l, --lock <file>', 'the same', 'mcp-lock.json'),
-    )
-      .option('--json', 'print one JSON document')
-      .option('--quiet', 'print nothing; the exit code tells');
+    command
+      .command(name)
+      .description(description)
+      .argument('[lock]', 'the lockfile (default: mcp-lock.json)')
+      .option('-l, --lock <file>', 'the same', 'mcp-lock.json')
+      .use(requireOptions, reportOptions);
 
-  recordOptions(
-    fetchOptions(
-      locked('verify', 'Ask the registry whether it still says what the lock pins, of every package.'),
-    ),
-  )
+  locked('verify', 'Ask the registry whether it still says what the lock pins, of every package.')
+    .use(fetchOptions, recordOptions)
     .option('--deep', 'also fetch every tarball and hash it')
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 Of an image the digest of its tag is compared. Exits with 1 when anything differs, with 3 when it cannot be told.
 
 Example:
-  $ bulla artifact verify mcp-lock.json --deep`,
-    )
-    .action(run(recorded('artifact verify', verify)));
+  $ bulla artifact verify mcp-lock.json --deep`)
+    .run(recorded('artifact verify', verify));
 
-  provenanceOptions(
-    locked('provenance', 'Verify, offline, a Sigstore bundle that says who built the pinned package.'),
-  )
-    .addHelpText(
-      'after',
-      `
+  locked('provenance', 'Verify, offline, a Sigstore bundle that says who built the pinned package.')
+    .use(provenanceOptions)
+    .helpText(`
 The bundle and the trusted root are files: nothing is fetched, and without a bundle nothing is claimed. Say whose
 signature it must be, by --identity or --expected-source. Nothing is signed here.
 
 Example:
   $ bulla artifact provenance --bundle provenance.sigstore.json --trusted-root trusted_root.json \\
-      --expected-source https://github.com/modelcontextprotocol/servers`,
-    )
-    .action(run(provenance));
+      --expected-source https://github.com/modelcontextprotocol/servers`)
+    .run(provenance);
 }
 
 async function verify(file: string | undefined, options: VerifyOptions): Promise<Exit> {
-  const { allowPrivateRegistry, deep } = options;
   const found = await verifyArtifact({
-    ...{ lockfile: file ?? options.lock, allowPrivateRegistry, deep },
-    ...trustOf(options),
+    ...options,
+    lockfile: file ?? options.lock,
     ...observing(options),
     onFacts: note,
   });
@@ -109,14 +94,13 @@ function checkedText(what: string, { packages, hashed, differences }: Checked): 
 async function provenance(
   file: string | undefined,
   options: LockedOptions & ProvenanceChoice,
-): Promise<Exit> {
-  const artifact = npmArtifact(openLock(file ?? options.lock, trustOf(options)).lock.artifact);
+): Promise<void> {
+  const artifact = npmArtifact(openLock(file ?? options.lock, options).lock.artifact);
   const facts = await provenanceOf(artifact, options);
   const { name, version, integrity } = artifact;
   await report(options, { ok: true, name, version, integrity, ...facts }, () =>
     provenanceText(`${name} ${version}`, facts),
   );
-  return EXIT.good;
 }
 
 function provenanceText(what: string, facts: ProvenanceFacts): string {

@@ -1,5 +1,5 @@
-import type { Command } from 'commander';
 import type { Observer } from '../../app/index.ts';
+import type { Command } from '../command.ts';
 import { scanning } from '../lock/server.ts';
 import { type ReportOptions, say } from '../terminal/io.ts';
 import { progressBar } from '../terminal/progress.ts';

@@ -1,5 +1,5 @@
-import type { Command } from 'commander';
 import { GITHUB_ISSUER } from '../../pin/index.ts';
+import type { Command } from '../command.ts';
 
 export function provenanceOptions(command: Command): Command {
   return command

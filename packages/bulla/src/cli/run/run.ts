@@ -1,6 +1,5 @@
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
-import type { Command } from 'commander';
 import {
   type LockTrust,
   type PinnedProgram,
@@ -9,9 +8,9 @@ import {
   tellOpenFolder,
 } from '../../app/index.ts';
 import { interruptible, runCommand } from '../../pin/index.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import { keepExit } from '../lock/compat.ts';
-import { requireOptions, trustOf } from '../lock/keys.ts';
+import { lockOption, requireOptions } from '../lock/options.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
 import { EXIT, type Exit, print } from '../terminal/io.ts';
 import { type FetchOptions, fetchOptions, observing } from './pinned.ts';
@@ -24,25 +23,16 @@ interface RunOptions extends FetchOptions, LockTrust, ProvenanceChoice, RecordOp
   requireProvenance?: boolean | string;
 }
 
-export function define(command: Command, run: Run): void {
-  recordOptions(
-    provenanceOptions(
-      fetchOptions(
-        requireOptions(
-          command
-            .argument('[words...]', 'after --: other arguments, or a whole command for the same package')
-            .option('-l, --lock <file>', 'the lockfile', 'mcp-lock.json'),
-        ),
-      ),
-    ),
-  )
+export function define(command: Command): void {
+  command
+    .argument('[words...]', 'after --: other arguments, or a whole command for the same package')
+    .use(lockOption)
+    .use(requireOptions, fetchOptions, provenanceOptions, recordOptions)
     .option('--dry-run', 'do everything except the last step, and tell what it would be')
     .option('--bin <name>', 'the program of the package, where it has several')
     .option('--require-provenance [true|false]', 'run only with a provenance (--bundle) that verifies')
     .option('--quiet', 'show no progress')
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 The lock must pin an npm package (bulla lock --pin). Every tarball of it and of what it needs is hashed, each time,
 and the unpacked files are compared with it, byte by byte; then Node runs the program with the standard streams of this
 command. No script of a package runs. Tarballs are kept in BULLA_HOME/cache, unpacked packages in BULLA_HOME/trees. The
@@ -52,17 +42,15 @@ nothing was run it is 1 for what differs from the lock, 2 for a lock that cannot
 Examples:
   $ bulla run
   $ bulla run --lock mcp-lock.json --key public.key -- /srv/files
-  $ bulla guard --pinned --lock mcp-lock.json`,
-    )
-    .action(run(recorded('run', runPinned)));
+  $ bulla guard --pinned --lock mcp-lock.json`)
+    .run(recorded('run', runPinned));
 }
 
 async function runPinned(words: string[], options: RunOptions): Promise<Exit> {
   const observer = { ...observing(options), onFacts: note };
   const input = {
-    ...{ lockfile: options.lock, words, bin: options.bin },
-    allowPrivateRegistry: options.allowPrivateRegistry,
-    ...trustOf(options),
+    ...options,
+    ...{ lockfile: options.lock, words },
     ...observer,
     ...(needsProvenance(options) && { provenance: options }),
   };

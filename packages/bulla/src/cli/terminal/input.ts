@@ -2,7 +2,8 @@ import { type CanonOptions, type ProfileId, profile } from '@bulla/core/canon';
 import { BullaError } from '@bulla/core/error';
 import { DEFAULT_MAX_BYTES, DEFAULT_MAX_DEPTH, type Leniency, type ParseOptions } from '@bulla/core/json';
 import { DURATION_FORM, parseDuration } from '@bulla/core/text';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
+import type { Command } from '../command.ts';
 
 /** The options of the commands that read one JSON document. */
 export interface DocumentOptions {

@@ -1,7 +1,7 @@
 import { exitOf as exitOfKind } from '@bulla/core/codes';
 import { BullaError, withoutSecrets } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
-import type { Command } from 'commander';
+import type { Command } from '../command.ts';
 import { escaped } from './indented.ts';
 import { colors, painted } from './paint.ts';
 import { type Output, streams, write } from './streams.ts';
@@ -121,10 +121,15 @@ export function oneLine(text: string): string {
   return text.replace(/\r?\n/g, (line) => visible(line));
 }
 
-/** Tells of an error on standard error; what is not a `BullaError` is a defect and shows its stack. */
+/**
+ * Tells of an error on standard error, behind the notes that it may have; what is not a `BullaError` is a defect and
+ * shows its stack.
+ */
 export function complain(error: unknown, subject?: string): void {
   const prefix = colors.red('bulla:');
   if (error instanceof BullaError) {
+    const { notes = [] } = error as { readonly notes?: readonly string[] };
+    if (notes.length > 0) say(notes);
     const where = [
       ...(subject === undefined ? [] : [subject]),
       ...(error.offset === undefined ? [] : [`byte ${error.offset}`]),

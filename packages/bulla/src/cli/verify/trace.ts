@@ -1,18 +1,16 @@
 import { visible } from '@bulla/core/text';
 import type { Basis, Trace } from '@bulla/core/verify';
-import type { Command } from 'commander';
 import { traceFiles } from '../../app/index.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';
 
-export function define(command: Command, run: Run): void {
-  reportOptions(trustOptions(command))
+export function define(command: Command): void {
+  command
+    .use(trustOptions, reportOptions)
     .argument('<capsule>', 'the capsule of a call: its id or its hash')
     .argument('<file...>', 'its chain, and what it may rest on')
-    .addHelpText(
-      'after',
-      `
+    .helpText(`
 Walks from one capsule of a call to everything that it rests on: the chain, the lock and the tool in it, the manifest
 with its bindings, the rules, the question and the answer, the envelope with its authorization and its policy. Needs
 only the files and public keys. Each step says what it is known by:
@@ -26,9 +24,8 @@ only the files and public keys. Each step says what it is known by:
 Exits with 0 if nothing failed or is absent, 1 if a step failed, 3 if one is absent.
 
 Example:
-  $ bulla trace 5c6a… chain.jsonl mcp-lock.json manifest.json bindings.json --keyring keyring.json`,
-    )
-    .action(run(traceOne));
+  $ bulla trace 5c6a… chain.jsonl mcp-lock.json manifest.json bindings.json --keyring keyring.json`)
+    .run(traceOne);
 }
 
 async function traceOne(

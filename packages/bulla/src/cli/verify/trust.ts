@@ -1,10 +1,10 @@
 import { fromUtf8, keyId, type NoteVerifier, type PublicKey, readPublicKey } from '@bulla/core/crypto';
 import type { KeyTrust } from '@bulla/core/verify';
-import type { Command } from 'commander';
 import { findKeyring, refuseSeed, trustIn } from '../../keys/index.ts';
 import { readKeyring } from '../../locks/index.ts';
 import { readInput } from '../../os/index.ts';
-import { keysFolder } from '../place.ts';
+import type { Command } from '../command.ts';
+import { keysFolder } from '../store.ts';
 import { collect } from '../terminal/io.ts';
 
 /** What records are verified with. */

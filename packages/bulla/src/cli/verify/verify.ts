@@ -2,11 +2,12 @@ import type { Code } from '@bulla/core/codes';
 import { type NoteVerifier, parseVkey, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { KINDS, type Kind, SIGNED, type Trust, type Verdict } from '@bulla/core/verify';
-import { type Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { verifyFiles } from '../../app/index.ts';
 import { loadKeys } from '../../locks/index.ts';
-import type { Run } from '../commands.ts';
+import type { Command } from '../command.ts';
 import { COMPAT } from '../lock/compat.ts';
+import { lockfileAlias } from '../lock/options.ts';
 import { readPolicy } from '../log/anchors.ts';
 import {
   collect,
@@ -18,6 +19,7 @@ import {
   print,
   printJson,
   type ReportOptions,
+  reportOptions,
 } from '../terminal/io.ts';
 import { messageOf } from './hints.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';
@@ -26,7 +28,7 @@ interface VerifyOptions extends ReportOptions, TrustOptions {
   vkey: NoteVerifier[];
   policy?: string;
   kind: Kind[];
-  lockfile?: string;
+  lock?: string;
   signature?: string;
   key: string[];
 }
@@ -46,33 +48,31 @@ function kind(text: string, previous: Kind[]): Kind[] {
   return [...previous, found];
 }
 
-export function define(command: Command, run: Run): void {
-  trustOptions(command)
+export function define(command: Command): void {
+  command
+    .use(trustOptions)
     .argument('[file...]', 'the artifacts; - is standard input')
-    .option('-l, --lockfile <file>', 'a lockfile (default with -s or -k and no file: mcp-lock.json)')
+    .option('-l, --lock <file>', 'a lockfile (default with -s or -k and no file: mcp-lock.json)')
+    .use(lockfileAlias)
     .option('-s, --signature <file>', 'its signature (default: what lies beside it)')
     .option('-k, --key <file|hex>', 'a public key to trust, as --public-key; may be repeated', collect, [])
     .option('--vkey <vkey>', 'a verifier key (name+id+key) to trust; may be repeated', vkey, [])
     .option('--policy <file>', 'a tlog-policy file: the witnesses that checkpoints and proofs must have')
     .option('--kind <kind>', 'what the files must be; may be repeated, for files of several kinds', kind, [])
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing; the exit code tells')
-    .addHelpText(
-      'after',
-      `
+    .use(reportOptions)
+    .helpText(`
 Known artifacts: ${KINDS.join(', ')}.
 A chain is held against the checkpoints and proofs of its log that are named with it, and the record of a proof is looked
 for in every chain. A file that could be of two kinds is refused. A script should say with --kind what it expects: whoever can replace a file
 can put another good one in its place. Where a key, --require-pq or --policy is named, what nobody signs
 (${KINDS.filter((one) => !SIGNED[one]).join(', ')}) is undecided.
-Exits with 0 only if every file is good; otherwise with the gravest finding: 1 bad, 2 unreadable, 3 undecided.`,
-    )
-    .action(run(verifyAll));
+Exits with 0 only if every file is good; otherwise with the gravest finding: 1 bad, 2 unreadable, 3 undecided.`)
+    .run(verifyAll);
 }
 
 /** The lockfile that the flags name, which the released program has by default. */
 function namedLock(files: readonly string[], options: VerifyOptions): string | undefined {
-  if (options.lockfile !== undefined) return options.lockfile;
+  if (options.lock !== undefined) return options.lock;
   const isMeant = files.length === 0 && (COMPAT || options.signature !== undefined || options.key.length > 0);
   if (isMeant) return 'mcp-lock.json';
   if (files.length === 0) throw new BullaError('USAGE', 'Name what is to be verified.');

@@ -4,22 +4,13 @@ import type { DriftItem } from '../drift/item.ts';
 import { changeWords } from '../drift/schema.ts';
 import { DEFAULT_LOCKFILE, type ReportOptions } from './report.ts';
 
-interface JsonOptions extends ReportOptions {
-  /** The result of a policy, which the released program reports in the same document. */
-  readonly policy?: {
-    readonly preset: string;
-    readonly passed: boolean;
-    readonly reasons?: readonly string[];
-  };
-}
-
 /**
  * A drift as one JSON document in the released program's shape: its members first, in its order and with its words
  * where it has some; ours follow (`stored`, `unseen`, and in each difference all that an item holds). Indented by two
  * spaces down to the differences, with a newline at the end. Characters that a person does not see, and those that
  * HTML would trip over, stand as escapes: a parser reads the server's text exactly, and a terminal is not moved by it.
  */
-export function driftJson(drift: Drift, options: JsonOptions = {}): string {
+export function driftJson(drift: Drift, options: ReportOptions = {}): string {
   const { lockfile = DEFAULT_LOCKFILE, failOn = 'critical', policy } = options;
   const { critical, moderate, info, total } = drift.counts;
   const { outcome } = verdict(drift, failOn);
@@ -29,7 +20,7 @@ export function driftJson(drift: Drift, options: JsonOptions = {}): string {
     lockfile,
     summary: { critical, moderate, info, total },
     drift: drift.items.map(entry),
-    ...(policy === undefined ? {} : { policy }),
+    ...(policy && { policy: { preset: policy.preset, passed: policy.passed, reasons: policy.reasons } }),
     failOn,
     outcome: policy?.passed === false ? 'FAIL' : outcome,
     lockSha256: drift.sha256,

@@ -10,6 +10,7 @@ import {
   groupsOf,
   limitWords,
   MARKED,
+  type PolicyResult,
   type ReportOptions,
   sentenceOf,
   subjectWords,
@@ -31,13 +32,15 @@ const MARKS: Readonly<Record<Severity, string>> = { critical: '🔴', moderate: 
  * invisible characters made visible: it can be no markup, link, image, mention or row.
  */
 export function driftMarkdown(drift: Drift, options: MarkdownOptions = {}): string {
-  const { lockfile = DEFAULT_LOCKFILE, failOn = 'critical', maxLength = 60_000 } = options;
+  const { lockfile = DEFAULT_LOCKFILE, failOn = 'critical', maxLength = 60_000, policy } = options;
   const { outcome, counts } = verdict(drift, failOn);
+  const isGood = outcome === 'PASS' && policy?.passed !== false;
   const groups = groupsOf(drift);
   const top = [
-    `### ${outcome === 'PASS' ? '✅' : '❌'} Drift of ${markdownCode(lockfile)}`,
+    `### ${isGood ? '✅' : '❌'} Drift of ${markdownCode(lockfile)}`,
     '',
     counts.total === 0 ? 'What was compared is as it was locked.' : countWords(drift),
+    ...(policy === undefined ? [] : policyLines(policy)),
   ];
   const end = limitWords(drift, markdownCell).flatMap((line) => ['', line]);
   const room = () => maxLength - [...top, ...end].join('\n').length - 200;
@@ -50,6 +53,17 @@ export function driftMarkdown(drift: Drift, options: MarkdownOptions = {}): stri
   if (details.left > 0 && rows.left === 0)
     top.push('', `The details of ${details.left} more are left out, for which there is no room here.`);
   return `${[...top, ...end].join('\n')}\n`;
+}
+
+function policyLines({ preset, passed, reasons }: PolicyResult): string[] {
+  const name = markdownCode(preset);
+  if (passed) return ['', `The policy ${name} passes.`];
+  return [
+    '',
+    `❌ The policy ${name} denies the server:`,
+    '',
+    ...reasons.map((one) => `- ${markdownCell(one)}`),
+  ];
 }
 
 /** As many of the texts as there is room for. */

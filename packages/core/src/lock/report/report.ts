@@ -23,6 +23,16 @@ export interface ReportOptions {
   readonly lockfile?: string;
   /** The threshold of the verdict. Default `critical`. */
   readonly failOn?: Severity;
+  /** What a policy says of the same server. */
+  readonly policy?: PolicyResult | undefined;
+}
+
+/** The result of a policy in the released program's words: one that did not pass fails the verdict. */
+export interface PolicyResult {
+  /** The name of the preset or the file. */
+  readonly preset: string;
+  readonly passed: boolean;
+  readonly reasons: readonly string[];
 }
 
 export const DEFAULT_LOCKFILE = 'mcp-lock.json';

@@ -25,7 +25,7 @@ import {
   sentenceOf,
 } from './report.ts';
 
-interface SarifOptions extends Pick<ReportOptions, 'lockfile'> {
+interface SarifOptions extends Pick<ReportOptions, 'lockfile' | 'policy'> {
   /** The bytes of the lockfile, so that each result points to its line. Default: all point to the first. */
   readonly source?: Uint8Array;
   /** The version of the program that reports. */
@@ -47,14 +47,16 @@ const SCORES: Readonly<Record<Severity, string>> = { critical: '9.0', moderate: 
  * placeholder of a message (§3.11).
  */
 export function driftSarif(drift: Drift, options: SarifOptions = {}): string {
-  const { lockfile = DEFAULT_LOCKFILE, source, version } = options;
+  const { lockfile = DEFAULT_LOCKFILE, source, version, policy } = options;
   const uri = encodeURI(lockfile.toWellFormed().replaceAll('\\', '/')).replace(/[?#]/g, encodeURIComponent);
   const codes = [...new Set(drift.items.map(({ code }) => code))].sort();
   const ruleIndex = new Map(codes.map((code, i) => [code, i]));
   const lineOf = source === undefined ? () => 1 : lines(source);
+  const denials = policy?.passed === false ? policy.reasons : [];
   const notes = limitWords(drift).map((text) => ({ level: 'note', message: { text: plain(text) } }));
+  const rules = [...codes.map(ruleOf), ...(denials.length === 0 ? [] : [POLICY_RULE])];
   const run = {
-    tool: { driver: { name: 'Bulla', version, rules: codes.map(ruleOf) } },
+    tool: { driver: { name: 'Bulla', version, rules } },
     invocations: [
       {
         executionSuccessful: true,
@@ -62,27 +64,37 @@ export function driftSarif(drift: Drift, options: SarifOptions = {}): string {
       },
     ],
     columnKind: 'utf16CodeUnits',
-    results: drift.items.map((item) => ({
-      ruleId: item.code,
-      ruleIndex: ruleIndex.get(item.code)!,
-      level: LEVELS[item.severity],
-      message: { text: plain(messageOf(item)) },
-      locations: [
-        {
-          physicalLocation: { artifactLocation: { uri }, region: { startLine: lineOf(item) } },
-          logicalLocations: [logicalOf(item)],
+    results: [
+      ...drift.items.map((item) => ({
+        ruleId: item.code,
+        ruleIndex: ruleIndex.get(item.code)!,
+        level: LEVELS[item.severity],
+        message: { text: plain(messageOf(item)) },
+        locations: [
+          {
+            physicalLocation: { artifactLocation: { uri }, region: { startLine: lineOf(item) } },
+            logicalLocations: [logicalOf(item)],
+          },
+        ],
+        partialFingerprints: { 'bullaDrift/v1': fingerprint(item) },
+        properties: {
+          kind: item.kind,
+          name: cut(item.name),
+          change: item.change,
+          path: cut(item.path),
+          severity: item.severity,
+          prose: item.prose,
         },
-      ],
-      partialFingerprints: { 'bullaDrift/v1': fingerprint(item) },
-      properties: {
-        kind: item.kind,
-        name: cut(item.name),
-        change: item.change,
-        path: cut(item.path),
-        severity: item.severity,
-        prose: item.prose,
-      },
-    })),
+      })),
+      ...denials.map((reason) => ({
+        ruleId: POLICY_RULE.id,
+        ruleIndex: codes.length,
+        level: 'error',
+        message: { text: plain(`policy ${nameWords(policy!.preset)}: ${reason}`) },
+        locations: [{ physicalLocation: { artifactLocation: { uri }, region: { startLine: 1 } } }],
+        partialFingerprints: { 'bullaPolicy/v1': sha256Hex(JSON.stringify([policy!.preset, reason])) },
+      })),
+    ],
   };
   const log = {
     $schema: 'https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json',
@@ -91,6 +103,18 @@ export function driftSarif(drift: Drift, options: SarifOptions = {}): string {
   };
   return `${safe(JSON.stringify(log, null, 2))}\n`;
 }
+
+/** The rule of what a policy denies. */
+const POLICY_RULE = {
+  id: 'policy-denied',
+  name: 'PolicyDenied',
+  shortDescription: { text: 'A policy denies the server.' },
+  help: {
+    text: 'A rule of the policy does not hold for what the server offers. See "bulla policy explain".',
+  },
+  defaultConfiguration: { level: 'error' },
+  properties: { tags: ['security', 'mcp'], 'security-severity': SCORES.critical },
+};
 
 function ruleOf(code: DriftCode) {
   const { label, help, severity } = DRIFT_CODES[code];

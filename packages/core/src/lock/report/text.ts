@@ -9,12 +9,13 @@ import {
   limitWords,
   MARKED,
   type Paint,
+  type PolicyResult,
   type ReportOptions,
   sentenceOf,
   subjectWords,
 } from './report.ts';
 
-export interface TextOptions extends Pick<ReportOptions, 'failOn'> {
+export interface TextOptions extends Pick<ReportOptions, 'failOn' | 'policy'> {
   /**
    * Gives a piece of text its colour. Without it the text is plain, and words that came and went are marked
    * `{+so+}` and `[-so-]`.
@@ -27,7 +28,7 @@ export interface TextOptions extends Pick<ReportOptions, 'failOn'> {
  * verdict stands last. Every line ends with a newline. What servers wrote is shown with each character visible, and
  * each line of it begins with `|`, so that it cannot pass for ours.
  */
-export function driftText(drift: Drift, { color, failOn }: TextOptions = {}): string {
+export function driftText(drift: Drift, { color, failOn, policy }: TextOptions = {}): string {
   const paint = color ?? MARKED;
   const limits = limitWords(drift).map((line) => paint('dim', line));
   const lines = [
@@ -36,7 +37,8 @@ export function driftText(drift: Drift, { color, failOn }: TextOptions = {}): st
       : countWords(drift, paint),
     ...groupsOf(drift).flatMap((group) => ['', ...groupLines(group, paint)]),
     ...(limits.length === 0 ? [] : ['', ...limits]),
-    ...(failOn === undefined ? [] : ['', verdictLine(drift, failOn, paint)]),
+    ...(policy === undefined ? [] : ['', ...policyLines(policy)]),
+    ...(failOn === undefined ? [] : ['', verdictLine(drift, failOn, paint, policy?.passed === false)]),
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -57,12 +59,18 @@ function groupLines(group: Group, paint: Paint): string[] {
   return lines;
 }
 
+/** In the released program's words. */
+function policyLines({ passed, reasons }: PolicyResult): string[] {
+  return [passed ? 'Policy: PASS' : 'Policy: DENY', ...reasons.map((reason) => `- ${reason}`)];
+}
+
 const THRESHOLDS = { critical: 'critical', moderate: 'moderate or worse', info: 'different' } as const;
 
-function verdictLine(drift: Drift, failOn: Severity, paint: Paint): string {
-  const { outcome, failing } = verdict(drift, failOn);
+function verdictLine(drift: Drift, failOn: Severity, paint: Paint, isDenied: boolean): string {
+  const { failing } = verdict(drift, failOn);
   const threshold = THRESHOLDS[failOn];
-  if (outcome === 'PASS') return paint('good', `PASS: nothing is ${threshold}.`);
-  const found = `${counted(failing, 'difference')} ${failing === 1 ? 'is' : 'are'}`;
-  return paint('critical', `FAIL: ${found} ${threshold}.`);
+  const found = `${counted(failing, 'difference')} ${failing === 1 ? 'is' : 'are'} ${threshold}`;
+  const why = [...(failing === 0 ? [] : [found]), ...(isDenied ? ['the policy denies the server'] : [])];
+  if (why.length === 0) return paint('good', `PASS: nothing is ${threshold}.`);
+  return paint('critical', `FAIL: ${why.join(', and ')}.`);
 }

@@ -7,10 +7,9 @@ import {
   type Refusal,
 } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
-import type { Command } from 'commander';
 import { type Consent, createConsent, installationId, readOperator } from '../../consent/index.ts';
 import type { Store } from '../../store/index.ts';
-import { home, type PlaceOptions, placeOptions } from '../place.ts';
+import { home, type StoreOptions } from '../store.ts';
 import {
   colors,
   complain,
@@ -24,23 +23,13 @@ import {
 import { phrasesOf } from './phrases.ts';
 
 /** The options of the commands over what people allow. */
-export interface ConsentOptions extends PlaceOptions, ReportOptions {
+export interface ConsentOptions extends StoreOptions, ReportOptions {
   user?: string;
   agent?: string;
 }
 
-export function consentOptions(command: Command): Command {
-  return placeOptions(command)
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing; the exit code tells');
-}
-
-export function writing(command: Command): Command {
-  return command.option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)');
-}
-
 /** Consent over the store, under what the operator decides. */
-export function consentOver(store: Store, { chain }: PlaceOptions): Consent {
+export function consentOver(store: Store, { chain }: StoreOptions): Consent {
   return createConsent(store, { chain, rules: readOperator(home()).rules });
 }
 

@@ -1,23 +1,28 @@
 import { counted } from '@bulla/core/text';
-import type { Command } from 'commander';
 import { type Access, defaultHome, type Notices, type Opened, open, pathsOf } from '../app/index.ts';
 import { type Loose, tightenCommand } from '../os/index.ts';
 import type { SubmitOutcome } from '../witness/index.ts';
+import type { Command } from './command.ts';
 import { complain, say } from './terminal/io.ts';
 
 /** The options of the commands that use the local store. */
-export interface PlaceOptions {
+export interface StoreOptions {
   store?: string;
   tenant?: string;
   chain: string;
   keys?: string;
 }
 
-export function placeOptions(command: Command): Command {
+export function storeOptions(command: Command): Command {
   return command
     .option('--store <url>', 'the store: a file or postgres://… (default: BULLA_HOME/store.db)')
     .option('--tenant <name>', 'whose chains (default: those of no tenant)')
     .option('--chain <name>', 'the chain', 'default');
+}
+
+/** Those of the commands that append to it. */
+export function sealOptions(command: Command): void {
+  command.use(storeOptions).option('--keys <folder>', 'the keyring to seal with (default: BULLA_HOME/keys)');
 }
 
 /** The option of the commands that seal what others say. */
@@ -37,13 +42,13 @@ export function home(): string {
   return defaultHome();
 }
 
-export function keysFolder(options: Pick<PlaceOptions, 'keys'>): string {
+export function keysFolder(options: Pick<StoreOptions, 'keys'>): string {
   return pathsOf(undefined, options).keys;
 }
 
 /** Opens the data directory for a command; what people should know goes to standard error. */
 export function openFor(
-  options: PlaceOptions & StrictOptions & { readonly quiet?: boolean },
+  options: StoreOptions & StrictOptions & { readonly quiet?: boolean },
   access: Access,
 ): Promise<Opened> {
   const { store, tenant, chain, keys, strictInterop, quiet } = options;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
 import { loadKeyring } from '../keys/index.ts';
-import { openFor } from './place.ts';
+import { openFor } from './store.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();
