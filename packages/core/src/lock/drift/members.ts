@@ -2,7 +2,7 @@ import { BullaError } from '../../error.ts';
 import { JsonObject, type JsonValue, type Path, pointer } from '../../json/index.ts';
 import { entryOf } from '../file/entry.ts';
 import { hashDefinition, hashSchema, hashText, type LockProfile } from '../file/hashes.ts';
-import { refuseRemoteSchemas } from '../file/native.ts';
+import { refuseRemoteSchemas } from '../file/remote-ref.ts';
 import { RISK_LEVELS, type RiskLevel, riskLevel } from '../file/risk.ts';
 import { LISTS, type ListKind } from '../file/surface.ts';
 import type { DriftCode } from './codes.ts';

@@ -5,6 +5,7 @@ import {
   HASHED_KINDS,
   HASHED_LISTS,
   type Hashes,
+  hashDefinitions,
   LOCK_PROFILES,
   type LockProfile,
   textOf,
@@ -13,7 +14,6 @@ import { definitionsOf, type Native } from './native.ts';
 import { readNative } from './read-native.ts';
 import { inconsistent, strictly } from './reading.ts';
 import { NATIVE_KEY, type Released, readReleased } from './released.ts';
-import { hashDefinitions } from './write-released.ts';
 
 /** A lockfile of any version, read strictly. Nothing in it is trusted until a signature is checked. */
 export interface Lock extends Released {

@@ -2,9 +2,10 @@ import { JsonNumber, type JsonValue, type Member } from '../../json/index.ts';
 import { checkExclusions, type Entry, type Exclusions, entryOf } from './entry.ts';
 import { LOCK_PROFILES } from './hashes.ts';
 import { readAuthorization, readIdentity } from './identity.ts';
-import { definitionsOf, type Flag, flagsOf, type Native, refuseRemoteSchemas, SINGLES } from './native.ts';
+import { definitionsOf, type Flag, flagsOf, type Native, SINGLES } from './native.ts';
 import { inconsistent, located, readMap, strictly } from './reading.ts';
 import { NATIVE_KEY } from './released.ts';
+import { refuseRemoteSchemas } from './remote-ref.ts';
 import type { LeftOut } from './selection.ts';
 import { type Content, type Era, forLists, LIST_KINDS, LISTS, type ListKind } from './surface.ts';
 
