@@ -21,7 +21,7 @@ const FIELDS = {
 /**
  * Reads our key and makes sure that it agrees with itself: each definition stands under its own name and has
  * the digest beside it, no schema points outside, and the flags are those that the definitions call for.
- * Throws with the path: `LOCK_VERSION`, the `LOCK_FIELD_…` codes, `LOCK_CASE_TWIN`,
+ * Throws with the path: `LOCK_VERSION`, `LOCK_FIELD`, `LOCK_CASE_TWIN`,
  * `LOCK_INCONSISTENT`, `LOCK_DEFINITION`, `LOCK_IDENTITY`, `LOCK_REMOTE_REF` and `CANON_NOT_FINITE`.
  */
 export function readNative(value: JsonValue): Native {
