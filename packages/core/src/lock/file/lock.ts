@@ -32,7 +32,7 @@ export interface Lock extends Released {
 
 /**
  * Reads a lockfile of any version. Throws a `BullaError` with the path: `JSON_…` for what is not strict JSON,
- * duplicate keys among it; `LOCK_VERSION_…`; `LOCK_FIELD` for a key that is missing, unknown or of another
+ * duplicate keys among it; `LOCK_VERSION` and `LOCK_VERSION_NEWER`; `LOCK_FIELD` for a key that is missing, unknown or of another
  * type; `LOCK_CASE_TWIN`; `LOCK_DUPLICATE`; and of our own key also `LOCK_VERSION` and
  * `LOCK_INCONSISTENT`, when a stored definition does not have its digest or the hashes of version 3 are not
  * those of the definitions.

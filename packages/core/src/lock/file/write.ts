@@ -57,8 +57,8 @@ export interface LockWarning {
  * Locks a surface: the text of the lockfile, and what should be said about it. The same surface and options
  * give the same text. Throws with the path: `LOCK_DEFINITION` and `LOCK_CASE_TWIN` for definitions that
  * cannot be read in one way, `LOCK_DUPLICATE` for two of one name, `LOCK_REMOTE_REF` for a schema that points
- * outside itself, `LOCK_IDENTITY`, `LOCK_DEFINITION`, `LOCK_SELECTION`, `USAGE`, `CANON_NOT_FINITE` for a number that no
- * double holds, `VALUE_TOO_DEEP`.
+ * outside itself, `LOCK_IDENTITY`, `LOCK_SELECTION`, `USAGE`, `CANON_NOT_FINITE` for a number that no double holds,
+ * `VALUE_TOO_DEEP`.
  */
 export function writeLock(
   surface: Surface,
