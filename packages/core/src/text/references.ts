@@ -131,35 +131,29 @@ function* scan(text: string): Generator<Match> {
     if (!/\p{L}/u.test(domain.slice(domain.lastIndexOf('.'))) || users.has(index + at)) continue;
     const end = index + match.length;
     yield { kind: 'emails', value: match.slice(0, at + 1) + domain, start: index, end };
-    yield { kind: 'hosts', value: domain, start: index + at + 1, end };
+    yield hostAt(match.slice(at + 1), index + at + 1);
   }
   for (const expression of DOTTED) {
     for (const { 0: match, index } of text.matchAll(expression)) {
       const name = hostIn(match, text, index);
-      if (name !== undefined && !users.has(index)) {
-        yield { kind: 'hosts', value: name.toLowerCase(), start: index, end: index + name.length };
-      }
+      if (name !== undefined && !users.has(index)) yield hostAt(name, index);
     }
   }
-  for (const { 0: match, index } of text.matchAll(LOCALHOST)) {
-    yield { kind: 'hosts', value: match.toLowerCase(), start: index, end: index + match.length };
-  }
-  for (const { 0: match, index } of text.matchAll(IPV6)) {
-    if (isIPv6(match)) {
-      yield { kind: 'hosts', value: match.toLowerCase(), start: index, end: index + match.length };
-    }
-  }
+  for (const { 0: match, index } of text.matchAll(LOCALHOST)) yield hostAt(match, index);
+  for (const { 0: match, index } of text.matchAll(IPV6)) if (isIPv6(match)) yield hostAt(match, index);
   for (const [i, expression] of PATHS.entries()) {
     for (const { 0: match, index } of text.matchAll(expression)) {
       const path = trimmed(match);
       if (i === 1 && !/\.[A-Za-z0-9]{1,8}$/.test(path)) continue;
       yield { kind: 'paths', value: path, start: index, end: index + path.length };
       const share = /^\\\\([^\\]+)/.exec(path)?.[1];
-      if (share !== undefined) {
-        yield { kind: 'hosts', value: share.toLowerCase(), start: index + 2, end: index + 2 + share.length };
-      }
+      if (share !== undefined) yield hostAt(share, index + 2);
     }
   }
+}
+
+function hostAt(name: string, start: number): Match {
+  return { kind: 'hosts', value: name.toLowerCase(), start, end: start + name.length };
 }
 
 /** Without the punctuation of the sentence around it, and without brackets that close none of its own. */
