@@ -75,7 +75,6 @@ import { parsePolicy } from '../src/policy/index.ts';
 import { compareSchemas, schemaFaults } from '../src/schema/index.ts';
 import {
   inspectText,
-  lineDiff,
   markdownBlock,
   mixedScript,
   normalized,
@@ -244,7 +243,6 @@ const READERS: readonly Reader[] = [
   ...each('markdownBlock', TEXTS, markdownBlock),
   // Beyond some differences it looks no further; below that, its work is their number times the length.
   ...each('wordDiff', TEXTS, (text) => wordDiff(text, turned(text)), 2000),
-  ...each('lineDiff', TEXTS, (text) => lineDiff(text, text.replaceAll('a', 'b')), 2000),
   ...['properties', 'patternProperties', '$defs', 'dependentSchemas'].flatMap((keyword) =>
     each('compareSchemas', { [keyword]: schemaWith(keyword) }, ([before, after]) =>
       compareSchemas(before, after),

@@ -1,5 +1,5 @@
 export { counted } from './counted.ts';
-export { type DiffPart, lineDiff, wordDiff } from './diff.ts';
+export { type DiffPart, wordDiff } from './diff.ts';
 export { DURATION_FORM, parseDuration } from './duration.ts';
 export { inspectText, type TextFinding } from './inspect.ts';
 export { markdownBlock, markdownCell, markdownCode, markdownReferences } from './markdown.ts';

@@ -184,22 +184,17 @@ function nameItems(lock: Lock, current: Surface | Lock, whole: Whole | null): Dr
   return was === null || is === null || was === is ? [] : [serverNameItem(was, is, 'moderate')];
 }
 
-/** Whether a difference fails a check, and how many there are. */
-interface DriftVerdict {
-  readonly outcome: 'PASS' | 'FAIL';
-  readonly failOn: Severity;
-  readonly counts: DriftCounts;
-  /** How many differences are as bad as `failOn`, or worse. */
-  readonly failing: number;
-}
-
 /**
  * Judges a drift by a threshold: `critical` fails on critical differences alone, `moderate` also on moderate ones,
- * `info` on any. What was not compared (`unseen`) is no part of it. Throws `USAGE` for another word.
+ * `info` on any. `failing` is the number of those. What was not compared (`unseen`) is no part of it. Throws `USAGE` for
+ * another word.
  */
-export function verdict({ counts }: Drift, failOn: Severity = 'critical'): DriftVerdict {
+export function verdict(
+  { counts }: Drift,
+  failOn: Severity = 'critical',
+): { readonly outcome: 'PASS' | 'FAIL'; readonly failing: number } {
   const last = SEVERITIES.indexOf(failOn);
   if (last < 0) throw new BullaError('USAGE', `The threshold is one of ${SEVERITIES.join(', ')}.`);
   const failing = SEVERITIES.slice(0, last + 1).reduce((sum, severity) => sum + counts[severity], 0);
-  return { outcome: failing > 0 ? 'FAIL' : 'PASS', failOn, counts, failing };
+  return { outcome: failing > 0 ? 'FAIL' : 'PASS', failing };
 }

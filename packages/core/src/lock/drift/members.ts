@@ -2,7 +2,7 @@ import { BullaError } from '../../error.ts';
 import { JsonObject, type JsonValue, type Path, pointer } from '../../json/index.ts';
 import { entryOf } from '../file/entry.ts';
 import { hashDefinition, hashSchema, hashText, type LockProfile } from '../file/hashes.ts';
-import { refuseRemoteSchemas } from '../file/native.ts';
+import { refuseRemoteSchemas } from '../file/remote-ref.ts';
 import { RISK_LEVELS, type RiskLevel, riskLevel } from '../file/risk.ts';
 import { LISTS, type ListKind } from '../file/surface.ts';
 import type { DriftCode } from './codes.ts';
@@ -113,11 +113,7 @@ const SIMPLE: Readonly<Record<string, { code: DriftCode; severity: Severity; nam
   mimeType: { code: 'mime-type-changed', severity: 'critical', name: 'The media type' },
 };
 
-const TEXTS: Readonly<Record<string, DriftCode>> = {
-  description: 'description-changed',
-  title: 'title-changed',
-  name: 'name-changed',
-};
+const TEXTS = ['description', 'title', 'name'] as const;
 
 function memberItems(
   kind: ListKind,
@@ -128,8 +124,9 @@ function memberItems(
 ): DriftItem[] {
   const { subject, before, after } = changed;
   const [was, is] = [before.get(key), after.get(key)];
-  if (Object.hasOwn(TEXTS, key) && isText(was) && isText(is)) {
-    const item = textItem(changed, TEXTS[key]!, [key], was, is);
+  const text = TEXTS.find((name) => name === key);
+  if (text !== undefined && isText(was) && isText(is)) {
+    const item = textItem(changed, `${text}-changed`, [key], was, is);
     const hashes = { before: hashText(was ?? ''), after: hashText(is ?? '') };
     return [kind === 'tools' && key === 'description' ? { ...item, hashes } : item];
   }
@@ -149,7 +146,7 @@ function memberItems(
     return [valueItem(subject, code, severity, [key], name, was, is)];
   }
   // A known text of another type cannot be read as the protocol says.
-  const severity = Object.hasOwn(TEXTS, key) ? 'critical' : 'moderate';
+  const severity = text !== undefined ? 'critical' : 'moderate';
   return [valueItem(subject, 'member-changed', severity, [key], `The member ${quoted(key)}`, was, is)];
 }
 

@@ -62,6 +62,31 @@ export function hashDefinition(
   return kind === 'prompts' ? hashPrompt(definition, at) : hashTemplate(definition, at);
 }
 
+/** The hashes that a lockfile holds, each map in the order of the file. */
+export type HashedLists = Readonly<Record<HashedKind, ReadonlyMap<string, Hashes>>>;
+
+/** Hashes every definition. Throws what `hashDefinition` throws, with the path. */
+export function hashDefinitions(
+  definitionsOf: (kind: HashedKind) => ReadonlyMap<string, JsonObject>,
+  rule: LockProfile,
+): HashedLists {
+  const hashed = HASHED_KINDS.map((kind) => [
+    kind,
+    mapSorted(definitionsOf(kind), (definition, name) =>
+      hashDefinition(kind, definition, rule, [kind, name]),
+    ),
+  ]);
+  return Object.fromEntries(hashed);
+}
+
+/** Maps the values, keys in the order of their UTF-8 bytes. */
+export function mapSorted<From, To>(
+  from: ReadonlyMap<string, From>,
+  change: (value: From, key: string) => To,
+): Map<string, To> {
+  return new Map(sortNames([...from.keys()], 'mcptrust-v1').map((key) => [key, change(from.get(key)!, key)]));
+}
+
 /**
  * The hashes and the risk level of a tool definition. Throws `LOCK_DEFINITION` where a known member has
  * another type than the protocol says, `LOCK_CASE_TWIN` where the released program would read another member,

@@ -54,7 +54,7 @@ export function writeIdentity(identity: Identity): JsonObject {
   return JsonObject.from(Object.entries({ transport, command, args: [...args], env: [...env] }));
 }
 
-/** Throws the `LOCK_FIELD_…` codes, `LOCK_CASE_TWIN` and `LOCK_IDENTITY`. */
+/** Throws `LOCK_FIELD`, `LOCK_CASE_TWIN` and `LOCK_IDENTITY`. */
 export function readIdentity(value: Member): Identity {
   const isHttp = value.object().get('transport') === 'http';
   const record = value.record(isHttp ? HTTP : STDIO);
@@ -93,7 +93,7 @@ export function writeAuthorization(authorization: Authorization): JsonObject {
   );
 }
 
-/** Throws the `LOCK_FIELD_…` codes, `LOCK_CASE_TWIN` and `LOCK_IDENTITY`. */
+/** Throws `LOCK_FIELD`, `LOCK_CASE_TWIN` and `LOCK_IDENTITY`. */
 export function readAuthorization(value: Member): Authorization {
   const record = value.record(AUTHORIZATION);
   const authorization = {

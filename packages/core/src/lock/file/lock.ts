@@ -5,6 +5,7 @@ import {
   HASHED_KINDS,
   HASHED_LISTS,
   type Hashes,
+  hashDefinitions,
   LOCK_PROFILES,
   type LockProfile,
   textOf,
@@ -13,7 +14,6 @@ import { definitionsOf, type Native } from './native.ts';
 import { readNative } from './read-native.ts';
 import { inconsistent, strictly } from './reading.ts';
 import { NATIVE_KEY, type Released, readReleased } from './released.ts';
-import { hashDefinitions } from './write-released.ts';
 
 /** A lockfile of any version, read strictly. Nothing in it is trusted until a signature is checked. */
 export interface Lock extends Released {
@@ -32,7 +32,7 @@ export interface Lock extends Released {
 
 /**
  * Reads a lockfile of any version. Throws a `BullaError` with the path: `JSON_…` for what is not strict JSON,
- * duplicate keys among it; `LOCK_VERSION_…`; `LOCK_FIELD_…` for a key that is missing, unknown or of another
+ * duplicate keys among it; `LOCK_VERSION` and `LOCK_VERSION_NEWER`; `LOCK_FIELD` for a key that is missing, unknown or of another
  * type; `LOCK_CASE_TWIN`; `LOCK_DUPLICATE`; and of our own key also `LOCK_VERSION` and
  * `LOCK_INCONSISTENT`, when a stored definition does not have its digest or the hashes of version 3 are not
  * those of the definitions.

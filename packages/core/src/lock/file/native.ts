@@ -1,11 +1,10 @@
 import { BullaError } from '../../error.ts';
 import { JsonNumber, JsonObject, type JsonValue, pointer } from '../../json/index.ts';
 import { checkExclusions, type Entry, type Exclusions, entryOf } from './entry.ts';
-import { type LockProfile, schemaOf } from './hashes.ts';
+import { type LockProfile, mapSorted } from './hashes.ts';
 import { type Authorization, type Identity, writeAuthorization, writeIdentity } from './identity.ts';
 import { pointedContent } from './pointed.ts';
 import { located } from './reading.ts';
-import { refuseRemoteRefs } from './remote-ref.ts';
 import { type LeftOut, lockedSurface } from './selection.ts';
 import {
   byKey,
@@ -16,7 +15,6 @@ import {
   type ListKind,
   type Surface,
 } from './surface.ts';
-import { mapSorted } from './write-released.ts';
 
 /** What our own key holds: all that version 3 lacks. */
 export interface Native {
@@ -104,16 +102,6 @@ export function surfaceOf(native: Native): Surface {
 }
 
 type Entries = Pick<Native, (typeof SINGLES)[number] | ListKind>;
-
-/** Throws `LOCK_REMOTE_REF` for a tool with a schema that points outside itself, and `LOCK_DEFINITION`. */
-export function refuseRemoteSchemas(tools: ReadonlyMap<string, JsonObject>): void {
-  for (const [name, definition] of tools) {
-    for (const key of ['inputSchema', 'outputSchema']) {
-      const schema = schemaOf(definition, key, ['tools', name]);
-      if (schema !== undefined) refuseRemoteRefs(schema, ['tools', name, key]);
-    }
-  }
-}
 
 function contentsByUri(contents: readonly Content[]): Map<string, Content> {
   const found = new Map<string, Content>();

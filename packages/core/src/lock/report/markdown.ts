@@ -33,7 +33,8 @@ const MARKS: Readonly<Record<Severity, string>> = { critical: '🔴', moderate: 
  */
 export function driftMarkdown(drift: Drift, options: MarkdownOptions = {}): string {
   const { lockfile = DEFAULT_LOCKFILE, failOn = 'critical', maxLength = 60_000, policy } = options;
-  const { outcome, counts } = verdict(drift, failOn);
+  const { counts } = drift;
+  const { outcome } = verdict(drift, failOn);
   const isGood = outcome === 'PASS' && policy?.passed !== false;
   const groups = groupsOf(drift);
   const top = [

@@ -53,8 +53,8 @@ export function driftSarif(drift: Drift, options: SarifOptions = {}): string {
   const ruleIndex = new Map(codes.map((code, i) => [code, i]));
   const lineOf = source === undefined ? () => 1 : lines(source);
   const denials = policy?.passed === false ? policy.reasons : [];
-  const rules = [...codes.map(ruleOf), ...(denials.length === 0 ? [] : [POLICY_RULE])];
   const notes = limitWords(drift).map((text) => ({ level: 'note', message: { text: plain(text) } }));
+  const rules = [...codes.map(ruleOf), ...(denials.length === 0 ? [] : [POLICY_RULE])];
   const run = {
     tool: { driver: { name: 'Bulla', version, rules } },
     invocations: [

@@ -59,21 +59,18 @@ function groupLines(group: Group, paint: Paint): string[] {
   return lines;
 }
 
-const THRESHOLDS = { critical: 'critical', moderate: 'moderate or worse', info: 'different' } as const;
-
 /** In the released program's words. */
 function policyLines({ passed, reasons }: PolicyResult): string[] {
   return [passed ? 'Policy: PASS' : 'Policy: DENY', ...reasons.map((reason) => `- ${reason}`)];
 }
 
+const THRESHOLDS = { critical: 'critical', moderate: 'moderate or worse', info: 'different' } as const;
+
 function verdictLine(drift: Drift, failOn: Severity, paint: Paint, isDenied: boolean): string {
   const { failing } = verdict(drift, failOn);
-  const why = [
-    ...(failing === 0
-      ? []
-      : [`${counted(failing, 'difference')} ${failing === 1 ? 'is' : 'are'} ${THRESHOLDS[failOn]}`]),
-    ...(isDenied ? ['the policy denies the server'] : []),
-  ];
-  if (why.length === 0) return paint('good', `PASS: nothing is ${THRESHOLDS[failOn]}.`);
+  const threshold = THRESHOLDS[failOn];
+  const found = `${counted(failing, 'difference')} ${failing === 1 ? 'is' : 'are'} ${threshold}`;
+  const why = [...(failing === 0 ? [] : [found]), ...(isDenied ? ['the policy denies the server'] : [])];
+  if (why.length === 0) return paint('good', `PASS: nothing is ${threshold}.`);
   return paint('critical', `FAIL: ${why.join(', and ')}.`);
 }
