@@ -89,6 +89,9 @@ export interface Statements {
   run(sql: string, ...values: readonly Value[]): Promise<number>;
 }
 
+/** Statements that only read. */
+export type Reading = Pick<Statements, 'tenant' | 'all'>;
+
 /** Statements that become true together, or not at all. */
 export interface Transaction extends Statements {
   /** Goes behind a `SELECT` of rows that nobody else may change before the transaction ends. */
@@ -199,7 +202,7 @@ export interface Driver {
   dropIndex(): Promise<void>;
   find(query: Query): Promise<readonly Found[]>;
   /** Statements that only read, each by itself; they see what was committed. */
-  readonly reading: Pick<Statements, 'tenant' | 'all'>;
+  readonly reading: Reading;
   /** Unix time in milliseconds by the database's own clock, which is the same for every process that uses it. */
   time(): Promise<number>;
   transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
