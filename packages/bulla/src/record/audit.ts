@@ -48,7 +48,7 @@ export interface Note extends Notes {
 export interface AuditOptions {
   readonly agentId: string;
   readonly sessionId?: string | null | undefined;
-  /** Told of everything that could not be recorded. Default: a process warning. */
+  /** Called for everything that could not be recorded. Default: a process warning. */
   readonly onLoss?: OnLoss | undefined;
 }
 
@@ -61,7 +61,7 @@ export interface Audit {
    * written), with `VALUE_…` for arguments that JSON cannot carry, and with what keeps the intent from being stored.
    * What the action throws passes through unchanged; the record names its code or class, never its message. If the
    * outcome of an action that succeeded cannot be stored, rejects with `RECORD_OUTCOME_LOST`, whose `result` is what
-   * the action returned; if it failed, its own error passes through. `onLoss` is told of both.
+   * the action returned; if it failed, its own error passes through. `onLoss` is called in both cases.
    */
   record<T>(action: Action, run: (step: Step) => T | Promise<T>): Promise<T>;
   /** How many records were lost so far. */

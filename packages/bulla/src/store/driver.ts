@@ -96,7 +96,7 @@ export type Reading = Pick<Statements, 'tenant' | 'all'>;
 export interface Transaction extends Statements {
   /** Goes behind a `SELECT` of rows that nobody else may change before the transaction ends. */
   readonly forUpdate: '' | ' FOR UPDATE';
-  /** As `Driver.time`, when it is asked and not when the transaction began. */
+  /** As `Driver.time`: the time of this call, not of the beginning of the transaction. */
   time(): Promise<number>;
   /** Runs a part; if it throws, what it changed is undone, and the transaction can go on without it. */
   attempt(part: () => Promise<void>): Promise<void>;

@@ -90,8 +90,8 @@ export async function takeAll(
   reservations: readonly Reservation[],
 ): Promise<void> {
   for (const some of chunks(inOrder(reservations))) {
-    const asked = some.flatMap(({ key, from }) => [locked.get(key)!, from]);
-    const sums = await transaction.all<Sum>(sumsOf(some.length), ...asked);
+    const keys = some.flatMap(({ key, from }) => [locked.get(key)!, from]);
+    const sums = await transaction.all<Sum>(sumsOf(some.length), ...keys);
     const values = some.flatMap((reservation) => {
       const { key, bucket, amount, ceiling } = reservation;
       const spendingKey = locked.get(key)!;

@@ -61,7 +61,7 @@ export interface Ledger extends Policies {
   refuse(refusal: Refusal): Effect;
   execution(execHash: string): Promise<Execution | null>;
   refusals(execHash: string): Promise<Refusal[]>;
-  /** Executions that nobody has told the outcome of, the oldest first; at most 1,000. */
+  /** Executions without an outcome, the oldest first; at most 1,000. */
   unsettled(): Promise<Execution[]>;
 }
 

@@ -39,7 +39,7 @@ export interface StoreOptions {
   readonly operator?: string | undefined;
   /** Shows each checkpoint to witnesses. */
   readonly submit?: Submit | undefined;
-  /** Told when a checkpoint could not be made or witnessed. Default: a process warning. */
+  /** Called when a checkpoint could not be made or witnessed. Default: a process warning. */
   readonly onCheckpointError?: (error: unknown) => void;
 }
 
