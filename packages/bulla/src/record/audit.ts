@@ -83,20 +83,13 @@ export function createAudit(
   };
 
   const callOf = (action: Action): Call => {
-    const { request, tool, arguments: args, source = agentId, correlationId, userId } = action;
-    const { reasoning, environment } = action;
+    const { request, tool, arguments: args, source = agentId, reasoning, environment } = action;
+    const { correlationId = null, userId = null } = action;
     return {
       door: 'agents',
       type: tool === undefined ? 'agent' : 'tool',
       parentId: parent.getStore() ?? null,
-      ...{
-        agentId,
-        sessionId,
-        source,
-        request,
-        correlationId: correlationId ?? null,
-        userId: userId ?? null,
-      },
+      ...{ agentId, sessionId, source, request, correlationId, userId },
       ...(tool !== undefined && { tool: { name: tool } }),
       ...(args !== undefined && { args: recorder.payload('args', args) }),
       // The program may change its objects while the action runs; the outcome says the same as the intent.
