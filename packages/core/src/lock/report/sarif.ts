@@ -10,6 +10,7 @@ import {
 import { DRIFT_CODES, type DriftCode } from '../drift/codes.ts';
 import type { Drift } from '../drift/drift.ts';
 import { asObject, type DriftItem, type Severity } from '../drift/item.ts';
+import { HASHED_LISTS } from '../file/hashes.ts';
 import { SINGLES } from '../file/native.ts';
 import { NATIVE_KEY } from '../file/released.ts';
 import { LISTS } from '../file/surface.ts';
@@ -52,51 +53,39 @@ export function driftSarif(drift: Drift, options: SarifOptions = {}): string {
   const ruleIndex = new Map(codes.map((code, i) => [code, i]));
   const lineOf = source === undefined ? () => 1 : lines(source);
   const denials = policy?.passed === false ? policy.reasons : [];
-  const notes = limitWords(drift);
+  const rules = [...codes.map(ruleOf), ...(denials.length === 0 ? [] : [POLICY_RULE])];
+  const notes = limitWords(drift).map((text) => ({ level: 'note', message: { text: plain(text) } }));
   const run = {
-    tool: {
-      driver: {
-        name: 'Bulla',
-        ...(version === undefined ? {} : { version }),
-        rules: [...codes.map(ruleOf), ...(denials.length === 0 ? [] : [POLICY_RULE])],
-      },
-    },
+    tool: { driver: { name: 'Bulla', version, rules } },
     invocations: [
       {
         executionSuccessful: true,
-        ...(notes.length === 0
-          ? {}
-          : {
-              toolExecutionNotifications: notes.map((text) => ({
-                level: 'note',
-                message: { text: plain(text) },
-              })),
-            }),
+        ...(notes.length > 0 && { toolExecutionNotifications: notes }),
       },
     ],
     columnKind: 'utf16CodeUnits',
     results: [
       ...drift.items.map((item) => ({
-      ruleId: item.code,
-      ruleIndex: ruleIndex.get(item.code)!,
-      level: LEVELS[item.severity],
-      message: { text: plain(messageOf(item)) },
-      locations: [
-        {
-          physicalLocation: { artifactLocation: { uri }, region: { startLine: lineOf(item) } },
-          logicalLocations: [logicalOf(item)],
+        ruleId: item.code,
+        ruleIndex: ruleIndex.get(item.code)!,
+        level: LEVELS[item.severity],
+        message: { text: plain(messageOf(item)) },
+        locations: [
+          {
+            physicalLocation: { artifactLocation: { uri }, region: { startLine: lineOf(item) } },
+            logicalLocations: [logicalOf(item)],
+          },
+        ],
+        partialFingerprints: { 'bullaDrift/v1': fingerprint(item) },
+        properties: {
+          kind: item.kind,
+          name: cut(item.name),
+          change: item.change,
+          path: cut(item.path),
+          severity: item.severity,
+          prose: item.prose,
         },
-      ],
-      partialFingerprints: { 'bullaDrift/v1': fingerprint(item) },
-      properties: {
-        kind: item.kind,
-        name: cut(item.name),
-        change: item.change,
-        path: cut(item.path),
-        severity: item.severity,
-        ...(item.prose === undefined ? {} : { prose: item.prose }),
-      },
-    })),
+      })),
       ...denials.map((reason) => ({
         ruleId: POLICY_RULE.id,
         ruleIndex: codes.length,
@@ -120,7 +109,9 @@ const POLICY_RULE = {
   id: 'policy-denied',
   name: 'PolicyDenied',
   shortDescription: { text: 'A policy denies the server.' },
-  help: { text: 'A rule of the policy does not hold for what the server offers. See "bulla policy explain".' },
+  help: {
+    text: 'A rule of the policy does not hold for what the server offers. See "bulla policy explain".',
+  },
   defaultConfiguration: { level: 'error' },
   properties: { tags: ['security', 'mcp'], 'security-severity': SCORES.critical },
 };
@@ -202,18 +193,13 @@ function nativeSteps([head, ...rest]: readonly string[]): string[] {
   return [NATIVE_KEY, head, ...(SINGLES.some((name) => name === head) ? ['definition'] : []), ...rest];
 }
 
-const RELEASED: Readonly<Record<string, readonly string[]>> = {
-  tools: ['tools'],
-  prompts: ['prompts', 'definitions'],
-  resourceTemplates: ['resources', 'templates'],
-};
-
 function releasedSteps(
   [head = '', name]: readonly string[],
   templates: ReadonlyMap<string, number>,
 ): string[] {
   const step = head === 'resourceTemplates' ? templates.get(name ?? '')?.toString() : name;
-  return [...(RELEASED[head] ?? []), ...(step === undefined ? [] : [step])];
+  const lists: Readonly<Record<string, readonly string[]>> = HASHED_LISTS;
+  return [...(lists[head] ?? []), ...(step === undefined ? [] : [step])];
 }
 
 /** A file without our key lists its templates. */
