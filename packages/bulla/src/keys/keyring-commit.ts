@@ -104,6 +104,6 @@ function unwritable(dir: string, cause: unknown): BullaError {
   try {
     const keyring = findKeyring(dir);
     state = keyring === null ? 'there is no keyring' : `epoch ${keyring.active.epoch} is active`;
-  } catch {} // told by the sentence above
+  } catch {} // the sentence above says so
   return new BullaError('KEYRING_UNWRITABLE', `${dir} cannot be written (${code}); ${state}.`, { cause });
 }

@@ -69,7 +69,7 @@ function readAs(name: string, read: () => Uint8Array | null): Uint8Array | null 
   }
 }
 
-/** Reads what a file holds; what is wrong with it is told with the name of the file. */
+/** Reads what a file holds; errors name the file. */
 export function naming<Result>(file: string, read: () => Result): Result {
   try {
     return read();

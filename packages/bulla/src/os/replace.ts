@@ -5,7 +5,7 @@ import { type Disk, realDisk } from './disk.ts';
 import { accessFile } from './file.ts';
 
 /**
- * Puts a file in the place of another in one step: whoever looks, whenever, sees the old one or the new one, whole. The
+ * Puts a file in the place of another in one step: a reader sees the old one or the new one, whole, at any time. The
  * new one keeps the mode of the old one, and a link goes on leading to it. Throws `FILE_UNWRITABLE`; then the old file
  * is as it was and nothing is left beside it.
  */

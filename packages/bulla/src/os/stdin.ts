@@ -47,7 +47,7 @@ function once(): void {
 
 const waiting = new Int32Array(new SharedArrayBuffer(4));
 
-/** Pipes and terminals are often not blocking: when there is nothing yet, it is asked again until there is. */
+/** Pipes and terminals are often not blocking: where there is nothing yet, this tries again until there is. */
 function fromProcess(buffer: Buffer): number {
   for (;;) {
     try {

@@ -33,7 +33,7 @@ export function createQueue(): Queue {
   };
 }
 
-/** For so long, and at least so often, what another process came before is tried again. */
+/** How long, and at least how often, work is tried again that another process came before. */
 const PATIENCE_MS = 40_000;
 const MIN_ATTEMPTS = 100;
 

@@ -19,8 +19,8 @@ import {
 
 /**
  * The checkpoints of one origin in a file outside the database, a line of JSON each, so that a database that was
- * set back can be told from one that was not. Lines are only ever added. A line that a crash cut off is told apart
- * by not being JSON; nobody was told that it had been written.
+ * set back is recognised. Lines are only ever added. A line that a crash cut off is not JSON, and was never
+ * acknowledged.
  */
 export interface CheckpointFile {
   /** Adds a checkpoint; resolves when it is durable. Rejects with `CHECKPOINT_FILE`. */
@@ -34,7 +34,7 @@ export interface CheckpointFile {
 /** A folder of such files. */
 export function checkpointFolder(folder: string): {
   of(origin: string): CheckpointFile;
-  /** The name of whoever keeps the chains, unless it is given: chosen once, and kept in the folder. */
+  /** The default name of the operator: chosen once at random, and kept in the folder. */
   operator(): string;
 } {
   return {

@@ -1,6 +1,6 @@
 import { type Policy, parsePolicy } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
-import type { Effect, Statements } from './driver.ts';
+import type { Effect, Reading } from './driver.ts';
 
 /** A policy as it was published. */
 export interface PublishedPolicy {
@@ -11,8 +11,6 @@ export interface PublishedPolicy {
   /** The capsule that says who published it. */
   readonly capsule_id: string;
 }
-
-type Reading = Pick<Statements, 'tenant' | 'all'>;
 
 /** Version and hash of a policy. */
 type PolicyVersion = Pick<PublishedPolicy, 'policy_version' | 'policy_hash'>;

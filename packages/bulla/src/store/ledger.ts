@@ -8,7 +8,7 @@ import {
   reservationsOf,
 } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
-import type { Effect, Statements, Transaction } from './driver.ts';
+import type { Effect, Reading, Transaction } from './driver.ts';
 import { assertNotKilled } from './kills.ts';
 import { giveBack, type Holding, lockAll, takeAll, used } from './ledger-limits.ts';
 import { createPolicies, currentVersion, type Policies } from './ledger-policies.ts';
@@ -61,7 +61,7 @@ export interface Ledger extends Policies {
   refuse(refusal: Refusal): Effect;
   execution(execHash: string): Promise<Execution | null>;
   refusals(execHash: string): Promise<Refusal[]>;
-  /** Executions that nobody has told the outcome of, the oldest first; at most 1,000. */
+  /** Executions without an outcome, the oldest first; at most 1,000. */
   unsettled(): Promise<Execution[]>;
 }
 
@@ -81,7 +81,7 @@ const UNSETTLED = `SELECT ${COLUMNS} FROM execution WHERE coalesce(tenant, '') =
   ORDER BY execution_key LIMIT 1000`;
 const REFUSALS = `SELECT exec_hash, code, capsule_id FROM refusal WHERE ${BY_HASH} ORDER BY refusal_key`;
 
-export function createLedger({ reading }: { readonly reading: Pick<Statements, 'tenant' | 'all'> }): Ledger {
+export function createLedger({ reading }: { readonly reading: Reading }): Ledger {
   const tenant = reading.tenant ?? '';
   return {
     nonceState: async (key) => ((await isUsed(reading, key)) ? 'seen' : 'fresh'),
@@ -100,7 +100,7 @@ export function createLedger({ reading }: { readonly reading: Pick<Statements, '
   };
 }
 
-async function isUsed({ tenant, all }: Pick<Statements, 'tenant' | 'all'>, key: NonceKey): Promise<boolean> {
+async function isUsed({ tenant, all }: Reading, key: NonceKey): Promise<boolean> {
   const { replay_scope, tenant_id, caller, nonce } = key;
   return (await all(IS_USED, tenant ?? '', replay_scope, tenant_id, caller, nonce)).length > 0;
 }

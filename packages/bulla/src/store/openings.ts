@@ -1,5 +1,5 @@
 import type { CommitmentKind } from '@bulla/core/canon';
-import type { Driver } from './driver.ts';
+import type { Driver, Reading } from './driver.ts';
 import { indexKey } from './index-key.ts';
 
 /** The salt, and where it is recorded the payload, that opens a commitment of a record. */
@@ -25,7 +25,7 @@ const OF_COMMITMENT = `WHERE found_commitment.commitment = ? AND coalesce(chain.
 
 /** What opens a commitment, or null where there is nothing, or nothing any more. */
 export async function findOpening(
-  { tenant, all }: Driver['reading'],
+  { tenant, all }: Reading,
   commitment: string,
 ): Promise<FoundOpening | null> {
   const [row] = await all<FoundOpening>(

@@ -3,11 +3,11 @@ import pg from 'pg';
 import { NotWrittenError } from './driver.ts';
 import { notWritten, sqlState, storeError, uncertain } from './postgres-errors.ts';
 
-/** So long a new connection may take, … */
+/** Limit on the time to connect, */
 const CONNECT_MS = 10_000;
-/** … so long a statement, after which the connection is given up: a server can freeze, or a network fall silent, … */
+/** on that of a statement, after which the connection is given up: a server can freeze, or a network fall silent, */
 const ANSWER_MS = 30_000;
-/** … and so long one that goes through a whole chain. */
+/** and on that of a statement over a whole chain. */
 export const LONG: { readonly query_timeout: number } = { query_timeout: 600_000 };
 
 // 64-bit integers come as strings by default; sequences stay far below 2^53.

@@ -38,7 +38,7 @@ const SEARCH: SearchDialect = {
 /** Any number that is not likely to be another program's: two processes must not make the tables at once. */
 const SCHEMA_LOCK = 0x62756c6c;
 
-/** For so long a server is asked again what became of a write: a restart or a failover is often over then. */
+/** How long to ask a server again what became of a write: a restart or a failover is often over by then. */
 const SETTLE_MS = 5_000;
 
 interface PostgresOptions {

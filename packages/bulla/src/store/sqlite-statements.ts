@@ -7,7 +7,7 @@ import type { Connection } from './sqlite-connection.ts';
 /** Unix time in milliseconds. */
 export const TIME = "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) AS now";
 
-/** For so long a write is tried again while others keep the lock. */
+/** How long a write is tried again while others hold the lock. */
 const PATIENCE_MS = 40_000;
 
 /**

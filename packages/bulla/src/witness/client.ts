@@ -47,7 +47,7 @@ export interface SubmitOutcome {
 
 export interface SubmitOptions {
   /**
-   * Told once of each checkpoint. It must be given, because `Submit` resolves with the checkpoint even when too few
+   * Called once for each checkpoint. It must be given, because `Submit` resolves with the checkpoint even when too few
    * witnesses cosigned it, and when one of them raised an alarm.
    */
   readonly onOutcome: (outcome: SubmitOutcome) => void;
@@ -62,7 +62,7 @@ export interface SubmitOptions {
 
 /**
  * Makes what shows checkpoints to the witnesses of a policy, all at once. Resolves with the checkpoint and those
- * cosignatures that verified; whether they are enough is told to `onOutcome`, and that is no rejection. Rejects only
+ * cosignatures that verified; whether they are enough is passed to `onOutcome`, and is no rejection. Rejects only
  * for a checkpoint that cannot be read, with the codes of `evaluatePolicy`.
  */
 export function createSubmit(policy: Policy, options: SubmitOptions): Submit {
@@ -156,15 +156,15 @@ async function ask(part: Part): Promise<string> {
       sizes.set(known, size);
       return answer.body;
     }
-    const told = sizeTold(answer);
-    if (told === null) throw failureOf(answer);
-    if (told > size) throw await aheadOf(part, told);
-    sizes.set(known, told);
-    if (told === oldSize)
-      throw new Failure('WITNESS_RESPONSE', `It refuses ${told} as the size that it cosigned last.`);
+    const cosigned = cosignedSize(answer);
+    if (cosigned === null) throw failureOf(answer);
+    if (cosigned > size) throw await aheadOf(part, cosigned);
+    sizes.set(known, cosigned);
+    if (cosigned === oldSize)
+      throw new Failure('WITNESS_RESPONSE', `It refuses ${cosigned} as the size that it cosigned last.`);
     if (attempt === 2)
       throw new Failure('WITNESS_CONFLICT', 'Another process is showing checkpoints of this log to it.');
-    oldSize = told;
+    oldSize = cosigned;
   }
 }
 
@@ -188,13 +188,17 @@ async function prove({ size, consistency }: Part, oldSize: number): Promise<read
   }
 }
 
-async function aheadOf({ origin, size, options }: Part, told: number): Promise<Failure> {
-  if (((await options.length?.(origin)) ?? 0) >= told)
-    return new Failure('WITNESS_CONFLICT', `It has cosigned ${told} records of this log by now.`, told);
+async function aheadOf({ origin, size, options }: Part, cosigned: number): Promise<Failure> {
+  if (((await options.length?.(origin)) ?? 0) >= cosigned)
+    return new Failure(
+      'WITNESS_CONFLICT',
+      `It has cosigned ${cosigned} records of this log by now.`,
+      cosigned,
+    );
   return new Failure(
     'WITNESS_AHEAD',
-    `It has cosigned ${told} records of ${origin}, but the checkpoint covers ${size}: this log was set back, or another one bears its name and key.`,
-    told,
+    `It has cosigned ${cosigned} records of ${origin}, but the checkpoint covers ${size}: this log was set back, or another one bears its name and key.`,
+    cosigned,
   );
 }
 
@@ -239,7 +243,7 @@ async function readText({ body }: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function sizeTold({ status, type, body }: HttpAnswer): number | null {
+function cosignedSize({ status, type, body }: HttpAnswer): number | null {
   if (status !== 409 || type !== SIZE_TYPE) return null;
   const size = parseSize(body);
   if (size === null) throw new Failure('WITNESS_RESPONSE', 'It answered 409, but not with a size.');

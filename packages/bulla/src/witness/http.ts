@@ -122,7 +122,7 @@ async function respond(
   return witness.addCheckpoint(body);
 }
 
-/** So much of a body that is too large is read and thrown away, so that its sender gets to see the answer. */
+/** Limit on what is read and discarded of a body that is too large, so that its sender gets to see the answer. */
 const MAX_DISCARDED = 1024 * 1024;
 
 /** The body, or null if it is too large. Rejects when the sender goes away or is too slow. */

@@ -48,7 +48,7 @@ function parseHash(line: string): Uint8Array {
   let hash: Uint8Array | undefined;
   try {
     hash = fromBase64(line);
-  } catch {} // told below, as for a hash of another size
+  } catch {} // reported below, as for a hash of another size
   if (hash?.length === HASH_BYTES) return hash;
   throw refused('A line of the proof is a hash of 32 bytes in canonical base64.');
 }

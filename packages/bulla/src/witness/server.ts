@@ -58,11 +58,11 @@ export interface WitnessOptions {
   readonly logs: () => KnownLogs;
   readonly now: () => Date;
   /**
-   * Told once of each checkpoint that a log signed and that does not go with what was cosigned, when it is stored; each
-   * time of one for which there is no room.
+   * Called once for each checkpoint that a log signed and that contradicts what was cosigned, when it is stored; each
+   * time for one for which there is no room.
    */
   readonly onEvidence?: (evidence: Evidence, isKept: boolean) => void;
-  /** Told of what failed here and was answered with 500 or 503. */
+  /** Called for what failed here and was answered with 500 or 503. */
   readonly onError?: (error: unknown) => void;
 }
 
