@@ -122,8 +122,7 @@ async function made<T>(
   { decision }: Pass,
   action: Action<T>,
 ): Promise<Outcome<T>> {
-  const { id } = decision;
-  const named = { id, call_id: decision.call_id ?? id };
+  const named = namesOf(decision);
   try {
     // A kill switch that came while the intent was written stands before the call, and stops it.
     await store.assertMayAct(intent.call.agentId);
@@ -174,7 +173,9 @@ function refusalOf(error: unknown): Failure | null {
 function refused({ pass, decision }: Pass, deny: Failure): Deny {
   const part: Part = { ...(pass.evidence && { evidence: pass.evidence }) };
   const reason = deny.code.toLowerCase();
-  const { id } = decision;
-  const named = { id, call_id: decision.call_id ?? id };
-  return { deny, part, decision, result: { ...named, status: 'error', reason } };
+  return { deny, part, decision, result: { ...namesOf(decision), status: 'error', reason } };
+}
+
+function namesOf({ id, call_id }: Decision) {
+  return { id, call_id: call_id ?? id };
 }
