@@ -67,25 +67,25 @@ export async function runCall<T>(
   action: Action<T>,
   options: RulingOptions = {},
 ): Promise<Outcome<T>> {
-  const asked = askedOf(given, record);
+  const wanted = callOf(given, record);
   for (let attempt = 1; ; attempt++) {
-    const first = await rule(asked, options);
+    const first = await rule(wanted, options);
     const ruling = 'ask' in first ? await first.ask : first;
-    if ('deny' in ruling) return denied(record, asked.call, ruling);
+    if ('deny' in ruling) return denied(record, wanted.call, ruling);
     let intent: Intent;
     try {
-      intent = await record.intent(asked.call, [ruling.pass]);
+      intent = await record.intent(wanted.call, [ruling.pass]);
     } catch (error) {
       const refusal = refusalOf(error);
       if (refusal === null) throw error;
       if (refusal.stage === 'consent' && attempt < ATTEMPTS) continue;
-      return denied(record, asked.call, refused(ruling, refusal));
+      return denied(record, wanted.call, refused(ruling, refusal));
     }
     return made(store, record, intent, ruling, action);
   }
 }
 
-function askedOf(given: LibraryCall, record: Recorder): Call {
+function callOf(given: LibraryCall, record: Recorder): Call {
   const { identity, tool, server, declared, locked, args, lock, raises, devices } = given;
   const name = server === undefined ? tool : `${server}/${tool}`;
   return {

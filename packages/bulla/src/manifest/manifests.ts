@@ -114,15 +114,14 @@ export interface Manifests {
   agents(): Promise<readonly string[]>;
 }
 
-export interface ManifestsOptions {
-  /** Unix time in milliseconds. Default: the system's clock. */
-  readonly now?: () => number;
-}
-
 const KEY = /^[\x21-\x7e]{1,255}$/;
 const MAX_AGENT = 512;
 
-export function createManifests(store: Store, { now = Date.now }: ManifestsOptions = {}): Manifests {
+/** `now` gives Unix time in milliseconds; default: the system's clock. */
+export function createManifests(
+  store: Store,
+  { now = Date.now }: { readonly now?: () => number } = {},
+): Manifests {
   const { reading } = store;
   const inTurn = createQueue();
 
