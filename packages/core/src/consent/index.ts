@@ -30,7 +30,7 @@ export {
   type Tool,
 } from './rows.ts';
 export { DEFAULT_RULES, type Rules } from './rules.ts';
-export { type Raise, raised, raisesOf, SENSITIVITIES, type Sensitivity } from './sensitivity.ts';
+export { type Raise, raised, raisesOf, type Sensitivity } from './sensitivity.ts';
 export { type Showing, showing } from './showing.ts';
 export { calledTool, covered, scopeObstacle } from './standing.ts';
 export { applyChanges, type ConsentState, emptyState, rowsOf, stateOf } from './state.ts';
