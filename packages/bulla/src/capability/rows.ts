@@ -103,12 +103,12 @@ function agentDigest(row: Pick<AgentRow, 'id' | 'content' | 'registeredAt'>): st
 }
 
 /** What is kept under its hash. */
-type Kept = 'link' | 'envelope';
+type Content = 'link' | 'envelope';
 
 /** Adds what is not there yet. Throws `REGISTRY_CORRUPT` when something else lies under its hash. */
 export async function addHashed(
   transaction: Transaction,
-  what: Kept,
+  what: Content,
   { hash, text }: Hashed<unknown>,
 ): Promise<void> {
   const { tenant, run } = transaction;
@@ -121,7 +121,7 @@ export async function addHashed(
   if (found !== text) corrupt(`What lies under ${hash} is not what was stored.`);
 }
 
-async function findText({ tenant, all }: Reading, what: Kept, hash: string): Promise<string | null> {
+async function findText({ tenant, all }: Reading, what: Content, hash: string): Promise<string | null> {
   const sql = `SELECT data FROM capability_${what} WHERE tenant IS NOT DISTINCT FROM ? AND hash = ?`;
   const [row] = await all<{ data: string }>(sql, tenant, hash);
   return row?.data ?? null;

@@ -29,7 +29,7 @@ export function fold<Node, Result>(
 }
 
 /** A node, and the names that lead to it as a JSON Pointer. */
-interface Placed<Node> {
+interface Located<Node> {
   readonly node: Node;
   readonly place: string;
 }
@@ -38,8 +38,8 @@ interface Placed<Node> {
 export function everyNode<Node extends { readonly name: string }>(
   root: Node,
   membersOf: (node: Node) => readonly Node[],
-): readonly Placed<Node>[] {
-  const found: Placed<Node>[] = [];
+): readonly Located<Node>[] {
+  const found: Located<Node>[] = [];
   const open = [{ node: root, place: pointer([root.name]) }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { node, place } = next;

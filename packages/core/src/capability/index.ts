@@ -69,6 +69,7 @@ export {
   checkEnvelope,
   type EnvelopeFailure,
   type EnvelopeVerdict,
+  passed,
   type VerifyEnvelopeOptions,
   verifyEnvelope,
   verifyReadEnvelope,

@@ -3,7 +3,6 @@ import { keyId, type PublicKey, toBase64url, toUtf8, verify } from '../crypto/in
 import { BullaError } from '../error.ts';
 import {
   integer,
-  JsonNumber,
   type JsonObject,
   type JsonValue,
   type Limits,
@@ -13,6 +12,7 @@ import {
   record,
   stringify,
   text,
+  toPlain,
 } from '../json/index.ts';
 import { type Envelope, identifier } from './envelope.ts';
 import {
@@ -120,17 +120,10 @@ function readClaims(value: JsonValue, at: readonly string[]): Authorization {
   claimsSchema.run(value, at, (_, where, sentence) => {
     throw new BullaError('EE_AO_INVALID', sentence, { path: pointer(where) });
   });
-  const claims = Object.freeze(fieldsOf(value as JsonObject)) as unknown as Authorization;
+  const claims = Object.freeze(toPlain(value)) as unknown as Authorization;
   if (claims.nbf >= claims.exp)
     throw invalid('An authorization must begin before it expires.', [...at, 'exp']);
   return claims;
-}
-
-/** Members by name; the integers were checked to be safe. */
-function fieldsOf(object: JsonObject): Record<string, JsonValue | number> {
-  return Object.fromEntries(
-    [...object].map(([key, value]) => [key, value instanceof JsonNumber ? value.toNumber() : value]),
-  );
 }
 
 /**
@@ -282,11 +275,8 @@ function checkValidity(
 const ids = new WeakMap<PublicKey, string>();
 
 function idOf(key: PublicKey): string {
-  let id = ids.get(key);
-  if (id === undefined) {
-    id = keyId(key);
-    ids.set(key, id);
-  }
+  const id = ids.get(key) ?? keyId(key);
+  ids.set(key, id);
   return id;
 }
 

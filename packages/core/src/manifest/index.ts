@@ -11,5 +11,5 @@ export { type Language, PRESET_SCOPES, scopeLabel } from './presets.ts';
 export type { ManifestProblem } from './problems.ts';
 export { changeJson, diffJson, diffText, type ReportTone } from './report.ts';
 export { diffMarkdown } from './report-markdown.ts';
-export type { Manifest, Sensitivity } from './types.ts';
+export { type Manifest, SENSITIVITIES, type Sensitivity } from './types.ts';
 export { ManifestError, type ManifestReport, readManifest, validateManifest } from './validate.ts';
