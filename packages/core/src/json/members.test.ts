@@ -45,20 +45,6 @@ describe('the members of an object', () => {
     expect(refusal(() => twin.record({ required: ['name'] }))[0]).toBe('EE_AO_INVALID');
   });
 
-  test('a lenient reading lists what it passes over, but not twins, and refuses what is missing when it is read', () => {
-    const ignored: string[] = [];
-    const read = member('{"inner":{"more":1},"name":"n"}', { ...READING, ignored });
-    read
-      .record(fields)
-      .get('inner')
-      .record({ required: ['x'] });
-    expect(ignored).toEqual(['/inner', '/inner/more']);
-    expect(refusal(() => read.get('size').natural())[0]).toBe('MANIFEST_FIELD_MISSING');
-    expect(refusal(() => member('{"Size":1}', { ...READING, ignored }).record(fields))[0]).toBe(
-      'LOCK_CASE_TWIN',
-    );
-  });
-
   test('a long key is cut in the sentence', () => {
     const text = JSON.stringify({ [`${'x'.repeat(63)}😀${'y'.repeat(1000)}`]: 1 });
     expect(refusal(() => member(text).record({ required: [] }))[2].length).toBeLessThan(120);

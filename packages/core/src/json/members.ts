@@ -73,8 +73,6 @@ export interface Reading {
     readonly value?: Code;
     readonly twin?: Code;
   };
-  /** Pass over unknown members, which are listed here by their pointers, and over missing ones until they are read. */
-  readonly ignored?: string[];
 }
 
 /** The codes of documents for which a refusal has one code, whatever is wrong. */
@@ -114,7 +112,7 @@ export class Member {
 
   /** Checks that this is an object with exactly these members, and gives it back. */
   record(fields: Fields): this {
-    const { codes, ignored } = this.#reading;
+    const { codes } = this.#reading;
     checkMembers(this.object(), fields, (fault, key) => {
       const member = this.get(key);
       if (fault === 'twin')
@@ -122,10 +120,8 @@ export class Member {
           codes.twin ?? codes.unknown,
           `The member ${quoted(key)} could be taken for another.`,
         );
-      if (fault === 'unknown' && ignored === undefined)
-        throw member.error(codes.unknown, `There is no member ${quoted(key)} here.`);
-      if (fault === 'unknown') ignored!.push(pointer(member.at));
-      else if (ignored === undefined) throw member.wrongType('there');
+      if (fault === 'unknown') throw member.error(codes.unknown, `There is no member ${quoted(key)} here.`);
+      throw member.wrongType('there');
     });
     return this;
   }
