@@ -1,5 +1,6 @@
 import { BullaError } from '@bulla/core/error';
 import { type JsonObject, parse, stringify, toPlain } from '@bulla/core/json';
+import { counted } from '@bulla/core/text';
 import type { SourceRecord, VerifyChainOptions } from '@bulla/core/verify';
 import { openSource, verifyChain } from '../chain/index.ts';
 import { snapshot } from '../os/index.ts';
@@ -41,7 +42,7 @@ export async function verifyImport(
     const misnamed = verified.warnings.signed_by_mismatch ?? 0;
     if (misnamed > 0)
       throw refuse(
-        `the signed_by of ${misnamed === 1 ? '1 record' : `${misnamed} records`} names another key than the one that signed.`,
+        `the signed_by of ${counted(misnamed, 'record')} names another key than the one that signed.`,
       );
     const { count } = verified;
     return {

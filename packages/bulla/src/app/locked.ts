@@ -59,11 +59,9 @@ export function openLock(path: string, trust: LockTrust = {}): OpenedLock {
 
 /** Reads a lockfile, usually the default one. Refuses pipes and devices instead of waiting for them. */
 export function readLockFile(path: string): Uint8Array {
-  return path === '-' ? readInput(path, 'document') : (findInput(path, 'document') ?? missing(path));
-}
-
-/** The first thing that goes wrong for somebody new, so it says what to do. */
-function missing(path: string): never {
+  const bytes = path === '-' ? readInput(path, 'document') : findInput(path, 'document');
+  if (bytes !== null) return bytes;
+  // The first thing that goes wrong for somebody new, so it says what to do.
   const sentence = `There is no lockfile ${path}. "bulla lock -- SERVER…" makes one; "-l FILE" names another.`;
   throw new BullaError('INPUT_UNREADABLE', sentence);
 }

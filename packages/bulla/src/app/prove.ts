@@ -10,6 +10,7 @@ import {
   parseCheckpointBody,
   verifyInclusion,
 } from '@bulla/core/log';
+import { counted } from '@bulla/core/text';
 import { findKeyring, trustIn } from '../keys/index.ts';
 import type { PublishedLog } from '../log/index.ts';
 import { proveInclusion, type Query, type StoredCheckpoint, type TileSource } from '../store/index.ts';
@@ -97,8 +98,8 @@ async function proofOf(record: JsonObject, tiles: TileSource, checkpoint: string
   const index = sequenceOf(record);
   const { size, root } = parseCheckpointBody(parseNote(checkpoint).text);
   if (index >= size) {
-    const covered = size === 1 ? '1 record' : `${size} records`;
-    throw new BullaError('CHECKPOINT_MISSING', `The checkpoint covers ${covered}, not record ${index}.`);
+    const message = `The checkpoint covers ${counted(size, 'record')}, not record ${index}.`;
+    throw new BullaError('CHECKPOINT_MISSING', message);
   }
   const hashes = await proveInclusion(tiles, index, size);
   // A proof that does not hold is of no use to anybody, and says that the tree or the record is not what it was.

@@ -1,5 +1,5 @@
 import { counted } from '@bulla/core/text';
-import { type Access, defaultHome, type Notices, type Opened, open, pathsOf } from '../app/index.ts';
+import { type Access, type Notices, type Opened, open } from '../app/index.ts';
 import { type Loose, tightenCommand } from '../os/index.ts';
 import type { SubmitOutcome } from '../witness/index.ts';
 import type { Command } from './command.ts';
@@ -35,15 +35,6 @@ export function strictOption(command: Command): Command {
     '--strict-interop',
     'refuse what another implementation of capsules would hash differently, before anything is done',
   );
-}
-
-/** The data directory. */
-export function home(): string {
-  return defaultHome();
-}
-
-export function keysFolder(options: Pick<StoreOptions, 'keys'>): string {
-  return pathsOf(undefined, options).keys;
 }
 
 /** Opens the data directory for a command; what people should know goes to standard error. */

@@ -11,7 +11,6 @@ export type { ManifestDiff } from './diff-types.ts';
 export { draftFromLock, type ManifestDraft } from './draft.ts';
 export { type Language, PRESET_SCOPES, scopeLabel } from './presets.ts';
 export type { ManifestProblem } from './problems.ts';
-export type { ReportTone } from './report.ts';
 export { changeJson, diffJson } from './report-json.ts';
 export { diffMarkdown } from './report-markdown.ts';
 export { diffText } from './report-text.ts';

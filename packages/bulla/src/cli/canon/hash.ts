@@ -2,13 +2,7 @@ import { digest } from '@bulla/core/canon';
 import { parse } from '@bulla/core/json';
 import { readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
-import {
-  canonOptions,
-  type DocumentOptions,
-  parseOptions,
-  parsingOptions,
-  profileOption,
-} from '../terminal/input.ts';
+import { canonOptions, type DocumentOptions, parsingOptions, profileOption } from '../terminal/input.ts';
 import { type ReportOptions, report } from '../terminal/io.ts';
 
 export function define(command: Command): void {
@@ -23,7 +17,7 @@ Example:
   $ echo '{}' | bulla hash
   44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a`)
     .run(async (file: string, options: DocumentOptions & ReportOptions) => {
-      const value = parse(readInput(file, 'chain'), parseOptions(options));
+      const value = parse(readInput(file, 'chain'), options);
       const found = digest(value, options.profile, canonOptions(options));
       await report(options, { ok: true, profile: options.profile, digest: found }, () => found);
     });

@@ -5,7 +5,15 @@ import { Option } from 'commander';
 import { readContext } from '../../app/index.ts';
 import { readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
-import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
+import {
+  colors,
+  EXIT,
+  type Exit,
+  markOf,
+  type ReportOptions,
+  report,
+  reportOptions,
+} from '../terminal/io.ts';
 import { allowOption } from './source.ts';
 
 interface VerifyCapabilityOptions extends ReportOptions {
@@ -47,16 +55,13 @@ async function verify(file: string, options: VerifyCapabilityOptions): Promise<E
 }
 
 function text(file: string, { result, message, details, notProven }: Finding): string {
-  const undecided = colors.yellow('undecided');
-  const marks = { good: colors.green('good'), bad: colors.red('BAD'), undecided, unreadable: undecided };
-  const mark = marks[result];
   const failures = (details.failures as { path: string; message: string }[]).map(
     (failure) => `  ${colors.red('✗')} ${visible(failure.path)}: ${failure.message}`,
   );
   const rows = (title: string, list: unknown) =>
     (list as string[]).length === 0 ? [] : [`  ${title}: ${visible((list as string[]).join(', '))}`];
   return [
-    `${mark}  ${file}: ${visible(message)}`,
+    `${markOf(result)}  ${file}: ${visible(message)}`,
     ...failures,
     ...(result === 'bad' ? [] : rows('recomputed', details.recomputed)),
     ...rows('not recomputed', details.unchecked),

@@ -3,17 +3,26 @@ import type { ChainState } from '@bulla/core/capsule';
 import { toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, toPlain } from '@bulla/core/json';
+import type { AnchoredRange } from '@bulla/core/log';
 import { counted } from '@bulla/core/text';
 import { historyLines } from '@bulla/core/verify';
 import { Option } from 'commander';
-import { chainStats } from '../../app/index.ts';
+import { chainStats, timeText } from '../../app/index.ts';
 import { openSource, storeSource, verifyChain } from '../../chain/index.ts';
 import { readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
 import { type AnchorOptions, anchorOptions, findAnchors } from '../log/anchors.ts';
 import { openFor, type StoreOptions, sealOptions, storeOptions } from '../store.ts';
 import { nonNegative } from '../terminal/input.ts';
-import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
+import {
+  colors,
+  EXIT,
+  type Exit,
+  markOf,
+  type ReportOptions,
+  report,
+  reportOptions,
+} from '../terminal/io.ts';
 import { progressBar } from '../terminal/progress.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { type CheckedHow, NONE_LEFT_OUT, notProven, verdictText } from './text.ts';
@@ -22,6 +31,9 @@ interface VerifyOptions extends TrustOptions, StoreOptions, ReportOptions, Ancho
   threads?: number;
   resume?: string;
 }
+
+/** Options that mean nothing where no signature is checked. */
+const FOR_SIGNATURES = ['byCheckpoint', 'requirePq', 'publicKey', 'keyring', 'pqKey'];
 
 export function define(command: Command): void {
   command
@@ -38,22 +50,13 @@ export function define(command: Command): void {
       new Option(
         '--structural',
         'look at order and links alone, and trust the stored hashes: no content and no signature is checked',
-      ).conflicts([
-        'byCheckpoint',
-        'requirePq',
-        'checkpoint',
-        'policy',
-        'tiles',
-        'publicKey',
-        'keyring',
-        'pqKey',
-      ]),
+      ).conflicts([...FOR_SIGNATURES, 'checkpoint', 'policy', 'tiles']),
     )
     .addOption(
       new Option(
         '--hashes',
         'look at order, links and hashes alone: no key is needed, and no signature is checked',
-      ).conflicts(['structural', 'byCheckpoint', 'requirePq', 'publicKey', 'keyring', 'pqKey']),
+      ).conflicts([...FOR_SIGNATURES, 'structural']),
     )
     .option(
       '--by-checkpoint',
@@ -111,11 +114,8 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
         : await storeSource(store.chain(options.chain));
     if (trust.keys.length === 0 && !options.structural && !options.hashes) {
       const message = 'No key is known to verify with; name one with --public-key or --keyring.';
-      await report(
-        options,
-        { ok: false, code: 'VERIFY_NO_KEY', message },
-        () => `${colors.yellow('undecided')}  ${message}`,
-      );
+      const document = { ok: false, code: 'VERIFY_NO_KEY', message };
+      await report(options, document, () => `${markOf('undecided')}  ${message}`);
       return EXIT.undecided;
     }
     // A run that goes on from an earlier one has not seen the tree from its beginning.
@@ -129,8 +129,6 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
     const result = await verifyChain(source, {
       mode: options.structural ? 'structural' : options.hashes ? 'hashes' : 'cryptographic',
       ...trust,
-      requirePq: options.requirePq ?? false,
-      allowNonFinite: options.allowNan ?? false,
       ...(options.expectLength === undefined ? {} : { expectLength: options.expectLength }),
       ...(options.expectHead === undefined ? {} : { expectHead: options.expectHead }),
       ...(options.threads === undefined ? {} : { threads: options.threads }),
@@ -145,10 +143,8 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
     if (options.resume !== undefined)
       writeFileSync(options.resume, `${JSON.stringify(state)}\n`, { mode: 0o600 });
     const anchored = anchors && {
-      ...anchors,
-      root: toHex(anchors.root),
-      unverified: found?.unverified ?? 0,
-      revoked: found?.revoked ?? 0,
+      ...{ ...anchors, root: toHex(anchors.root), ranges: anchors.ranges.map(rangeDocument) },
+      ...{ unverified: found?.unverified ?? 0, revoked: found?.revoked ?? 0 },
     };
     const resumed = from === undefined ? null : { file: options.resume!, count: from.count };
     const limits = notProven(options, anchors?.ranges ?? [], resumed);
@@ -185,6 +181,10 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
   } finally {
     await store?.close();
   }
+}
+
+function rangeDocument({ witnesses, ...range }: AnchoredRange) {
+  return { ...range, witnesses: witnesses.map(({ name, time }) => ({ name, time: timeText(time) })) };
 }
 
 /** What an earlier run has seen; nothing if there was none. The file is trusted as much as the program is. */

@@ -7,8 +7,9 @@ import {
   noticeLines,
   type VerifiedChain,
 } from '@bulla/core/verify';
+import { timeText } from '../../app/index.ts';
 import type { FoundAnchors } from '../log/anchors.ts';
-import { colors } from '../terminal/io.ts';
+import { colors, markOf } from '../terminal/io.ts';
 import { NAME_CHAIN_KEYS } from '../verify/hints.ts';
 
 /** What of a chain was looked at, and against what. */
@@ -65,9 +66,7 @@ export const NONE_LEFT_OUT: LeftOut = { unverified: 0, revoked: 0 };
 function rangeLines(anchors: AnchorReport | null, { unverified, revoked }: LeftOut): [string, string][] {
   const lines = (anchors?.ranges ?? []).map(({ from, to, kind, witnesses }): [string, string] => {
     const records = to - from === 1 ? `record ${from}` : `records ${from} to ${to - 1}`;
-    const who = witnesses
-      .map(({ name, time }) => `${name} at ${new Date(time * 1000).toISOString()}`)
-      .join(', ');
+    const who = witnesses.map(({ name, time }) => `${name} at ${timeText(time)}`).join(', ');
     if (kind === 'anchored') return ['anchored', `${records}, by ${who}`];
     if (kind === 'local') return ['anchored', `${records}, locally only: no witness saw them`];
     return ['unanchored', records];
@@ -107,8 +106,7 @@ export function verdictText(
     Object.entries(record)
       .map(([name, n]) => `${name.length === 64 ? `${name.slice(0, 16)}…` : name} ${n.toLocaleString('en')}`)
       .join(', ');
-  const undecided = colors.yellow('undecided');
-  const title = { ok: colors.green('good'), failed: colors.red('BAD'), empty: undecided, undecided }[
+  const verdict = ({ ok: 'good', failed: 'bad', empty: 'undecided', undecided: 'undecided' } as const)[
     result.outcome
   ];
   const facts: [string, string][] = [
@@ -143,7 +141,7 @@ export function verdictText(
     undecided: `${missingText(result.missingKeys)} ${NAME_CHAIN_KEYS}`,
   }[result.outcome];
   return [
-    `${title}  ${summary}`,
+    `${markOf(verdict)}  ${summary}`,
     ...facts
       .filter(([, value]) => value !== '')
       .map(([name, value]) => `  ${colors.dim(name.padEnd(12))}${value}`),

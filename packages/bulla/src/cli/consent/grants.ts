@@ -5,9 +5,26 @@ import type { Consent, ListedGrant } from '../../consent/index.ts';
 import type { Command } from '../command.ts';
 import { openFor, sealOptions, storeOptions } from '../store.ts';
 import { askKey, isAnswered } from '../terminal/ask.ts';
-import { colors, EXIT, type Exit, report, reportOptions, say } from '../terminal/io.ts';
-import { type LanguageOptions, languageOptions, wordsOf } from './language.ts';
-import { atTerminal, type ConsentOptions, consentOver, disclosureText, refused } from './options.ts';
+import {
+  capsuleNames,
+  colors,
+  EXIT,
+  type Exit,
+  isoTime,
+  report,
+  reportOptions,
+  say,
+} from '../terminal/io.ts';
+import {
+  atTerminal,
+  type ConsentOptions,
+  consentOver,
+  disclosureText,
+  type LanguageOptions,
+  languageOptions,
+  refused,
+  wordsOf,
+} from './options.ts';
 import { phrasesOf } from './phrases.ts';
 
 interface GrantOptions extends ConsentOptions, LanguageOptions {
@@ -80,7 +97,8 @@ async function list(options: ConsentOptions): Promise<void> {
     ...(user !== undefined && { user }),
     ...(agent !== undefined && { agent }),
   });
-  await report(options, { ok: true, grants }, () =>
+  const document = { ok: true, grants: grants.map((one) => ({ ...one, at: isoTime(one.at) })) };
+  await report(options, document, () =>
     grants.length === 0 ? 'Nothing was granted.' : grants.map(lineOf).join('\n'),
   );
 }
@@ -88,8 +106,7 @@ async function list(options: ConsentOptions): Promise<void> {
 function lineOf({ user, agent, scope, status, sensitivity, channel, at, obstacle }: ListedGrant): string {
   const usable = obstacle === null;
   const word = status === 'granted' && !usable ? `rests (${obstacle})` : status;
-  const when = new Date(at).toISOString();
-  return `${(usable ? colors.green : colors.yellow)(word)}  ${visible(agent)} ${visible(scope)} ${sensitivity}  ${colors.dim(`${visible(user)}, over ${channel} at ${when}`)}`;
+  return `${(usable ? colors.green : colors.yellow)(word)}  ${visible(agent)} ${visible(scope)} ${sensitivity}  ${colors.dim(`${visible(user)}, over ${channel} at ${isoTime(at)}`)}`;
 }
 
 async function show(options: ConsentOptions & LanguageOptions & { agent: string }): Promise<void> {
@@ -131,7 +148,7 @@ async function grant(options: GrantOptions): Promise<Exit> {
   const pair = { user: who, agent: options.agent };
   const step = await grantScopes(consent, pair, scopes, told, { who, channel });
   if (step.refusal !== null) return await refused(step.refusal, options);
-  await report(options, { ok: true, ...pair, scopes, capsules: step.capsules.map(({ hash }) => hash) }, () =>
+  await report(options, { ok: true, ...pair, scopes, capsules: step.capsules.map(capsuleNames) }, () =>
     step.capsules.length === 0
       ? 'All of that was granted already.'
       : `${colors.green('granted')}  ${scopes.map((scope) => visible(scope)).join(', ')}`,
@@ -156,14 +173,12 @@ async function revoke(options: GrantOptions): Promise<Exit> {
   if (step.refusal !== null) return await refused(step.refusal, options);
   const ended = step.decisions.map(({ id }) => id);
   const { running } = step;
-  await report(options, { ok: true, ...pair, scopes, changed: isChanged, ended, running }, () =>
-    [
-      isChanged
-        ? `${colors.green('revoked')}  ${scopes === 'all' ? 'all' : scopes.map((scope) => visible(scope)).join(', ')}`
-        : 'None of that was granted: nothing changed.',
-      ...ended.map((id) => `  ended ${id}`),
-      ...running.map((id) => `  ${colors.yellow('still runs')} ${id}`),
-    ].join('\n'),
-  );
+  await report(options, { ok: true, ...pair, scopes, changed: isChanged, ended, running }, () => [
+    isChanged
+      ? `${colors.green('revoked')}  ${scopes === 'all' ? 'all' : scopes.map((scope) => visible(scope)).join(', ')}`
+      : 'None of that was granted: nothing changed.',
+    ...ended.map((id) => `  ended ${id}`),
+    ...running.map((id) => `  ${colors.yellow('still runs')} ${id}`),
+  ]);
   return EXIT.good;
 }

@@ -7,7 +7,7 @@ import { checkIdentity } from '../../locks/index.ts';
 import type { Command } from '../command.ts';
 import { lockOption, requireOptions } from '../lock/options.ts';
 import { tellLines } from '../lock/server-lines.ts';
-import { type FetchOptions, fetchOptions, observing } from '../run/pinned.ts';
+import { type FetchOptions, fetchOptions, observing } from '../run/options.ts';
 import { openFor, type StoreOptions, type StrictOptions, sealOptions, strictOption } from '../store.ts';
 import { escaped } from '../terminal/indented.ts';
 import { durationOption } from '../terminal/input.ts';

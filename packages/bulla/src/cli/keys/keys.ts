@@ -97,9 +97,7 @@ async function show(file: string, options: KeyOptions) {
       ],
       ['labels', `${document.labels.signed_by}, ${document.labels.python}`],
       ...('vkey' in document ? [['vkey', document.vkey as string]] : []),
-    ]
-      .map(([name, value]) => `${colors.dim(name!.padEnd(12))}${value}`)
-      .join('\n'),
+    ].map(([name, value]) => `${colors.dim(name!.padEnd(12))}${value}`),
   );
 }
 

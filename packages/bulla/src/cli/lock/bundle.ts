@@ -38,23 +38,19 @@ async function exportBundle(
 ): Promise<void> {
   const { output: bundle } = options;
   const { sha256, bytes } = packBundle({ ...options, lockfile: options.lock, compat: COMPAT });
-  await report(options, { ok: true, bundle, sha256, bytes }, () =>
-    [
-      ...(COMPAT ? [`✓ Bundle created: ${bundle}`] : []),
-      `${colors.green('packed')}  ${bundle} (${bytes} bytes)`,
-      `  ${colors.dim(`SHA-256 ${sha256}`)}`,
-    ].join('\n'),
-  );
+  await report(options, { ok: true, bundle, sha256, bytes }, () => [
+    ...(COMPAT ? [`✓ Bundle created: ${bundle}`] : []),
+    `${colors.green('packed')}  ${bundle} (${bytes} bytes)`,
+    `  ${colors.dim(`SHA-256 ${sha256}`)}`,
+  ]);
 }
 
 async function verify(file: string, options: KeyChoice & ReportOptions): Promise<void> {
   const { verified, origin } = openBundle(file, options);
   const details = { ...bundleDetails(verified), trusted_from: origin };
-  await report(options, { ok: true, file, ...details, not_proven: BUNDLE_NOT_PROVEN }, () =>
-    [
-      `${colors.green('good')}  ${file}: ${bundleText(verified)}`,
-      `  ${colors.dim(`trusted key ${verified.trusted.keyId} (from ${origin})`)}`,
-      `  ${colors.dim(`not proven: ${BUNDLE_NOT_PROVEN.join('; ')}`)}`,
-    ].join('\n'),
-  );
+  await report(options, { ok: true, file, ...details, not_proven: BUNDLE_NOT_PROVEN }, () => [
+    `${colors.green('good')}  ${file}: ${bundleText(verified)}`,
+    `  ${colors.dim(`trusted key ${verified.trusted.keyId} (from ${origin})`)}`,
+    `  ${colors.dim(`not proven: ${BUNDLE_NOT_PROVEN.join('; ')}`)}`,
+  ]);
 }

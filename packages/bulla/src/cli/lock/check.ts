@@ -3,7 +3,7 @@ import { Option } from 'commander';
 import { check, type LockTrust } from '../../app/index.ts';
 import type { Command } from '../command.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
-import { type FetchOptions, fetchOptions, observing } from '../run/pinned.ts';
+import { type FetchOptions, fetchOptions, observing } from '../run/options.ts';
 import { EXIT, type Exit, print } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
 import { type FormatOptions, formatOf, formatOptions, printDrift, writeReports } from './drift-formats.ts';

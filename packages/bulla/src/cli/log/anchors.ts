@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { fromUtf8, parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import {
@@ -17,12 +16,12 @@ import {
   missingWitnesses,
   unknownSigner,
 } from '@bulla/core/verify';
+import { pathsOf } from '../../app/index.ts';
 import { openPublished } from '../../log/index.ts';
 import { naming, readInput } from '../../os/index.ts';
 import { type Chain, readCheckpointLines } from '../../store/index.ts';
-import { loadPolicy, POLICY_FILE } from '../../witness/index.ts';
+import { loadPolicy } from '../../witness/index.ts';
 import type { Command } from '../command.ts';
-import { home } from '../store.ts';
 import { collect } from '../terminal/io.ts';
 import { NAME_KEYS } from '../verify/hints.ts';
 import type { Trust } from '../verify/trust.ts';
@@ -47,7 +46,7 @@ export function anchorOptions(command: Command): Command {
 /** The policy that was named, else the one of the data directory if there is one. */
 export function readPolicy({ policy }: Pick<AnchorOptions, 'policy'>): Policy | undefined {
   if (policy !== undefined) return naming(policy, () => parsePolicy(readInput(policy, 'signature')));
-  return loadPolicy(join(home(), POLICY_FILE)) ?? undefined;
+  return loadPolicy(pathsOf().witnesses) ?? undefined;
 }
 
 /** The checkpoints in a file: one signed note, the one of a proof, or the lines that a store keeps. */

@@ -66,9 +66,7 @@ async function list(options: StoreOptions & TrustOptions & ReportOptions & { lim
       ? 'no checkpoints'
       : checkpoints
           .map(({ size, root, state, witnesses }) => {
-            const seen = witnesses.map(
-              ({ name, time }) => `  ${name} ${new Date(time * 1000).toISOString()}`,
-            );
+            const seen = witnesses.map(({ name, time }) => `  ${name} ${time}`);
             return `${String(size).padStart(9)}  ${root.slice(0, 16)}…  ${COLOR_OF[state](state)}${seen.join('')}`;
           })
           .join('\n'),

@@ -156,9 +156,9 @@ async function serve(options: ServeOptions): Promise<void> {
     const { url } = served;
     const { vkeys, name } = witness;
     await report(options, { ok: true, name, url, vkeys, state, logs: [...logs.keys()] }, () =>
-      [['witness', name], ...vkeys.map((vkey) => ['vkey', vkey]), ['url', url]]
-        .map(([key, value]) => `${colors.dim(key!.padEnd(9))}${value}`)
-        .join('\n'),
+      [['witness', name], ...vkeys.map((vkey) => ['vkey', vkey]), ['url', url]].map(
+        ([key, value]) => `${colors.dim(key!.padEnd(9))}${value}`,
+      ),
     );
     await stopped;
     process.off('SIGHUP', reload);
@@ -219,14 +219,12 @@ async function status(options: StatusOptions): Promise<Exit> {
   }
   await using at = await openFor(options, 'read');
   const { records, checkpoint, quorum, witnesses } = await witnessedChain(at.chain, policy);
-  await report(options, { ok: quorum, chain: options.chain, records, checkpoint, quorum, witnesses }, () =>
-    [
-      checkpoint === null
-        ? `${colors.yellow('undecided')}  the chain ${options.chain} has no checkpoint`
-        : `${quorum ? colors.green('witnessed') : colors.red('not witnessed')}  the newest checkpoint covers ${checkpoint} of ${records} records`,
-      ...witnesses.map(seenLine),
-    ].join('\n'),
-  );
+  await report(options, { ok: quorum, chain: options.chain, records, checkpoint, quorum, witnesses }, () => [
+    checkpoint === null
+      ? `${colors.yellow('undecided')}  the chain ${options.chain} has no checkpoint`
+      : `${quorum ? colors.green('witnessed') : colors.red('not witnessed')}  the newest checkpoint covers ${checkpoint} of ${records} records`,
+    ...witnesses.map(seenLine),
+  ]);
   if (checkpoint === null) return EXIT.undecided;
   return quorum ? EXIT.good : EXIT.bad;
 }

@@ -3,7 +3,7 @@ import { visible } from '@bulla/core/text';
 import { type BindResult, bindTools, readEdits } from '../../app/index.ts';
 import type { Command } from '../command.ts';
 import { openFor, type StoreOptions, sealOptions } from '../store.ts';
-import { colors, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
+import { capsuleNames, colors, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { endedLines, reboundLines } from './push.ts';
 
 export function defineBind(command: Command): void {
@@ -38,7 +38,7 @@ function documentOf({ bound, ended }: BindResult) {
     capability_manifest_version: version,
     capability_manifest_hash: hash,
     ...{ ok: true, bindings: bindings.digest, tools: Object.fromEntries(bindings.tools) },
-    ...{ breaking, rebound, ended: ended.map(({ id }) => id), capsule: capsule.hash },
+    ...{ breaking, rebound, ended: ended.map(({ id }) => id), ...capsuleNames(capsule) },
   };
 }
 

@@ -8,6 +8,7 @@ import { readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
 import { openFor, type StoreOptions, sealOptions } from '../store.ts';
 import {
+  capsuleNames,
   colors,
   EXIT,
   type Exit,
@@ -76,7 +77,7 @@ function documentOf(pushed: Pushed, ended: readonly Decision[]) {
     non_breaking_changes: (diff?.non_breaking ?? []).map(changeJson),
     ...{ ok: true, bytes, bindings: pushed.bindings.digest, breaking, rebound, repeated, warnings },
     ended: ended.map(({ id }) => id),
-    capsule: capsule?.hash ?? null,
+    ...capsuleNames(capsule),
   };
 }
 

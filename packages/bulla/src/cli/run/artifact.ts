@@ -12,8 +12,7 @@ import type { Command } from '../command.ts';
 import { requireOptions } from '../lock/options.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
-import { type FetchOptions, fetchOptions, observing } from './pinned.ts';
-import { provenanceOptions } from './provenance.ts';
+import { type FetchOptions, fetchOptions, observing, provenanceOptions } from './options.ts';
 
 interface LockedOptions extends LockTrust, ReportOptions {
   lock: string;

@@ -13,8 +13,7 @@ import { keepExit } from '../lock/compat.ts';
 import { lockOption, requireOptions } from '../lock/options.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
 import { EXIT, type Exit, print } from '../terminal/io.ts';
-import { type FetchOptions, fetchOptions, observing } from './pinned.ts';
-import { provenanceOptions } from './provenance.ts';
+import { type FetchOptions, fetchOptions, observing, provenanceOptions } from './options.ts';
 
 interface RunOptions extends FetchOptions, LockTrust, ProvenanceChoice, RecordOptions {
   lock: string;

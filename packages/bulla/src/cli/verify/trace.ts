@@ -33,9 +33,7 @@ async function traceOne(
   files: string[],
   options: TrustOptions & ReportOptions,
 ): Promise<Exit> {
-  const { requirePq = false, allowNan: allowNonFinite = false } = options;
-  const trust = { ...trusted(options), vkeys: [], requirePq, allowNonFinite };
-  const found = await traceFiles(capsule, files, trust);
+  const found = await traceFiles(capsule, files, { ...trusted(options), vkeys: [] });
   const { intent, outcome, steps, notProven } = found;
   const has = (basis: Basis) => steps.some((step) => step.basis === basis);
   const ok = !has('failed') && !has('absent');
