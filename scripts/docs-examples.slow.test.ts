@@ -8,6 +8,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 
 test.each([
   ['docs/consent.md', 6],
+  ['docs/evidence.md', 6],
   ['docs/sessions.md', 7],
 ])('the example of %s ends as it says', (file, lines) => {
   const text = readFileSync(join(root, file), 'utf8');

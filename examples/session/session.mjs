@@ -1,13 +1,11 @@
-// One session of three turns, and what is left of it. Argument: the data directory, with a keyring in it.
-import { join } from 'node:path';
+// One session of three turns, and what is left of it. Argument: the data directory.
+import { open } from 'bulla';
 import { createRegistry, createSessionHost } from 'bulla/capability';
-import { openKeyring } from 'bulla/keys';
-import { openStore } from 'bulla/store';
 import { agent } from './agent.mjs';
 
 const [home] = process.argv.slice(2);
-const keyring = openKeyring(join(home, 'keys'), { now: () => new Date() });
-const store = await openStore({ url: join(home, 'store.db'), create: true, sealer: () => keyring.sealer() });
+await using bulla = await open(home, { agentId: 'support' });
+const { store, chain } = bulla;
 const registry = createRegistry(store);
 const host = createSessionHost({ registry, agent });
 const session = await host.open({ context: { role: 'clerk' } });
@@ -26,5 +24,4 @@ for (const { turn, relation } of await registry.transitions(session.id)) {
   console.log(`before turn ${turn}: ${relation}`);
 }
 const blocked = await store.find({ sessionId: session.id, status: 'blocked' });
-console.log(`${(await store.chain('default').head()).length} capsules, ${blocked.length} of them blocked`);
-await store.close();
+console.log(`${(await chain.head()).length} capsules, ${blocked.length} of them blocked`);

@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { CapsuleInput, OutcomeStatus } from '@bulla/core/capsule';
-import { createCapsule, createChainVerifier, sealSync, verifyCapsule } from '@bulla/core/capsule';
+import {
+  checkRecord,
+  createCapsule,
+  createChainVerifier,
+  sealSync,
+  verifyCapsule,
+} from '@bulla/core/capsule';
 import { localSigner, parseNote, publicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { environmentOf } from '@bulla/core/evidence';
@@ -89,8 +95,11 @@ export function foreignRows(count: number): Row[] {
 
 /** Verifies a whole chain as an auditor would; how many records it has. */
 export async function verifiedLength(store: Store, name: string): Promise<number> {
-  const verifier = createChainVerifier({ mode: 'cryptographic', keys: [key] });
-  for await (const row of store.chain(name).records()) verifier.push(parse(row.data) as JsonObject);
+  const verifier = createChainVerifier({ mode: 'cryptographic' });
+  for await (const row of store.chain(name).records()) {
+    const { link, verdict } = checkRecord(row.data, 'cryptographic', { keys: [key] });
+    verifier.push(link, verdict);
+  }
   const result = verifier.finish();
   expect(result.failures).toEqual([]);
   return result.count;
@@ -436,6 +445,12 @@ export function storeSuite(open: (options?: Partial<StoreOptions>) => Promise<St
       expect(await found({ type: 'kill', domain: 'gateway' })).toEqual([]);
       await expect(store.find({ limit: 0 })).rejects.toMatchObject({ code: 'STORE_QUERY' });
       await expect(store.find({ text: ' ' })).rejects.toMatchObject({ code: 'STORE_QUERY' });
+      const misspelt = { agentID: 'bot' } as object;
+      await expect(store.find(misspelt)).rejects.toMatchObject({
+        code: 'STORE_QUERY',
+        message: 'A query has no member "agentID".',
+        path: '/agentID',
+      });
     });
 
     test('by the record that they follow, and by the tool of a call that was only intended or denied', async () => {

@@ -100,6 +100,10 @@ export class Model {
     return this.now - Math.max(...times) < DAY;
   }
 
+  isDefinedSince(place: number, tool: Name): boolean {
+    return this.after(place).some((fact) => fact.what === 'defined' && fact.tool === tool);
+  }
+
   locks(): number {
     return this.facts.filter(({ what }) => what === 'locked').length;
   }
@@ -110,8 +114,8 @@ export class Model {
     const scope = TOOLS[tool].permission_scope;
     const [level, grant] = [this.level(scope), this.grant(scope)];
     if (typeof grant !== 'number') return 'denied permission_revoked';
-    if (level === 'low') return 'allowed low-silent';
-    const silent = level === 'medium' && where !== 'nowhere' && this.isSilent(scope, tool, where, server);
+    if (level === 'low' && !this.isDefinedSince(grant, tool)) return 'allowed low-silent';
+    const silent = level !== 'high' && where !== 'nowhere' && this.isSilent(scope, tool, where, server);
     return silent ? 'allowed medium-window' : 'asked';
   }
 
@@ -217,8 +221,18 @@ export class Model {
 
   give(scope: string, over: string): string {
     const grant = this.grant(scope);
-    if (typeof grant === 'number') return 'done';
-    if ((over === 'host' && grant !== 'none') || (over !== 'passkey' && this.level(scope) === 'high'))
+    // Only a low scope has to be given again for the tools that came or changed since.
+    const isOld = (name: Name) =>
+      TOOLS[name].permission_scope !== scope || !this.isDefinedSince(grant as number, name);
+    if (
+      typeof grant === 'number' &&
+      (this.level(scope) !== 'low' || (Object.keys(TOOLS) as Name[]).every(isOld))
+    )
+      return 'done';
+    if (
+      typeof grant !== 'number' &&
+      ((over === 'host' && grant !== 'none') || (over !== 'passkey' && this.level(scope) === 'high'))
+    )
       return 'refused';
     this.facts.push({ what: 'given', scope });
     return 'done';

@@ -3,7 +3,6 @@
 import { canonicalize, commit, lint, profiles } from '../src/canon/index.ts';
 import { readCapabilityLink, readEnvelope, readSnapshot } from '../src/capability/index.ts';
 import {
-  createChainVerifier,
   parseCapsuleUri,
   readHashed,
   resolveFragment,
@@ -60,9 +59,7 @@ import {
 } from '../src/lock/index.ts';
 import {
   openCheckpoint,
-  parseEntryBundle,
   parseProof,
-  parseTilePath,
   parsePolicy as parseWitnessPolicy,
   readAnchor,
 } from '../src/log/index.ts';
@@ -92,6 +89,7 @@ import {
   wordDiff,
 } from '../src/text/index.ts';
 import { openBytes, openText, recognise } from '../src/verify/index.ts';
+import { chainCheck } from './chain-check.ts';
 import { manifestText, toolOf } from './manifest.ts';
 import { printGrowth, type Reader, reader } from './steps.ts';
 import { options, type SurfaceText, surface } from './surface.ts';
@@ -313,7 +311,7 @@ const READERS: readonly Reader[] = [
     'createChainVerifier',
     (n) => list(n, (i) => `{"id":"${i}","sequence":${i}}`),
     (records) => {
-      const verifier = createChainVerifier({ keys: [] });
+      const verifier = chainCheck({ keys: [] });
       for (const record of records) verifier.push(record);
       return verifier.finish();
     },
@@ -335,8 +333,6 @@ const READERS: readonly Reader[] = [
   ...each('openCheckpoint', NOTES, (note) => openCheckpoint(note, [])),
   ...each('readAnchor', NOTES, (note) => readAnchor(note, { verifiers: [] } as never)),
   ...each('parseVkey', { ...TEXTS, names: (n) => `${'a+'.repeat(n)}00000000+AAAA` }, parseVkey),
-  reader('parseEntryBundle', (n) => new Uint8Array(n * 40), parseEntryBundle),
-  reader('parseTilePath', (n) => `tile/0/${'x000/'.repeat(n)}000`, parseTilePath),
   reader('parseProof', (n) => `c2sp.org/tlog-proof@v1\nindex 1\n${'AAAA\n'.repeat(n)}\nx\n`, parseProof),
   reader(
     'parseWitnessPolicy',

@@ -14,7 +14,7 @@ const shop: TestSurface = {
   })),
 };
 const lock = readLock(lockOf(shop));
-const surface = { ...surfaceOf(lock.native!), clientCapabilities: {}, findings: [] } as unknown as Surface;
+const surface = { ...surfaceOf(lock.native!), findings: [] } as unknown as Surface;
 const left = async (options: Parameters<typeof leftOutOf>[2], old = lock) =>
   [...(await leftOutOf(surface, old, options))].sort();
 

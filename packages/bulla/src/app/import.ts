@@ -1,7 +1,8 @@
+import type { StoredRecord } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
 import { type JsonObject, parse, stringify, toPlain } from '@bulla/core/json';
 import { counted } from '@bulla/core/text';
-import type { SourceRecord, VerifyChainOptions } from '@bulla/core/verify';
+import type { VerifyChainOptions } from '@bulla/core/verify';
 import { openSource, verifyChain } from '../chain/index.ts';
 import { snapshot } from '../os/index.ts';
 import type { Chain, Row } from '../store/index.ts';
@@ -81,7 +82,7 @@ async function adoptAll(chain: Chain, path: string, count: number, allowNonFinit
   return imported;
 }
 
-function rowOf(record: SourceRecord, allowNonFinite: boolean): Row {
+function rowOf(record: StoredRecord, allowNonFinite: boolean): Row {
   if (typeof record === 'object' && 'canonical' in record) {
     throw new BullaError(
       'CHAIN_SOURCE',

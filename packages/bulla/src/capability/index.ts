@@ -12,7 +12,6 @@ export type {
   OnHookError,
   RanEvent,
   RunEvent,
-  SessionHookFailure,
   SessionHooks,
   TurnEvent,
 } from './hooks.ts';
@@ -23,13 +22,7 @@ export {
   type SessionHostOptions,
   type SessionOptions,
 } from './host.ts';
-export {
-  createRegistry,
-  type Registry,
-  type RegistryOptions,
-  type StoredEnvelope,
-  type StoredLink,
-} from './registry.ts';
+export { createRegistry, type Registry } from './registry.ts';
 export type { AgentRecord } from './rows.ts';
 export type { SessionRecord } from './sessions.ts';
 export type { Turn, TurnOptions } from './turn.ts';

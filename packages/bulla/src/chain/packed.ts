@@ -1,5 +1,6 @@
+import type { StoredRecord } from '@bulla/core/capsule';
 import { HASH_BYTES } from '@bulla/core/log';
-import type { RecordResult, SourceRecord } from '@bulla/core/verify';
+import type { RecordResult } from '@bulla/core/verify';
 
 /**
  * Memory that a thread reads and the sender writes, again and again: buffers that move from thread to thread are made by
@@ -18,11 +19,11 @@ export interface Packed {
   readonly shared: SharedArrayBuffer;
   /** How many bytes each record has; -1 stands for the next of `others`. */
   readonly lengths: Int32Array<ArrayBuffer>;
-  readonly others: readonly Exclude<SourceRecord, string | Uint8Array>[];
+  readonly others: readonly Exclude<StoredRecord, string | Uint8Array>[];
 }
 
 /** Writes a batch into a slot that no thread reads at the moment. */
-export function pack(records: readonly SourceRecord[], slot: Slot): Packed {
+export function pack(records: readonly StoredRecord[], slot: Slot): Packed {
   const parts: Uint8Array[] = [];
   const lengths = new Int32Array(records.length);
   const others: Packed['others'][number][] = [];
@@ -51,7 +52,7 @@ export function pack(records: readonly SourceRecord[], slot: Slot): Packed {
 let scratch = new Uint8Array(0);
 
 /** The records again, in memory of this thread's own: they are good until the next call. */
-export function unpack({ shared, lengths, others }: Packed): SourceRecord[] {
+export function unpack({ shared, lengths, others }: Packed): StoredRecord[] {
   const total = lengths.reduce((sum, length) => sum + Math.max(0, length), 0);
   if (total > scratch.length) scratch = new Uint8Array(2 * total);
   scratch.set(new Uint8Array(shared, 0, total));

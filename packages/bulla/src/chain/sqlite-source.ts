@@ -1,7 +1,8 @@
 import { statSync } from 'node:fs';
+import type { StoredRecord } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, stringify } from '@bulla/core/json';
-import { type ChainSource, canonicalOf, MAX_RECORD, type SourceRecord } from '@bulla/core/verify';
+import { type ChainSource, canonicalOf, MAX_RECORD } from '@bulla/core/verify';
 import Database from 'better-sqlite3';
 import { openReadable } from '../store/index.ts';
 
@@ -63,7 +64,7 @@ function sourceOf(
     `SELECT ${content} AS content, ${SEAL_COLUMNS.join(', ')} FROM ${walked} ${where} ORDER BY sequence`,
   );
 
-  async function* walk(progress?: (done: number) => void): AsyncGenerator<SourceRecord> {
+  async function* walk(progress?: (done: number) => void): AsyncGenerator<StoredRecord> {
     const found = told(file, () => statement.iterate(...values) as IterableIterator<Row>);
     let done = 0;
     try {
@@ -188,7 +189,7 @@ function sealedText({ content: data, ...seal }: Row): string {
   return `${text.slice(0, -1)}${content.size === 0 ? '' : ','}${members.join(',')}}`;
 }
 
-function canonicalText(row: Row): SourceRecord {
+function canonicalText(row: Row): StoredRecord {
   return canonicalOf((name) => (name === 'canonical' ? row.content : row[name as keyof Row]));
 }
 

@@ -2,6 +2,7 @@
 // Kept free of newer syntax, so that an old Node can say what is wrong instead of failing to read the file. Node's own
 // modules are taken without import, which would load all that each of them offers.
 import { nodeTooOld } from '../node-version.ts';
+import { VERSION } from '../version.ts';
 import { compileCacheFolder } from './compile-cache.ts';
 
 interface Cli {
@@ -21,7 +22,7 @@ if (fault !== null) {
     env: process.env,
     uid: process.geteuid ? process.geteuid() : null,
   };
-  const folder = compileCacheFolder(host, node('node:fs'), node('node:path'));
+  const folder = compileCacheFolder(host, VERSION, node('node:fs'), node('node:path'));
   if (folder !== null) enableCompileCache(folder);
   const cli: Cli = createRequire(import.meta.url)('./cli.cjs');
   cli.holdProcess();

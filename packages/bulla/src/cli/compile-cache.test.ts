@@ -26,19 +26,19 @@ const host = (changes: Partial<Host> = {}): Host => ({
   uid,
   ...changes,
 });
-const folderOf = (given: Host = host()) => compileCacheFolder(given, fs, path);
+const folderOf = (given: Host = host(), version = '1.0.0') => compileCacheFolder(given, version, fs, path);
 
 describe('the folder for compiled code', () => {
   test('is made in the cache directory of the platform, for its owner alone', () => {
-    expect(folderOf()).toBe(join(home, '.cache/bulla/code'));
-    expect(lstatSync(join(home, '.cache/bulla/code')).mode & 0o777).toBe(0o700);
-    expect(folderOf()).toBe(join(home, '.cache/bulla/code'));
+    expect(folderOf()).toBe(join(home, '.cache/bulla/code/1.0.0'));
+    expect(lstatSync(join(home, '.cache/bulla/code/1.0.0')).mode & 0o777).toBe(0o700);
+    expect(folderOf()).toBe(join(home, '.cache/bulla/code/1.0.0'));
     const XDG_CACHE_HOME = join(home, 'xdg');
-    expect(folderOf(host({ env: { HOME: home, XDG_CACHE_HOME } }))).toBe(join(home, 'xdg/bulla/code'));
+    expect(folderOf(host({ env: { HOME: home, XDG_CACHE_HOME } }))).toBe(join(home, 'xdg/bulla/code/1.0.0'));
     mkdirSync(join(home, 'Library'));
-    expect(folderOf(host({ platform: 'darwin' }))).toBe(join(home, 'Library/Caches/bulla/code'));
+    expect(folderOf(host({ platform: 'darwin' }))).toBe(join(home, 'Library/Caches/bulla/code/1.0.0'));
     const windows = host({ platform: 'win32', env: { LOCALAPPDATA: home }, uid: null });
-    expect(folderOf(windows)).toBe(join(home, 'bulla/code'));
+    expect(folderOf(windows)).toBe(join(home, 'bulla/code/1.0.0'));
   });
 
   test('is none where there is no home, or one that is relative or cannot be written', () => {
@@ -63,7 +63,12 @@ describe('the folder for compiled code', () => {
 
   test('is none where others can put another one in its place', () => {
     const folder = folderOf()!;
-    for (const above of [join(home, '.cache/bulla'), join(home, '.cache'), home]) {
+    for (const above of [
+      join(home, '.cache/bulla/code'),
+      join(home, '.cache/bulla'),
+      join(home, '.cache'),
+      home,
+    ]) {
       for (const mode of [0o770, 0o707]) {
         chmodSync(above, mode);
         expect([above, mode, folderOf()]).toEqual([above, mode, null]);
@@ -86,8 +91,44 @@ describe('the folder for compiled code', () => {
     mkdirSync(open);
     mkdirSync(join(home, '.cache'));
     symlinkSync(open, join(home, '.cache/bulla'));
-    expect(folderOf()).toBe(join(open, 'code'));
+    expect(folderOf()).toBe(join(open, 'code/1.0.0'));
     chmodSync(open, 0o777);
     expect(folderOf()).toBe(null);
+  });
+
+  test('holds the code of one version: the first start of another removes it, links and files apart', () => {
+    const code = join(home, '.cache/bulla/code');
+    const elsewhere = join(home, 'elsewhere');
+    mkdirSync(elsewhere);
+    writeFileSync(join(elsewhere, 'kept'), '');
+    writeFileSync(join(folderOf()!, 'compiled'), '');
+    symlinkSync(elsewhere, join(code, 'link'));
+    symlinkSync(elsewhere, join(code, '1.0.0', 'link'));
+    writeFileSync(join(code, 'file'), '');
+    expect(folderOf()).toBe(join(code, '1.0.0'));
+    expect(readdirSync(code)).toEqual(['1.0.0', 'file', 'link']);
+    expect(folderOf(host(), '1.1.0')).toBe(join(code, '1.1.0'));
+    expect(readdirSync(code)).toEqual(['1.1.0', 'file', 'link']);
+    expect(readdirSync(elsewhere)).toEqual(['kept']);
+  });
+
+  test('removes nothing where the folder of all versions is a link', () => {
+    const elsewhere = join(home, 'elsewhere');
+    mkdirSync(join(elsewhere, 'photos'), { recursive: true });
+    mkdirSync(join(home, '.cache/bulla'), { recursive: true });
+    symlinkSync(elsewhere, join(home, '.cache/bulla/code'));
+    expect(folderOf()).toBe(join(elsewhere, '1.0.0'));
+    expect(readdirSync(elsewhere)).toEqual(['1.0.0', 'photos']);
+  });
+
+  test('is used also where the code of other versions cannot be removed', () => {
+    mkdirSync(join(folderOf()!, 'compiled'));
+    const failing = {
+      ...fs,
+      rmSync() {
+        throw Object.assign(new Error('not allowed'), { code: 'EPERM' });
+      },
+    };
+    expect(compileCacheFolder(host(), '1.1.0', failing, path)).toBe(join(home, '.cache/bulla/code/1.1.0'));
   });
 });

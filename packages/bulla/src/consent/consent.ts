@@ -8,7 +8,6 @@ import {
   covered,
   DEFAULT_RULES,
   type Decision,
-  type Detail,
   type Disclosure,
   disclose,
   ENGLISH,
@@ -16,6 +15,7 @@ import {
   type Identity,
   type Prompt,
   type Rules,
+  type ScopeObstacle,
   type Showing,
   scopeObstacle,
   showing,
@@ -83,7 +83,7 @@ export interface Said {
 
 /** What a person last said of a scope, and what stands in the way of using it now. */
 export interface ListedGrant extends PersonsGrant {
-  readonly obstacle: Detail | null;
+  readonly obstacle: ScopeObstacle | null;
 }
 
 type Timeless<E extends ConsentEvent> = Omit<E, 'type' | 'at'>;
@@ -277,10 +277,11 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
       const current = await manifests.current(agent);
       // Of another manifest than the question's nothing is said.
       const named = current?.hash === prompt.manifest ? namedOf(current.manifest, current.bindings) : null;
+      const toolOf = (name: string) => named?.tools.find((tool) => tool.name === name) ?? { name };
       const shown = showing(prompt, call, {
-        covers: covered(state, prompt.scope, prompt.server),
+        covers: covered(state, prompt.scope, prompt.server).map(toolOf),
         ...(words !== undefined && { words }),
-        tool: named?.tools.find(({ name }) => name === prompt.tool),
+        tool: toolOf(prompt.tool!),
         scope: named?.scopes.find(({ id: scope }) => scope === prompt.scope),
         ...(previous !== null && { previous }),
       });

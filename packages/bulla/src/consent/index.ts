@@ -13,6 +13,6 @@ export {
 } from './consent.ts';
 export { installationId, readOperator } from './operator.ts';
 export type { Pair } from './rows.ts';
-export type { Ask, Call, Deny, Pass, Ruling, RulingOptions } from './rule.ts';
-export type { Action, LibraryCall, Outcome } from './run.ts';
+export type { Ask, Call, Deny, Pass, Ruling } from './rule.ts';
+export type { LibraryCall, Outcome } from './run.ts';
 export type { Decided } from './runner.ts';

@@ -93,6 +93,8 @@ test('what was allowed is not begun when it was revoked or redefined meanwhile',
   );
   await push(other);
   expect(await answered(() => elsewhere.revoke(PAIR, ['filesystem:read'], said))).toBe('CONSENT_NOT_ALLOWED');
+  // A tool that was redefined runs unasked only after another grant.
+  await grant(elsewhere);
   expect(await silently(() => elsewhere.revoke(PAIR, 'all', said))).toBe('CONSENT_NOT_GRANTED');
 });
 

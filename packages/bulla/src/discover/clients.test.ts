@@ -1,16 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { CLIENTS } from './clients.ts';
-import type { Place } from './place.ts';
+import { CLIENTS, type Location } from './clients.ts';
 
-const PLACES = {
+const LOCATIONS = {
   linux: { platform: 'linux', home: '/home/me', project: '/src/p', env: {} },
   darwin: { platform: 'darwin', home: '/Users/me', project: '/src/p', env: {} },
   win32: { platform: 'win32', home: 'C:\\Users\\me', project: 'D:\\p', env: {} },
-} satisfies Record<string, Place>;
+} satisfies Record<string, Location>;
 
-function paths(id: string, place: Place): string[] {
+function paths(id: string, location: Location): string[] {
   return CLIENTS.find((client) => client.id === id)!
-    .files(place)
+    .files(location)
     .map(({ path }) => path);
 }
 
@@ -77,13 +76,13 @@ describe('where each client keeps its servers', () => {
     ],
   ];
   test.each(table)('%s', (id, linux, darwin, win32) => {
-    expect(paths(id, PLACES.linux)).toEqual(linux);
-    expect(paths(id, PLACES.darwin)).toEqual(darwin);
-    expect(paths(id, PLACES.win32)).toEqual(win32);
+    expect(paths(id, LOCATIONS.linux)).toEqual(linux);
+    expect(paths(id, LOCATIONS.darwin)).toEqual(darwin);
+    expect(paths(id, LOCATIONS.win32)).toEqual(win32);
   });
 
   test('Claude Code, with the settings that switch servers off', () => {
-    expect(paths('claude-code', PLACES.linux)).toEqual([
+    expect(paths('claude-code', LOCATIONS.linux)).toEqual([
       '/home/me/.claude.json',
       '/home/me/.claude/settings.json',
       '/src/p/.mcp.json',
@@ -94,7 +93,7 @@ describe('where each client keeps its servers', () => {
 
   test('Cline keeps its file in each editor, and one of its own', () => {
     const file = 'globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json';
-    expect(paths('cline', PLACES.darwin)).toEqual([
+    expect(paths('cline', LOCATIONS.darwin)).toEqual([
       `${Support}/Code/User/${file}`,
       `${Support}/Code - Insiders/User/${file}`,
       `${Support}/Cursor/User/${file}`,
@@ -111,21 +110,21 @@ test('variables move configurations', () => {
     COPILOT_HOME: '/copilot',
     APPDATA: 'E:\\Data',
   };
-  const linux = { ...PLACES.linux, env };
+  const linux = { ...LOCATIONS.linux, env };
   expect(paths('zed', linux)[0]).toBe('/x/zed/settings.json');
   expect(paths('claude-desktop', linux)[0]).toBe('/x/Claude/claude_desktop_config.json');
   expect(paths('codex', linux)[0]).toBe('/codex/config.toml');
   expect(paths('claude-code', linux).slice(0, 2)).toEqual(['/claude/.claude.json', '/claude/settings.json']);
   expect(paths('copilot', linux)[0]).toBe('/copilot/mcp-config.json');
-  expect(paths('claude-desktop', { ...PLACES.win32, env })[0]).toBe(
+  expect(paths('claude-desktop', { ...LOCATIONS.win32, env })[0]).toBe(
     'E:\\Data\\Claude\\claude_desktop_config.json',
   );
 });
 
 test('every client has an id of its own, and every path lies in the home or the project', () => {
   expect(new Set(CLIENTS.map(({ id }) => id)).size).toBe(CLIENTS.length);
-  for (const place of Object.values(PLACES))
+  for (const location of Object.values(LOCATIONS))
     for (const client of CLIENTS)
-      for (const { path, scope } of client.files(place))
-        expect(path.startsWith(scope === 'user' ? place.home : place.project)).toBe(true);
+      for (const { path, scope } of client.files(location))
+        expect(path.startsWith(scope === 'user' ? location.home : location.project)).toBe(true);
 });

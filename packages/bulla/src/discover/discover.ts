@@ -1,13 +1,13 @@
-import { readdirSync, realpathSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { posix, win32 } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import { findInput } from '../os/index.ts';
-import { CLIENTS, type Client, type ConfigFile } from './clients.ts';
+import { CLIENTS, type Client, type ConfigFile, type Location } from './clients.ts';
 import { readDocument } from './document.ts';
 import { type Entry, readEntry } from './entry.ts';
-import type { OwnProgram } from './guard.ts';
+import { type OwnProgram, realPath } from './guard.ts';
 import { type Launch, launchOf } from './launch.ts';
-import type { Place } from './place.ts';
+
 import type { Reading } from './readers.ts';
 
 /** A server that a client is configured to use. */
@@ -46,20 +46,20 @@ export interface Discovery {
  * Finds the servers that the clients on this machine are configured to use. Nothing is started. `own` is the program
  * that guards are known by. What cannot be read is told among the problems, and the rest goes on.
  */
-export function discover(place: Place, own: OwnProgram, clients: readonly Client[] = CLIENTS): Discovery {
+export function discover(location: Location, own: OwnProgram): Discovery {
   const servers: Configured[] = [];
   const files: { client: Client; path: string; scope: ConfigFile['scope'] }[] = [];
   const problems: Problem[] = [];
   const seen = new Set<string>();
-  for (const client of clients) {
+  for (const client of CLIENTS) {
     const off: NonNullable<Reading['off']>[number][] = [];
     const found: Configured[] = [];
-    for (const file of client.files(place)) {
-      for (const path of expand(file.path, place, (error) =>
+    for (const file of client.files(location)) {
+      for (const path of expand(file.path, location, (error) =>
         problems.push({ client, file: file.path, error }),
       )) {
         // A project in the home folder has the same files.
-        const key = `${client.id}\0${realPath(path)}`;
+        const key = `${client.id}\0${realPath(path) ?? path}`;
         if (seen.has(key)) continue;
         seen.add(key);
         attempt(client, path, problems, () => {
@@ -71,8 +71,8 @@ export function discover(place: Place, own: OwnProgram, clients: readonly Client
           for (const server of reading.servers) {
             attempt(client, path, problems, () => {
               const entry = readEntry(server.value, server.path, file.shape);
-              const project = server.project ?? (file.scope === 'project' ? place.project : null);
-              const at = project === null ? place : { ...place, project };
+              const project = server.project ?? (file.scope === 'project' ? location.project : null);
+              const at = project === null ? location : { ...location, project };
               found.push({
                 client,
                 scope: server.project === undefined ? file.scope : 'project',
@@ -82,23 +82,23 @@ export function discover(place: Place, own: OwnProgram, clients: readonly Client
                 name: server.name,
                 entry,
                 disabled: entry.disabled || server.disabled === true,
-                ...launchOf(entry, { place: at, project, isEditor: client.isEditor, own }),
+                ...launchOf(entry, { location: at, project, isEditor: client.isEditor, own }),
               });
             });
           }
         });
       }
     }
-    for (const server of found) servers.push(switchedOff(server, place, off));
+    for (const server of found) servers.push(switchedOff(server, location, off));
   }
   return { servers, files, problems };
 }
 
 /** Claude Code switches servers of a project's `.mcp.json` off in other files. */
-function switchedOff(server: Configured, place: Place, off: NonNullable<Reading['off']>): Configured {
+function switchedOff(server: Configured, location: Location, off: NonNullable<Reading['off']>): Configured {
   if (!server.isShared) return server;
   const isOff = off.some(
-    ({ project, names }) => (project === null || project === place.project) && names.includes(server.name),
+    ({ project, names }) => (project === null || project === location.project) && names.includes(server.name),
   );
   return isOff ? { ...server, disabled: true } : server;
 }
@@ -113,7 +113,7 @@ function attempt(client: Client, file: string, problems: Problem[], action: () =
 }
 
 /** The paths that a path with one `*` stands for, in their order. */
-function expand(path: string, { platform }: Place, tell: (error: BullaError) => void): string[] {
+function expand(path: string, { platform }: Location, tell: (error: BullaError) => void): string[] {
   const star = path.indexOf('*');
   if (star < 0) return [path];
   const { dirname, join, sep } = platform === 'win32' ? win32 : posix;
@@ -130,13 +130,5 @@ function expand(path: string, { platform }: Place, tell: (error: BullaError) => 
     if (code !== 'ENOENT' && code !== 'ENOTDIR')
       tell(new BullaError('INPUT_UNREADABLE', `${folder} cannot be read (${code}).`, { cause }));
     return [];
-  }
-}
-
-function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
   }
 }

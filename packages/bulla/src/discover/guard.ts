@@ -97,7 +97,8 @@ function fileOf(word: string, { path }: OwnProgram): string | null {
   return folders.map((folder) => realPath(join(folder, word))).find((file) => file !== null) ?? null;
 }
 
-function realPath(path: string): string | null {
+/** Null for what is not there. */
+export function realPath(path: string): string | null {
   try {
     return realpathSync(path);
   } catch {

@@ -2,9 +2,9 @@ import { isAbsolute, resolve } from 'node:path';
 import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 import { parseUrl, type Target } from '../mcp/index.ts';
+import type { Location } from './clients.ts';
 import type { Entry } from './entry.ts';
 import { type Guard, type OwnProgram, readGuard } from './guard.ts';
-import type { Place } from './place.ts';
 
 /** What is started or called for a server, as `bulla lock` names it. */
 export interface Launch {
@@ -19,7 +19,7 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** Where an entry is used, and by what. */
 interface Around {
-  readonly place: Place;
+  readonly location: Location;
   /** The project that the entry is for; null for all. */
   readonly project: string | null;
   /** Whether the client fills in variables as editors do. */
@@ -42,8 +42,8 @@ export function launchOf(entry: Entry, around: Around): Launch {
   });
   if (entry.transport === 'client')
     return none('DISCOVER_BY_CLIENT', 'The client starts it in a way of its own; it cannot be locked.');
-  const { place, project, isEditor, own } = around;
-  const filled = (text: string) => fill(text, place, isEditor);
+  const { location, project, isEditor, own } = around;
+  const filled = (text: string) => fill(text, location, isEditor);
   const isHttp = entry.transport === 'http';
   const exact = (isHttp ? [entry.url!] : [entry.command, ...entry.args]).map(filled);
   const cwd = isHttp || entry.cwd === null ? null : filled(entry.cwd);
@@ -107,7 +107,7 @@ const OF_GUARD = /^(?:BULLA_.*|NODE_.*|SSL_CERT_.*|OPENSSL_.*|XDG_DATA_HOME|HOME
 /** What is left for the client to fill in: `${…}`, and `{env:…}` and `{file:…}` of OpenCode. */
 const VARIABLE = /\$\{|\{(?:env|file):/;
 
-function fill(text: string, { home, project }: Place, isEditor: boolean): string {
+function fill(text: string, { home, project }: Location, isEditor: boolean): string {
   if (!isEditor) return text;
   return text.replace(/\$\{(userHome|workspaceFolder)\}/g, (_, name) =>
     name === 'userHome' ? home : project,

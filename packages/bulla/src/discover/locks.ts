@@ -15,8 +15,8 @@ interface KnownLock {
   readonly target: Target | null;
 }
 
-/** Where the locks of discovered servers lie. */
-interface LockPlace {
+/** The folders in which the locks of discovered servers lie. */
+interface LockFolders {
   /** For what a user configured: `BULLA_HOME/locks`. */
   readonly user: string;
   /** For what a project shares, or null for `mcp-locks` in the project. */
@@ -36,10 +36,10 @@ export interface CheckedServer extends Configured {
 /** Reads every lock that lies where locks of these servers may lie, and says in which state each server is. */
 export function checkServers(
   servers: readonly Configured[],
-  place: LockPlace,
+  folders: LockFolders,
 ): { checked: CheckedServer[]; problems: Problem[] } {
   const problems: Problem[] = [];
-  const known = readLocks(servers, place, problems);
+  const known = readLocks(servers, folders, problems);
   const taken = new Set(
     servers.flatMap((server) => known.filter((lock) => isOf(lock, server)).map(({ path }) => path)),
   );
@@ -51,7 +51,7 @@ export function checkServers(
     const same = known.find((lock) => isOf(lock, server));
     if (same !== undefined)
       return { ...withTarget(server, same), state: 'locked', lockFile: same.path, lock: same.lock };
-    const files = lockFiles(server, place);
+    const files = lockFiles(server, folders);
     // A lock of this name that is another server's is not a change of this one.
     const own = known.find(({ path }) => files.includes(path) && !taken.has(path));
     const guarded = server.guard && guardLock(server);
@@ -98,13 +98,13 @@ function guardLock(server: Configured): string {
   return isAbsolute(lock) ? lock : resolve(server.project ?? '.', lock);
 }
 
-function readLocks(servers: readonly Configured[], place: LockPlace, problems: Problem[]): KnownLock[] {
-  const files = new Set(list(place.user, problems));
+function readLocks(servers: readonly Configured[], folders: LockFolders, problems: Problem[]): KnownLock[] {
+  const files = new Set(list(folders.user, problems));
   for (const server of servers) {
     if (server.guard !== null) files.add(guardLock(server));
     if (server.project === null) continue;
     files.add(join(server.project, 'mcp-lock.json'));
-    for (const file of list(place.project ?? join(server.project, 'mcp-locks'), problems)) files.add(file);
+    for (const file of list(folders.project ?? join(server.project, 'mcp-locks'), problems)) files.add(file);
   }
   return [...files].flatMap((path) => {
     try {
@@ -145,7 +145,7 @@ function list(folder: string, problems: Problem[]): string[] {
 }
 
 /** The files that may hold the lock of a server, the one to write first, unless another server has it. */
-function lockFiles(server: Configured, { user, project }: LockPlace): string[] {
+function lockFiles(server: Configured, { user, project }: LockFolders): string[] {
   const { client, name } = server;
   if (!server.isShared) {
     const digested = join(user, fileName([client.id, name, server.project ?? '']));

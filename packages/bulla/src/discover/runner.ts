@@ -9,48 +9,34 @@ interface Runner {
   readonly isFloating: boolean;
 }
 
-const NPM_OPTIONS = [
-  '-p',
-  '--package',
-  '-c',
-  '--call',
-  '-w',
-  '--workspace',
-  '--registry',
-  '--cache',
-  '--prefix',
-];
+const NPM_OPTIONS = '-p --package -c --call -w --workspace --registry --cache --prefix'.split(' ');
 const UV_OPTIONS = (
   '--from --with --python -p --index-url -i --extra-index-url --index --default-index --refresh-package ' +
   '--directory --project --env-file --with-editable --with-requirements'
 ).split(' ');
 
-/** Words that fetch and run a package, longest first, with the options that take a value and how a version is named. */
+/** Commands that fetch and run a package, longest first, with the options that take a value and how a version is named. */
 const RUNNERS: readonly {
-  readonly words: readonly string[];
+  readonly name: string;
   readonly valued: readonly string[];
   /** Options that name the package, so that the first word is only the program in it. */
   readonly from: readonly string[];
   readonly pinned: (spec: string) => boolean;
 }[] = [
-  ...[
-    ['npm', 'exec'],
-    ['npm', 'x'],
-    ['pnpm', 'dlx'],
-    ['yarn', 'dlx'],
-    ['bun', 'x'],
-    ['npx'],
-    ['bunx'],
-    ['pnpx'],
-  ].map((words) => ({ words, valued: NPM_OPTIONS, from: ['-p', '--package'], pinned: isPinnedNpm })),
-  ...[['uv', 'tool', 'run'], ['uvx'], ['pipx', 'run']].map((words) => ({
-    words,
+  ...['npm exec', 'npm x', 'pnpm dlx', 'yarn dlx', 'bun x', 'npx', 'bunx', 'pnpx'].map((name) => ({
+    name,
+    valued: NPM_OPTIONS,
+    from: ['-p', '--package'],
+    pinned: isPinnedNpm,
+  })),
+  ...['uv tool run', 'uvx', 'pipx run'].map((name) => ({
+    name,
     valued: [...UV_OPTIONS, '--spec'],
     from: ['--from', '--spec'],
     pinned: isPinnedPython,
   })),
   {
-    words: ['go', 'run'],
+    name: 'go run',
     valued: [],
     from: [],
     pinned: (spec) => isPath(spec) || /@v\d+\.\d+\.\d+/.test(spec),
@@ -72,10 +58,10 @@ export function runnerOf(command: string, args: readonly string[]): Runner | nul
     const at = rest.findIndex((word) => DIGEST.test(word));
     return { name: first, at: at < 0 ? null : at + skipped, isFloating: at < 0 };
   }
-  const runner = RUNNERS.find(({ words: name }) => name.every((word, i) => rest[i] === word));
+  const runner = RUNNERS.find(({ name }) => name.split(' ').every((word, i) => rest[i] === word));
   if (runner === undefined) return null;
-  const found = specIndex(rest, runner.words.length, runner.valued, runner.from);
-  const name = runner.words.join(' ');
+  const { name, valued, from } = runner;
+  const found = specIndex(rest, name.split(' ').length, valued, from);
   if (found === null) return { name, at: null, isFloating: true };
   const spec = rest[found]!.replace(/^--(?:package|from|spec)=/, '');
   return { name, at: found + skipped, isFloating: !runner.pinned(spec) };
@@ -88,19 +74,14 @@ function specIndex(
   valued: readonly string[],
   from: readonly string[],
 ): number | null {
-  let first: number | null = null;
   for (let i = start; i < words.length; i++) {
     const word = words[i]!;
-    if (from.includes(word)) return i + 1 < words.length ? i + 1 : null;
+    if (from.includes(word) || word === '--') return i + 1 < words.length ? i + 1 : null;
     if (from.some((option) => option.startsWith('--') && word.startsWith(`${option}=`))) return i;
     if (valued.includes(word)) i++;
-    else if (word === '--') return first ?? (i + 1 < words.length ? i + 1 : null);
-    else if (!word.startsWith('-')) {
-      first = i;
-      break;
-    }
+    else if (!word.startsWith('-')) return i;
   }
-  return first;
+  return null;
 }
 
 function programName(command: string): string {

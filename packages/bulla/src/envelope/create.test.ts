@@ -18,7 +18,8 @@ import {
   policyText,
   rejection,
 } from '../../test/envelope.ts';
-import { authorize, createEnvelope, type EnvelopeDraft } from './index.ts';
+import type { EnvelopeDraft } from './create.ts';
+import { authorize, createEnvelope } from './index.ts';
 
 const draft: EnvelopeDraft = {
   tenant_id: 'acme',

@@ -10,8 +10,6 @@ export {
   authorize,
   claimsOf,
   createEnvelope,
-  type EnvelopeDraft,
-  type Moment,
   signClaims,
   unixTime,
 } from './create.ts';
@@ -23,18 +21,5 @@ export {
   type ExecutionFailed,
   ExecutionNotStarted,
 } from './decision.ts';
-export {
-  currentPolicy,
-  type Operator,
-  publishPolicy,
-  settleExecution,
-} from './operate.ts';
-export {
-  createVerifier,
-  type EnvelopeDenied,
-  type EnvelopePassed,
-  type EnvelopeRuling,
-  type GivenEnvelope,
-  type Verifier,
-  type VerifierOptions,
-} from './verifier.ts';
+export { currentPolicy, type Operator, publishPolicy, settleExecution } from './operate.ts';
+export { createVerifier, type Verifier, type VerifierOptions } from './verifier.ts';

@@ -2,38 +2,24 @@ import { performance } from 'node:perf_hooks';
 import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 import type { Evidence, Stage } from '@bulla/core/evidence';
-import type { ErrorFrame, RequestFrame, ResultFrame } from '../mcp/index.ts';
+import type { RequestFrame } from '../mcp/index.ts';
 import type { Call, Intent, Outcome, Part } from '../record/index.ts';
 import { checkContents } from './answers/contents.ts';
 import { checkResult, type Result } from './answers/result.ts';
 import type { Context } from './context.ts';
 import { asDenial, Denial } from './denial.ts';
+import type { Flows } from './flows.ts';
 import type { GatedCall, Ruling } from './gates/gate.ts';
 import type { HostRequest } from './gates/methods.ts';
 import { type Subject, subjectOf } from './gates/pinned.ts';
 import { withholdCapabilities } from './gates/session.ts';
-import { aboutOf, causeOf, shown } from './notices.ts';
+import { aboutOf, boundedName, causeOf } from './notices.ts';
 import { waivedStep } from './record.ts';
 import { weightOf } from './wire/slots.ts';
 import type { Edit } from './wire/splice.ts';
 import type { Request } from './wire/wire.ts';
 
 type CallRow = Extract<HostRequest, { kind: 'call' }>;
-type Answer = ResultFrame | ErrorFrame;
-
-/** What calls need of the flow of requests around them. */
-export interface Around {
-  /** Runs work in a slot for decisions, or for recordings. */
-  decide(request: Request, work: () => Promise<void>, weight?: number): void | Promise<void>;
-  record(request: Request, work: () => Promise<void>, weight?: number): void | Promise<void>;
-  /** Records a denial and tells the host. */
-  deny(request: Request, call: Call, error: unknown, parts?: readonly Part[]): Promise<void>;
-  /** Tells the host of a denial whose record is this capsule. */
-  answer(request: Request, call: Call, denial: Denial, capsule: string | null): Promise<void>;
-  write(request: Request, bytes: Uint8Array): void | Promise<void>;
-  /** What an answer must lose of how the server names itself in it. */
-  named(request: Request, answer: Answer): readonly Edit[];
-}
 
 /** A call on its way through the gates. */
 interface Passing {
@@ -54,10 +40,10 @@ const failure = (code: Code, sentence: string): Result => ({
   failure: { stage: 'server', code, sentence },
 });
 const CANCELLED = {
-  host: failure('GATEWAY_CANCELLED', 'The host took the call back.'),
+  host: failure('GATEWAY_CANCELLED', 'The host cancelled the call.'),
   server: failure('GATEWAY_CANCELLED', 'The server ended the subscription.'),
 };
-const NOT_SENT = failure('GATEWAY_NOT_SENT', 'The call was over before it was forwarded.');
+const NOT_SENT = failure('GATEWAY_NOT_SENT', 'The call ended before it was forwarded.');
 
 /** Limit on what the messages of all parked calls weigh together. */
 const MAX_PARKED_WEIGHT = 64 * 1024 * 1024;
@@ -65,13 +51,13 @@ const MAX_PARKED_WEIGHT = 64 * 1024 * 1024;
 /** Calls: through the gates, sealed, asked again, forwarded, sealed. */
 export class Calls {
   readonly #context: Context;
-  readonly #around: Around;
+  readonly #flows: Flows;
   readonly #parked = new Map<Passing, Promise<void>>();
   #parkedWeight = 0;
 
-  constructor(context: Context, around: Around) {
+  constructor(context: Context, flows: Flows) {
     this.#context = context;
-    this.#around = around;
+    this.#flows = flows;
   }
 
   /** Resolves when no call waits for a person any more. */
@@ -80,7 +66,7 @@ export class Calls {
   }
 
   start(request: Request, frame: RequestFrame, row: CallRow, weight: number): void | Promise<void> {
-    return this.#around.decide(request, () => this.#begin(request, frame, row, weight), weight);
+    return this.#flows.decide(request, () => this.#begin(request, frame, row, weight), weight);
   }
 
   async #begin(request: Request, frame: RequestFrame, row: CallRow, weight: number): Promise<void> {
@@ -91,7 +77,7 @@ export class Calls {
     try {
       const edits = withholdCapabilities(frame, features);
       const { subject, waived } = this.#subject(frame, row);
-      const tool = subject.name === null ? null : { name: shown(subject.name) };
+      const tool = subject.name === null ? null : { name: boundedName(subject.name) };
       const call: Call = {
         ...record.call({ ...about, tool }),
         args: record.payload('args', subject.args),
@@ -102,7 +88,7 @@ export class Calls {
       const evidence = record.base.evidence ?? {};
       passing = { request, frame, edits, subject, horizon, stop, weight, call, parts, evidence };
     } catch (error) {
-      return this.#around.deny(request, record.call(about), error);
+      return this.#flows.deny(request, record.call(about), error);
     }
     const { failed } = request;
     request.cancelled = () => passing.stop.abort();
@@ -150,11 +136,11 @@ export class Calls {
     if (this.#parkedWeight + weight > MAX_PARKED_WEIGHT) {
       passing.stop.abort();
       void ask.catch(() => undefined);
-      const message = 'Too much waits for people already.';
+      const message = 'Too many calls wait for an answer of a person.';
       return this.#refused(passing, new Denial('ids', 'GATEWAY_OVERLOADED', message), []);
     }
     this.#parkedWeight += weight;
-    const resume = (work: () => Promise<void>) => void this.#around.decide(request, work, weight);
+    const resume = (work: () => Promise<void>) => void this.#flows.decide(request, work, weight);
     const waiting = ask
       .then(
         (ruling) => resume(() => this.#pass(passing, at, ruling)),
@@ -174,7 +160,7 @@ export class Calls {
       await this.#context.record.blocked(call, denial, [...passing.parts, ...parts]);
       return;
     }
-    return this.#around.deny(request, call, denial, [...passing.parts, ...parts]);
+    return this.#flows.deny(request, call, denial, [...passing.parts, ...parts]);
   }
 
   /** Seals, asks the gates again with what has come meanwhile, and forwards. */
@@ -195,7 +181,7 @@ export class Calls {
       const isOpen = wire.isOpen(request);
       wire.drop(request);
       await this.#outcome(intent, { status: 'blocked', failure: denial.failure, durationMs: 0 });
-      if (isOpen) await this.#around.answer(request, intent.call, denial, intent.capsule.id);
+      if (isOpen) await this.#flows.answer(request, intent.call, denial, intent.capsule.id);
       return;
     }
     if (!wire.isOpen(request)) {
@@ -210,18 +196,18 @@ export class Calls {
   /** What is done with the answer to a call: it is recorded, then it reaches the host. */
   #expect(request: Request, intent: Intent, requested: string | null): void {
     const { pins, features, wire } = this.#context;
-    const around = this.#around;
+    const flows = this.#flows;
     const startedAt = performance.now();
     const elapsed = (): number => performance.now() - startedAt;
     const ended = (result: Result): Outcome => ({ ...result, durationMs: elapsed() });
     request.cancelled = (by) => {
       const outcome = ended(CANCELLED[by]);
-      void around.record(request, async () => void (await this.#outcome(intent, outcome)));
+      void flows.record(request, async () => void (await this.#outcome(intent, outcome)));
     };
     request.failed = (denial) =>
-      around.record(request, async () => {
+      flows.record(request, async () => {
         await this.#outcome(intent, ended({ status: 'failure', failure: denial.failure }));
-        return around.answer(request, intent.call, denial, intent.capsule.id);
+        return flows.answer(request, intent.call, denial, intent.capsule.id);
       });
     request.answered = (answer) => {
       let result: Result;
@@ -232,7 +218,7 @@ export class Calls {
         // Data in a tool's result is not a message of the protocol.
         checkContents(answer, requested, ['structuredContent'], pins);
         // Before the outcome is recorded: what is recorded as done must not fail afterwards.
-        bytes = wire.restored(request, answer, around.named(request, answer));
+        bytes = wire.restored(request, answer, flows.named(request, answer));
       } catch (error) {
         denial = asDenial(error);
         result = { status: 'failure', failure: denial.failure };
@@ -244,10 +230,10 @@ export class Calls {
       const work = async (): Promise<void> => {
         const lost = await this.#outcome(intent, outcome);
         const refusal = denial ?? lost;
-        if (refusal === null) await around.write(request, bytes!);
-        else await around.answer(request, intent.call, refusal, intent.capsule.id);
+        if (refusal === null) await flows.write(request, bytes!);
+        else await flows.answer(request, intent.call, refusal, intent.capsule.id);
       };
-      return around.record(request, work, weightOf(answer.bytes));
+      return flows.record(request, work, weightOf(answer.bytes));
     };
   }
 

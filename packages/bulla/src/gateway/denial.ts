@@ -41,19 +41,15 @@ export function asDenial(error: unknown): Denial {
   return new Denial('bulla', 'GATEWAY_FAILED', 'The gateway failed.', { cause: error });
 }
 
-/** What a denial was about, and the capsule that tells of it, if one could be sealed. */
-export interface DenialContext {
-  readonly tool?: string | null;
-  readonly capsule?: string | null;
-}
-
 /**
- * The answer to a request that was denied, with the id exactly as the sender wrote it, or null. The text is for a model
- * and for people: what was refused and why, so that nobody tries again in vain.
+ * The answer to a request that was denied, with the id exactly as the sender wrote it, or null, the tool that it was
+ * about and the capsule that records it. The text is for a model and for people: what was refused and why.
  */
-export function denialBytes(id: Uint8Array | null, denial: Denial, context: DenialContext = {}): Uint8Array {
-  const { stage, code, rpc, message, data } = denial;
-  const { tool = null, capsule = null } = context;
+export function denialBytes(
+  id: Uint8Array | null,
+  { stage, code, rpc, message, data }: Denial,
+  { tool = null, capsule = null }: { tool?: string | null; capsule?: string | null } = {},
+): Uint8Array {
   const error = { code: rpc, message: `Bulla: ${message}`, data: { ...data, stage, code, tool, capsule } };
   return Buffer.concat([
     toUtf8('{"jsonrpc":"2.0","id":'),

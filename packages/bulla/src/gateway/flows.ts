@@ -1,6 +1,6 @@
 import type { ListKind } from '@bulla/core/lock';
 import { type ErrorFrame, idKey, quote, type RequestFrame, type ResultFrame } from '../mcp/index.ts';
-import type { Call } from '../record/index.ts';
+import type { Call, Part } from '../record/index.ts';
 import { checkContents } from './answers/contents.ts';
 import { checkResult } from './answers/result.ts';
 import { Calls } from './calls.ts';
@@ -11,7 +11,7 @@ import { badParams, checkLevel, checkParams } from './gates/params.ts';
 import { withholdCapabilities } from './gates/session.ts';
 import { checkPage } from './lists/page.ts';
 import { checkNamed, checkSelf } from './lists/self.ts';
-import { aboutOf, causeOf, shown, tellFailure, tellPage, tellSelf } from './notices.ts';
+import { aboutOf, boundedName, causeOf, tellFailure, tellPage, tellSelf } from './notices.ts';
 import { Slots, weightOf } from './wire/slots.ts';
 import type { Edit } from './wire/splice.ts';
 import type { Request } from './wire/wire.ts';
@@ -34,17 +34,10 @@ export class Flows {
 
   constructor(context: Context) {
     this.#context = context;
-    this.#calls = new Calls(context, {
-      decide: (request, work, weight) => this.#run(this.#deciding, request, work, weight),
-      record: (request, work, weight) => this.#run(this.#recording, request, work, weight),
-      deny: (request, call, denial, parts) => this.#deny(request, call, denial, parts),
-      answer: (request, call, denial, capsule) => this.#answer(request, call, denial, capsule),
-      write: (request, bytes) => this.#write(request, bytes),
-      named: (request, answer) => this.#named(request, answer),
-    });
+    this.#calls = new Calls(context, this);
   }
 
-  /** Resolves when everything that was begun is recorded and told. */
+  /** Resolves when everything that was begun is recorded and answered. */
   async idle(): Promise<void> {
     await this.#calls.idle();
     await this.#deciding.idle();
@@ -56,7 +49,7 @@ export class Flows {
     const request = wire.take(frame);
     if (request === null) return this.#refuseId(frame);
     const call = record.call(aboutOf(frame, session.host));
-    request.failed = (denial) => this.#run(this.#recording, request, () => this.#deny(request, call, denial));
+    request.failed = (denial) => this.record(request, () => this.deny(request, call, denial));
     try {
       return this.#begin(request, frame, call);
     } catch (error) {
@@ -70,11 +63,13 @@ export class Flows {
     let row: HostRequest;
     try {
       if (wire.ended !== null) throw wire.ended;
-      if (wire.size > MAX_OPEN) throw overloaded(`More than ${MAX_OPEN} requests are open.`);
+      if (wire.size > MAX_OPEN) {
+        throw new Denial('ids', 'GATEWAY_OVERLOADED', `More than ${MAX_OPEN} requests are open.`);
+      }
       hostRequest(frame.method);
       row = hostRequest(frame.method, session.read(frame));
     } catch (denial) {
-      return this.#run(this.#deciding, request, () => this.#deny(request, call, denial), weight);
+      return this.decide(request, () => this.deny(request, call, denial), weight);
     }
     if (row.kind === 'call') return this.#calls.start(request, frame, row, weight);
     if (row.kind === 'list') this.#list(request, frame, row.list);
@@ -85,12 +80,17 @@ export class Flows {
     return wire.forward(request, frame, withholdCapabilities(frame, features));
   }
 
-  /** Runs work on a request beside the reading. Whatever it fails at, the host has its answer. */
-  #run(slots: Slots, request: Request, work: () => Promise<void>, weight = 0): void | Promise<void> {
-    return slots.run(() => work().catch((error) => this.#broke(request, error)), weight);
+  /** Runs work in a slot for decisions while messages are read on. If it fails, the host gets an error. */
+  decide(request: Request, work: () => Promise<void>, weight?: number): void | Promise<void> {
+    return this.#deciding.run(() => work().catch((error) => this.#broke(request, error)), weight);
   }
 
-  /** We failed when a request was already recorded, or when it was denied: what is left is to tell. */
+  /** The same in a slot for recordings. */
+  record(request: Request, work: () => Promise<void>, weight?: number): void | Promise<void> {
+    return this.#recording.run(() => work().catch((error) => this.#broke(request, error)), weight);
+  }
+
+  /** An internal error after a request was recorded or denied: answer it and end it. */
   async #broke(request: Request, error: unknown): Promise<void> {
     const { wire, host } = this.#context;
     tellFailure(this.#context, request.method, error);
@@ -103,7 +103,7 @@ export class Flows {
   #refuseId({ id, method }: RequestFrame): void | Promise<void> {
     const message = `The id ${quote(idKey(id))} belongs to a request that is still open.`;
     const denial = new Denial('ids', 'GATEWAY_ID_IN_USE', message);
-    this.#context.record.incident({ denial, method: shown(method), key: '' });
+    this.#context.record.incident({ denial, method: boundedName(method), key: '' });
     return this.#context.host.write(denialBytes(null, denial));
   }
 
@@ -111,22 +111,22 @@ export class Flows {
   #pass(
     request: Request,
     answer: Answer,
-    edits: readonly Edit[] = this.#named(request, answer),
+    edits: readonly Edit[] = this.named(request, answer),
     own: readonly string[] = [],
   ): void | Promise<void> {
     const { wire, features, pins } = this.#context;
     checkResult(request.method, answer, features);
     checkContents(answer, null, own, pins);
-    return this.#write(request, wire.restored(request, answer, edits));
+    return this.write(request, wire.restored(request, answer, edits));
   }
 
-  #write(request: Request, bytes: Uint8Array): void | Promise<void> {
+  write(request: Request, bytes: Uint8Array): void | Promise<void> {
     this.#context.wire.free(request);
     return this.#context.host.write(bytes);
   }
 
   /** What an answer must lose of how the server names itself in it. */
-  #named({ method }: Request, answer: Answer): readonly Edit[] {
+  named({ method }: Request, answer: Answer): readonly Edit[] {
     if (answer.kind === 'error') return [];
     const check = checkNamed(answer, this.#context.pins);
     tellSelf(this.#context, method, check);
@@ -168,33 +168,25 @@ export class Flows {
       tellPage(this.#context, method, found);
       if (nextCursor !== null) offers.gave(kind, nextCursor);
       const cut = enforce.lists ? edits : [];
-      return this.#pass(request, answer, [...cut, ...this.#named(request, answer)], [kind]);
+      return this.#pass(request, answer, [...cut, ...this.named(request, answer)], [kind]);
     };
   }
 
-  /** Records that something was denied, and tells the host. */
-  async #deny(
-    request: Request,
-    call: Call,
-    error: unknown,
-    parts: Parameters<Context['record']['blocked']>[2] = [],
-  ): Promise<void> {
+  /** Records a denial and answers the host with it. */
+  async deny(request: Request, call: Call, error: unknown, parts: readonly Part[] = []): Promise<void> {
     const denial = asDenial(error);
     this.#context.wire.drop(request);
     const capsule = await this.#context.record.blocked(call, denial, parts);
-    await this.#answer(request, call, denial, capsule);
+    await this.answer(request, call, denial, capsule);
   }
 
-  async #answer(request: Request, call: Call, denial: Denial, capsule: string | null): Promise<void> {
+  /** Answers the host with a denial that this capsule records. */
+  async answer(request: Request, call: Call, denial: Denial, capsule: string | null): Promise<void> {
     const isInternal = denial.stage === 'record' || denial.code === 'GATEWAY_FAILED';
     const why = isInternal ? ` (${causeOf(denial)})` : '';
     const { log, wire, host } = this.#context;
-    log(`${shown(request.method)}: ${denial.message}${why} [${denial.code}]`);
+    log(`${boundedName(request.method)}: ${denial.message}${why} [${denial.code}]`);
     wire.free(request);
     await host.write(denialBytes(request.idBytes, denial, { tool: call.tool?.name ?? null, capsule }));
   }
-}
-
-export function overloaded(message: string): Denial {
-  return new Denial('ids', 'GATEWAY_OVERLOADED', message);
 }

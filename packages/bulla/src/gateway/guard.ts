@@ -64,9 +64,6 @@ export interface GuardOptions {
   readonly maxBytes?: number | undefined;
   /** Ends the session as if the host had closed its side; if that was so before, without waiting for answers. */
   readonly signal?: AbortSignal | undefined;
-  /** Where the values for the target's environment names are taken from. Default: this process's. */
-  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-  readonly cwd?: string | undefined;
   readonly onStderr?: ((chunk: Uint8Array) => void) | undefined;
   /** Told, in a line each, what the operator should know. Default: nobody is. */
   readonly log?: ((line: string) => void) | undefined;
@@ -92,7 +89,7 @@ export interface GuardExit {
 export async function guard(options: GuardOptions): Promise<GuardExit> {
   const { lock, server, start = server, store, maxBytes, graceMs = DEFAULT_GRACE_MS } = options;
   if (!options.allowOtherServer) checkIdentity(lock, server);
-  const env = environmentOf(server, options.environment ?? process.env);
+  const env = environmentOf(server, process.env);
   const pins = pinsOf(lock);
   const record = new SessionRecord({
     store,
@@ -115,7 +112,6 @@ export async function guard(options: GuardOptions): Promise<GuardExit> {
       start.args,
       {
         env,
-        cwd: options.cwd,
         frames,
         onStderr: options.onStderr,
         onNoise: () => pipeline.noise(),

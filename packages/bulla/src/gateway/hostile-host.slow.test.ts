@@ -104,7 +104,7 @@ describe('requests', () => {
     ]);
     await guarded.end();
     expect((await told(guarded.store)).slice(0, 4)).toEqual([
-      'tools/call rogue blocked GATEWAY_SESSION',
+      'tools/call rogue/echo blocked GATEWAY_SESSION',
       'tools/list rogue blocked GATEWAY_SESSION',
       'resources/read rogue blocked GATEWAY_SESSION',
       'from host rogue blocked GATEWAY_UNRELATED',

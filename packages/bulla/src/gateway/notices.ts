@@ -13,7 +13,7 @@ import type { About } from './record.ts';
  * A name that somebody else chose, no longer than a record should have it. It is a copy: a part of a text would keep
  * the whole message in memory for as long as it is kept.
  */
-export function shown(name: string): string {
+export function boundedName(name: string): string {
   const text = name.length > 200 ? `${name.slice(0, 200).toWellFormed()}\u2026` : name;
   return Buffer.from(text, 'utf16le').toString('utf16le');
 }
@@ -23,23 +23,29 @@ export function causeOf({ cause }: Denial): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
+const NAMED = ['tools/call', 'prompts/get'];
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
-/** What a record says of a request of the host: its trace id (W3C Trace Context), else the host's own id. */
+/**
+ * What a record says of a request of the host: its trace id (W3C Trace Context), else the host's own id, and the tool or
+ * prompt as the host names it. Nothing of it is checked yet.
+ */
 export function aboutOf({ id, method, params }: RequestFrame, host: string): About {
   const meta = params?.get('_meta');
   const trace = meta instanceof JsonObject ? meta.get('traceparent') : undefined;
   const traceId = typeof trace === 'string' ? TRACEPARENT.exec(trace)?.[1] : undefined;
-  const correlationId = traceId ?? shown(id instanceof JsonNumber ? id.lexeme : id);
-  return { method: shown(method), host, correlationId };
+  const correlationId = traceId ?? boundedName(id instanceof JsonNumber ? id.lexeme : id);
+  const name = NAMED.includes(method) ? params?.get('name') : undefined;
+  const tool = typeof name === 'string' ? { name: boundedName(name) } : null;
+  return { method: boundedName(method), host, correlationId, tool };
 }
 
 /** We failed at a message, and it was refused. Never throws. */
 export function tellFailure({ record, log }: Context, method: string, error: unknown): void {
   const denial = asDenial(error);
   try {
-    const isNew = record.incident({ denial, method: shown(method), key: method });
-    if (isNew) log(`${shown(method)}: ${denial.message} (${quote(causeOf(denial))}) [${denial.code}]`);
+    const isNew = record.incident({ denial, method: boundedName(method), key: method });
+    if (isNew) log(`${boundedName(method)}: ${denial.message} (${quote(causeOf(denial))}) [${denial.code}]`);
   } catch {} // the operator cannot be told
 }
 
@@ -63,9 +69,9 @@ export function tellPage(
     changed.length > 0
       ? (['GATEWAY_CHANGED', 'not as they were locked'] as const)
       : (['GATEWAY_NOT_LOCKED', 'not in the lock'] as const);
-  const names = [...changed, ...unlocked].map(({ key }) => shown(key ?? ''));
+  const names = [...changed, ...unlocked].map(({ key }) => boundedName(key ?? ''));
   const cutDigest = `sha256:${digest(
-    cut.map(({ key, digest }) => [shown(key ?? '').toWellFormed(), digest]),
+    cut.map(({ key, digest }) => [boundedName(key ?? '').toWellFormed(), digest]),
     'jcs',
   )}`;
   const count = cut.length === 1 ? 'One definition' : `${cut.length} definitions`;
@@ -76,10 +82,10 @@ export function tellPage(
     waived: !enforce.lists,
     facts: {
       removed: cut.length,
-      changed: changed.slice(0, MAX_NAMES).map(({ key }) => shown(key!).toWellFormed()),
+      changed: changed.slice(0, MAX_NAMES).map(({ key }) => boundedName(key!).toWellFormed()),
       not_locked: unlocked
         .slice(0, Math.max(0, MAX_NAMES - changed.length))
-        .map(({ key }) => shown(key ?? '').toWellFormed()),
+        .map(({ key }) => boundedName(key ?? '').toWellFormed()),
       digest: cutDigest,
     },
     key: cutDigest,

@@ -23,24 +23,26 @@ import { idIn } from './peer/host.ts';
 import { bytesOf, placeOf, replace, splice } from './wire/splice.ts';
 import { idOf, SUBSCRIPTION_ID, tokenOf } from './wire/tokens.ts';
 
-/** A request of the server that the host was asked. */
+type Side = 'host' | 'server';
+
+/** A request of the server that was forwarded to the host. */
 interface ServerRequest extends Waiting {
   readonly idBytes: Uint8Array;
   readonly token: string | null;
 }
 
 /** Limit on open requests of the server. */
-const MAX_ASKED = 256;
+const MAX_SERVER_REQUESTS = 256;
 
 /**
- * Where every message goes: those of the host to the server, and those of the server to the host, each past the stages
- * that may change or stop it. While a promise is pending, the side that sent the message is not read.
+ * Routes every message between host and server through the checks that may change or stop it. While a promise is
+ * pending, the side that sent the message is not read.
  */
 export class Pipeline {
   readonly #context: Context;
   readonly #server: Pick<Transport, 'send'>;
   readonly #flows: Flows;
-  readonly #asked = new Exchange<ServerRequest>();
+  readonly #serverRequests = new Exchange<ServerRequest>();
 
   constructor(context: Context, server: Pick<Transport, 'send'>) {
     this.#context = context;
@@ -49,195 +51,173 @@ export class Pipeline {
   }
 
   fromHost(frame: Frame): void | Promise<void> {
-    return this.#guarded('host', frame, () => this.#fromHost(frame));
+    return this.#guarded('host', frame, () => {
+      if (frame.kind === 'request') return this.#flows.start(frame);
+      if (frame.kind === 'notification') return this.#notification('host', frame);
+      const match = this.#serverRequests.settle(frame.id);
+      if (match === 'late') return;
+      if (typeof match === 'string') return this.#unasked('host', match);
+      this.#serverRequests.free(match);
+      return this.#send(frame, splice(frame.bytes, [replace(placeOf(frame, 'id')!, match.idBytes)]));
+    });
   }
 
   fromServer(frame: Frame): void | Promise<void> {
-    return this.#guarded('server', frame, () => this.#fromServer(frame));
+    return this.#guarded('server', frame, () => {
+      if (frame.kind === 'request') return this.#serverRequest(frame);
+      if (frame.kind === 'notification') return this.#notification('server', frame);
+      const found = this.#context.wire.settle(frame);
+      return typeof found === 'string' ? this.#unasked('server', found) : found;
+    });
   }
 
-  /** Deals with a message. Where we fail at it, it is refused like one that may not pass, and the session goes on. */
-  #guarded(
-    from: 'host' | 'server',
-    frame: Frame | null,
-    deal: () => void | Promise<void>,
-  ): void | Promise<void> {
+  /** An internal error refuses the message, and the session goes on. */
+  #guarded(from: Side, frame: Frame | null, handle: () => void | Promise<void>): void | Promise<void> {
     try {
-      return deal()?.catch((error) => this.#broke(from, frame, error));
+      return handle()?.catch((error) => this.#broke(from, frame, error));
     } catch (error) {
       return this.#broke(from, frame, error);
     }
   }
 
-  /** A request of the host that was taken in has its answer elsewhere; of another, the id may be that of an open one. */
-  #broke(from: 'host' | 'server', frame: Frame | null, error: unknown): void | Promise<void> {
+  /** A request of the host that was taken in is answered elsewhere; the id of another may be that of an open one. */
+  #broke(from: Side, frame: Frame | null, error: unknown): void | Promise<void> {
     tellFailure(this.#context, `from ${from}`, error);
-    if (from === 'host') {
-      const isAsking = frame === null || frame.kind === 'request';
-      return isAsking ? this.#context.host.write(denialBytes(null, asDenial(error))) : undefined;
+    const isRequest = frame?.kind === 'request';
+    if (from === 'server') {
+      return isRequest ? this.#refuseServer(toUtf8(idKey(frame.id)), asDenial(error)) : undefined;
     }
-    if (frame?.kind !== 'request') return;
-    const bytes = denialBytes(toUtf8(idKey(frame.id)), asDenial(error));
-    return this.#send(parseFrame(bytes), bytes);
-  }
-
-  #fromHost(frame: Frame): void | Promise<void> {
-    if (frame.kind === 'request') return this.#flows.start(frame);
-    if (frame.kind === 'notification') return this.#told('host', frame);
-    const match = this.#asked.settle(frame.id);
-    if (typeof match === 'string') {
-      if (match !== 'late') this.#unasked('host', match);
-      return;
-    }
-    this.#asked.free(match);
-    return this.#send(frame, splice(frame.bytes, [replace(placeOf(frame, 'id')!, match.idBytes)]));
-  }
-
-  #fromServer(frame: Frame): void | Promise<void> {
-    if (frame.kind === 'request') return this.#serverAsks(frame);
-    if (frame.kind === 'notification') return this.#told('server', frame);
-    const found = this.#context.wire.settle(frame);
-    if (typeof found === 'string') this.#unasked('server', found);
-    else return found;
+    if (isRequest || frame === null) return this.#context.host.write(denialBytes(null, asDenial(error)));
   }
 
   /** Invalid frame from the host: answer with an error, keep the session. */
   refusedFromHost(error: BullaError, bytes: Uint8Array): void | Promise<void> {
-    return this.#guarded('host', null, () => this.#refusedFromHost(error, bytes));
-  }
-
-  #refusedFromHost(error: BullaError, bytes: Uint8Array): void | Promise<void> {
-    const rpc = error.code === 'MCP_FRAME_JSON' ? RPC.parse : RPC.invalid;
-    const denial = new Denial('frame', error.code, error.message, { rpc });
-    // What the parser found quotes the host, which is not for a record.
-    const noted = new Denial('frame', error.code, 'The host sent something that is no message.');
-    this.#drop(noted, 'host', error.code);
-    const id = rpc === RPC.invalid ? idIn(bytes) : null;
-    // Under the id of an open request, the host would take it for the answer to that one.
-    const isClear = id !== null && !this.#context.wire.isTaken(id);
-    return this.#context.host.write(denialBytes(isClear ? toUtf8(idKey(id)) : null, denial));
+    return this.#guarded('host', null, () => {
+      const rpc = error.code === 'MCP_FRAME_JSON' ? RPC.parse : RPC.invalid;
+      // The parser's message quotes the host, which is not for a record.
+      this.#drop(new Denial('frame', error.code, 'The host sent an invalid message.'), 'host', error.code);
+      const id = rpc === RPC.invalid ? idIn(bytes) : null;
+      // Under the id of an open request, the host would take it for the answer to that one.
+      const isClear = id !== null && !this.#context.wire.isTaken(id);
+      const denial = new Denial('frame', error.code, error.message, { rpc });
+      return this.#context.host.write(denialBytes(isClear ? toUtf8(idKey(id)) : null, denial));
+    });
   }
 
   /** Invalid frame from the server: drop it; the waiting caller gets the error. */
   refusedFromServer(error: BullaError, bytes: Uint8Array | null): void | Promise<void> {
-    return this.#guarded('server', null, () => this.#refusedFromServer(error, bytes));
+    return this.#guarded('server', null, () => {
+      // The parser's message holds text of the server, which is not for a model.
+      const message = `The server sent an invalid message (${error.code}).`;
+      const denial = new Denial('frame', 'GATEWAY_BAD_ANSWER', message, { cause: error });
+      this.#drop(denial, 'server', error.message);
+      return this.#context.wire.settleUnread(bytes === null ? null : idIn(bytes), denial);
+    });
   }
 
-  #refusedFromServer(error: BullaError, bytes: Uint8Array | null): void | Promise<void> {
-    // What the parser found holds words of the server, which are not for a model.
-    const message = `The server sent something that is no message (${error.code}).`;
-    const denial = new Denial('frame', 'GATEWAY_BAD_ANSWER', message, { cause: error });
-    this.#drop(denial, 'server', error.message);
-    return this.#context.wire.settleUnread(bytes === null ? null : idIn(bytes), denial);
-  }
-
-  /** A line came from the server that does not even begin as a message does. */
+  /** A line of the server that does not begin as JSON does. */
   noise(): void {
-    const denial = new Denial('frame', 'GATEWAY_NOISE', 'The server prints lines that are no messages.');
+    const message = 'The server printed a line that is not a JSON-RPC message.';
+    const denial = new Denial('frame', 'GATEWAY_NOISE', message);
     void this.#guarded('server', null, () => this.#drop(denial, 'server', ''));
   }
 
-  /** Nothing more comes from the server, or is waited for. */
+  /** Fails every open request: nothing more comes from the server, or is waited for. */
   end(denial: Denial): void {
     this.#context.wire.end(denial);
   }
 
-  /** Resolves when everything that was begun is recorded and told. */
+  /** Resolves when everything that was begun is recorded and answered. */
   async idle(): Promise<void> {
     await this.#flows.idle();
     await this.#context.record.settled();
   }
 
-  #serverAsks(frame: RequestFrame): void | Promise<void> {
+  #serverRequest(frame: RequestFrame): void | Promise<void> {
     const { features, session, host, pins } = this.#context;
+    const place = placeOf(frame, 'id')!;
     const request: ServerRequest = {
       id: frame.id,
-      idBytes: Uint8Array.from(bytesOf(frame, placeOf(frame, 'id')!)),
+      idBytes: Uint8Array.from(bytesOf(frame, place)),
       token: tokenOf(frame.params?.get('_meta'), 'progressToken'),
     };
+    const requests = this.#serverRequests;
     try {
       serverRequest(frame.method, features);
       checkAll(frame.params, [], pins);
       if (!session.isEstablished) {
-        throw new Denial(
-          'session',
-          'GATEWAY_SESSION',
-          'A server may ask only in a session that was initialized.',
-        );
+        const message = 'A server may send requests only in an initialized session.';
+        throw new Denial('session', 'GATEWAY_SESSION', message);
       }
-      if (this.#asked.size >= MAX_ASKED || !this.#asked.take(request)) {
+      if (requests.size >= MAX_SERVER_REQUESTS || !requests.take(request)) {
         throw new Denial('ids', 'GATEWAY_ID_IN_USE', 'The id is in use, or too many requests are open.');
       }
     } catch (error) {
       const denial = asDenial(error);
       this.#drop(denial, 'server', frame.method);
-      const bytes = denialBytes(request.idBytes, denial);
-      return this.#send(parseFrame(bytes), bytes);
+      return this.#refuseServer(request.idBytes, denial);
     }
     try {
-      const id = toUtf8(this.#asked.assign(request).lexeme);
-      return host.write(splice(frame.bytes, [replace(placeOf(frame, 'id')!, id)]));
+      const id = toUtf8(requests.assign(request).lexeme);
+      return host.write(splice(frame.bytes, [replace(place, id)]));
     } catch (error) {
-      this.#asked.free(request);
+      requests.free(request);
       throw error;
     }
   }
 
-  #told(from: 'host' | 'server', frame: NotificationFrame): void | Promise<void> {
-    const { features, offers, pins, session, wire } = this.#context;
+  #notification(from: Side, frame: NotificationFrame): void | Promise<void> {
+    const { features, offers, pins, session, wire, host } = this.#context;
     if (from === 'server') offers.changed(frame.method);
     try {
       const { carries, params } = notification(from, frame.method, features);
       if (from === 'host') checkParams(frame.params, params);
       else checkTwins(frame.params, params);
       if (from === 'server' && carries !== 'subscription') checkAll(frame.params, [], pins);
-      if (frame.method === 'notifications/resources/updated') this.#updated(frame);
+      if (frame.method === 'notifications/resources/updated') this.#checkUpdated(frame);
       if (carries === 'request') return this.#cancelled(from, frame);
       if (carries === 'token') {
         const token = tokenOf(frame.params ?? undefined, 'progressToken');
-        const isOpen = token !== null && (from === 'server' ? wire.progress(token) : this.#isAsked(token));
-        if (!isOpen) throw unrelated('The progress belongs to no open request.');
+        const isOpen =
+          from === 'server'
+            ? token !== null && wire.progress(token)
+            : this.#serverRequests.open().some((request) => request.token === token);
+        if (token === null || !isOpen) throw unrelated('The progress belongs to no open request.');
       }
       if (carries === 'subscription') return this.#subscribed(frame);
       if (frame.method === 'notifications/initialized' && !session.isEstablished) {
         throw unrelated('The session was not initialized.');
       }
-      return this.#deliver(from, frame, frame.bytes);
+      return from === 'host' ? this.#send(frame, frame.bytes) : host.write(frame.bytes);
     } catch (error) {
       this.#drop(asDenial(error), from, frame.method);
     }
   }
 
   /** It may be about a part of what the host has subscribed to, but about nothing that it could not read. */
-  #updated({ params }: NotificationFrame): void {
+  #checkUpdated({ params }: NotificationFrame): void {
     const uri = params?.get('uri');
     if (typeof uri !== 'string') throw unrelated('It names no resource.');
     if (this.#context.enforce.calls) resourceItems(uri, this.#context.pins);
   }
 
-  #isAsked(token: string): boolean {
-    return this.#asked.open().some((request) => request.token === token);
-  }
-
-  /** The request that is taken back has another id on the other side. */
-  #cancelled(from: 'host' | 'server', frame: NotificationFrame): void | Promise<void> {
+  /** The cancelled request has another id on the other side. */
+  #cancelled(from: Side, frame: NotificationFrame): void | Promise<void> {
+    const { wire, host } = this.#context;
     const place = placeOf(frame, 'params', 'requestId');
     const id = idOf(frame.params ?? undefined, 'requestId');
     if (place === null || id === null) throw unrelated('It names no request.');
     if (from === 'host') {
-      const ours = this.#context.wire.cancel(id);
+      const ours = wire.cancel(id);
       if (ours === null) return;
       return this.#send(frame, splice(frame.bytes, [replace(place, toUtf8(idKey(ours)))]));
     }
-    const asked = this.#asked.find('asker', id);
-    const ours = asked && this.#asked.idOf(asked);
-    if (asked !== undefined) {
-      this.#asked.abandon(asked);
-      this.#asked.free(asked);
-    }
-    const theirs = ours ? toUtf8(ours.lexeme) : this.#context.wire.subscription(id, true);
+    const request = this.#serverRequests.find('asker', id);
+    const ours = request && this.#serverRequests.idOf(request);
+    if (request !== undefined) this.#serverRequests.free(request);
+    const theirs = ours ? toUtf8(ours.lexeme) : wire.subscription(id, true);
     if (theirs === null) throw unrelated('The request is not open.');
-    return this.#context.host.write(splice(frame.bytes, [replace(place, theirs)]));
+    return host.write(splice(frame.bytes, [replace(place, theirs)]));
   }
 
   /** In the stateless era the notification says to which request of the host it belongs. */
@@ -254,16 +234,17 @@ export class Pipeline {
     return host.write(splice(frame.bytes, [replace(place, theirs)]));
   }
 
-  #deliver(from: 'host' | 'server', frame: Frame, bytes: Uint8Array): void | Promise<void> {
-    return from === 'host' ? this.#send(frame, bytes) : this.#context.host.write(bytes);
+  #refuseServer(id: Uint8Array, denial: Denial): Promise<void> {
+    const bytes = denialBytes(id, denial);
+    return this.#send(parseFrame(bytes), bytes);
   }
 
-  /** Sends to the server. That it is gone shows elsewhere. */
+  /** Sends to the server. That it is gone is noticed by the reader of its output. */
   async #send(frame: Frame, bytes: Uint8Array): Promise<void> {
     await this.#server.send({ ...frame, bytes }).catch(() => {});
   }
 
-  #unasked(from: 'host' | 'server', match: 'duplicate' | 'unknown'): void {
+  #unasked(from: Side, match: 'duplicate' | 'unknown'): void {
     const denial =
       match === 'duplicate'
         ? new Denial('ids', 'GATEWAY_ANSWER_DUPLICATE', `The ${from} answered a request twice.`)
@@ -271,15 +252,15 @@ export class Pipeline {
     this.#drop(denial, from, '');
   }
 
-  /** Nobody can be answered, so it is recorded, and told to the operator the first time. */
-  #drop(denial: Denial, from: 'host' | 'server', key: string): void {
+  /** A message that nobody is answered for: it is recorded, and the operator is told the first time. */
+  #drop(denial: Denial, from: Side, key: string): void {
     const method = `from ${from}`;
-    // Its words are ours, and few: a flood of one kind hides no other, and the one side not the other.
+    // The messages are ours, and few: a flood of one kind hides no other, and one side does not hide the other.
     const budget = `${from} ${denial.stage} ${denial.code} ${denial.message}`;
     const isNew = this.#context.record.incident({ denial, method, key: `${from} ${key}`, budget });
     const what = key === '' || key === denial.code ? '' : ` (${quote(key)})`;
     if (isNew)
-      this.#context.log(`dropped something from the ${from}${what}: ${denial.message} [${denial.code}]`);
+      this.#context.log(`dropped a message from the ${from}${what}: ${denial.message} [${denial.code}]`);
   }
 }
 

@@ -28,7 +28,7 @@ export interface RecordContext {
 /** What a message is about, as far as a record tells it. */
 export interface About {
   readonly method: string;
-  /** By its name in the lock; null where nothing was named that could be told. */
+  /** By the name under which it is called; null where none was given. Its digests are known only from the lock. */
   readonly tool?: Omit<ToolReference, 'server'> | null;
   /** The host as it names itself. */
   readonly host?: string;

@@ -182,3 +182,22 @@ test('of a tool that is locked and left out here, just that is said', async () =
   expect((await guarded.call('evil')).error?.message).toContain('"evil" is not in the lock.');
   expect(guarded.log[0]).toBe('removed from tools/list: "add" (left out here) [GATEWAY_NOT_LOCKED]');
 });
+
+test('the record of a denial names the tool as the host sent it, without digests', async () => {
+  const guarded = await startRogue('ordinary');
+  await initialize(guarded);
+  const long = 'x'.repeat(300);
+  for (const params of [{ name: 'evil' }, { name: 'evil', arguments: [] }, { name: long, task: {} }]) {
+    await guarded.ask('tools/call', params);
+  }
+  await guarded.end();
+  const denied = (await records(guarded.store)).filter(({ outcome }) => outcome.status === 'blocked');
+  expect(denied.map(({ context, trigger }) => [trigger.request, context.environment.bulla.tool])).toEqual([
+    ['tools/call rogue/evil', { server: 'rogue', name: 'evil' }],
+    ['tools/call rogue/evil', { server: 'rogue', name: 'evil' }],
+    [`tools/call rogue/${long.slice(0, 200)}…`, { server: 'rogue', name: `${long.slice(0, 200)}…` }],
+  ]);
+  const found = await guarded.store.find({ tool: 'evil' });
+  const hashes = found.map(({ hash }) => hash);
+  expect(hashes.toReversed()).toEqual(denied.slice(0, 2).map(({ hash }) => hash));
+});

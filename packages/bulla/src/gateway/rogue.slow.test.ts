@@ -129,7 +129,7 @@ test('a changed name, a new capability and a request are told, however much junk
   for (const what of [
     'at "/serverInfo/name".',
     'at "/capabilities/prompts/listChanged".',
-    'passes no requests for sampling;',
+    'does not forward requests for sampling;',
   ]) {
     expect(errors.filter((error) => error.includes(what))).toHaveLength(1);
     expect(guarded.log.filter((line) => line.includes(what))).toHaveLength(1);

@@ -1,4 +1,4 @@
-import { keyId, type PublicKey, qpLabel, shortLabel } from '@bulla/core/crypto';
+import { keyId, type PublicKey, qpLabel, shortLabel, shownKeyId } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { pointer } from '@bulla/core/json';
 
@@ -56,14 +56,6 @@ function hasName(epoch: Epoch, name: string): boolean {
   return name === epoch.fingerprint || name === epoch.label || name === epoch.keyId;
 }
 
-/** How much of a key id reports show. */
-const SHOWN_ID = 16;
-
-/** The beginning of a key id, as reports show it. */
-export function shownId({ keyId: id }: Epoch): string {
-  return id.slice(0, SHOWN_ID);
-}
-
 /**
  * The key that a person means: by its epoch, fingerprint, label, key id, or the beginning of the key id that reports
  * show. Throws `KEYRING_KEY_UNKNOWN`, and `KEYRING_KEY_AMBIGUOUS` where several keys can be meant.
@@ -74,7 +66,7 @@ export function epochNamed(epochs: readonly Epoch[], name: string): Epoch {
     (epoch) =>
       hasName(epoch, name) ||
       name === `${epoch.epoch}` ||
-      (id.length >= SHOWN_ID && epoch.keyId.startsWith(id)),
+      (id.length >= shownKeyId(epoch.keyId).length && epoch.keyId.startsWith(id)),
   );
   if (found === undefined)
     throw new BullaError('KEYRING_KEY_UNKNOWN', `The keyring has no key ${JSON.stringify(name)}.`);

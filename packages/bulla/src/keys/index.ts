@@ -1,6 +1,6 @@
 /** Key files, keys in tokens, and the keyring. */
 export { ensureKeyring } from './ensure.ts';
-export { type Epoch, epochNamed, type Keyring, shownId, type TokenKey } from './epoch.ts';
+export { type Epoch, epochNamed, type Keyring, type TokenKey } from './epoch.ts';
 export { writeKeyFile } from './file.ts';
 export { findKeyring, loadKeyring } from './keyring.ts';
 export { initKeyring, registerKey, revokeKey, rotateKeys } from './keyring-change.ts';

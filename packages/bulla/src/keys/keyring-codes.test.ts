@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { derivePublicKey } from '@bulla/core/crypto';
 import { expect, test } from 'vitest';
@@ -25,6 +25,9 @@ test('KEYRING_UNREADABLE: the keyring, or a private key, is there and cannot be 
   rmSync(join(other, 'key'));
   mkdirSync(join(other, 'key'));
   expect(() => openKeyring(other, real).sealer()).toThrow(coded('KEYRING_UNREADABLE'));
+  const large = await made();
+  truncateSync(join(large, 'key'), 1 << 30);
+  expect(() => openKeyring(large, real).sealer()).toThrow(coded('KEYRING_UNREADABLE'));
 });
 
 test('KEYRING_PRIVATE_KEY_MISSING, _SIZE, _MISMATCH, KEYRING_PRIVATE_KEY: what is wrong with a private key', async () => {

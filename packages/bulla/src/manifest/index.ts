@@ -4,12 +4,9 @@
  */
 export { namedOf } from './declared.ts';
 export {
-  type BindOptions,
   type CurrentManifest,
   createManifests,
-  type InForce,
   type Manifests,
-  type ManifestsOptions,
   type Pushed,
   type PushOptions,
   type Rebound,

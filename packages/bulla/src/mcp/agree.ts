@@ -13,10 +13,6 @@ import { HttpStatusError, quote, RpcError } from './transport.ts';
 export interface AgreeOptions {
   /** How long a server may stay silent to `server/discover` before `initialize` is tried too. Default 3,000 ms. */
   readonly probeMs?: number | undefined;
-  /** How this side names itself. */
-  readonly client?: { readonly name: string; readonly version: string } | undefined;
-  /** What this side says it can do. Default {@link CLIENT_CAPABILITIES}. */
-  readonly clientCapabilities?: object | undefined;
   /** Ends the connection; its reason is what everything rejects with. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -62,15 +58,6 @@ export const CLIENT_CAPABILITIES: Readonly<Record<Era, object>> = {
 declare const BULLA_VERSION: string | undefined;
 const CLIENT = { name: 'bulla', version: typeof BULLA_VERSION === 'undefined' ? '0.0.0' : BULLA_VERSION };
 
-export function capabilitiesOf(options: AgreeOptions, era: Era): object {
-  return options.clientCapabilities ?? CLIENT_CAPABILITIES[era];
-}
-
-/** Asks for the stateless era and for no other. */
-export async function discoverOnly(connection: Connection, options: AgreeOptions): Promise<Agreement> {
-  return stateless(await discover(connection, options, new AbortController().signal));
-}
-
 /**
  * Asks for the stateless era and falls back on the same connection; null when the question broke the connection,
  * as it does with servers that end on whatever comes before `initialize`.
@@ -81,12 +68,14 @@ export async function discoverFirst(
 ): Promise<Agreement | null> {
   const stop = new AbortController();
   try {
-    const probe = discover(connection, options, stop.signal);
+    const probe = discover(connection, stop.signal);
     const silence = sleep(options.probeMs ?? 3000, 'silent' as const, { signal: stop.signal });
     const early = await Promise.race([probe, silence]);
     if (early === 'silent') {
       // The server does not know the question, or is slow to start. What it answers first with a result tells.
-      return await Promise.any([probe.then(stateless), initialize(connection, options)]);
+      const initialized = initialize(connection);
+      const either = probe.then((found) => (found === 'initialize' ? initialized : found));
+      return await Promise.any([either, initialized]);
     }
     if (early !== 'initialize') return early;
   } catch (error) {
@@ -95,25 +84,16 @@ export async function discoverFirst(
   } finally {
     stop.abort();
   }
-  return initialize(connection, options);
-}
-
-function stateless(found: Agreement | 'initialize'): Agreement {
-  if (found === 'initialize') throw noVersion([]);
-  return found;
+  return initialize(connection);
 }
 
 /** What the server is, if it is of the stateless era; `initialize` if its answer tells that it is not. */
-async function discover(
-  connection: Connection,
-  options: AgreeOptions,
-  signal: AbortSignal,
-): Promise<Agreement | 'initialize'> {
+async function discover(connection: Connection, signal: AbortSignal): Promise<Agreement | 'initialize'> {
   const version = STATELESS_VERSIONS[0]!;
   const meta = {
     [META_VERSION]: version,
-    'io.modelcontextprotocol/clientInfo': options.client ?? CLIENT,
-    'io.modelcontextprotocol/clientCapabilities': capabilitiesOf(options, 'stateless'),
+    'io.modelcontextprotocol/clientInfo': CLIENT,
+    'io.modelcontextprotocol/clientCapabilities': CLIENT_CAPABILITIES.stateless,
   };
   let result: JsonObject;
   try {
@@ -177,12 +157,12 @@ function isStrings(value: JsonValue | undefined): value is string[] {
 }
 
 /** The handshake of 2025-11-25 and before (Lifecycle, Initialization). */
-export async function initialize(connection: Connection, options: AgreeOptions): Promise<Agreement> {
+export async function initialize(connection: Connection): Promise<Agreement> {
   const ask = (protocolVersion: string): Promise<JsonObject> =>
     connection.request('initialize', {
       protocolVersion,
-      capabilities: capabilitiesOf(options, 'initialize'),
-      clientInfo: options.client ?? CLIENT,
+      capabilities: CLIENT_CAPABILITIES.initialize,
+      clientInfo: CLIENT,
     });
   let result: JsonObject;
   try {

@@ -120,11 +120,7 @@ function isLoopback({ hostname }: URL): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d+){3}$/.test(hostname);
 }
 
-/** The media type of a response, in lower case and without parameters. */
-export function mediaType(response: Response): string {
-  return mediaTypeOf(response.headers.get('content-type'));
-}
-
+/** The media type of a `Content-Type` header, in lower case and without parameters. */
 export function mediaTypeOf(contentType: string | null | undefined): string {
   return (contentType ?? '').split(';')[0]!.trim().toLowerCase();
 }

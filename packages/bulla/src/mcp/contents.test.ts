@@ -40,7 +40,7 @@ describe('what a page of an MCP App is pinned by', () => {
     const blob = Buffer.from('<p>é').toString('base64');
     for (const form of [{ text: '<p>é' }, { blob }]) {
       expect(await read([{ uri: 'ui://a', mimeType: 'text/html', ...form }])).toEqual({
-        contents: [{ uri: 'ui://a', sha256, bytes: 5, mimeType: 'text/html' }],
+        contents: [{ uri: 'ui://a', sha256, mimeType: 'text/html' }],
         findings: [],
       });
     }
@@ -135,9 +135,7 @@ describe('an icon', () => {
       fetchIcons: true,
       network,
     });
-    expect(contents).toEqual([
-      { uri: `${at}/icon`, sha256: sha256Hex('icon'), bytes: 4, mimeType: 'image/png' },
-    ]);
+    expect(contents).toEqual([{ uri: `${at}/icon`, sha256: sha256Hex('icon'), mimeType: 'image/png' }]);
     expect(findings.map(({ code, path }) => [code, path]).sort()).toEqual(
       [1, 2, 3].map((i) => ['icon_unreadable', `/tools/0/icons/${i}/src`]),
     );

@@ -1,12 +1,29 @@
 import { fromBase64, sha256Hex, toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, type JsonValue, pointer } from '@bulla/core/json';
-import { LIST_KINDS, type ListKind, type Pointed, pointedContent } from '@bulla/core/lock';
+import { type Content, LIST_KINDS, type ListKind, type Pointed, pointedContent } from '@bulla/core/lock';
 import { createFetcher, type Fetcher, type Network, readBody } from '../os/index.ts';
 import { mediaTypeOf } from './call.ts';
 import type { Session } from './open.ts';
-import type { Finding, ScannedContent } from './surface.ts';
 import { quote, RpcError } from './transport.ts';
+
+/** Something that a reader of a lock should know, although the scan is complete. */
+export interface Finding {
+  /**
+   * `icon_not_fetched`: fetching was not asked for; `icon_unsafe`: not https; `icon_unreadable`;
+   * `content_unreadable`: a `ui://` resource that the server does not give; `stdout_noise`: the server prints what
+   * is no message where only messages may stand.
+   */
+  readonly code:
+    | 'icon_not_fetched'
+    | 'icon_unsafe'
+    | 'icon_unreadable'
+    | 'content_unreadable'
+    | 'stdout_noise';
+  /** Where in the surface, as a JSON Pointer; empty for the server as a whole. */
+  readonly path: string;
+  readonly message: string;
+}
 
 /**
  * Definitions may point to things that can change while the definitions stay the same: icons, and the pages of MCP
@@ -29,8 +46,8 @@ export async function readContents(
   session: Session,
   lists: Readonly<Record<ListKind, readonly JsonObject[]>>,
   options: ContentOptions,
-): Promise<{ contents: ScannedContent[]; findings: Finding[] }> {
-  const contents: ScannedContent[] = [];
+): Promise<{ contents: Content[]; findings: Finding[] }> {
+  const contents: Content[] = [];
   const findings: Finding[] = [];
   const seen = new Set<string>();
   let fetcher: Fetcher | undefined;
@@ -71,7 +88,7 @@ function* references(
 async function readPage(
   { connection, capabilities }: Session,
   { uri, at }: Pointed,
-): Promise<ScannedContent | Finding> {
+): Promise<Content | Finding> {
   const unreadable = (why: string): Finding => ({
     code: 'content_unreadable',
     path: pointer(at),
@@ -93,22 +110,19 @@ async function readPage(
 }
 
 /** One of the contents that a server gives for a resource (2026-07-28, Resources, Resource Contents). */
-function readContent(item: JsonValue, uri: string): ScannedContent | null {
+function readContent(item: JsonValue, uri: string): Content | null {
   if (!(item instanceof JsonObject)) return null;
   const mimeType = item.get('mimeType') ?? null;
   const meta = item.get('_meta') ?? null;
   const bytes = contentBytes(item);
   if (item.get('uri') !== uri || bytes === null) return null;
-  if (
-    (mimeType !== null && typeof mimeType !== 'string') ||
-    (meta !== null && !(meta instanceof JsonObject))
-  ) {
-    return null;
-  }
-  return { uri, sha256: sha256Hex(bytes), bytes: bytes.length, mimeType, ...(meta && { meta }) };
+  if (mimeType !== null && typeof mimeType !== 'string') return null;
+  if (meta !== null && !(meta instanceof JsonObject)) return null;
+  return { uri, sha256: sha256Hex(bytes), mimeType, ...(meta && { meta }) };
 }
 
-function contentBytes(item: JsonObject): Uint8Array | null {
+/** What a resource holds; null where it is neither text nor base64, or both. */
+export function contentBytes(item: JsonObject): Uint8Array | null {
   const text = item.get('text');
   const blob = item.get('blob');
   if (typeof text === 'string' && blob === undefined) return toUtf8(text);
@@ -128,7 +142,7 @@ async function readIcon(
   { uri, at }: Pointed,
   fetchIcons: boolean,
   fetcher: () => Fetcher,
-): Promise<ScannedContent | Finding> {
+): Promise<Content | Finding> {
   const finding = (code: Finding['code'], what: string): Finding => ({
     code,
     path: pointer(at),
@@ -143,7 +157,7 @@ async function readIcon(
     if (reply.status !== 200)
       return finding('icon_unreadable', `its address answers with HTTP status ${reply.status}`);
     const mimeType = mediaTypeOf(reply.headers['content-type']) || null;
-    return { uri, sha256: sha256Hex(bytes), bytes: bytes.length, mimeType };
+    return { uri, sha256: sha256Hex(bytes), mimeType };
   } catch (error) {
     const isPrivate = error instanceof BullaError && error.code === 'DOWNLOAD_PRIVATE';
     if (isPrivate) return finding('icon_unsafe', 'its address is not public');

@@ -125,16 +125,6 @@ describe('the era is found', () => {
     expect([surface.era, surface.tools.length]).toEqual([era, 2]);
     expect(await expectGone(pids)).toHaveLength(1);
   });
-
-  it('or it is given, and no other is tried', async () => {
-    expect((await scanHostile('ends-on-the-probe', { era: 'initialize' })).era).toBe('initialize');
-    expect(await refusal(scanHostile('ordinary', { era: 'stateless' }))).toMatchObject({
-      code: 'MCP_VERSION',
-    });
-    expect(await refusal(scanHostile('ends-on-the-probe', { era: 'stateless' }))).toMatchObject({
-      code: 'MCP_SERVER_ENDED',
-    });
-  });
 });
 
 describe('a server that cannot be relied on is refused', () => {

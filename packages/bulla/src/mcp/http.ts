@@ -1,7 +1,7 @@
 import { toBase64, toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject } from '@bulla/core/json';
-import { type Call, createCall, type HttpOptions, mediaType, receive, statusError } from './call.ts';
+import { type Call, createCall, type HttpOptions, mediaTypeOf, receive, statusError } from './call.ts';
 import { readBody, readEvents } from './events.ts';
 import { DEFAULT_MAX_FRAME_BYTES, type Frame, type FrameOptions, idKey, type RequestFrame } from './frame.ts';
 import { deliver, HttpStatusError, type Receiver, type Transport } from './transport.ts';
@@ -57,7 +57,7 @@ class HttpTransport implements Transport {
       if (!response.ok) return await this.#refused(response, frame, session);
       if (frame.kind !== 'request') return await response.body?.cancel();
       if (frame.method === 'initialize') this.#session = response.headers.get('mcp-session-id');
-      const type = mediaType(response);
+      const type = mediaTypeOf(response.headers.get('content-type'));
       if (type === EVENTS_TYPE) return await this.#events(response, frame, done);
       if (type === JSON_TYPE) return await this.#body(response, frame);
       await response.body?.cancel();
@@ -124,7 +124,8 @@ class HttpTransport implements Transport {
   async #listen(): Promise<void> {
     const headers = { accept: EVENTS_TYPE, ...this.#sessionHeaders() };
     const response = await this.#call({ method: 'GET', headers, signal: this.#closed.signal });
-    if (response.ok && mediaType(response) === EVENTS_TYPE) await this.#readEvents(response);
+    if (response.ok && mediaTypeOf(response.headers.get('content-type')) === EVENTS_TYPE)
+      await this.#readEvents(response);
     else await response.body?.cancel();
   }
 

@@ -2,7 +2,7 @@
 
 export { INITIALIZE_VERSIONS, STATELESS_VERSIONS } from './agree.ts';
 export { type Authorizer, bearer } from './call.ts';
-
+export { contentBytes } from './contents.ts';
 export { Exchange, type Waiting } from './exchange.ts';
 export {
   caseTwin,
@@ -22,14 +22,14 @@ export {
   twinFinder,
 } from './frame.ts';
 
+export { META_VERSION } from './http.ts';
 export { LISTS, readList } from './lists.ts';
 export { type OAuthMemory, oauth } from './oauth.ts';
 export { authorized, type OpenOptions, open, type Session } from './open.ts';
 export { cursorKey, type Page, pageOf, type RefuseList, readPages } from './pages.ts';
-export { type ScanOptions, scan } from './scan.ts';
+export { type ScanOptions, type Surface, scan } from './scan.ts';
 
 export { connectStdio } from './stdio.ts';
-export type { Surface } from './surface.ts';
 export {
   environmentOf,
   INHERITED,

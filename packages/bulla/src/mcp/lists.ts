@@ -4,7 +4,7 @@ import { JsonObject, type JsonValue } from '@bulla/core/json';
 import type { ListKind } from '@bulla/core/lock';
 import type { Connection } from './connection.ts';
 import { caseTwin } from './frame.ts';
-import { type Page, type PageLimits, pageOf, type RefuseList, readPages } from './pages.ts';
+import { type Page, type PageLimits, pageOf, readPages } from './pages.ts';
 import { quote, RpcError } from './transport.ts';
 
 /** How a list is asked for, and what an item of it must be. */
@@ -24,34 +24,23 @@ interface List {
 
 const COMMON = ['name', 'title', 'description', 'icons', 'annotations', '_meta'];
 
+function list(capability: string, key: string, members: readonly string[]): List {
+  return {
+    method: `${capability}/list`,
+    capability,
+    changed: `notifications/${capability}/list_changed`,
+    key,
+    members: [...COMMON, ...members],
+  };
+}
+
 export const LISTS: Readonly<Record<ListKind, List>> = {
-  tools: {
-    method: 'tools/list',
-    capability: 'tools',
-    changed: 'notifications/tools/list_changed',
-    key: 'name',
-    members: [...COMMON, 'inputSchema', 'outputSchema', 'execution'],
-  },
-  prompts: {
-    method: 'prompts/list',
-    capability: 'prompts',
-    changed: 'notifications/prompts/list_changed',
-    key: 'name',
-    members: [...COMMON, 'arguments'],
-  },
-  resources: {
-    method: 'resources/list',
-    capability: 'resources',
-    changed: 'notifications/resources/list_changed',
-    key: 'uri',
-    members: [...COMMON, 'uri', 'mimeType', 'size'],
-  },
+  tools: list('tools', 'name', ['inputSchema', 'outputSchema', 'execution']),
+  prompts: list('prompts', 'name', ['arguments']),
+  resources: list('resources', 'uri', ['uri', 'mimeType', 'size']),
   resourceTemplates: {
+    ...list('resources', 'uriTemplate', ['uriTemplate', 'mimeType']),
     method: 'resources/templates/list',
-    capability: 'resources',
-    changed: 'notifications/resources/list_changed',
-    key: 'uriTemplate',
-    members: [...COMMON, 'uriTemplate', 'mimeType'],
     optional: true,
   },
 };
@@ -68,59 +57,39 @@ export async function readList(
   name: ListKind,
   limits: PageLimits = {},
 ): Promise<JsonObject[]> {
-  const list = LISTS[name];
-  const refuse: RefuseList = (code, reason) => bad(code, list, reason);
-  const items: JsonObject[] = [];
-  const keys = new Set<string>();
+  const { method, key, members, optional } = LISTS[name];
+  const refuse = (code: Code, what: string, path?: string) =>
+    new BullaError(code, `The server's ${method} cannot be relied on: ${what}.`, {
+      ...(path !== undefined && { path }),
+    });
   const ask = async (cursor: string | null): Promise<Page> => {
     try {
-      return pageOf(name, await connection.ask(list.method, cursor === null ? {} : { cursor }), refuse);
+      return pageOf(name, await connection.ask(method, cursor === null ? {} : { cursor }), refuse);
     } catch (error) {
       const isMissing = error instanceof RpcError && error.rpc.code === METHOD_NOT_FOUND;
-      if (isMissing && list.optional && cursor === null) return { items: [], nextCursor: null, size: 0 };
+      if (isMissing && optional && cursor === null) return { items: [], nextCursor: null, size: 0 };
       throw error;
     }
   };
+  const items = new Map<string, JsonObject>();
+  const take = (item: JsonValue): void => {
+    const bad = (what: string) => refuse('MCP_LIST_SHAPE', what, `/${name}/${items.size}`);
+    if (!(item instanceof JsonObject)) throw bad('an item is not an object');
+    const twin = caseTwin(item, members);
+    if (twin !== null) throw bad(`the member ${quote(twin)} differs from a known one only in case`);
+    for (const member of new Set(['name', key])) {
+      const value = item.get(member);
+      if (typeof value !== 'string' || value === '') throw bad(`an item has no ${member}`);
+    }
+    if (name === 'tools' && !(item.get('inputSchema') instanceof JsonObject)) {
+      throw bad('an item has no inputSchema');
+    }
+    const own = item.get(key) as string;
+    if (items.has(own)) throw bad(`${quote(own)} stands in it twice`);
+    items.set(own, item);
+  };
   for await (const page of readPages(ask, limits, refuse)) {
-    for (const item of page.items) items.push(checkItem(item, list, name, items.length, keys));
+    for (const item of page.items) take(item);
   }
-  return items;
-}
-
-function checkItem(
-  item: JsonValue,
-  list: List,
-  name: ListKind,
-  index: number,
-  keys: Set<string>,
-): JsonObject {
-  const path = `/${name}/${index}`;
-  if (!(item instanceof JsonObject)) throw bad('MCP_LIST_SHAPE', list, 'an item is not an object', path);
-  const twin = caseTwin(item, list.members);
-  if (twin !== null) {
-    throw bad(
-      'MCP_LIST_SHAPE',
-      list,
-      `the member ${quote(twin)} differs from a known one only in case`,
-      path,
-    );
-  }
-  for (const member of new Set(['name', list.key])) {
-    const value = item.get(member);
-    if (typeof value !== 'string' || value === '')
-      throw bad('MCP_LIST_SHAPE', list, `an item has no ${member}`, path);
-  }
-  if (name === 'tools' && !(item.get('inputSchema') instanceof JsonObject)) {
-    throw bad('MCP_LIST_SHAPE', list, 'an item has no inputSchema', path);
-  }
-  const key = item.get(list.key) as string;
-  if (keys.has(key)) throw bad('MCP_LIST_SHAPE', list, `${quote(key)} stands in it twice`, path);
-  keys.add(key);
-  return item;
-}
-
-function bad(code: Code, list: List, what: string, path?: string): BullaError {
-  return new BullaError(code, `The server's ${list.method} cannot be relied on: ${what}.`, {
-    ...(path === undefined ? {} : { path }),
-  });
+  return [...items.values()];
 }

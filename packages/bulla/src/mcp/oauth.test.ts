@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { ClientCredentialsProvider } from '@modelcontextprotocol/client';
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serveHttp, webListener } from '../../test/http.ts';
 import { refusal } from '../../test/mcp.ts';
 import { createServer } from '../../test/servers/modern.ts';
 import { type OAuthMemory, oauth, scan } from './index.ts';
-import { oauthWith } from './oauth.ts';
 
 interface Protected {
   readonly url: URL;
@@ -57,7 +55,7 @@ async function serveProtected(
           token_endpoint: `${origin}/token`,
           registration_endpoint: `${origin}/register`,
           response_types_supported: ['code'],
-          grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
+          grant_types_supported: ['authorization_code', 'refresh_token'],
           code_challenge_methods_supported: ['S256'],
           token_endpoint_auth_methods_supported: ['none', 'client_secret_basic'],
           ...change.authorization,
@@ -84,7 +82,6 @@ async function serveProtected(
       if (pathname === '/token') {
         const form = new URLSearchParams(await request.text());
         log.push(`token ${form.get('grant_type')}`);
-        if (form.get('grant_type') === 'client_credentials') return give();
         if (form.get('grant_type') === 'refresh_token') {
           return form.get('refresh_token') === 'refresh-1' ? give() : new Response('', { status: 400 });
         }
@@ -284,19 +281,5 @@ describe('a server that leads elsewhere', () => {
       code: 'MCP_HTTP_UNAUTHORIZED',
     });
     expect(authorization.log).toEqual(['register', 'authorize', 'token authorization_code']);
-  });
-});
-
-describe('a server that wants a client to sign in by itself', () => {
-  it('is scanned with the SDK’s provider', async () => {
-    const { url, log } = await serveProtected();
-    const provider = new ClientCredentialsProvider({
-      clientId: 'machine',
-      clientSecret: 'secret',
-      expectedIssuer: url.origin,
-    });
-    const surface = await scan({ kind: 'http', url: url.href }, { authorizer: oauthWith(url, provider) });
-    expect(surface.tools).toHaveLength(3);
-    expect(log).toEqual(['token client_credentials']);
   });
 });

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { BullaError } from '@bulla/core/error';
@@ -38,8 +39,6 @@ interface OAuthOptions {
   /** Shows a person the page where to sign in. */
   openBrowser(url: URL): void | Promise<void>;
   readonly memory?: { load(): OAuthMemory; save(memory: OAuthMemory): void } | undefined;
-  /** Of a client that was registered beforehand; else the client registers itself. */
-  readonly client?: StoredOAuthClientInformation | undefined;
   /** How long a person may take. Default five minutes. */
   readonly signInMs?: number | undefined;
 }
@@ -76,8 +75,8 @@ export function oauth(serverUrl: URL, options: OAuthOptions): Authorizer {
           token_endpoint_auth_method: 'none',
         },
         state: () => callback.state,
-        clientInformation: () => options.client ?? memory.client,
-        ...(options.client === undefined && { saveClientInformation: (client) => remember({ client }) }),
+        clientInformation: () => memory.client,
+        saveClientInformation: (client) => remember({ client }),
         tokens: () => memory.tokens,
         saveTokens: (tokens) => remember({ tokens }),
         redirectToAuthorization: (url) => {
@@ -99,23 +98,11 @@ export function oauth(serverUrl: URL, options: OAuthOptions): Authorizer {
       };
       try {
         const answer = () => callback.answer(options.signInMs ?? 300_000);
-        return await authorize(serverUrl, provider, { status, challenge, answer, network: options.network });
+        return await authorize(serverUrl, provider, { status, challenge }, answer, options.network);
       } finally {
         callback.close();
       }
     },
-  };
-}
-
-/** Credentials that no person is needed for, such as the SDK's `ClientCredentialsProvider`. */
-export function oauthWith(serverUrl: URL, provider: OAuthClientProvider, network?: OAuthNetwork): Authorizer {
-  return {
-    async header() {
-      const tokens = await provider.tokens();
-      return tokens === undefined ? null : `Bearer ${tokens.access_token}`;
-    },
-    renew: (status, challenge) =>
-      authorize(serverUrl, provider, { status, challenge, answer: null, network }),
   };
 }
 
@@ -124,18 +111,18 @@ interface Answer {
   readonly iss: string | undefined;
 }
 
-interface Asked {
+/** What a server answered to a request without credentials, or with insufficient ones. */
+interface Refusal {
   readonly status: number;
   readonly challenge: string | null;
-  /** What the person brings back; null where nobody signs in. */
-  readonly answer: (() => Promise<Answer>) | null;
-  readonly network: OAuthNetwork | undefined;
 }
 
 async function authorize(
   serverUrl: URL,
   provider: OAuthClientProvider,
-  { status, challenge, answer, network }: Asked,
+  { status, challenge }: Refusal,
+  answer: () => Promise<Answer>,
+  network: OAuthNetwork | undefined,
 ): Promise<boolean> {
   const { auth, extractWWWAuthenticateParams } = await import('@modelcontextprotocol/client');
   const headers: Record<string, string> = challenge === null ? {} : { 'www-authenticate': challenge };
@@ -156,7 +143,6 @@ async function authorize(
   };
   try {
     if ((await auth(provider, flow)) === 'AUTHORIZED') return true;
-    if (answer === null) return false;
     const { code, iss } = await answer();
     return (
       (await auth(provider, { ...flow, authorizationCode: code, ...(iss !== undefined && { iss }) })) ===
@@ -252,7 +238,7 @@ async function awaitCallback(port: number | undefined): Promise<Callback> {
     if (code !== null) came.resolve({ code, iss: query.get('iss') ?? undefined });
     else came.reject(failed(quote(query.get('error') ?? 'no code came back')));
   });
-  await listen(server, port ?? 0).catch(() => listen(server, 0));
+  await listen(server, port ?? 0).catch(() => listen(server, 0)); // another program may have the port
   return {
     port: (server.address() as AddressInfo).port,
     state,
@@ -271,12 +257,7 @@ async function awaitCallback(port: number | undefined): Promise<Callback> {
   };
 }
 
-function listen(server: Server, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, '127.0.0.1', () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
+async function listen(server: Server, port: number): Promise<void> {
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
 }

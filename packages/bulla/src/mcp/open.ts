@@ -1,12 +1,5 @@
 import type { Era } from '@bulla/core/lock';
-import {
-  type Agreement,
-  type AgreeOptions,
-  capabilitiesOf,
-  discoverFirst,
-  discoverOnly,
-  initialize,
-} from './agree.ts';
+import { type Agreement, type AgreeOptions, discoverFirst, initialize } from './agree.ts';
 import type { Authorizer, HttpOptions } from './call.ts';
 import { Connection, DEFAULT_TIMEOUT_MS, type Reply } from './connection.ts';
 import type { NotificationFrame, RequestFrame } from './frame.ts';
@@ -19,13 +12,9 @@ import { type Connect, HttpStatusError } from './transport.ts';
 /** A server that is ready to be asked, and what it told of itself. */
 export interface Session extends Omit<Agreement, 'meta'> {
   readonly connection: Connection;
-  /** What this side said it can do, because a server may show other tools to those who can do more. */
-  readonly clientCapabilities: object;
 }
 
 export interface OpenOptions extends HttpOptions, AgreeOptions {
-  /** Speak only this era, without asking for the other. Default: stateless if the server knows it. */
-  readonly era?: Era | undefined;
   /** How long to wait for each answer. Default 30,000 ms. */
   readonly timeoutMs?: number | undefined;
   /** Where the values for a target's environment names are taken from. Default: this process's. */
@@ -50,24 +39,18 @@ export interface OpenOptions extends HttpOptions, AgreeOptions {
 export async function open(target: Target, options: OpenOptions = {}): Promise<Session> {
   const connect = connector(target, options);
   try {
-    if (options.era === 'stateless') return (await attempt(connect, options, discoverOnly))!;
-    const session = options.era === undefined ? await attempt(connect, options, discoverFirst) : null;
-    return session ?? (await attempt(connect, options, initialize))!;
+    return (await attempt(connect, options, discoverFirst)) ?? (await attempt(connect, options, initialize))!;
   } catch (error) {
     // 2025-11-25, Transports, Backwards Compatibility: what refuses the POST may speak the transport before it.
     if (target.kind !== 'http' || !(error instanceof HttpStatusError)) throw error;
-    if (![400, 404, 405].includes(error.status) || options.era === 'stateless') throw error;
+    if (![400, 404, 405].includes(error.status)) throw error;
     const url = parseUrl(target.url);
     const { timeoutMs = DEFAULT_TIMEOUT_MS } = options;
-    try {
-      return (await attempt(
-        (receiver) => connectSse(url, options, receiver, timeoutMs),
-        options,
-        initialize,
-      ))!;
-    } catch {
-      throw error;
-    }
+    const overSse: Connect = (receiver) => connectSse(url, options, receiver, timeoutMs);
+    return attempt(overSse, options, initialize).then(
+      (session) => session!,
+      () => Promise.reject(error),
+    );
   }
 }
 
@@ -106,7 +89,7 @@ async function attempt(connect: Connect, options: OpenOptions, agree: Agree): Pr
     timeoutMs: options.timeoutMs,
     signal: options.signal,
     maxReceivedBytes: options.maxReceivedBytes,
-    reply: (request) => (era === 'stateless' ? null : reply(request, capabilitiesOf(options, 'initialize'))),
+    reply: (request) => (era === 'stateless' ? null : reply(request)),
     ...(options.onNotification && { onNotification: options.onNotification }),
   });
   try {
@@ -118,21 +101,22 @@ async function attempt(connect: Connect, options: OpenOptions, agree: Agree): Pr
     const { meta, ...rest } = agreement;
     ({ era } = agreement);
     connection.meta = meta;
-    return { connection, ...rest, clientCapabilities: capabilitiesOf(options, era) };
+    return { connection, ...rest };
   } catch (error) {
     await connection.close();
     throw error;
   }
 }
 
-/** Answers what a server of the initialize era may ask, by what was declared. */
-function reply({ method }: RequestFrame, capabilities: object): Reply {
-  if (method === 'ping') return { result: {} };
-  if (method === 'roots/list' && 'roots' in capabilities) return { result: { roots: [] } };
-  if (method === 'elicitation/create' && 'elicitation' in capabilities)
-    return { result: { action: 'decline' } };
-  if (method === 'sampling/createMessage' && 'sampling' in capabilities) {
-    return { code: -1, message: 'Sampling was refused.' };
-  }
+/** What a server of the initialize era gets for what was declared: as a person may, everything is refused. */
+const REPLIES: Readonly<Record<string, Reply>> = {
+  ping: { result: {} },
+  'roots/list': { result: { roots: [] } },
+  'elicitation/create': { result: { action: 'decline' } },
+  'sampling/createMessage': { code: -1, message: 'Sampling was refused.' },
+};
+
+function reply({ method }: RequestFrame): Reply {
+  if (Object.hasOwn(REPLIES, method)) return REPLIES[method]!;
   return { code: -32601, message: 'Method not found' };
 }

@@ -1,18 +1,24 @@
 import { BullaError } from '@bulla/core/error';
 import { type JsonObject, stringify } from '@bulla/core/json';
-import { LIST_KINDS, type ListKind } from '@bulla/core/lock';
+import { LIST_KINDS, type ListKind, type Surface as LockSurface } from '@bulla/core/lock';
 import type { Network } from '../os/index.ts';
 import { tellsChanges } from './agree.ts';
-import { type ContentOptions, readContents } from './contents.ts';
-import type { NotificationFrame } from './frame.ts';
+import type { Connection } from './connection.ts';
+import { type ContentOptions, type Finding, readContents } from './contents.ts';
 import { LISTS, readList } from './lists.ts';
 import { authorized, type OpenOptions, open, type Session } from './open.ts';
 import type { PageLimits } from './pages.ts';
-import type { Finding, Surface } from './surface.ts';
 import type { Target } from './target.ts';
 import { quote } from './transport.ts';
 
-export interface ScanOptions extends OpenOptions, PageLimits, ContentOptions {
+/** Everything that a server shows to a client: what a lock holds, and what else the scan saw. */
+export interface Surface extends LockSurface {
+  readonly findings: readonly Finding[];
+}
+
+type Listeners = 'onNotification' | 'onNoise';
+
+export interface ScanOptions extends Omit<OpenOptions, Listeners>, PageLimits, ContentOptions {
   /** How long the whole scan may take, without the time that a person needs to sign in. Default 120,000 ms. */
   readonly totalMs?: number | undefined;
 }
@@ -37,7 +43,7 @@ async function scanOnce(target: Target, options: ScanOptions): Promise<Surface> 
   const timer = setTimeout(() => {
     stop.abort(new BullaError('MCP_TIMEOUT', `The scan did not end in ${totalMs} ms.`));
   }, totalMs);
-  const changes = new Changes();
+  const changes: Changes = { tools: 0, prompts: 0, resources: 0, resourceTemplates: 0 };
   const noise = { lines: 0, first: '' };
   try {
     const session = await open(target, {
@@ -45,21 +51,19 @@ async function scanOnce(target: Target, options: ScanOptions): Promise<Surface> 
       graceMs: options.graceMs ?? DEFAULT_GRACE_MS,
       maxReceivedBytes: options.maxReceivedBytes ?? DEFAULT_MAX_RECEIVED_BYTES,
       signal: options.signal ? AbortSignal.any([stop.signal, options.signal]) : stop.signal,
-      onNotification(notification) {
-        changes.note(notification);
-        options.onNotification?.(notification);
+      onNotification({ method }) {
+        for (const kind of LIST_KINDS) if (LISTS[kind].changed === method) changes[kind]++;
       },
       onNoise(line) {
         if (noise.lines++ === 0) noise.first = Buffer.from(line.subarray(0, 400)).toString();
-        options.onNoise?.(line);
       },
     });
     try {
       const network = options.network ?? ownOrigin(target);
       const surface = await scanSession(session, changes, { ...options, network });
-      return noise.lines === 0
-        ? surface
-        : { ...surface, findings: [...surface.findings, noiseFinding(noise)] };
+      if (noise.lines === 0) return surface;
+      const message = `The server printed ${noise.lines} line(s) that are no messages, first ${quote(noise.first)}.`;
+      return { ...surface, findings: [...surface.findings, { code: 'stdout_noise', path: '', message }] };
     } finally {
       await session.connection.close();
     }
@@ -73,27 +77,8 @@ function ownOrigin(target: Target): Network {
   return target.kind === 'http' ? { privateOrigins: new Set([new URL(target.url).origin]) } : {};
 }
 
-function noiseFinding({ lines, first }: { lines: number; first: string }): Finding {
-  return {
-    code: 'stdout_noise',
-    path: '',
-    message: `The server printed ${lines} line(s) that are no messages, first ${quote(first)}.`,
-  };
-}
-
-/** Counts how often the server told that a list changed. */
-class Changes {
-  readonly #counts = new Map(LIST_KINDS.map((kind) => [LISTS[kind].changed, 0]));
-
-  note({ method }: NotificationFrame): void {
-    const count = this.#counts.get(method);
-    if (count !== undefined) this.#counts.set(method, count + 1);
-  }
-
-  of(kind: ListKind): number {
-    return this.#counts.get(LISTS[kind].changed)!;
-  }
-}
+/** How often the server told that each list changed. */
+type Changes = Record<ListKind, number>;
 
 /** A list, and how often it had changed when it was asked for. */
 interface Reading {
@@ -101,44 +86,30 @@ interface Reading {
   readonly changes: number;
 }
 
-type Readings = Record<ListKind, Reading>;
+/** Of the lists that the server offers. */
+type Readings = ReadonlyMap<ListKind, Reading>;
 
 /**
- * Reads the whole surface over a connection that stays open. `changes` must be told of every notification. Rejects
- * with `MCP_LIST_CHANGED` when a list that was read again after a change has changed again, and with the codes of
+ * Reads the whole surface over a connection that stays open, while `changes` is counted up. Rejects with `MCP_LIST_CHANGED` when a list that was read again after a change has changed again, and with the codes of
  * {@link readList}.
  */
-async function scanSession(
-  session: Session,
-  changes: Changes,
-  options: PageLimits & ContentOptions & { readonly totalMs?: number | undefined } = {},
-): Promise<Surface> {
-  const { connection, capabilities } = session;
+async function scanSession(session: Session, changes: Changes, options: ScanOptions): Promise<Surface> {
+  const { connection, capabilities, protocolVersion, era, serverInfo, instructions } = session;
   const listening = new AbortController();
   try {
-    if (session.era === 'stateless' && tellsChanges(capabilities)) listen(session, options, listening.signal);
+    if (era === 'stateless' && tellsChanges(capabilities)) listen(session, options, listening.signal);
     const kinds = LIST_KINDS.filter((kind) => capabilities.has(LISTS[kind].capability));
-    const empty = { items: [], changes: 0 };
-    const none = { tools: empty, prompts: empty, resources: empty, resourceTemplates: empty };
-    let readings: Readings = { ...none, ...(await readLists(session, kinds, changes, options)) };
-    readings = await settle(session, readings, changes, options, 1);
-    const lists = mapLists(readings, ({ items }) => items);
+    const first = await readLists(connection, kinds, changes, options);
+    const readings = await settle(connection, first, changes, options, 1);
+    const lists = Object.fromEntries(
+      LIST_KINDS.map((kind) => [kind, readings.get(kind)?.items ?? []]),
+    ) as Record<ListKind, readonly JsonObject[]>;
     const { contents, findings } = await readContents(session, lists, options);
-    await settle(session, readings, changes, options, 0);
+    await settle(connection, readings, changes, options, 0);
     // What the server sent after its last answer counts too, if it is here.
     if (connection.failure !== null) throw connection.failure;
-    const { protocolVersion, era, serverInfo, instructions, clientCapabilities } = session;
-    return {
-      protocolVersion,
-      era,
-      serverInfo,
-      instructions,
-      capabilities,
-      clientCapabilities,
-      ...lists,
-      contents,
-      findings,
-    };
+    const self = { protocolVersion, era, serverInfo, instructions, capabilities };
+    return { ...self, ...lists, contents, findings };
   } finally {
     listening.abort(new BullaError('MCP_CLOSED', 'The scan ended.'));
   }
@@ -155,16 +126,16 @@ function listen({ connection }: Session, { totalMs }: ScanOptions, signal: Abort
 }
 
 async function readLists(
-  { connection }: Session,
+  connection: Connection,
   kinds: readonly ListKind[],
   changes: Changes,
   limits: PageLimits,
-): Promise<Partial<Readings>> {
+): Promise<Readings> {
   const entries = kinds.map(async (kind) => {
-    const before = changes.of(kind);
+    const before = changes[kind];
     return [kind, { items: await readList(connection, kind, limits), changes: before }] as const;
   });
-  return Object.fromEntries(await Promise.all(entries)) as Partial<Readings>;
+  return new Map(await Promise.all(entries));
 }
 
 /**
@@ -172,39 +143,26 @@ async function readLists(
  * was told meanwhile. Of the same list `again` other readings are accepted, and then `MCP_LIST_CHANGED` is thrown.
  */
 async function settle(
-  session: Session,
+  connection: Connection,
   readings: Readings,
   changes: Changes,
   limits: PageLimits,
   again: number,
 ): Promise<Readings> {
-  const moved = LIST_KINDS.filter(
-    (kind) => changes.of(kind) !== readings[kind].changes && isOffered(session, kind),
-  );
+  const moved = [...readings].filter(([kind, reading]) => changes[kind] !== reading.changes);
   if (moved.length === 0) return readings;
-  const now = await readLists(session, moved, changes, limits);
-  const differs = moved.filter((kind) => textOf(now[kind]!) !== textOf(readings[kind]));
+  const kinds = moved.map(([kind]) => kind);
+  const now = await readLists(connection, kinds, changes, limits);
+  const differs = moved.flatMap(([kind, { items }]) =>
+    stringify(now.get(kind)!.items) === stringify(items) ? [] : [kind],
+  );
   if (differs.length > 0 && again === 0) {
     throw new BullaError(
       'MCP_LIST_CHANGED',
       `The server's ${differs.map((kind) => LISTS[kind].method).join(', ')} changed while it was read.`,
     );
   }
-  const next = { ...readings };
-  for (const kind of moved) {
-    next[kind] = differs.includes(kind) ? now[kind]! : { ...readings[kind], changes: changes.of(kind) };
-  }
-  return differs.length === 0 ? next : settle(session, next, changes, limits, again - 1);
-}
-
-function isOffered({ capabilities }: Session, kind: ListKind): boolean {
-  return capabilities.has(LISTS[kind].capability);
-}
-
-function textOf({ items }: Reading): string {
-  return stringify(items);
-}
-
-function mapLists<Value>(readings: Readings, map: (reading: Reading) => Value): Record<ListKind, Value> {
-  return Object.fromEntries(LIST_KINDS.map((kind) => [kind, map(readings[kind])])) as Record<ListKind, Value>;
+  const same = moved.map(([kind, { items }]) => [kind, { items, changes: changes[kind] }] as const);
+  const next = new Map([...readings, ...same, ...differs.map((kind) => [kind, now.get(kind)!] as const)]);
+  return differs.length === 0 ? next : settle(connection, next, changes, limits, again - 1);
 }

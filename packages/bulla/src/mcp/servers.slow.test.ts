@@ -17,7 +17,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { serveHttp, webListener } from '../../test/http.ts';
 import { packaged, script } from '../../test/mcp.ts';
 import { temporaryFolder } from '../../test/run.ts';
-import { createServer, PAGE } from '../../test/servers/modern.ts';
+import { createServer } from '../../test/servers/modern.ts';
 import { CLIENT_CAPABILITIES } from './agree.ts';
 import { type StdioTarget, type Surface, scan } from './index.ts';
 import type { HttpTarget } from './target.ts';
@@ -171,7 +171,6 @@ function expectModern(surface: Surface): void {
     {
       uri: 'ui://modern/page.html',
       sha256: 'c5d380f54b4b095caa7ba04d69529ae3b356202df79ec72243b5ca47204d5cd1',
-      bytes: PAGE.length,
       mimeType: 'text/html;profile=mcp-app',
       meta: { ui: { csp: { connectDomains: ['https://example.invalid'] } } },
     },

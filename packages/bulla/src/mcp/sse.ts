@@ -1,6 +1,6 @@
 import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { createCall, type HttpOptions, mediaType, receive, statusError } from './call.ts';
+import { createCall, type HttpOptions, mediaTypeOf, receive, statusError } from './call.ts';
 import { readEvents } from './events.ts';
 import { DEFAULT_MAX_FRAME_BYTES } from './frame.ts';
 import { EVENTS_TYPE } from './http.ts';
@@ -27,7 +27,7 @@ export async function connectSse(
   try {
     const response = await call({ method: 'GET', headers: { accept: EVENTS_TYPE }, signal: closed.signal });
     if (!response.ok) throw (await statusError(response, frames)).error;
-    if (mediaType(response) !== EVENTS_TYPE) {
+    if (mediaTypeOf(response.headers.get('content-type')) !== EVENTS_TYPE) {
       await response.body?.cancel();
       throw new BullaError('MCP_HTTP_RESPONSE', 'The server offers no stream of events.');
     }

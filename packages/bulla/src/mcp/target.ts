@@ -65,23 +65,10 @@ function checkName(name: string): void {
 /** What every server sees of the environment: what programs need to run at all, and nothing that holds a secret. */
 export const INHERITED: readonly string[] =
   process.platform === 'win32'
-    ? [
-        'APPDATA',
-        'COMSPEC',
-        'HOMEDRIVE',
-        'HOMEPATH',
-        'LOCALAPPDATA',
-        'PATH',
-        'PATHEXT',
-        'PROCESSOR_ARCHITECTURE',
-        'PROGRAMFILES',
-        'SYSTEMDRIVE',
-        'SYSTEMROOT',
-        'TEMP',
-        'TMP',
-        'USERNAME',
-        'USERPROFILE',
-      ]
+    ? (
+        'APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT PROCESSOR_ARCHITECTURE PROGRAMFILES ' +
+        'SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE'
+      ).split(' ')
     : ['HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'USER'];
 
 /**

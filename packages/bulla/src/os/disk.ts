@@ -1,14 +1,4 @@
-import {
-  closeSync,
-  fstatSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, fstatSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 
 /** Every way in which the keyring changes the disk, so that tests can fail each of them. Errors are Node's. */
 export interface Disk {
@@ -74,14 +64,4 @@ export function eraseFile(disk: Disk, path: string): void {
     disk.close(file);
   }
   disk.remove(path);
-}
-
-/** Reads a file, or gives null where there is none. Other errors are Node's. */
-export function readIfThere(path: string): Uint8Array | null {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  }
 }

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
-import { readFound } from './index.ts';
+import { readFound, readIfThere } from './index.ts';
 
 const codeOf = (path: string): unknown => {
   try {
@@ -23,6 +23,15 @@ test('a found file is read to its end or its limit, also through a link', () => 
   expect(readFound(file, 3)).toBe(null);
   truncateSync(file, 1 << 30);
   expect(readFound(file, 1 << 20)).toBe(null);
+});
+
+test('a small file is read where there is one, and not beyond 64 KiB', () => {
+  const file = join(temporaryFolder(), 'key');
+  expect(readIfThere(file)).toBe(null);
+  writeFileSync(file, new Uint8Array(1 << 16));
+  expect(readIfThere(file)).toEqual(new Uint8Array(1 << 16));
+  truncateSync(file, (1 << 16) + 1);
+  expect(() => readIfThere(file)).toThrow(expect.objectContaining({ code: 'EFBIG' }));
 });
 
 test.skipIf(process.platform === 'win32')('whatever else lies there is refused at once', async () => {

@@ -43,3 +43,19 @@ export function readUpTo(file: number, maxBytes: number): Uint8Array | null {
     parts.push(part.subarray(0, count));
   }
 }
+
+/** More than a key, a lock or any other small file of ours has. */
+const MAX_SMALL = 64 * 1024;
+
+/** Reads a small file; null where there is none. Throws as {@link openFound} does, and `EFBIG` for a larger one. */
+export function readIfThere(path: string): Uint8Array | null {
+  let bytes: Uint8Array | null;
+  try {
+    bytes = readFound(path, MAX_SMALL);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+  if (bytes === null) throw Object.assign(new Error(`${path} is too large`), { code: 'EFBIG' });
+  return bytes;
+}

@@ -1,9 +1,9 @@
 /** What every other folder may use of the operating system and the network. */
 export { lines } from '@bulla/core/json';
 export { isPublicHost } from './address.ts';
-export { type Disk, eraseFile, readIfThere, realDisk, writeNewFile } from './disk.ts';
+export { type Disk, eraseFile, realDisk, writeNewFile } from './disk.ts';
 export { createFetcher, type Fetcher, type Network, type Reply, readBody } from './download.ts';
-export { isThere, openFound, readFound, readUpTo } from './file.ts';
+export { isThere, openFound, readFound, readIfThere, readUpTo } from './file.ts';
 export { createDirectory, dataDirectory, type Environment } from './home.ts';
 export { findInput, LIMITS, readInput } from './input.ts';
 export { asLine, unbroken } from './line.ts';

@@ -4,7 +4,8 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type Disk, readIfThere, realDisk, writeNewFile } from './disk.ts';
+import { type Disk, realDisk, writeNewFile } from './disk.ts';
+import { readIfThere } from './file.ts';
 
 /** A process, told apart from a later one with the same number by when it started, where that can be known. */
 export interface LockOwner {

@@ -1,9 +1,9 @@
 import { equalBytes, parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Checkpoint, Frontier, parseCheckpointBody, signCheckpoint } from '@bulla/core/log';
+import type { Sealer } from './chain.ts';
 import type { CheckpointFile } from './checkpoint-file.ts';
 import type { Driver, StoredCheckpoint, Tip } from './driver.ts';
-import type { Sealer } from './store.ts';
 import { proveConsistency, rootAt, type TileSource } from './tiles.ts';
 import { coveredTrunk, createSegments, isSigned, type Trunk, trustOf, vouch } from './vouch.ts';
 

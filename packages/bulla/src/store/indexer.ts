@@ -64,8 +64,6 @@ async function addPage(
 export function indexEntry(row: Row): IndexEntry {
   const capsule = parse(row.data, { allow: ['non-finite', 'lone-surrogates'] });
   const key = (...path: string[]) => keyAt(capsule, path) ?? '';
-  const about = aboutOf(capsule);
-  const calls = memberAt(capsule, ['execution', 'tool_calls']);
   const summary = memberAt(capsule, ['outcome', 'summary']);
   return {
     sequence: row.sequence,
@@ -80,27 +78,27 @@ export function indexEntry(row: Row): IndexEntry {
     timestamp: key('trigger', 'timestamp'),
     status: key('outcome', 'status'),
     summary: typeof summary === 'string' ? indexText(summary) : '',
-    tools: [
-      ...new Set(
-        [
-          ...(Array.isArray(calls) ? calls : []).map((call) => keyAt(call, ['tool'])),
-          about.tool === null ? null : indexKey(about.tool),
-        ].filter((tool) => tool !== null),
-      ),
-    ],
-    commitments: Object.entries(about.commitments).map(([kind, { commitment }]) => ({
-      kind,
-      commitment: indexKey(commitment),
-    })),
+    tools: toolsOf(capsule).map(indexKey),
+    commitments: Object.entries(readable(() => commitmentsOf(capsule)) ?? {}).map(
+      ([kind, { commitment }]) => ({ kind, commitment: indexKey(commitment) }),
+    ),
   };
 }
 
-/** What the evidence of a record is found by. Anybody's chain can be imported, with evidence that we cannot read. */
-function aboutOf(capsule: JsonValue): { tool: string | null; commitments: ReturnType<typeof commitmentsOf> } {
+/** The tools that a record names, each once: those that it says were called, and the one that it is about. */
+export function toolsOf(capsule: JsonValue): string[] {
+  const calls = memberAt(capsule, ['execution', 'tool_calls']);
+  const called = (Array.isArray(calls) ? calls : []).map((call) => textAt(call, ['tool']));
+  const about = readable(() => readEvidence(capsule)?.tool?.name);
+  return [...new Set([...called, about])].filter((tool) => typeof tool === 'string');
+}
+
+/** Anybody's chain can be imported, with evidence that we cannot read: undefined for such. */
+function readable<T>(read: () => T): T | undefined {
   try {
-    return { tool: readEvidence(capsule)?.tool?.name ?? null, commitments: commitmentsOf(capsule) };
+    return read();
   } catch (error) {
-    if (error instanceof BullaError) return { tool: null, commitments: {} };
+    if (error instanceof BullaError) return undefined;
     throw error;
   }
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import type { Addition, Head } from './driver.ts';
-import { OURS } from './postgres-statements.ts';
 
 /** Records for a chain whose head and fence are believed to be these. */
 interface Append {
@@ -29,7 +28,7 @@ const APPEND = `
     SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::bytea[], $8::text[],
       $18::bigint[]) AS asked (name, old_length, old_hash, new_length, new_hash, tree, origin, fence)
   ), locked AS (
-    SELECT chain_key FROM chain WHERE ${OURS} AND name = ANY ($2::text[])
+    SELECT chain_key FROM chain WHERE coalesce(tenant, '') = coalesce($1, '') AND name = ANY ($2::text[])
     ORDER BY chain_key FOR UPDATE
   ), moved AS (
     UPDATE chain SET length = asked.new_length, head_hash = asked.new_hash, tree = asked.tree,

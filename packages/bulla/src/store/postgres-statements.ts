@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import type { Tip, Transaction, Value } from './driver.ts';
-import { assertText, EMPTY } from './driver.ts';
+import type { Transaction, Value } from './driver.ts';
+import { assertText } from './driver.ts';
 import { isTransient } from './postgres-connections.ts';
 import { storeError } from './postgres-errors.ts';
 
@@ -26,15 +26,21 @@ export function bound(values: readonly Value[]): (string | number | null | Buffe
 /** Unix time in milliseconds; `now()` would be the time at which the transaction began. */
 export const TIME = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now';
 
-/** The statements of a transaction that is open on a connection. */
-export function openTransaction(client: pg.PoolClient, tenant: string | null): Transaction {
+/** The statements of a transaction that is open on a connection; `more` are options of each. */
+export function openTransaction(
+  client: pg.PoolClient,
+  tenant: string | null,
+  more: object = {},
+): Transaction {
+  const query = (sql: string, values: readonly Value[]) =>
+    client.query({ text: positional(sql), values: bound(values), ...more });
   return {
     tenant,
     forUpdate: ' FOR UPDATE',
     time: async () => (await client.query<{ now: number }>(TIME)).rows[0]!.now,
     all: async <R extends object>(sql: string, ...values: readonly Value[]) =>
-      (await client.query(positional(sql), bound(values))).rows as R[],
-    run: async (sql, ...values) => (await client.query(positional(sql), bound(values))).rowCount ?? 0,
+      (await query(sql, values)).rows as R[],
+    run: async (sql, ...values) => (await query(sql, values)).rowCount ?? 0,
     async attempt(part) {
       await client.query('SAVEPOINT part');
       try {
@@ -49,30 +55,4 @@ export function openTransaction(client: pg.PoolClient, tenant: string | null): T
       await client.query('RELEASE part');
     },
   };
-}
-
-/** Asks for rows, again after a transient failure. */
-export type Ask = <R extends object>(
-  text: string,
-  values: unknown[],
-  more?: { readonly query_timeout: number },
-) => Promise<R[]>;
-
-/** The tenant, as the indexes begin; it is always the first value. */
-export const OURS = "coalesce(tenant, '') = coalesce($1, '')";
-
-export const TIP = 'SELECT chain_key, length, head_hash, tree, origin, fence FROM chain';
-
-export interface RawTip {
-  chain_key: number;
-  length: number;
-  head_hash: string | null;
-  tree: Uint8Array | null;
-  origin: string | null;
-  fence: number;
-}
-
-export function tipOf(row: RawTip | undefined): Tip {
-  if (row === undefined || row.length === 0) return EMPTY;
-  return { length: row.length, hash: row.head_hash, tree: row.tree!, origin: row.origin };
 }

@@ -1,6 +1,6 @@
 import { BullaError } from '@bulla/core/error';
 import type pg from 'pg';
-import type { Driver, Row } from './driver.ts';
+import type { Driver, Row, Value } from './driver.ts';
 import { NotWrittenError } from './driver.ts';
 import { appendStatement, createGroupAppend } from './postgres-append.ts';
 import {
@@ -14,22 +14,12 @@ import {
   write,
 } from './postgres-connections.ts';
 import { storeError } from './postgres-errors.ts';
-import { searching } from './postgres-search.ts';
-import {
-  type Ask,
-  bound,
-  OURS,
-  openTransaction,
-  positional,
-  type RawTip,
-  TIME,
-  TIP,
-  tipOf,
-} from './postgres-statements.ts';
-import { treeOf } from './postgres-tree.ts';
-import { migrations } from './schema.ts';
+import { bound, openTransaction, positional, TIME } from './postgres-statements.ts';
+import { type ChainRow, OURS, PUT_CHECKPOINT, READ, readingRows, TIP, tipOf } from './rows.ts';
+import { assertKnown, SCHEMA_VERSION, schema } from './schema.ts';
+import { type SearchDialect, searching } from './search.ts';
 
-const SCHEMA = migrations({
+const SCHEMA = schema({
   key: 'BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
   bytes: 'BYTEA',
   text: `CREATE TABLE found_text (record_key BIGINT PRIMARY KEY, summary TSVECTOR NOT NULL);
@@ -37,8 +27,17 @@ const SCHEMA = migrations({
   clustered: '',
 });
 
-/** Any number that is not likely to be another program's: it keeps two migrations apart. */
-const MIGRATION_LOCK = 0x62756c6c;
+const SEARCH: SearchDialect = {
+  rows: (members) =>
+    `json_to_recordset(?::json) AS added (sequence BIGINT, ${members.map((member) => `"${member}" TEXT`).join(', ')})`,
+  textKey: 'record_key',
+  summary: "to_tsvector('simple', added.summary)",
+  matches: "summary @@ plainto_tsquery('simple', ?)",
+  words: (text) => text,
+};
+
+/** Any number that is not likely to be another program's: two processes must not make the tables at once. */
+const SCHEMA_LOCK = 0x62756c6c;
 
 /** For so long a server is asked again what became of a write: a restart or a failover is often over then. */
 const SETTLE_MS = 5_000;
@@ -66,46 +65,43 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
 }
 
 async function prepareDatabase(pool: pg.Pool, { create, readOnly }: PostgresOptions): Promise<void> {
-  const found = await versionOf((statement) => ask(pool, statement));
-  if (found === SCHEMA.length) return;
-  if (found === null && !create) throw new BullaError('STORE_MISSING', 'The database has no store of Bulla.');
-  if (readOnly)
-    throw new BullaError(
-      'STORE_READ_ONLY',
-      'The store is of an older version; it must be opened to write once.',
-    );
+  if (await hasTables((text) => ask(pool, { text }))) return;
+  if (!create || readOnly) throw new BullaError('STORE_MISSING', 'The database has no store of Bulla.');
   await transaction(pool, async (client) => {
-    await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+    await client.query('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK]);
     // Asked again: another process may have been faster.
-    const version = await versionOf((statement) => client.query(statement));
-    if (version === null) {
-      await client.query('CREATE TABLE bulla_schema (version INTEGER NOT NULL)');
-      await client.query('INSERT INTO bulla_schema VALUES (0)');
-    }
-    for (const text of SCHEMA.slice(version ?? 0)) await client.query({ ...LONG, text });
-    await client.query('UPDATE bulla_schema SET version = $1', [SCHEMA.length]);
+    if (await hasTables((text) => client.query(text))) return;
+    await client.query('CREATE TABLE bulla_schema (version INTEGER NOT NULL)');
+    await client.query('INSERT INTO bulla_schema VALUES ($1)', [SCHEMA_VERSION]);
+    await client.query({ ...LONG, text: SCHEMA });
   });
 }
 
-/** The version of the tables; null where there are none. Throws `STORE_NEWER`. */
-async function versionOf(
-  run: (statement: pg.QueryConfig) => Promise<pg.QueryResult>,
-): Promise<number | null> {
-  const exists = await run({ text: "SELECT to_regclass('bulla_schema') AS name" });
-  if (exists.rows[0].name === null) return null;
-  const { version } = (await run({ text: 'SELECT version FROM bulla_schema' })).rows[0];
-  if (version > SCHEMA.length) {
-    throw new BullaError(
-      'STORE_NEWER',
-      `The store is of version ${version}; this program knows ${SCHEMA.length}.`,
-    );
-  }
-  return version;
+/** Whether the tables are there. Throws `STORE_NEWER`. */
+async function hasTables(run: (text: string) => Promise<pg.QueryResult>): Promise<boolean> {
+  const exists = await run("SELECT to_regclass('bulla_schema') AS name");
+  if (exists.rows[0].name === null) return false;
+  assertKnown((await run('SELECT version FROM bulla_schema')).rows[0].version);
+  return true;
 }
 
 function driver(pool: pg.Pool, tenant: string | null): Driver {
-  const query: Ask = async <R extends object>(text: string, values: unknown[], more = {}) =>
-    (await retried(() => ask(pool, { text, values, ...more }))).rows as R[];
+  const ours = tenant ?? '';
+  const statement = (text: string, values: readonly Value[]) => ({
+    text: positional(text),
+    values: bound(values),
+  });
+  const asking =
+    (more: object = {}) =>
+    async <R extends object>(text: string, ...values: readonly Value[]) =>
+      (await retried(() => ask(pool, { ...statement(text, values), ...more }))).rows as R[];
+  const change = (text: string, ...values: readonly Value[]) =>
+    retried(() => write(pool, statement(text, values)));
+  const inTransaction =
+    (more: object = {}): Driver['transaction'] =>
+    (work) =>
+      retried(() => transaction(pool, (client) => work(openTransaction(client, tenant, more))));
+  const all = asking();
   /** Behind a pooler that shares sessions, named statements are not used. */
   let named = true;
   const append = async (
@@ -128,20 +124,17 @@ function driver(pool: pg.Pool, tenant: string | null): Driver {
     let fence = fences.get(name);
     if (fence === undefined) {
       const text =
-        'INSERT INTO chain (tenant, name, length, head_hash) VALUES ($1, $2, 0, NULL) ON CONFLICT DO NOTHING';
-      await retried(() => write(pool, { text, values: [tenant, name] })).catch(asNotWritten);
-      const [row] = await query<RawTip>(`${TIP} WHERE ${OURS} AND name = $2`, [tenant, name]).catch(
-        asNotWritten,
-      );
+        'INSERT INTO chain (tenant, name, length, head_hash) VALUES (?, ?, 0, NULL) ON CONFLICT DO NOTHING';
+      await change(text, tenant, name).catch(asNotWritten);
+      const [row] = await all<ChainRow>(TIP, ours, name).catch(asNotWritten);
       fence = row!.fence;
       fences.set(name, fence);
     }
     return fence;
   };
   /** The end of a chain that nobody else can move before the transaction ends. */
-  const lockTip = async (client: pg.PoolClient, name: string): Promise<RawTip> => {
-    const text = `${TIP} WHERE ${OURS} AND name = $2 FOR UPDATE`;
-    const [row] = (await client.query<RawTip>(text, [tenant, name])).rows;
+  const lockTip = async (client: pg.PoolClient, name: string): Promise<ChainRow> => {
+    const [row] = (await client.query<ChainRow>(positional(`${TIP} FOR UPDATE`), [ours, name])).rows;
     if (row !== undefined) {
       fences.set(name, row.fence);
       return row;
@@ -153,19 +146,16 @@ function driver(pool: pg.Pool, tenant: string | null): Driver {
   const settle = (name: string, from: number, limit: number) =>
     transaction(pool, async (client) => {
       const moved = await client.query<{ fence: number }>(
-        `UPDATE chain SET fence = fence + 1 WHERE ${OURS} AND name = $2 RETURNING fence`,
-        [tenant, name],
+        positional(`UPDATE chain SET fence = fence + 1 WHERE ${OURS} AND name = ? RETURNING fence`),
+        [ours, name],
       );
       if (moved.rows[0] === undefined) fences.delete(name);
       else fences.set(name, moved.rows[0].fence);
-      return (await client.query<Row>(READ, [tenant, name, from, limit])).rows;
+      return (await client.query<Row>(positional(READ), [ours, name, from, limit])).rows;
     });
 
   return {
-    async tip(name) {
-      const [row] = await query<RawTip>(`${TIP} WHERE ${OURS} AND name = $2`, [tenant, name]);
-      return tipOf(row);
-    },
+    ...readingRows({ tenant, all }),
     async append(chain, expected, addition) {
       const fence = await ensureChain(chain);
       return groupAppend({ chain, fence, expected, addition });
@@ -185,7 +175,9 @@ function driver(pool: pg.Pool, tenant: string | null): Driver {
         }),
       );
     },
-    ...treeOf(pool, tenant, query),
+    async putCheckpoint(name, { origin, size, note }) {
+      await change(PUT_CHECKPOINT, ours, name, origin, size, note);
+    },
     async settle(name, from, limit) {
       const started = performance.now();
       for (;;) {
@@ -197,36 +189,14 @@ function driver(pool: pg.Pool, tenant: string | null): Driver {
         }
       }
     },
-    read: (name, from, limit) => query<Row>(READ, [tenant, name, from, limit]),
-    async chains() {
-      const rows = await query<{ name: string; length: number; head_hash: string | null; indexed: number }>(
-        `SELECT name, length, head_hash, indexed FROM chain WHERE ${OURS} ORDER BY name COLLATE "C"`,
-        [tenant],
-      );
-      return rows.map(({ name, length, head_hash, indexed }) => ({
-        name,
-        head: { length, hash: head_hash },
-        indexed,
-      }));
-    },
-    ...searching(pool, tenant, query),
-    time: async () => (await query<{ now: number }>(TIME, []))[0]!.now,
-    reading: {
-      tenant,
-      all: async (text, ...values) => query(positional(text), bound(values)),
-    },
-    transaction: (work) =>
-      retried(() => transaction(pool, (client) => work(openTransaction(client, tenant)))),
-    async erase(text, ...values) {
-      const statement = { text: positional(text), values: bound(values) };
-      return (await retried(() => write(pool, statement))).rowCount ?? 0;
-    },
+    ...searching(SEARCH, { tenant, all: asking(LONG) }, inTransaction(LONG)),
+    time: async () => (await all<{ now: number }>(TIME))[0]!.now,
+    reading: { tenant, all },
+    transaction: inTransaction(),
+    erase: async (text, ...values) => (await change(text, ...values)).rowCount ?? 0,
     close: () => pool.end(),
   };
 }
-
-const READ = `SELECT sequence, hash, data FROM record WHERE sequence >= $3 AND chain_key =
-  (SELECT chain_key FROM chain WHERE ${OURS} AND name = $2) ORDER BY sequence LIMIT $4`;
 
 /** Whatever kept an empty chain from being made, no record was written. */
 function asNotWritten(error: unknown): never {

@@ -1,16 +1,8 @@
 import { BullaError } from '@bulla/core/error';
-import type { IndexEntry, Query } from './driver.ts';
+import { pointer } from '@bulla/core/json';
+import type { IndexEntry, Query, Value } from './driver.ts';
 import { indexKey, indexText } from './index-key.ts';
-
-/** What differs between the databases in a query. */
-interface QueryDialect {
-  /** The placeholder of the value at this position, counted from 1 after the tenant. */
-  placeholder(position: number): string;
-  /** The condition on the words of a summary; its placeholder is the last `?`. */
-  readonly text: string;
-  /** The words as the full-text search wants them. */
-  words(text: string): string;
-}
+import type { SearchDialect } from './search.ts';
 
 const COLUMNS: Readonly<Record<string, string>> = {
   chain: 'chain.name = ?',
@@ -29,10 +21,20 @@ const COLUMNS: Readonly<Record<string, string>> = {
   until: 'found.timestamp < ?',
 };
 
+const MEMBERS: readonly string[] = [...Object.keys(COLUMNS), 'text', 'limit', 'offset'];
+
 const MAX_LIMIT = 1000;
 
-/** A query as the part of a statement after WHERE, and its values, with limit and offset as the last two. */
-export function conditions(query: Query, dialect: QueryDialect): { where: string; values: unknown[] } {
+/**
+ * A query as the part of a statement after WHERE, and its values, with limit and offset as the last two. Throws
+ * `STORE_QUERY`, also for a member that no query has: a misspelt condition must not find everything.
+ */
+export function conditions(query: Query, dialect: SearchDialect): { where: string; values: Value[] } {
+  const unknown = Object.keys(query).find((name) => !MEMBERS.includes(name));
+  if (unknown !== undefined)
+    throw new BullaError('STORE_QUERY', `A query has no member ${JSON.stringify(unknown)}.`, {
+      path: pointer([unknown]),
+    });
   const limit = query.limit ?? 100;
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
     throw new BullaError('STORE_QUERY', `The limit is an integer from 1 to ${MAX_LIMIT}.`);
@@ -41,44 +43,33 @@ export function conditions(query: Query, dialect: QueryDialect): { where: string
   if (!Number.isInteger(offset) || offset < 0)
     throw new BullaError('STORE_QUERY', 'The offset is an integer from 0.');
   const parts: string[] = [];
-  const values: unknown[] = [];
-  const add = (condition: string, value: unknown) => {
-    values.push(value);
-    parts.push(condition.replace('?', dialect.placeholder(values.length)));
-  };
+  const values: Value[] = [];
   for (const [name, condition] of Object.entries(COLUMNS)) {
     const value = query[name as keyof Query];
-    if (value !== undefined) add(condition, typeof value === 'string' ? indexKey(value) : value);
+    if (value === undefined) continue;
+    parts.push(condition);
+    values.push(keyOf(value));
   }
   if (query.text !== undefined) {
     const text = indexText(query.text);
     if (text.trim() === '') throw new BullaError('STORE_QUERY', 'A search for words needs at least one.');
-    add(dialect.text, dialect.words(text));
+    parts.push(`found.record_key IN (SELECT ${dialect.textKey} FROM found_text WHERE ${dialect.matches})`);
+    values.push(dialect.words(text));
   }
   return { where: parts.join(' AND ') || '1 = 1', values: [...values, limit, offset] };
 }
+
+const keyOf = (value: string | number) => (typeof value === 'string' ? indexKey(value) : value);
 
 /**
  * Whether a record itself says what was asked for: whoever can write to the search tables can put it under any name.
  * Words and times are not compared: each database has its own way to cut and to order them.
  */
 export function isAskedFor(entry: IndexEntry, query: Query): boolean {
-  const { tool } = query;
-  const isEqual = (name: keyof Query & keyof IndexEntry) =>
-    query[name] === undefined ||
-    entry[name] === (typeof query[name] === 'string' ? indexKey(query[name]) : query[name]);
-  return EXACT.every(isEqual) && (tool === undefined || entry.tools.includes(indexKey(tool)));
+  const { tool, ...others } = query;
+  const isSame = Object.entries(others).every(
+    ([name, value]) =>
+      value === undefined || !(name in entry) || entry[name as keyof IndexEntry] === keyOf(value),
+  );
+  return isSame && (tool === undefined || entry.tools.includes(indexKey(tool)));
 }
-
-const EXACT = [
-  'id',
-  'hash',
-  'parentId',
-  'sequence',
-  'type',
-  'domain',
-  'agentId',
-  'sessionId',
-  'correlationId',
-  'status',
-] as const satisfies readonly (keyof Query)[];

@@ -13,12 +13,6 @@ export interface Readable {
   close(): void;
 }
 
-interface ReadableOptions {
-  readonly timeout?: number;
-  /** Whether the database is of use only in a copy that can be written. */
-  needsCopy?(db: Database.Database): boolean;
-}
-
 /** What SQLite says where it cannot make the files that it needs beside a database, even to read it. */
 const NOT_HERE = /^SQLITE_(?:READONLY|CANTOPEN|PERM|IOERR|FULL)/;
 /** A database that nobody has open is read whole if it is not larger, … */
@@ -32,23 +26,19 @@ const MAX_IN_MEMORY = 1 << 30;
  * is one and SQLite cannot write, both are copied to a private folder. A log is never left out. Throws SQLite's errors,
  * and `STORE_UNREADABLE` where no copy can be made.
  */
-export function openReadable(file: string, options: ReadableOptions = {}): Readable {
+export function openReadable(file: string, timeout = 5000): Readable {
   refuseOldNode();
-  const { timeout = 5000, needsCopy } = options;
   const isCalm = sizeOf(`${file}-wal`) === 0;
   try {
     const db = isCalm && sizeOf(file) <= MAX_AT_ONCE ? inMemory(file) : onDisk(file, timeout);
-    if (needsCopy?.(db) !== true) return { db, copied: null, path: file, close: () => db.close() };
-    db.close();
+    return { db, copied: null, path: file, close: () => db.close() };
   } catch (error) {
     if (!(error instanceof Database.SqliteError) || !NOT_HERE.test(error.code)) throw error;
-    if (isCalm && sizeOf(file) <= MAX_IN_MEMORY) {
-      const db = inMemory(file);
-      const copied = `a copy in memory of ${file}, which has no write-ahead log`;
-      if (needsCopy?.(db) !== true) return { db, copied, path: file, close: () => db.close() };
-    }
+    if (!isCalm || sizeOf(file) > MAX_IN_MEMORY) return copied(file, timeout);
+    const db = inMemory(file);
+    const what = `a copy in memory of ${file}, which has no write-ahead log`;
+    return { db, copied: what, path: file, close: () => db.close() };
   }
-  return copied(file, timeout);
 }
 
 function onDisk(file: string, timeout: number): Database.Database {
@@ -90,7 +80,9 @@ function copied(file: string, timeout: number): Readable {
     throw new BullaError('STORE_UNREADABLE', `The store cannot be copied to be read: ${message}`, { cause });
   }
   try {
+    // Opened to write, because SQLite has to read the log into the file first.
     const db = new Database(copy.path, { fileMustExist: true, timeout });
+    db.pragma('query_only = ON');
     const close = () => {
       db.close();
       copy.remove();

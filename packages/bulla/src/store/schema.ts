@@ -1,11 +1,23 @@
+import { BullaError } from '@bulla/core/error';
 import { capabilityTables } from './schema-capability.ts';
 import { consentTables } from './schema-consent.ts';
 import { ledgerTables } from './schema-ledger.ts';
 
+/** The version of the tables, which a database names. */
+export const SCHEMA_VERSION = 1;
+
+/** Throws `STORE_NEWER` for the version of a database that this program does not know. */
+export function assertKnown(version: number): void {
+  if (version > SCHEMA_VERSION)
+    throw new BullaError(
+      'STORE_NEWER',
+      `The store is of version ${version}; this program knows ${SCHEMA_VERSION}.`,
+    );
+}
+
 /**
- * The tables, by version; each entry brings a database from the version before to its own. There is no way back.
- * A null tenant is a tenant of its own: it is stored as null, and the unique index sees it as the empty string,
- * which no tenant may be called.
+ * How a database writes the tables. A null tenant is a tenant of its own: it is stored as null, and the unique index
+ * sees it as the empty string, which no tenant may be called.
  */
 export interface Dialect {
   /** The type of a primary key that the database counts up. */
@@ -17,16 +29,10 @@ export interface Dialect {
   readonly clustered: string;
 }
 
-export function migrations(dialect: Dialect): readonly string[] {
-  return [
-    [
-      chainTables(dialect),
-      searchTables(dialect),
-      ledgerTables(dialect),
-      capabilityTables(dialect),
-      consentTables(dialect),
-    ].join(''),
-  ];
+/** The statements that make all tables. */
+export function schema(dialect: Dialect): string {
+  const parts = [chainTables, searchTables, ledgerTables, capabilityTables, consentTables];
+  return parts.map((tables) => tables(dialect)).join('');
 }
 
 /** Chains with their records, what opens the commitments in them, their trees and checkpoints, and kill switches. */

@@ -3,9 +3,6 @@ import type { Statements, Transaction, Value } from './driver.ts';
 import { assertText, NotWrittenError } from './driver.ts';
 import type { Connection } from './sqlite-connection.ts';
 
-/** The tenant, as the indexes begin. */
-export const OURS = "coalesce(tenant, '') = coalesce(?, '')";
-
 /** Unix time in milliseconds. */
 export const TIME = "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) AS now";
 
@@ -103,13 +100,11 @@ export function createTransaction(connection: Connection, tenant: string | null,
     },
     async all<R extends object>(text: string, ...values: readonly Value[]) {
       assertOpen();
-      assertText(values);
-      return use(() => sql(text).all(...values) as R[]);
+      return statements.all<R>(text, ...values);
     },
     async run(text, ...values) {
       assertOpen();
-      assertText(values);
-      return use(() => sql(text).run(...values).changes);
+      return statements.run(text, ...values);
     },
     async attempt(part) {
       assertOpen();

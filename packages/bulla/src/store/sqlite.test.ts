@@ -17,8 +17,9 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
 import { committing, input, sealer, storeSuite, verifiedLength } from '../../test/store-suite.ts';
 import { type Effect, openStore, setKill } from './index.ts';
+import { OURS } from './rows.ts';
 import { openSqlite } from './sqlite.ts';
-import { OURS } from './sqlite-statements.ts';
+
 import { createStore } from './store.ts';
 
 describe('SQLite', () => {
@@ -45,7 +46,7 @@ describe('a SQLite file', () => {
   ])('has an index for %s', async (sql, index) => {
     const file = join(temporaryFolder(), 'a.db');
     await (await openStore({ url: file, create: true })).close();
-    const plan = new Database(file, { readonly: true }).prepare(`EXPLAIN QUERY PLAN ${sql}`).all(null, 'x');
+    const plan = new Database(file, { readonly: true }).prepare(`EXPLAIN QUERY PLAN ${sql}`).all('', 'x');
     expect(plan).toMatchObject([{ detail: expect.stringContaining(`USING INDEX ${index} (`) }]);
   });
 

@@ -2,28 +2,43 @@ import { dirname, resolve } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
 import { createDirectory, createPrivateFile, isThere, refuseOldNode } from '../os/index.ts';
-import type { Addition, Driver, Row, Statements, Tip } from './driver.ts';
-import { assertText, EMPTY } from './driver.ts';
+import type { Addition, Driver, Row, Statements } from './driver.ts';
+import { assertText } from './driver.ts';
 import { openReadable, type Readable } from './readable.ts';
-import { migrations } from './schema.ts';
+import { type ChainRow, PUT_CHECKPOINT, READ, readingRows, TIP, tipOf } from './rows.ts';
+import { assertKnown, SCHEMA_VERSION, schema } from './schema.ts';
+import { type SearchDialect, searching } from './search.ts';
 import { type Connection, createConnection } from './sqlite-connection.ts';
-import { searching } from './sqlite-search.ts';
 import {
   createExclusive,
   createPatiently,
   createTransaction,
-  OURS,
   statementsOn,
   TIME,
 } from './sqlite-statements.ts';
-import { treeOf } from './sqlite-tree.ts';
 
-const SCHEMA = migrations({
+const SCHEMA = schema({
   key: 'INTEGER PRIMARY KEY',
   bytes: 'BLOB',
   text: "CREATE VIRTUAL TABLE found_text USING fts5(summary, content='', contentless_delete=1);",
   clustered: ' WITHOUT ROWID',
 });
+
+const SEARCH: SearchDialect = {
+  rows: (members) =>
+    `(SELECT value ->> 'sequence' AS sequence, ${members
+      .map((member) => `value ->> '${member}' AS "${member}"`)
+      .join(', ')} FROM json_each(?)) AS added`,
+  textKey: 'rowid',
+  summary: 'added.summary',
+  matches: 'found_text MATCH ?',
+  words: (text) =>
+    text
+      .trim()
+      .split(/\s+/)
+      .map((word) => `"${word.replaceAll('"', '""')}"`)
+      .join(' '),
+};
 
 /** How long opening waits for another process that writes, … */
 const OPEN_MS = 10_000;
@@ -56,11 +71,7 @@ export function openSqlite(file: string, options: SqliteOptions): Driver {
   refuseOldNode();
   const { tenant, readOnly = false, maxPages } = options;
   if (!isStored(file)) {
-    if (!options.create)
-      throw new BullaError(
-        'STORE_MISSING',
-        `There is no store at ${file}. The first record makes one; "--store" names another.`,
-      );
+    if (!options.create) throw missing(file);
     createDirectory(dirname(resolve(file)));
     createForOwner(file);
   }
@@ -83,14 +94,19 @@ export function openSqlite(file: string, options: SqliteOptions): Driver {
   return driver(connection, file, tenant);
 }
 
-/** Nothing is written, not even beside the file. A store of an earlier version is brought up to date in a copy. */
+/** Nothing is written, not even beside the file. */
 function openToRead(file: string, tenant: string | null): Driver {
   const opened: Readable[] = [];
   const connection = createConnection(file, () => {
-    const found = openReadable(file, { timeout: OPEN_MS, needsCopy: (db) => versionOf(db) < SCHEMA.length });
+    const found = openReadable(file, OPEN_MS);
+    try {
+      if (!hasTables(found.db)) throw missing(file);
+      found.db.pragma(`busy_timeout = ${BUSY_MS}`);
+    } catch (error) {
+      found.close();
+      throw error;
+    }
     opened.push(found);
-    if (!found.db.readonly) prepareFile(found.db);
-    found.db.pragma(`busy_timeout = ${BUSY_MS}`);
     return found.db;
   });
   const [{ path, copied }] = opened as [Readable];
@@ -105,6 +121,13 @@ function openToRead(file: string, tenant: string | null): Driver {
   };
 }
 
+function missing(file: string): BullaError {
+  return new BullaError(
+    'STORE_MISSING',
+    `There is no store at ${file}. The first record makes one; "--store" names another.`,
+  );
+}
+
 function createForOwner(file: string): void {
   try {
     createPrivateFile(file);
@@ -114,18 +137,19 @@ function createForOwner(file: string): void {
   }
 }
 
-/** Throws `STORE_NEWER`. */
-function versionOf(db: Database.Database): number {
+/** Whether the tables are there; not in a file that is empty. Throws `STORE_NEWER` and `STORE_NOT_A_STORE`. */
+function hasTables(db: Database.Database): boolean {
   const version = db.pragma('user_version', { simple: true }) as number;
-  if (version <= SCHEMA.length) return version;
-  throw new BullaError(
-    'STORE_NEWER',
-    `The store is of version ${version}; this program knows ${SCHEMA.length}.`,
-  );
+  assertKnown(version);
+  if (version !== 0) return true;
+  const { n } = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number };
+  if (n === 0) return false;
+  throw new BullaError('STORE_NOT_A_STORE', 'The file is a database, but not one of Bulla.');
 }
 
 function prepareFile(db: Database.Database): void {
-  versionOf(db);
+  // Asked first: a file that is not ours is left as it was.
+  hasTables(db);
   // WAL lets readers go on while one writes. Its default would lose acknowledged records in a power cut.
   db.pragma('journal_mode = WAL');
   db.pragma('synchronous = FULL');
@@ -136,24 +160,10 @@ function prepareFile(db: Database.Database): void {
     throw new BullaError('STORE_NOT_DURABLE', 'The store cannot be opened so that a commit is durable.');
   }
   db.transaction(() => {
-    const current = db.pragma('user_version', { simple: true }) as number;
-    if (
-      current === 0 &&
-      (db.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number }).n > 0
-    ) {
-      throw new BullaError('STORE_NOT_A_STORE', 'The file is a database, but not one of Bulla.');
-    }
-    for (const step of SCHEMA.slice(current)) db.exec(step);
-    db.pragma(`user_version = ${SCHEMA.length}`);
+    if (hasTables(db)) return;
+    db.exec(SCHEMA);
+    db.pragma(`user_version = ${SCHEMA_VERSION}`);
   }).immediate();
-}
-
-interface RawChain {
-  chain_key: number;
-  length: number;
-  head_hash: string | null;
-  tree: Uint8Array | null;
-  origin: string | null;
 }
 
 /**
@@ -176,21 +186,11 @@ function createReader(connection: Connection, file: string, tenant: string | nul
   };
 }
 
-const FIND_CHAIN = `SELECT chain_key, length, head_hash, tree, origin FROM chain WHERE ${OURS} AND name = ?`;
 const MAKE_CHAIN = 'INSERT INTO chain (tenant, name, length, head_hash) VALUES (?, ?, 0, NULL)';
 const MOVE_HEAD = 'UPDATE chain SET length = ?, head_hash = ?, tree = ?, origin = ? WHERE chain_key = ?';
 const ADD_RECORD = 'INSERT INTO record (chain_key, sequence, hash, data, leaf) VALUES (?, ?, ?, ?, ?)';
 const ADD_NODE = 'INSERT INTO node (chain_key, level, number, hash) VALUES (?, ?, ?, ?)';
 const ADD_OPENING = 'INSERT INTO opening (chain_key, sequence, kind, salt, payload) VALUES (?, ?, ?, ?, ?)';
-const READ =
-  'SELECT sequence, hash, data FROM record WHERE chain_key = ? AND sequence >= ? ORDER BY sequence LIMIT ?';
-const CHAINS = `SELECT name, length, head_hash, indexed FROM chain WHERE ${OURS} ORDER BY name`;
-
-function tipOf(chain: RawChain | undefined): Tip {
-  if (chain === undefined) return EMPTY;
-  const { length, head_hash: hash, tree, origin } = chain;
-  return { length, hash, tree: tree ?? EMPTY.tree, origin };
-}
 
 function driver(connection: Connection, file: string, tenant: string | null): Driver {
   const { use, sql } = connection;
@@ -199,8 +199,11 @@ function driver(connection: Connection, file: string, tenant: string | null): Dr
   const patiently = createPatiently(connection, exclusive);
   const transaction = createTransaction(connection, tenant, exclusive);
   const reader = createReader(connection, file, tenant);
+  const statements = statementsOn(connection, tenant);
+  const reads = readingRows(statements);
 
-  const chainOf = (name: string) => sql(FIND_CHAIN).get(tenant, name) as RawChain | undefined;
+  const ours = tenant ?? '';
+  const chainOf = (name: string) => sql(TIP).get(ours, name) as ChainRow | undefined;
   const ensureChain = (name: string) =>
     chainOf(name)?.chain_key ?? (sql(MAKE_CHAIN).run(tenant, name).lastInsertRowid as number);
   /** Inside a transaction: the rows with their openings, the tree and the new head. */
@@ -217,7 +220,7 @@ function driver(connection: Connection, file: string, tenant: string | null): Dr
   };
 
   return {
-    tip: async (name) => use(() => tipOf(chainOf(name))),
+    ...reads,
     append: (name, expected, addition) =>
       patiently.transaction(() => {
         const { length, hash } = tipOf(chainOf(name));
@@ -227,11 +230,7 @@ function driver(connection: Connection, file: string, tenant: string | null): Dr
       }),
     async appendLocked(name, make) {
       await transaction(
-        async (open) =>
-          make(
-            use(() => tipOf(chainOf(name))),
-            open,
-          ),
+        async (open) => make(await reads.tip(name), open),
         (addition) => {
           if (addition !== null) write(name, addition);
         },
@@ -239,23 +238,22 @@ function driver(connection: Connection, file: string, tenant: string | null): Dr
     },
     settle: (name, from, limit) =>
       patiently.transaction(() => {
-        const key = ensureChain(name);
-        sql('UPDATE chain SET fence = fence + 1 WHERE chain_key = ?').run(key);
-        return sql(READ).all(key, from, limit) as Row[];
+        sql('UPDATE chain SET fence = fence + 1 WHERE chain_key = ?').run(ensureChain(name));
+        return sql(READ).all(ours, name, from, limit) as Row[];
       }),
-    ...treeOf(connection, (name) => chainOf(name)?.chain_key, patiently),
-    read: async (name, from, limit) =>
-      use(() => {
-        const chain = chainOf(name);
-        return chain === undefined ? [] : (sql(READ).all(chain.chain_key, from, limit) as Row[]);
-      }),
-    chains: async () =>
-      use(() =>
-        (sql(CHAINS).all(tenant) as (RawChain & { name: string; indexed: number })[]).map(
-          ({ name, length, head_hash, indexed }) => ({ name, head: { length, hash: head_hash }, indexed }),
-        ),
+    putCheckpoint: (name, { origin, size, note }) =>
+      patiently.alone(() =>
+        use((db) => {
+          // It does not wait for the disk: the file outside the database has it, and the next append waits for both.
+          db.pragma('synchronous = NORMAL');
+          try {
+            sql(PUT_CHECKPOINT).run(ours, name, origin, size, note);
+          } finally {
+            db.pragma('synchronous = FULL');
+          }
+        }),
       ),
-    ...searching(connection, tenant, patiently),
+    ...searching(SEARCH, statements, transaction),
     reading: { tenant, all: async (text, ...values) => reader.statements().all(text, ...values) },
     time: async () => use(() => (sql(TIME).get() as { now: number }).now),
     transaction: (work) => transaction(work),

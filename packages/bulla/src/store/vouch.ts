@@ -5,8 +5,8 @@ import { JsonObject, parse } from '@bulla/core/json';
 import { Frontier, leafData, leafHash, parseCheckpointBody, readAnchor } from '@bulla/core/log';
 import type { KeyTrust } from '@bulla/core/verify';
 import { trustIn } from '../keys/index.ts';
+import type { Sealer } from './chain.ts';
 import type { Driver, Row, StoredCheckpoint, Tip } from './driver.ts';
-import type { Sealer } from './store.ts';
 import { frontierAt, type TileSource } from './tiles.ts';
 
 // A checkpoint says that its signer stands behind every record below it. Whoever can write to the database can put a

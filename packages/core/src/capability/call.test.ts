@@ -3,7 +3,6 @@ import { drain, rejection, stub } from '../../test/capability.ts';
 import { BullaError } from '../error.ts';
 import {
   evaluateComposable,
-  type StandardResult,
   type StandardSchema,
   type Tool,
   type ToolExecuted,
@@ -12,6 +11,7 @@ import {
   tool,
   toolkit,
 } from './index.ts';
+import type { StandardResult } from './standard-schema.ts';
 
 const ctx: ToolkitContext = { env: {} };
 

@@ -5,12 +5,10 @@
  * its `VALUE_…` or `CANON_…`.
  */
 export {
-  type AffordanceOptions,
   type Affordances,
   createRegisteredAgent,
   evaluateRegisteredAgentAffordances,
   type RegisteredAgent,
-  type RegisteredAgentOptions,
 } from './agent.ts';
 export { hashToolSpecStatic, type ToolSpec } from './call.ts';
 export type {
@@ -23,31 +21,18 @@ export type {
 } from './composable.ts';
 
 export type { ToolChange } from './definition-diff.ts';
-export { type Disabled, type EvaluateOptions, type Evaluation, evaluateComposable } from './evaluate.ts';
+export { type Disabled, type Evaluation, evaluateComposable } from './evaluate.ts';
 export { executeTool, gateToolPoliciesAtExecute } from './gate.ts';
-export {
-  type CapabilityProfile,
-  type Hashing,
-  type HashOptions,
-  hashingOf,
-  hashPlainObject,
-} from './hashing.ts';
+export { type CapabilityProfile, type HashOptions, hashingOf, hashPlainObject } from './hashing.ts';
 export type { HookFailure, PolicyEvaluated, ToolExecuted, ToolPipelineHooks } from './hooks.ts';
 export { hydrateAffordances } from './hydrate.ts';
 
 export {
   computeInvocationContextHash,
-  type InvocationContext,
   invocationContextCanonicalPayload,
-  type NormalizeOptions,
   normalizeInvocationContextForHash,
 } from './invocation.ts';
-export {
-  type CapabilityLink,
-  computeFullCapabilityLink,
-  createCapabilityLink,
-  type FullLinkOptions,
-} from './link.ts';
+export { type CapabilityLink, computeFullCapabilityLink, createCapabilityLink } from './link.ts';
 export {
   type CapabilityLinkField,
   diffCapabilityLinks,
@@ -55,29 +40,15 @@ export {
   explainCapabilityLinkField,
   explainCapabilityLinkRelationship,
   formatHashShort,
-  type ToolHashChange,
-  type ToolRefsDiff,
 } from './link-diff.ts';
 export { type LintFinding, lint } from './lint.ts';
 export {
-  type HashedTool,
   instructionsCanonicalPayload,
-  type NamedHash,
-  type PolicyBinding,
   runtimeCapabilityCanonicalPayload,
-  type ToolPayload,
   type ToolRef,
   toolSpecCanonicalPayload,
 } from './payloads.ts';
-export type { PlainJson } from './plain.ts';
-export {
-  type PolicyEvaluatedPhase,
-  type PolicyExecuteBinding,
-  type PolicyResultMap,
-  type PolicySnapshotMode,
-  policy,
-  type SharedPolicy,
-} from './policy.ts';
+export { type PolicyResultMap, policy, type SharedPolicy } from './policy.ts';
 export { readCapabilityLink, readEnvelope, readSnapshot, type Snapshot } from './read.ts';
 export { computeInstructionsHash, computeRuntimeHash, type RuntimeToolAugments } from './runtime.ts';
 export {
@@ -89,18 +60,10 @@ export {
   registeredAgentToWire,
 } from './snapshot.ts';
 export { compareSnapshots, type SnapshotDiff } from './snapshot-diff.ts';
-export type {
-  OutputOf,
-  SchemaSource,
-  StandardIssue,
-  StandardJsonSchema,
-  StandardResult,
-  StandardSchema,
-  schemaToHashInput,
-} from './standard-schema.ts';
+export type { SchemaSource, StandardSchema, schemaToHashInput } from './standard-schema.ts';
 export { staticPayload } from './static-hash.ts';
-export { type ToolOptions, tool } from './tool.ts';
-export { type DynamicToolkitOptions, dynamicToolkit, type ToolkitOptions, toolkit } from './toolkit.ts';
+export { tool } from './tool.ts';
+export { dynamicToolkit, toolkit } from './toolkit.ts';
 export {
   checkEnvelope,
   type EnvelopeFailure,

@@ -74,38 +74,22 @@ export interface ChainReport extends Omit<ChainState, 'v' | 'stray'> {
   readonly outcome: 'ok' | 'failed' | 'empty' | 'undecided';
 }
 
-interface CommonOptions {
+export interface ChainOptions {
+  readonly mode: ChainState['mode'];
   /** How many records there must be. */
-  readonly expectLength?: number;
+  readonly expectLength?: number | undefined;
   /** The hash that the last record must have. */
-  readonly expectHead?: string;
-  /** How many failures are kept; all are counted. Default 1,000. */
-  readonly maxFailures?: number;
+  readonly expectHead?: string | undefined;
   /** Go on from here. */
-  readonly from?: ChainState;
+  readonly from?: ChainState | undefined;
 }
-
-/** Trust the stored hashes, and look at sequence and linkage alone. */
-interface StructuralOptions extends CommonOptions {
-  readonly mode: 'structural';
-  readonly allowNonFinite?: boolean;
-}
-
-/** Also recompute every hash and, unless the mode is `hashes`, check every signature. */
-interface CryptographicOptions extends CommonOptions, VerifyOptions {
-  readonly mode?: 'hashes' | 'cryptographic';
-}
-
-export type ChainOptions = StructuralOptions | CryptographicOptions;
 
 interface ChainVerifier {
-  /** Checks the next record, in the order of the chain: text, bytes, parsed, or with its canonical text. */
-  push(record: AnyRecord): void;
   /**
-   * The same for a record that was verified elsewhere, such as in a worker. Throws `CAPSULE_CHAIN_STATE` when
-   * the mode is cryptographic and there is no verdict.
+   * Checks the next record, in the order of the chain, as `checkRecord` gives it. Throws `CAPSULE_CHAIN_STATE` when the
+   * mode is not structural and there is no verdict.
    */
-  pushLink(link: ChainLink, verdict?: Verdict): void;
+  push(link: ChainLink, verdict: Verdict | undefined): void;
   /** What is known so far; the check can go on. */
   state(): ChainState;
   /** The result so far; length and head are compared here. */
@@ -120,12 +104,10 @@ interface ChainVerifier {
  * Throws `CAPSULE_CHAIN_STATE` for a `from` of another mode or version.
  */
 export function createChainVerifier(options: ChainOptions): ChainVerifier {
-  const { from } = options;
-  const mode = options.mode ?? 'cryptographic';
+  const { mode, from, expectLength, expectHead } = options;
   if (from !== undefined && (from.v !== 2 || from.mode !== mode || !isWhole(from))) {
     throw new BullaError('CAPSULE_CHAIN_STATE', `The saved state is not one of a ${mode} check, version 2.`);
   }
-  const maxFailures = options.maxFailures ?? 1000;
   let { count, verified, head, stray, failureCount } = from ?? START;
   const failures = [...(from?.failures ?? [])];
   const profiles = { ...from?.profiles };
@@ -139,10 +121,10 @@ export function createChainVerifier(options: ChainOptions): ChainVerifier {
 
   const fail = (failure: ChainFailure) => {
     failureCount++;
-    if (failures.length < maxFailures) failures.push(failure);
+    if (failures.length < MAX_FAILURES) failures.push(failure);
   };
 
-  const pushLink = (link: ChainLink, verdict?: Verdict) => {
+  const push = (link: ChainLink, verdict: Verdict | undefined) => {
     if (mode !== 'structural' && verdict === undefined) {
       throw new BullaError('CAPSULE_CHAIN_STATE', 'A check of hashes needs the verdict on every record.');
     }
@@ -153,24 +135,25 @@ export function createChainVerifier(options: ChainOptions): ChainVerifier {
     // Of a record that has no hash the verdict says all there is to say.
     if (problem !== undefined && !(link.hash === '' && verdict?.ok === false))
       fail({ index, sequence, id, ...problem });
-    if (verdict !== undefined && verdict.code !== 'ok') {
+    // Nothing is known to be wrong with what an unknown key signed.
+    const isUndecided = verdict?.code === 'unknown_key';
+    if (isUndecided) nameMissing(verdict.signedBy ?? '');
+    else if (verdict !== undefined && verdict.code !== 'ok')
       fail({ index, sequence, id, code: verdict.code, error: sentence(verdict, sequence) });
-      if (verdict.code === 'unknown_key') nameMissing(verdict.signedBy ?? '');
-    }
     if (link.hash !== '' && sequence !== null) {
       if (problem === undefined) [head, stray] = [{ sequence, hash: link.hash }, null];
       else if (problem.code !== 'duplicate_record') stray = { sequence, hash: link.hash };
     }
-    if (failureCount === before) verified++;
+    if (failureCount === before && !isUndecided) verified++;
     if (verdict?.ok) {
-      tally(profiles, nameOf(verdict));
+      tally(profiles, `${verdict.profile}/${verdict.form}`);
       if (verdict.key !== null) tally(keys, verdict.key);
       for (const { code, path } of verdict.warnings) {
         tally(warnings, code);
         if (code !== 'unauthenticated_field') notices.add(code, path, index);
       }
       for (const field of verdict.unauthenticated)
-        notices.add('unauthenticated_field', pointerTo(field), index);
+        notices.add('unauthenticated_field', pointer([field]), index);
     }
   };
 
@@ -181,24 +164,11 @@ export function createChainVerifier(options: ChainOptions): ChainVerifier {
   });
 
   return {
-    pushLink,
-    push(record) {
-      const allowNonFinite = options.allowNonFinite === true;
-      const trusting = options.mode === 'structural';
-      const how = options.mode === 'hashes' ? { ...options, signatures: 'unchecked' as const } : options;
-      if (isCanonicalRecord(record)) {
-        const link = canonicalLink(record, allowNonFinite);
-        return pushLink(link, trusting ? undefined : verifyCanonical(record, how as VerifyOptions));
-      }
-      const stored = readObject(record, { allowNonFinite });
-      if (!(stored instanceof JsonObject)) return pushLink(NOWHERE, stored);
-      pushLink(chainLink(stored), trusting ? undefined : verifyCapsule(stored, how as VerifyOptions));
-    },
+    push,
     state,
     finish() {
       const whole = { index: null, sequence: null, id: null };
       const last = (stray ?? head)?.hash;
-      const { expectLength, expectHead } = options;
       const end: ChainFailure[] = [];
       if (expectLength !== undefined && count !== expectLength) {
         const error = `Length mismatch: expected ${expectLength} records, got ${count}`;
@@ -210,8 +180,8 @@ export function createChainVerifier(options: ChainOptions): ChainVerifier {
       }
       const { v: _, stray: __, ...known } = state();
       const total = failureCount + end.length;
-      const missing = Object.values(missingKeys).reduce((sum, n) => sum + n, 0);
-      const outcome = count === 0 ? 'empty' : total === 0 ? 'ok' : total === missing ? 'undecided' : 'failed';
+      const isMissing = Object.keys(missingKeys).length > 0;
+      const outcome = count === 0 ? 'empty' : total > 0 ? 'failed' : isMissing ? 'undecided' : 'ok';
       const all = [...known.failures, ...end];
       return { ok: outcome === 'ok', outcome, ...known, failureCount: total, failures: all };
     },
@@ -239,6 +209,8 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Limit on the failures that are listed; all are counted. */
+const MAX_FAILURES = 1000;
 const MAX_NAMES = 100;
 /** Stands for the names beyond those that are kept. */
 const OTHERS = '…';
@@ -276,12 +248,6 @@ function linkProblem(
 
 const NOWHERE: ChainLink = { id: null, sequence: null, previous_hash: null, hash: '' };
 
-type AnyRecord = string | Uint8Array | JsonObject | CanonicalRecord;
-
-function isCanonicalRecord(record: AnyRecord): record is CanonicalRecord {
-  return typeof record === 'object' && !(record instanceof JsonObject) && 'canonical' in record;
-}
-
 const CONTENT_CODES = new Set<Verdict['code']>([
   'hash_mismatch',
   'missing_hash',
@@ -299,23 +265,6 @@ function sentence({ code, message }: Verdict, sequence: number | null): string {
   return CONTENT_CODES.has(code) || code.startsWith('JSON_')
     ? message
     : `Signature verification failed ${at}`;
-}
-
-/** Names that most records share, made once. */
-const names = new Map<string, Map<string, string>>();
-
-function nameOf({ profile, form }: Verdict): string {
-  const forms = names.get(profile!) ?? new Map<string, string>();
-  names.set(profile!, forms);
-  const name = forms.get(form!) ?? `${profile}/${form}`;
-  forms.set(form!, name);
-  return name;
-}
-
-const SEAL_POINTERS: Readonly<Record<string, string>> = { signed_at: '/signed_at', signed_by: '/signed_by' };
-
-function pointerTo(field: string): string {
-  return Object.hasOwn(SEAL_POINTERS, field) ? SEAL_POINTERS[field]! : pointer([field]);
 }
 
 function tally(counts: Record<string, number>, name: string): void {
@@ -336,9 +285,43 @@ export function chainLink(record: JsonObject): ChainLink {
   };
 }
 
-/** The same for a record that stores its canonical text: only what that text says counts, never a column beside it. */
-export function canonicalLink(record: CanonicalRecord, allowNonFinite = false): ChainLink {
-  const content = readObject(record.canonical, { allowNonFinite });
-  const link = content instanceof JsonObject ? chainLink(content) : NOWHERE;
-  return { ...link, hash: typeof record.hash === 'string' ? record.hash : '' };
+/** A record as it is stored: the bytes or text of a sealed capsule, or a canonical text with its seal. */
+export type StoredRecord = string | Uint8Array | CanonicalRecord;
+
+export function isCanonicalRecord(record: StoredRecord): record is CanonicalRecord {
+  return typeof record === 'object' && 'canonical' in record;
+}
+
+/** A stored record as it was read, with its place in the chain. */
+interface CheckedRecord {
+  readonly link: ChainLink;
+  /** Undefined where the mode is structural and the record can be read. */
+  readonly verdict: Verdict | undefined;
+  /** The object that was parsed; null for what is none. */
+  readonly content: JsonObject | null;
+}
+
+/**
+ * Reads a stored record and verifies it by itself, as the mode says. Where the canonical text is stored, only what
+ * that text says counts for its place, never a column beside it. Never throws for a bad record.
+ */
+export function checkRecord(
+  record: StoredRecord,
+  mode: ChainState['mode'],
+  options: VerifyOptions,
+): CheckedRecord {
+  const isCanonical = isCanonicalRecord(record);
+  const content = readObject(isCanonical ? record.canonical : record, options);
+  const isRead = content instanceof JsonObject;
+  const link = isRead ? chainLink(content) : NOWHERE;
+  const isTrusted = mode === 'structural';
+  const how = mode === 'hashes' ? { ...options, signatures: 'unchecked' as const } : options;
+  if (isCanonical)
+    return {
+      link: { ...link, hash: record.hash },
+      verdict: isTrusted ? undefined : verifyCanonical(record, how),
+      content: isRead ? content : null,
+    };
+  if (!isRead) return { link, verdict: content, content: null };
+  return { link, verdict: isTrusted ? undefined : verifyCapsule(content, how), content };
 }

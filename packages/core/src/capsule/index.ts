@@ -9,12 +9,13 @@ export {
   type ChainLink,
   type ChainReport,
   type ChainState,
-  canonicalLink,
   chainLink,
+  checkRecord,
   createChainVerifier,
+  isCanonicalRecord,
+  type StoredRecord,
 } from './chain.ts';
 export { type CapsuleInput, createCapsule } from './dict.ts';
-export type { KeySource } from './keys.ts';
 export { type LintFinding, lint } from './lint.ts';
 export {
   AUTHORITY_TYPES,

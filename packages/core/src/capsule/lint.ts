@@ -1,5 +1,4 @@
 import { canonicalize } from '../canon/index.ts';
-import type { Code } from '../codes.ts';
 import { BullaError } from '../error.ts';
 import {
   type AnyObject,
@@ -10,7 +9,7 @@ import {
   parse,
   toNumber,
 } from '../json/index.ts';
-import { checkConsidered, checkDigits, checkInterop, isCommon } from './interop.ts';
+import { checkConsidered, checkDigits, checkInterop } from './interop.ts';
 import {
   AUTHORITY_TYPES,
   CAPSULE_TYPES,
@@ -86,7 +85,7 @@ export function lintForSeal(
     findings.push(problem(error.path ?? '', error.code, error.message));
     return { findings, canonical };
   }
-  if (interop && (stored || findings.length > 0 || !isCommon(section))) {
+  if (interop) {
     checkInterop(stored ? value : parse(canonical, { maxBytes: Number.POSITIVE_INFINITY }), findings);
     if (!stored) checkDigits(value, findings);
   }
@@ -112,29 +111,15 @@ const NOTHING: AnyObject = {};
 
 function checkHead(value: AnyObject, findings: LintFinding[]): void {
   checkEnum(member(value, 'type'), CAPSULE_TYPES, '/type', findings);
-  checkForm(
-    member(value, 'id'),
-    UUID,
-    '/id',
-    'invalid_value',
-    'A UUID has lower-case hex and hyphens.',
-    findings,
-  );
-  checkForm(
-    member(value, 'parent_id'),
-    UUID,
-    '/parent_id',
-    'invalid_value',
-    'A UUID has lower-case hex and hyphens.',
-    findings,
-  );
+  checkForm(member(value, 'id'), UUID, '/id', findings);
+  checkForm(member(value, 'parent_id'), UUID, '/parent_id', findings);
   const previous = member(value, 'previous_hash');
-  checkForm(previous, HASH, '/previous_hash', 'invalid_value', HASH_FORM, findings);
+  checkForm(previous, HASH, '/previous_hash', findings);
   const version = member(value, 'spec_version');
   if (typeof version === 'string') checkEnum(version, [SPEC_VERSION], '/spec_version', findings);
 
   const sequence = toNumber(member(value, 'sequence'));
-  if (isNegative(sequence)) findings.push(negative('/sequence'));
+  checkNotNegative(sequence, '/sequence', findings);
   if (sequence !== undefined && previous !== undefined && (sequence === 0) !== (previous === null)) {
     const message =
       sequence === 0
@@ -144,9 +129,16 @@ function checkHead(value: AnyObject, findings: LintFinding[]): void {
   }
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-const HASH = /^[0-9a-f]{64}$/;
-const HASH_FORM = 'A hash has 64 lower-case hex digits.';
+/** What a text must look like, and the sentence that says so. */
+interface TextForm {
+  readonly pattern: RegExp;
+  readonly says: string;
+}
+const UUID: TextForm = {
+  pattern: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,
+  says: 'A UUID has lower-case hex and hyphens.',
+};
+const HASH: TextForm = { pattern: /^[0-9a-f]{64}$/, says: 'A hash has 64 lower-case hex digits.' };
 
 function checkTrigger(section: AnyObject, findings: LintFinding[]): void {
   checkEnum(member(section, 'type'), TRIGGER_TYPES, '/trigger/type', findings);
@@ -159,37 +151,35 @@ function checkTrigger(section: AnyObject, findings: LintFinding[]): void {
 }
 
 function checkReasoning(section: AnyObject, findings: LintFinding[]): void {
-  const prompt = member(section, 'prompt_hash');
-  checkForm(prompt, HASH, '/reasoning/prompt_hash', 'invalid_value', HASH_FORM, findings);
-  if (!isUnit(member(section, 'confidence'))) findings.push(outOfUnit('/reasoning/confidence'));
+  checkForm(member(section, 'prompt_hash'), HASH, '/reasoning/prompt_hash', findings);
+  checkUnit(member(section, 'confidence'), '/reasoning/confidence', findings);
   const list = member(section, 'options');
   if (!Array.isArray(list)) return;
-  const options = list.filter(isObject);
-
-  let selected: number | undefined;
-  let count = 0;
-  for (let i = 0; i < options.length; i++) {
-    const option = options[i]!;
-    const path = () => `/reasoning/options/${list.indexOf(option)}`;
-    if (!isUnit(member(option, 'feasibility'))) findings.push(outOfUnit(`${path()}/feasibility`));
+  const options: AnyObject[] = [];
+  const selected: AnyObject[] = [];
+  for (const [i, option] of list.entries()) {
+    if (!isObject(option)) continue;
+    options.push(option);
+    const path = `/reasoning/options/${i}`;
+    checkUnit(member(option, 'feasibility'), `${path}/feasibility`, findings);
     if (member(option, 'selected') === true) {
-      selected = i;
-      count++;
+      selected.push(option);
     } else if (isBlank(member(option, 'rejection_reason'))) {
       const message = 'An option that was not selected says why.';
-      findings.push(problem(`${path()}/rejection_reason`, 'missing_value', message));
+      findings.push(problem(`${path}/rejection_reason`, 'missing_value', message));
     }
   }
-  if (options.length > 0 && count !== 1) {
-    const message = `Exactly one option is selected, not ${count}.`;
+  if (options.length === 0) return;
+  if (selected.length !== 1) {
+    const message = `Exactly one option is selected, not ${selected.length}.`;
     findings.push(problem('/reasoning/options', 'options_differ', message));
   }
   // Where the count is wrong, any option may be the one that was meant.
-  const meant = count === 1 ? [options[selected!]!] : options;
+  const meant = selected.length === 1 ? selected : options;
   const choice = member(section, 'selected_option');
   const named =
     !isBlank(choice) && meant.some((o) => member(o, 'description') === choice || member(o, 'id') === choice);
-  if (options.length > 0 && !named) {
+  if (!named) {
     const message = 'The selected_option is the description or the id of the selected option.';
     findings.push(problem('/reasoning/selected_option', 'options_differ', message));
   }
@@ -219,14 +209,14 @@ function checkAuthority(section: AnyObject, findings: LintFinding[]): void {
 }
 
 function checkExecution(section: AnyObject, findings: LintFinding[]): void {
-  if (isNegative(member(section, 'duration_ms'))) findings.push(negative('/execution/duration_ms'));
+  checkNotNegative(member(section, 'duration_ms'), '/execution/duration_ms', findings);
   const calls = member(section, 'tool_calls');
   if (!Array.isArray(calls)) return;
   for (let i = 0; i < calls.length; i++) {
     const call = calls[i];
     if (!isObject(call)) continue;
     const at = `/execution/tool_calls/${i}`;
-    if (isNegative(member(call, 'duration_ms'))) findings.push(negative(`${at}/duration_ms`));
+    checkNotNegative(member(call, 'duration_ms'), `${at}/duration_ms`, findings);
     checkNoError(member(call, 'success') === true, call, at, findings);
   }
 }
@@ -247,34 +237,20 @@ function checkEnum(value: unknown, values: readonly string[], path: string, find
   findings.push(problem(path, 'invalid_value', `This must be one of ${values.join(', ')}.`));
 }
 
-function checkForm(
-  value: unknown,
-  form: RegExp,
-  path: string,
-  code: Code,
-  message: string,
-  findings: LintFinding[],
-): void {
-  if (typeof value === 'string' && !form.test(value)) findings.push(problem(path, code, message));
+function checkForm(value: unknown, { pattern, says }: TextForm, path: string, findings: LintFinding[]): void {
+  if (typeof value === 'string' && !pattern.test(value)) findings.push(problem(path, 'invalid_value', says));
 }
 
 /** What is not a number was reported as such. */
-function isUnit(value: unknown): boolean {
-  const number = toNumber(value);
-  return number === undefined || (number >= 0 && number <= 1);
+function checkUnit(value: unknown, path: string, findings: LintFinding[]): void {
+  const number = toNumber(value) ?? 0;
+  // Not a number is not within either.
+  if (!(number >= 0 && number <= 1))
+    findings.push(problem(path, 'invalid_value', 'This must lie within 0 and 1.'));
 }
 
-function outOfUnit(path: string): LintFinding {
-  return problem(path, 'invalid_value', 'This must lie within 0 and 1.');
-}
-
-function isNegative(value: unknown): boolean {
-  const number = toNumber(value);
-  return number !== undefined && number < 0;
-}
-
-function negative(path: string): LintFinding {
-  return problem(path, 'invalid_value', 'This must not be negative.');
+function checkNotNegative(value: unknown, path: string, findings: LintFinding[]): void {
+  if ((toNumber(value) ?? 0) < 0) findings.push(problem(path, 'invalid_value', 'This must not be negative.'));
 }
 
 /** What is missing or of another type was reported as such. */

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, inject, test } from 'vitest';
+import { chainCheck } from '../../test/chain-check.ts';
 import { digest } from '../canon/index.ts';
 import { keyId, localSigner, publicKey, type Signer } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
@@ -9,7 +10,6 @@ import {
   type CapsuleInput,
   CapsuleLintError,
   createCapsule,
-  createChainVerifier,
   exportSealed,
   hashCapsule,
   SEAL_FIELDS,
@@ -99,7 +99,7 @@ describe('seal', () => {
         sealSync(hashed.content, signer, { signedAt }),
       );
     }
-    const verifier = createChainVerifier({ keys: [key] });
+    const verifier = chainCheck({ keys: [key] });
     for (const hashed of [first, second])
       verifier.push((await signHashed(hashed, signer, { signedAt })).text);
     expect(verifier.finish()).toMatchObject({ ok: true, count: 2 });

@@ -1,7 +1,6 @@
 import type { Code } from '../codes.ts';
-import { type PublicKey, toUtf8, verify } from '../crypto/index.ts';
+import { keyId, type PublicKey, qpLabel, shortLabel, toUtf8, verify } from '../crypto/index.ts';
 import { pointer } from '../json/index.ts';
-import { candidates, namesOf } from './keys.ts';
 import type { VerifyOptions } from './verify.ts';
 
 export interface Warning {
@@ -32,22 +31,47 @@ interface Fault {
   readonly message: string;
 }
 
-/** Who signed, and whether the signature was checked or is covered by a checkpoint. */
+interface Names {
+  readonly id: string;
+  readonly labels: readonly string[];
+}
+
+const names = new WeakMap<PublicKey, Names>();
+
+/** The full id of a key and the labels that may stand for it, worked out once a key. */
+export function namesOf(key: PublicKey): Names {
+  let found = names.get(key);
+  if (found === undefined) {
+    found = { id: keyId(key), labels: [shortLabel(key), qpLabel(key)] };
+    names.set(key, found);
+  }
+  return found;
+}
+
+/**
+ * Who signed, and whether the signature was checked or is covered by a checkpoint. Every key that the label fits is
+ * tried, then all others, because the label is not authenticated and short ones collide.
+ */
 export function findSigner(
   { hash, signature, signedBy }: ReadSeal,
   { keys, signatures }: Pick<VerifyOptions, 'keys' | 'signatures'>,
 ): { key: PublicKey; named: boolean; checked: boolean } | Fault {
-  const { named, others, foreign } = candidates(keys, signedBy, 'Ed25519');
-  if (foreign)
+  const fitting = keys.filter((key) => key.algorithm === 'Ed25519');
+  if (keys.length === 0) return fault('unknown_key', 'No key is given to verify with.');
+  if (fitting.length === 0)
     return fault('unsupported_algorithm', 'A capsule is signed with Ed25519, and no such key is given.');
-  if (named.length + others.length === 0) return fault('unknown_key', 'No key is given to verify with.');
+  const named = fitting.filter((key) => namesOf(key).labels.includes(signedBy));
   if (signatures === 'by checkpoint' && named.length === 1)
     return { key: named[0]!, named: true, checked: false };
+  const others = fitting.filter((key) => !named.includes(key));
   const message = toUtf8(hash);
   const key = [...named, ...others].find((candidate) => verify(candidate, message, signature));
   if (key !== undefined) return { key, named: named.includes(key), checked: true };
   return named.length === 0 && signedBy !== ''
-    ? fault('unknown_key', `None of the given keys is ${JSON.stringify(signedBy)}, and none verifies.`)
+    ? fault(
+        'unknown_key',
+        `The key is not known (signed_by ${JSON.stringify(signedBy)}), so its signature was not checked.`,
+      )
     : fault('invalid_signature', 'The signature is not one of the hash by this key.');
 }
 

@@ -3,26 +3,25 @@ import type { Code } from '../codes.ts';
 import { fromHex, type PublicKey } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
 import { type JsonNumber, JsonObject, type JsonValue, parse, sameDecimal, sameValue } from '../json/index.ts';
-import { type KeySource, namesOf } from './keys.ts';
 import type { Form } from './model.ts';
-import { findPqSigner, findSigner, type ReadSeal, type Warning, warning } from './signatures.ts';
+import { findPqSigner, findSigner, namesOf, type ReadSeal, type Warning, warning } from './signatures.ts';
 import { isCaseTwin, matchHash, oddNumbers, takeApart } from './stored.ts';
 import { type KeyFacts, outsideValidity, type RecordTimes, triggerTime } from './validity.ts';
 
 export interface VerifyOptions {
   /** The Ed25519 keys to trust. */
-  readonly keys: KeySource;
+  readonly keys: readonly PublicKey[];
   /** The ML-DSA-65 keys to trust. Default none: a post-quantum signature is then not checked, and a warning says so. */
-  readonly pqKeys?: readonly PublicKey[];
+  readonly pqKeys?: readonly PublicKey[] | undefined;
   /**
    * What else is known of the keys. A record outside the time in which its key was valid is refused, and so is one
    * without the post-quantum signature that its key always comes with.
    */
-  readonly facts?: readonly KeyFacts[];
+  readonly facts?: readonly KeyFacts[] | undefined;
   /** Refuse a record whose post-quantum signature is missing or cannot be checked. Default false. */
-  readonly requirePq?: boolean;
+  readonly requirePq?: boolean | undefined;
   /** Read the bare NaN and Infinity tokens that Python writes. Default false. */
-  readonly allowNonFinite?: boolean;
+  readonly allowNonFinite?: boolean | undefined;
   /**
    * `by checkpoint`: leave the signatures out, because a signed checkpoint that was verified covers the record and its
    * seal: whoever signed the checkpoint had verified them. Who signed is then what `signed_by` says, and must be one of

@@ -1,10 +1,9 @@
 import { type Channel, isChannelKind, provesPerson, satisfies } from './channel.ts';
-import { allow, basisOf, deny, granted } from './decision.ts';
+import { allow, deny, granted } from './decision.ts';
 import {
   type AnswerEvent,
   done,
   type EscalateEvent,
-  isMoment,
   isText,
   NO_MOMENT,
   refused,
@@ -36,7 +35,7 @@ export function answer(state: ConsentState, event: AnswerEvent, rules: Rules): S
     at,
     escalation: prompt.escalation,
   };
-  const basis = basisOf(prompt, answered);
+  const basis = { answer: answered, shown: prompt.shown, rests_on: null };
   const close = remove('prompts', prompt);
   switch (choice) {
     case 'grant': {
@@ -77,7 +76,7 @@ function unanswered(state: ConsentState, id: string): Step {
 /** The checklist of an answer. */
 function wrongAnswer(state: ConsentState, prompt: Prompt, event: AnswerEvent, rules: Rules): Step | null {
   const { at, who, choice, channel } = event;
-  if (!isMoment(at) || at < prompt.opened_at) return refused(...NO_MOMENT);
+  if (at < prompt.opened_at) return refused(...NO_MOMENT);
   if (isLate(prompt, at)) return refused('CONSENT_EXPIRED', 'The answer came after the deadline.');
   // Computed again: a row that was altered in the store is not what was shown.
   if (event.shown !== prompt.shown || event.shown !== shownDigest(prompt))
@@ -136,6 +135,8 @@ function silence(state: ConsentState, prompt: Prompt, { id, decided_at }: Decisi
     session: prompt.session!,
     server: prompt.server,
     lock: prompt.lock,
+    tool: prompt.tool!,
+    locked: prompt.locked,
     grant: prompt.grant!,
     decision: id,
     shown: prompt.shown,
@@ -149,7 +150,7 @@ export function escalate(state: ConsentState, event: EscalateEvent, rules: Rules
   const prompt = state.rows.prompts.get(event.prompt);
   if (prompt === undefined) return unanswered(state, event.prompt);
   const { at, to, why } = event;
-  if (!isMoment(at) || at < prompt.opened_at) return refused(...NO_MOMENT);
+  if (at < prompt.opened_at) return refused(...NO_MOMENT);
   if (isLate(prompt, at)) return refused('CONSENT_EXPIRED', 'The deadline is over.');
   if (prompt.kind !== 'call' || to === prompt.asked || !isText(why) || !rules.approvers.includes(to))
     return refused(

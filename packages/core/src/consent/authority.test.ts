@@ -137,9 +137,14 @@ describe('an authorization that a decision mints', () => {
   const options = {
     iss: 'gateway.example',
     aud: 'ledger.example',
-    jti: 'ao-1',
     binding: { lock: LOCK, args: ARGS, salt: SALT },
   };
+
+  function answered(relation: Relation, kind: ChannelKind, committed: Commitment): Decision {
+    relation.bind([READ.name, THERE.bound]);
+    const { prompt } = relation.call(THERE, { args: committed, locked: LOCKED, lock: LOCK });
+    return relation.answer(prompt!, 'allow-once', channel(kind)).decisions[0]!;
+  }
 
   function started(
     envelope: Envelope,
@@ -147,9 +152,7 @@ describe('an authorization that a decision mints', () => {
     committed: Commitment = COMMITTED,
   ): Decision {
     const relation = added();
-    relation.bind([READ.name, THERE.bound]);
-    const { prompt } = relation.call(THERE, { args: committed, locked: LOCKED, lock: LOCK });
-    const { id } = relation.answer(prompt!, 'allow-once', channel(kind)).decisions[0]!;
+    const { id } = answered(relation, kind, committed);
     const start = {
       type: 'start' as const,
       at: relation.at,
@@ -174,7 +177,7 @@ describe('an authorization that a decision mints', () => {
       exec_hash: execHash(envelope),
       nbf: now,
       exp: now + 300,
-      jti: 'ao-1',
+      jti: decision.id,
     });
     const link = { ...consentAuthority(decision).step, approver: USER, policy_reference: null };
     expect(approval).toEqual({ when: now, how: 'human', chain: [link] });
@@ -196,6 +199,19 @@ describe('an authorization that a decision mints', () => {
     ]);
   });
 
+  test('is minted before the call begins, and has the id of the decision whatever the envelope', () => {
+    const decision = answered(added(), 'passkey', COMMITTED);
+    expect([decision.stage, decision.exec_hash]).toEqual(['allowed', null]);
+    const minted = [toolCall(1), toolCall(2)].map((envelope) =>
+      mintAuthorization(decision, envelope, options),
+    );
+    expect(minted.map(({ claims }) => claims.exec_hash)).toEqual([
+      execHash(toolCall(1)),
+      execHash(toolCall(2)),
+    ]);
+    expect(minted.map(({ claims }) => claims.jti)).toEqual([decision.id, decision.id]);
+  });
+
   test('says how it was approved', () => {
     const envelope = toolCall();
     const { how, chain } = mintAuthorization(started(envelope, 'host'), envelope, options).approval;
@@ -205,7 +221,7 @@ describe('an authorization that a decision mints', () => {
     ]);
   });
 
-  test('is minted for no other envelope, no other call, and nothing that was not started', () => {
+  test('is minted for no other envelope, no other call, and nothing that is not allowed', () => {
     const envelope = toolCall();
     const decision = started(envelope);
     const refused = (code: string) => expect.objectContaining({ code });
@@ -228,7 +244,7 @@ describe('an authorization that a decision mints', () => {
       mint(started(envelope, 'passkey', committed), envelope, { binding: { ...binding, args: others } }),
     ).toThrow(refused('EE_TOOL_CALL'));
     const pinned = { server: SERVER, locked: LOCKED, lock: LOCK, args: COMMITTED };
-    expect(mint({ ...allowed(added(), 'passkey'), ...pinned })).toThrow(refused('CONSENT_MINT'));
+    expect(mint({ ...decision, exec_hash: null })).toThrow(refused('CONSENT_MINT'));
     expect(mint({ ...decision, agent: 'other' })).toThrow(refused('CONSENT_MINT'));
     expect(mint({ ...decision, stage: 'ok' })).toThrow(refused('CONSENT_MINT'));
     expect(mint({ ...decision, start_before: decision.decided_at })).toThrow(refused('CONSENT_MINT'));

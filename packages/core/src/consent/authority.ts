@@ -66,9 +66,9 @@ export function consentAuthority(decision: Decision): ConsentAuthority {
 }
 
 /** What opens the commitment to the arguments, and what ties the envelope to the call: the lock, or a mapping. */
-export type EnvelopeBinding = { readonly args: JsonValue; readonly salt: Uint8Array } & (
-  | { readonly lock: string }
-  | { readonly mapping: ArgumentMapping }
+export type EnvelopeBinding = { readonly salt: Uint8Array } & (
+  | { readonly lock: string; readonly args: unknown }
+  | { readonly mapping: ArgumentMapping; readonly args: JsonValue }
 );
 
 export interface MintOptions {
@@ -76,7 +76,6 @@ export interface MintOptions {
   readonly iss: string;
   /** The ledger that will consume the nonce. */
   readonly aud: string;
-  readonly jti: string;
   readonly binding: EnvelopeBinding;
   /** Default `envelope-v1`. */
   readonly profile?: ExecProfile;
@@ -90,27 +89,29 @@ interface Minted {
 
 /**
  * The authorization that a decision mints, to be signed with `authorize`: the call was approved once, and nobody is
- * asked again. Its approver is whoever holds the key that signs; which person answered is that signer's statement. The decision must have been started for exactly this envelope (`exec_hash` of the
- * event `start`), so that no second envelope can rest on it, and it holds no longer than the decision. Throws
- * `CONSENT_MINT` for any other decision or envelope, and `EE_TOOL_CALL` or `EE_ARGS_…` with the path when the
- * envelope is of another call.
+ * asked again. Its approver is whoever holds the key that signs; which person answered is that signer's statement. The
+ * decision is allowed and not begun, so that one intent can begin the call and consume the envelope, or was begun for
+ * exactly this envelope. The authorization has the id of the decision: a ledger takes one envelope for it. It holds no
+ * longer than the decision. Throws `CONSENT_MINT` for any other decision or envelope, and `EE_TOOL_CALL` or `EE_ARGS_…`
+ * with the path when the envelope is of another call.
  */
 export function mintAuthorization(
   decision: Decision,
   envelope: Envelope,
-  { iss, aud, jti, binding, profile = 'envelope-v1' }: MintOptions,
+  { iss, aud, binding, profile = 'envelope-v1' }: MintOptions,
 ): Minted {
   const { by, stage, tool, server, server_tool, locked, lock, args: committed } = decision;
   const { agent, start_before, decided_at } = decision;
-  if (stage !== 'running' || by === null || start_before === null)
-    throw refusal('Only a call that was allowed and started has an authorization.');
+  if ((stage !== 'allowed' && stage !== 'running') || by === null || start_before === null)
+    throw refusal('Only a call that is allowed and has not ended has an authorization.');
   if (envelope.actor.caller !== agent) throw refusal('The envelope names another agent.');
   const exec_hash = execHash(envelope, profile);
-  if (decision.exec_hash !== exec_hash) throw refusal('The call was started for another envelope.');
+  if (stage === 'running' && decision.exec_hash !== exec_hash)
+    throw refusal('The call was started for another envelope.');
   const { args, salt } = binding;
   if (committed === null || !opens(committed, 'args', args, salt))
     throw refusal('These are not the arguments that were committed to.');
-  if ('mapping' in binding) bindArguments(binding.mapping, args, envelope);
+  if ('mapping' in binding) bindArguments(binding.mapping, binding.args, envelope);
   else if (server === null || locked === null || lock !== binding.lock)
     throw refusal('The call was allowed under another lock, or under none, or without a server.');
   else bindToolCall(envelope, { lock, server, name: server_tool ?? tool!, locked, args, salt });
@@ -122,7 +123,7 @@ export function mintAuthorization(
   const policy_reference = authority.type === 'policy' ? authority.reference : null;
   const { tenant_id } = envelope;
   return {
-    claims: { iss, sub: envelope.actor.caller, aud, tenant_id, exec_hash, nbf, exp, jti },
+    claims: { iss, sub: envelope.actor.caller, aud, tenant_id, exec_hash, nbf, exp, jti: decision.id },
     approval: {
       when: nbf,
       how: HOW[authority.type],

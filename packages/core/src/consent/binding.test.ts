@@ -4,12 +4,14 @@ import {
   added,
   caller,
   LIST,
+  LOCATE,
   LOCK,
   manifest,
   NOTIFY,
   PINNED,
   READ,
   Relation,
+  tool,
 } from '../../test/consent.ts';
 import { type Bound, covered, disclose, disclosureLines, ENGLISH, showing, type Tool } from './index.ts';
 
@@ -101,6 +103,59 @@ test('a window covers the tools of one server under the lock that it began under
   expect(relation.call(list, lockOf(`${LOCK}0`)).prompt).not.toBe(null);
   expect(relation.call(read).prompt).not.toBe(null);
   expect(relation.call(read, lockOf(LOCK)).decisions[0]!.by).toBe('medium-window');
+});
+
+test('a window does not cover another definition of the tool that it was opened for, under the same lock', () => {
+  const relation = bound();
+  const read = there(READ, FILES);
+  relation.answer(relation.call(read, lockOf(LOCK)).prompt!, 'allow-session');
+  expect(relation.call(read, { locked: `${PINNED}0`, lock: LOCK }).prompt).toMatchObject({
+    locked: `${PINNED}0`,
+    previous: { locked: PINNED },
+  });
+  expect(relation.call(read, lockOf(LOCK)).decisions[0]!.by).toBe('medium-window');
+});
+
+test('a low tool that is bound for the first time after the grant is asked about', () => {
+  const relation = added();
+  const send = there(NOTIFY, { server: 'mail', tool: 'send' });
+  relation.bind([NOTIFY.name, send.bound!]);
+  expect(relation.call(send).prompt).toMatchObject({
+    tool: 'notify',
+    sensitivity: 'medium',
+    raised: ['new'],
+  });
+  relation.grant();
+  expect(relation.call(send).decisions[0]!.by).toBe('low-silent');
+});
+
+test('a low tool that comes or changes after the grant is asked about, until it is granted again', () => {
+  const relation = added();
+  const before = relation.state.rows.grants.get('notification:send')!.id;
+  const [ping, loud] = [
+    tool('ping', 'notification:send', 'low'),
+    tool('notify', 'notification:send', 'low', 2),
+  ];
+  relation.declare(manifest(2, [NOTIFY, READ, LIST, LOCATE, ping]));
+  expect(relation.call(NOTIFY).decisions[0]!.by).toBe('low-silent');
+  const prompt = relation.call(ping).prompt!;
+  expect(prompt).toMatchObject({
+    sensitivity: 'medium',
+    raised: ['new'],
+    choices: ['allow-once', 'allow-session', 'deny-once', 'never'],
+  });
+  expect(relation.answer(prompt, 'allow-session').decisions[0]!.by).toBe('medium-session');
+  expect(relation.call(ping).decisions[0]!.by).toBe('medium-window');
+  relation.declare(manifest(3, [loud, READ, LIST, LOCATE, ping]));
+  expect(relation.call(loud).prompt).toMatchObject({ sensitivity: 'medium', raised: ['new'] });
+  relation.grant();
+  expect(relation.state.rows.grants.get('notification:send')!.id).not.toBe(before);
+  expect([loud, ping].map((called) => relation.call(called).decisions[0]!.by)).toEqual([
+    'low-silent',
+    'low-silent',
+  ]);
+  // Of the other scopes a grant would add nothing, and nothing is written.
+  expect(relation.grant().changes).toEqual([]);
 });
 
 test('a first binding leaves grants alone, and what was asked of the tool before ends', () => {

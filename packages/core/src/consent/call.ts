@@ -1,19 +1,10 @@
 import { allow, deny, ended, fail, NO_BASIS } from './decision.ts';
-import {
-  type CallEvent,
-  done,
-  isMoment,
-  isText,
-  NO_MOMENT,
-  type RequestEvent,
-  refused,
-  type Step,
-} from './event.ts';
-import type { Choice, Decision, Prompt, Subject } from './rows.ts';
+import { type CallEvent, done, isText, type RequestEvent, refused, type Step } from './event.ts';
+import type { Approved, Choice, Decision, Previous, Prompt, Subject } from './rows.ts';
 import { HIGH_PROMPT_MS, type Rules, SILENCE_MS } from './rules.ts';
 import { highest, type Raise, raised, type Sensitivity } from './sensitivity.ts';
 import { shownDigest } from './showing.ts';
-import { calledTool, manifestOf, scopeObstacle } from './standing.ts';
+import { calledTool, isNew, manifestOf, scopeObstacle } from './standing.ts';
 import { type ConsentState, insert, silenceKey } from './state.ts';
 
 // An agent calls a tool, or asks for a scope: allowed in silence, denied, or put before the person.
@@ -21,12 +12,10 @@ import { type ConsentState, insert, silenceKey } from './state.ts';
 const COMMITMENT = /^[0-9a-f]{64}$/;
 const FORMS: readonly string[] = ['jcs', 'exact'];
 
-const NO_RAISES: readonly Raise[] = [];
-
 type Asking = CallEvent | RequestEvent;
 
 export function call(state: ConsentState, event: CallEvent, rules: Rules): Step {
-  const { at, identity } = event;
+  const { at } = event;
   const wrong = misplaced(state, event);
   if (wrong !== null) return wrong;
   if (!COMMITMENT.test(event.args.commitment) || !FORMS.includes(event.args.of))
@@ -38,16 +27,17 @@ export function call(state: ConsentState, event: CallEvent, rules: Rules): Step 
   const scope = tool?.permission_scope ?? null;
   const declared = scope === null ? undefined : state.scopes.get(scope);
   const grant = scope === null ? undefined : state.rows.grants.get(scope);
+  const obstacle = scope === null ? null : scopeObstacle(state, scope);
+  const raises = [...(event.raises ?? [])];
+  // Only what the person was shown with the grant runs unasked.
+  if (tool !== undefined && obstacle === null && isNew(tool, grant!))
+    raises.push({ to: 'medium', why: 'new' });
   const sensitivity =
-    tool === undefined || declared === undefined
-      ? null
-      : raised(highest(declared, tool.sensitivity), event.raises ?? NO_RAISES);
+    tool === undefined || declared === undefined ? null : raised(highest(declared, tool.sensitivity), raises);
   const subject: Subject = {
-    id: event.id,
+    ...asked(state, event),
     call_id: event.call_id ?? null,
     kind: 'call',
-    user: identity.user,
-    agent: identity.agent,
     scope,
     sensitivity,
     tool: tool?.name ?? (event.server === null ? event.tool : null),
@@ -58,18 +48,13 @@ export function call(state: ConsentState, event: CallEvent, rules: Rules): Step 
     lock: event.lock,
     args: { commitment: event.args.commitment, of: event.args.of },
     timeout_ms: tool?.timeout_ms ?? null,
-    manifest: manifestOf(state)?.hash ?? null,
     grant: grant?.id ?? null,
-    device: identity.device,
-    session: identity.session,
-    holder: event.holder ?? null,
   };
 
   const nobody = unanswerable(subject, event);
   if (nobody !== null) return ending(nobody);
   if (tool === undefined) return ending(ended(subject, 'tool_unknown', at));
   if (tool.digest !== subject.declared) return ending(ended(subject, 'tool_changed', at));
-  const obstacle = scopeObstacle(state, tool.permission_scope);
   if (obstacle !== null) return ending(ended(subject, obstacle, at));
 
   if (sensitivity === 'low')
@@ -78,36 +63,15 @@ export function call(state: ConsentState, event: CallEvent, rules: Rules): Step 
     const silent = inSilence(state, subject, at, rules);
     if (silent !== null) return silent;
   }
-  return ask(state, subject, event, sensitivity!, rules);
+  return ask(state, subject, event, sensitivity!, raises, rules);
 }
 
 export function request(state: ConsentState, event: RequestEvent, rules: Rules): Step {
-  const { at, identity, scope } = event;
+  const { at, scope } = event;
   const wrong = misplaced(state, event);
   if (wrong !== null) return wrong;
   const sensitivity = state.scopes.get(scope) ?? null;
-  const subject: Subject = {
-    id: event.id,
-    call_id: null,
-    kind: 'grant',
-    user: identity.user,
-    agent: identity.agent,
-    scope,
-    sensitivity,
-    tool: null,
-    server: null,
-    server_tool: null,
-    declared: null,
-    locked: null,
-    lock: null,
-    args: null,
-    timeout_ms: null,
-    manifest: manifestOf(state)?.hash ?? null,
-    grant: null,
-    device: identity.device,
-    session: identity.session,
-    holder: event.holder ?? null,
-  };
+  const subject: Subject = { ...asked(state, event), scope, sensitivity };
   const nobody = unanswerable(subject, event);
   if (nobody !== null) return ending(nobody);
   const obstacle = scopeObstacle(state, scope);
@@ -117,13 +81,23 @@ export function request(state: ConsentState, event: RequestEvent, rules: Rules):
   for (const prompt of state.rows.prompts.values())
     if (prompt.kind === 'grant' && prompt.scope === scope)
       return refused('CONSENT_ALREADY_ASKED', 'The person is being asked for this scope already.');
-  return ask(state, subject, event, sensitivity!, rules);
+  return ask(state, subject, event, sensitivity!, [], rules);
+}
+
+/** Who asks, and what they declare; the rest is as for a grant. */
+function asked(state: ConsentState, { id, identity, holder = null }: Asking): Subject {
+  const { user, agent, device, session } = identity;
+  return {
+    ...{ id, kind: 'grant', user, agent, device, session, holder },
+    ...{ call_id: null, scope: null, sensitivity: null, tool: null, server: null, server_tool: null },
+    ...{ declared: null, locked: null, lock: null, args: null, timeout_ms: null, grant: null },
+    manifest: manifestOf(state)?.hash ?? null,
+  };
 }
 
 /** Why nothing can be decided about what was asked in this state. */
 function misplaced(state: ConsentState, event: Asking): Step | null {
-  const { id, at, holder = null } = event;
-  if (!isMoment(at)) return refused(...NO_MOMENT);
+  const { id, holder = null } = event;
   const { user, agent, device, session } = event.identity;
   const subject =
     event.type === 'call'
@@ -173,9 +147,10 @@ function inSilence(state: ConsentState, subject: Subject, at: number, rules: Rul
     silence === undefined ||
     silence.grant !== subject.grant ||
     silence.lock !== subject.lock ||
+    (silence.tool === subject.tool && silence.locked !== subject.locked) ||
     at < silence.used_at ||
     at >= silence.until ||
-    state.tools.get(subject.tool!)!.since > silence.declared
+    isNew(state.tools.get(subject.tool!)!, silence)
   )
     return null;
   const basis = { answer: null, shown: silence.shown, rests_on: silence.decision };
@@ -191,6 +166,7 @@ function ask(
   subject: Subject,
   event: Asking,
   sensitivity: Sensitivity,
+  raises: readonly Raise[],
   rules: Rules,
 ): Step {
   const { at } = event;
@@ -202,7 +178,6 @@ function ask(
         ? HIGH_PROMPT_MS
         : rules.mediumPromptMs;
   const approved = subject.tool === null ? undefined : state.rows.approvals.get(subject.tool);
-  const raises = event.type === 'call' ? (event.raises ?? []) : [];
   const declared = state.scopes.get(subject.scope!)!;
   const open: Omit<Prompt, 'shown' | 'rev'> = {
     ...subject,
@@ -218,22 +193,16 @@ function ask(
     escalation: null,
     choices: choicesOf(subject, sensitivity),
     devices: event.devices ?? null,
-    previous:
-      approved === undefined
-        ? null
-        : {
-            decision: approved.decision,
-            server: approved.server,
-            declared: approved.declared,
-            locked: approved.locked,
-            args: approved.args,
-            at: approved.at,
-          },
+    previous: approved === undefined ? null : previousOf(approved),
     opened_at: at,
     expires_at: limit === null ? null : at + limit,
   };
   const prompt: Prompt = { ...open, shown: shownDigest(open), rev: 1 };
   return done([insert('prompts', prompt)], [], prompt);
+}
+
+function previousOf({ tool: _, rev: __, ...previous }: Approved): Previous {
+  return previous;
 }
 
 /** `high` has no choice that outlives the call, and without a device and a session `medium` has none either. */

@@ -11,8 +11,17 @@ import {
   word,
 } from '../json/index.ts';
 import { CHANNELS } from './channel.ts';
-import { ALLOWED_BY, CHOICES, DETAILS, GRANT_STATUSES, STAGES, type Table, type Tables } from './rows.ts';
-import { SENSITIVITIES } from './sensitivity.ts';
+import {
+  ALLOWED_BY,
+  CHOICES,
+  DETAILS,
+  GRANT_STATUSES,
+  STAGES,
+  type Subject,
+  type Table,
+  type Tables,
+} from './rows.ts';
+import { RAISES, SENSITIVITIES } from './sensitivity.ts';
 
 // Rows come from a store, and stored files are not trusted: what is not exactly a row is refused, never guessed.
 
@@ -32,7 +41,7 @@ const previous = {
   args: commitment,
   at: natural,
 };
-const subject = {
+const subject: Columns<Subject> = {
   id: text,
   call_id: orNull(text),
   kind: word('call', 'grant'),
@@ -54,6 +63,8 @@ const subject = {
   session: orNull(text),
   holder: orNull(text),
 };
+
+export const SUBJECT_COLUMNS = Object.keys(subject) as (keyof Subject)[];
 
 const TABLES: { readonly [T in Table]: Columns<Tables[T]> } = {
   manifests: {
@@ -104,6 +115,8 @@ const TABLES: { readonly [T in Table]: Columns<Tables[T]> } = {
     session: text,
     server: orNull(text),
     lock: orNull(text),
+    tool: text,
+    locked: orNull(text),
     grant: text,
     decision: text,
     shown: text,
@@ -117,7 +130,7 @@ const TABLES: { readonly [T in Table]: Columns<Tables[T]> } = {
     scope: text,
     sensitivity: level,
     manifest: text,
-    raised: list(word('annotations', 'risk', 'policy')),
+    raised: list(word(...RAISES)),
     asked: text,
     escalation: orNull(text),
     choices: list(word(...CHOICES)),
@@ -156,6 +169,8 @@ const TABLES: { readonly [T in Table]: Columns<Tables[T]> } = {
   },
   approvals: { tool: text, ...previous, rev },
 };
+
+export const TABLE_NAMES = Object.keys(TABLES) as Table[];
 
 const checks = Object.fromEntries(
   Object.entries(TABLES).map(([table, columns]) => [table, record({ ...columns })]),

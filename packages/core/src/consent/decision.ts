@@ -1,4 +1,12 @@
-import type { AllowedBy, Answered, Decision, DeniedReason, Detail, Prompt, Subject } from './rows.ts';
+import { SUBJECT_COLUMNS } from './check-row.ts';
+import {
+  type AllowedBy,
+  type Decision,
+  type DeniedReason,
+  type Detail,
+  type Subject,
+  UNDECLARED,
+} from './rows.ts';
 import type { Rules } from './rules.ts';
 
 // Decisions are made here and nowhere else, and `allow` is the only one that lets a call run.
@@ -6,61 +14,38 @@ import type { Rules } from './rules.ts';
 type Basis = Pick<Decision, 'answer' | 'shown' | 'rests_on'>;
 export const NO_BASIS: Basis = { answer: null, shown: null, rests_on: null };
 
-function decided(
-  subject: Subject,
-  stage: Decision['stage'],
-  by: AllowedBy | null,
-  reason: string | null,
-  detail: Detail | null,
-  basis: Basis,
-  at: number,
-  start_before: number | null,
-): Decision {
+type Ruled = Pick<Decision, 'stage'> & Partial<Pick<Decision, 'by' | 'reason' | 'detail' | 'start_before'>>;
+
+function decided(subject: Subject, ruled: Ruled, basis: Basis, at: number): Decision {
   return {
-    id: subject.id,
-    call_id: subject.call_id,
-    kind: subject.kind,
-    user: subject.user,
-    agent: subject.agent,
-    scope: subject.scope,
-    sensitivity: subject.sensitivity,
-    tool: subject.tool,
-    server: subject.server,
-    server_tool: subject.server_tool,
-    declared: subject.declared,
-    locked: subject.locked,
-    lock: subject.lock,
-    args: subject.args,
-    timeout_ms: subject.timeout_ms,
-    manifest: subject.manifest,
-    grant: subject.grant,
-    device: subject.device,
-    session: subject.session,
-    holder: subject.holder,
-    stage,
-    by,
-    reason,
-    detail,
-    answer: basis.answer,
-    shown: basis.shown,
-    rests_on: basis.rests_on,
+    ...subjectOf(subject),
+    by: null,
+    reason: null,
+    detail: null,
+    start_before: null,
+    ...ruled,
+    ...basis,
     decided_at: at,
-    start_before,
     exec_hash: null,
     started_at: null,
-    ended_at: stage === 'allowed' ? null : at,
+    ended_at: ruled.stage === 'allowed' ? null : at,
     rev: 1,
   };
 }
 
+/** What a question is about, without the question. */
+function subjectOf(subject: Subject): Subject {
+  return Object.fromEntries(SUBJECT_COLUMNS.map((name) => [name, subject[name]])) as unknown as Subject;
+}
+
 /** Lets exactly the call of the subject run, once. */
 export function allow(subject: Subject, by: AllowedBy, basis: Basis, at: number, rules: Rules): Decision {
-  return decided(subject, 'allowed', by, null, null, basis, at, at + rules.startWithinMs);
+  return decided(subject, { stage: 'allowed', by, start_before: at + rules.startWithinMs }, basis, at);
 }
 
 /** Ends the question whether a scope is granted. It lets no call run. */
 export function granted(subject: Subject, basis: Basis, at: number): Decision {
-  return decided(subject, 'ok', null, null, 'answered', basis, at, null);
+  return decided(subject, { stage: 'ok', detail: 'answered' }, basis, at);
 }
 
 export function deny(
@@ -70,30 +55,21 @@ export function deny(
   at: number,
   basis: Basis = NO_BASIS,
 ): Decision {
-  return decided(subject, 'denied', null, reason, detail, basis, at, null);
+  return decided(subject, { stage: 'denied', reason, detail }, basis, at);
 }
 
 export function fail(subject: Subject, detail: Detail, at: number): Decision {
-  return decided(subject, 'error', null, detail, detail, NO_BASIS, at, null);
+  return decided(subject, { stage: 'error', reason: detail, detail }, NO_BASIS, at);
 }
 
 /** What is in the way of a scope or a tool, as the end of a question or of a call that has not begun. */
 export function ended(subject: Subject, detail: Detail, at: number): Decision {
-  switch (detail) {
-    case 'tool_unknown':
-    case 'tool_changed':
-    case 'scope_unknown':
-    case 'manifest_changed':
-      return fail(subject, detail, at);
-    case 'deadline':
-    case 'withdrawn':
-    case 'restart':
-    case 'not_started':
-      return deny(subject, 'user_timeout', detail, at);
-    default:
-      return deny(subject, 'permission_revoked', detail, at);
-  }
+  if (UNDECLARED.has(detail)) return fail(subject, detail, at);
+  const reason = UNANSWERED.has(detail) ? 'user_timeout' : 'permission_revoked';
+  return deny(subject, reason, detail, at);
 }
+
+const UNANSWERED: ReadonlySet<Detail> = new Set(['deadline', 'withdrawn', 'restart', 'not_started']);
 
 /** The same for a call that was allowed and not started: it keeps the answer. */
 export function lapsed(decision: Decision, detail: Detail, at: number): Decision {
@@ -112,7 +88,31 @@ export function broken(decision: Decision, reason: string, detail: Detail, at: n
   return { ...decision, stage: 'error', reason, detail, ended_at: at, rev: decision.rev + 1 };
 }
 
-/** The answer that an event gives to a prompt. */
-export function basisOf(prompt: Prompt, answer: Answered): Basis {
-  return { answer, shown: prompt.shown, rests_on: null };
+/** Which call it was: our own id of it, and the agent's where it gave one, else ours again. */
+interface Named {
+  readonly id: string;
+  readonly call_id: string;
+}
+
+/** What the agent is told, in the seed's words. `result` is added by whoever ran the tool. */
+export type CallResult = Named &
+  (
+    | { readonly status: 'ok' }
+    | { readonly status: 'denied'; readonly reason: DeniedReason }
+    | { readonly status: 'error'; readonly reason: string }
+  );
+
+/** The result of what ended; null while it may still run or does. */
+export function resultOf({ id, call_id, stage, reason }: Decision): CallResult | null {
+  const named = { id, call_id: call_id ?? id };
+  switch (stage) {
+    case 'ok':
+      return { ...named, status: 'ok' };
+    case 'denied':
+      return { ...named, status: 'denied', reason: reason as DeniedReason };
+    case 'error':
+      return { ...named, status: 'error', reason: reason! };
+    default:
+      return null;
+  }
 }

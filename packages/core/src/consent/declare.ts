@@ -1,5 +1,5 @@
 import { isRow } from './check-row.ts';
-import { type BindEvent, isMoment, type ManifestEvent, NO_MOMENT, refused, type Step } from './event.ts';
+import { type BindEvent, type ManifestEvent, refused, type Step } from './event.ts';
 import type { Declared, DeclaredTool, Tool } from './rows.ts';
 import { manifestOf } from './standing.ts';
 import { applyChanges, boundKey, type ConsentState, put } from './state.ts';
@@ -8,7 +8,6 @@ import { sweep } from './sweep.ts';
 // What an agent declares, and which tools of servers that is. Both end what rested on a tool that is another one now.
 
 export function declare(state: ConsentState, event: ManifestEvent): Step {
-  if (!isMoment(event.at)) return refused(...NO_MOMENT);
   const before = manifestOf(state);
   const { agent, version, hash, bindings, scopes, tools } = event.manifest;
   if (agent !== state.agent) return refused('CONSENT_STATE', 'The rows are those of another agent.');
@@ -18,7 +17,6 @@ export function declare(state: ConsentState, event: ManifestEvent): Step {
 }
 
 export function bind(state: ConsentState, event: BindEvent): Step {
-  if (!isMoment(event.at)) return refused(...NO_MOMENT);
   const before = manifestOf(state);
   if (before === undefined) return refused('CONSENT_MANIFEST', 'The agent declares nothing yet.');
   const { agent, version, hash, scopes } = before;

@@ -3,7 +3,15 @@ import { sha256Hex } from '../crypto/index.ts';
 import { visible } from '../text/index.ts';
 import type { Bound, Declared, DeclaredScope, Tool } from './rows.ts';
 import { highest, SENSITIVITIES, type Sensitivity } from './sensitivity.ts';
-import { flagText, type NamedScope, type NamedTool, scopeText, toolText, type Words } from './words.ts';
+import {
+  flagText,
+  type NamedScope,
+  type NamedTool,
+  scopeText,
+  toolText,
+  type Words,
+  wordsFor,
+} from './words.ts';
 
 // What a person is told before anything is granted: what the agent can do, by how much it is asked.
 
@@ -112,14 +120,16 @@ export function namesEverything(disclosure: Disclosure, manifest: Declared): boo
 }
 
 /** The same as lines of text, for a terminal. */
-export function disclosureLines({ scopes, flags }: Disclosure): string[] {
+export function disclosureLines({ scopes, flags, locale }: Disclosure): string[] {
+  const { terms } = wordsFor(locale);
   const lines: string[] = [];
   for (const [i, scope] of scopes.entries()) {
-    if (scopes[i - 1]?.sensitivity !== scope.sensitivity) lines.push(`${scope.sensitivity}: ${scope.means}`);
+    if (scopes[i - 1]?.sensitivity !== scope.sensitivity)
+      lines.push(`${terms[scope.sensitivity]}: ${scope.means}`);
     const id = visible(scope.id);
     lines.push(scope.label === id ? `  ${id}` : `  ${scope.label} (${id})`);
     for (const { name, description, sensitivity, bound } of scope.tools) {
-      const level = sensitivity === scope.sensitivity ? '' : ` [${sensitivity}]`;
+      const level = sensitivity === scope.sensitivity ? '' : ` [${terms[sensitivity]}]`;
       const is = bound === null ? '' : ` = ${visible(bound.server)}/${visible(bound.tool)}`;
       lines.push(`    ${visible(name)}${is}${description === null ? '' : `: ${description}`}${level}`);
     }

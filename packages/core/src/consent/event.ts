@@ -3,19 +3,33 @@ import type { Code } from '../codes.ts';
 import type { Channel } from './channel.ts';
 import type { Disclosure } from './disclose.ts';
 import type { Identity } from './identity.ts';
-import type { Bound, Change, Choice, Decision, Declared, Detail, Prompt, Tool } from './rows.ts';
+import {
+  type Bound,
+  type Change,
+  type Choice,
+  type Decision,
+  type Declared,
+  type Detail,
+  type Prompt,
+  type Tool,
+  UNDECLARED,
+} from './rows.ts';
 import type { Raise } from './sensitivity.ts';
 
-// What can happen, and what comes of it. `at` is always Unix time in milliseconds, and ids are drawn by our side from
-// randomness: an id that an agent chose could be one that a person is about to allow.
+// What can happen, and what comes of it. Ids are drawn by our side from randomness: an id that an agent chose could be
+// one that a person is about to allow.
+
+interface Happening<Type extends string> {
+  readonly type: Type;
+  /** Unix time in milliseconds. */
+  readonly at: number;
+}
 
 /** An agent wants to call a tool. */
-export interface CallEvent {
-  readonly type: 'call';
+export interface CallEvent extends Happening<'call'> {
   readonly id: string;
   /** What the agent calls the call, to know the answer by. It decides nothing, and may come twice. */
   readonly call_id?: string | null;
-  readonly at: number;
   readonly identity: Identity;
   /** The server, and what it calls the tool; without a server, what the manifest calls it. */
   readonly server: string | null;
@@ -34,10 +48,8 @@ export interface CallEvent {
 }
 
 /** An agent asks for a scope. A grant takes the id of the request. */
-export interface RequestEvent {
-  readonly type: 'request';
+export interface RequestEvent extends Happening<'request'> {
   readonly id: string;
-  readonly at: number;
   readonly identity: Identity;
   readonly scope: string;
   readonly devices?: readonly string[] | null;
@@ -45,9 +57,7 @@ export interface RequestEvent {
 }
 
 /** Somebody answers a prompt. */
-export interface AnswerEvent {
-  readonly type: 'answer';
-  readonly at: number;
+export interface AnswerEvent extends Happening<'answer'> {
   readonly prompt: string;
   /** The digest of what they saw. */
   readonly shown: string;
@@ -59,18 +69,14 @@ export interface AnswerEvent {
 }
 
 /** Somebody else is asked, whom the operator named. */
-export interface EscalateEvent {
-  readonly type: 'escalate';
-  readonly at: number;
+export interface EscalateEvent extends Happening<'escalate'> {
   readonly prompt: string;
   readonly to: string;
   readonly why: string;
 }
 
 /** An allowed call begins: exactly this one, now, and never again. */
-export interface StartEvent {
-  readonly type: 'start';
-  readonly at: number;
+export interface StartEvent extends Happening<'start'> {
   readonly id: string;
   readonly declared: string;
   readonly locked: string | null;
@@ -80,9 +86,7 @@ export interface StartEvent {
 }
 
 /** A call that was started ended. */
-export interface FinishEvent {
-  readonly type: 'finish';
-  readonly at: number;
+export interface FinishEvent extends Happening<'finish'> {
   readonly id: string;
   readonly status: 'ok' | 'error';
   /** Of an error: a code in small letters, digits and underscores. */
@@ -90,25 +94,19 @@ export interface FinishEvent {
 }
 
 /** The caller no longer waits for a call or a request that has not begun. */
-export interface WithdrawEvent {
-  readonly type: 'withdraw';
-  readonly at: number;
+export interface WithdrawEvent extends Happening<'withdraw'> {
   readonly id: string;
 }
 
 /** The person was shown what an agent can do. */
-export interface DiscloseEvent {
-  readonly type: 'disclose';
-  readonly at: number;
+export interface DiscloseEvent extends Happening<'disclose'> {
   readonly disclosure: Disclosure;
   readonly who: string;
   readonly channel: Channel;
 }
 
 /** The person grants scopes: when adding an agent, later, or after reviewing a change. */
-export interface GrantEvent {
-  readonly type: 'grant';
-  readonly at: number;
+export interface GrantEvent extends Happening<'grant'> {
   readonly grants: readonly { readonly scope: string; readonly id: string }[];
   readonly disclosure: string;
   readonly who: string;
@@ -116,26 +114,20 @@ export interface GrantEvent {
 }
 
 /** The person, or an approver, takes scopes back. */
-export interface RevokeEvent {
-  readonly type: 'revoke';
-  readonly at: number;
+export interface RevokeEvent extends Happening<'revoke'> {
   readonly scopes: readonly string[] | 'all';
   readonly who: string;
   readonly channel: Channel;
 }
 
 /** The agent has a new manifest; the diff engine says whether it breaks with the one before. */
-export interface ManifestEvent {
-  readonly type: 'manifest';
-  readonly at: number;
+export interface ManifestEvent extends Happening<'manifest'> {
   readonly manifest: Omit<Declared, 'breaking' | 'tools' | 'rev'> & { readonly tools: readonly Tool[] };
   readonly breaking: boolean;
 }
 
 /** The operator says anew which tools of servers the declared ones are. */
-export interface BindEvent {
-  readonly type: 'bind';
-  readonly at: number;
+export interface BindEvent extends Happening<'bind'> {
   /** By the name of the declared tool; the others are bound to nothing. */
   readonly bound: ReadonlyMap<string, Bound>;
   /** The digest of all of them. */
@@ -143,23 +135,16 @@ export interface BindEvent {
 }
 
 /** A session is over. */
-export interface EndSessionEvent {
-  readonly type: 'end-session';
-  readonly at: number;
+export interface EndSessionEvent extends Happening<'end-session'> {
   readonly device: string;
   readonly session: string;
 }
 
 /** Time went on: what is overdue, or can no longer be answered, ends. */
-export interface SweepEvent {
-  readonly type: 'sweep';
-  readonly at: number;
-}
+export interface SweepEvent extends Happening<'sweep'> {}
 
 /** A process is gone. What it held ends; without a holder everything that is open does. */
-export interface RestartEvent {
-  readonly type: 'restart';
-  readonly at: number;
+export interface RestartEvent extends Happening<'restart'> {
   readonly holder?: string | null;
 }
 
@@ -235,13 +220,7 @@ export function isText(text: unknown): text is string {
 
 /** What stands in the way, as the code of an answer or a start that came for nothing. */
 export function refusedFor(detail: Detail): Step {
-  switch (detail) {
-    case 'tool_unknown':
-    case 'tool_changed':
-    case 'scope_unknown':
-    case 'manifest_changed':
-      return refused('CONSENT_CHANGED', 'The agent no longer declares what was shown.');
-    default:
-      return refused('CONSENT_NOT_GRANTED', 'The scope is not granted, or no longer.');
-  }
+  return UNDECLARED.has(detail)
+    ? refused('CONSENT_CHANGED', 'The agent no longer declares what was shown.')
+    : refused('CONSENT_NOT_GRANTED', 'The scope is not granted, or no longer.');
 }

@@ -7,23 +7,20 @@ import {
   done,
   type EndSessionEvent,
   type GrantEvent,
-  isMoment,
   isText,
-  NO_MOMENT,
   type RevokeEvent,
   refused,
   type Step,
 } from './event.ts';
-import type { Change, Decision, GrantStatus } from './rows.ts';
+import type { Change, Decision, DeclaredTool, GrantStatus } from './rows.ts';
 import { channelRule, type Rules } from './rules.ts';
-import { manifestOf, scopeObstacle, takenBack } from './standing.ts';
+import { isNew, manifestOf, scopeObstacle, takenBack } from './standing.ts';
 import { type ConsentState, put, remove } from './state.ts';
 
 // What stands between calls: what the person was told, gave and took back.
 
 export function disclosed(state: ConsentState, event: DiscloseEvent): Step {
   const { at, disclosure, who, channel } = event;
-  if (!isMoment(at)) return refused(...NO_MOMENT);
   if (who !== state.user) return refused('CONSENT_PERSON', 'What an agent can do is shown to its user.');
   if (!isChannelKind(channel.kind)) return refused('CONSENT_CHANNEL', 'There is no such channel.');
   const manifest = manifestOf(state);
@@ -65,7 +62,6 @@ export function discloses(state: ConsentState, digest: string | null): boolean {
 
 export function grant(state: ConsentState, event: GrantEvent, rules: Rules): Step {
   const { at, grants, channel } = event;
-  if (!isMoment(at)) return refused(...NO_MOMENT);
   if (event.who !== state.user) return refused('CONSENT_PERSON', 'Only the user grants.');
   if (!discloses(state, event.disclosure))
     return refused('CONSENT_DISCLOSURE', 'Before a grant the person is shown what the agent can do now.');
@@ -78,7 +74,7 @@ export function grant(state: ConsentState, event: GrantEvent, rules: Rules): Ste
     if (sensitivity === undefined)
       return refused('CONSENT_SCOPE', `The agent declares no scope ${name(scope)}.`);
     if (!isText(id)) return refused('CONSENT_ID', 'A grant needs an id.');
-    if (scopeObstacle(state, scope) === null) continue;
+    if (isGranted(state, scope)) continue;
     if (state.rows.grants.get(scope)?.id === id) return refused('CONSENT_ID', 'A new grant has a new id.');
     // What a person took back, the host cannot give again.
     const rule = takenBack(state, scope) ? 'out-of-band' : 'any';
@@ -96,6 +92,14 @@ export function grant(state: ConsentState, event: GrantEvent, rules: Rules): Ste
     }
   }
   return done(changes, decisions);
+}
+
+/** Whether a grant would add nothing. One of a `low` scope adds the tools that the last one did not show. */
+function isGranted(state: ConsentState, scope: string): boolean {
+  if (scopeObstacle(state, scope) !== null) return false;
+  const before = state.rows.grants.get(scope)!;
+  const added = (tool: DeclaredTool) => tool.permission_scope === scope && isNew(tool, before);
+  return before.sensitivity !== 'low' || ![...state.tools.values()].some(added);
 }
 
 /** A scope that somebody else named, no longer than a sentence should have it. */
@@ -131,7 +135,6 @@ export function give(
 }
 
 export function revoke(state: ConsentState, event: RevokeEvent, rules: Rules): Step {
-  if (!isMoment(event.at)) return refused(...NO_MOMENT);
   if (event.who !== state.user && !rules.approvers.includes(event.who))
     return refused('CONSENT_PERSON', 'Only the user or an approver revokes.');
   if (!isChannelKind(event.channel.kind)) return refused('CONSENT_CHANNEL', 'There is no such channel.');
@@ -183,8 +186,7 @@ export function takeBack(
   return done(changes, decisions, null, running);
 }
 
-export function endSession(state: ConsentState, { at, device, session }: EndSessionEvent): Step {
-  if (!isMoment(at)) return refused(...NO_MOMENT);
+export function endSession(state: ConsentState, { device, session }: EndSessionEvent): Step {
   const over = [...state.rows.silences.values()].filter(
     (silence) => silence.device === device && silence.session === session,
   );

@@ -150,7 +150,7 @@ test('a disclosure tells everything, the most sensitive first, in words', () => 
 test('the same in Chinese has another digest, since something else was shown', () => {
   const chinese = disclose(told, CHINESE);
   expect(disclosureLines(chinese).slice(0, 3)).toEqual([
-    'high: 每次调用都会询问你。',
+    '高: 每次调用都会询问你。',
     '  读取位置 (location:read)',
     '    locate',
   ]);
@@ -195,4 +195,5 @@ test('the words follow the locale', () => {
 test('a tool that asks more than its scope says so', () => {
   const strict = { ...told, tools: [{ ...READ, sensitivity: 'high' as const }], scopes: SCOPES };
   expect(disclosureLines(disclose(strict, ENGLISH))).toContain('    read_file [high]');
+  expect(disclosureLines(disclose(strict, CHINESE))).toContain('    read_file [高]');
 });

@@ -86,7 +86,7 @@ export interface Grant {
 
 /**
  * That `medium` calls of a scope are not asked for a while, on one device in one session, of the tools of one server
- * under one lock. What the lock pins of each tool is not known here, so that any other lock ends it.
+ * under one lock. What the lock pins of the other tools is not known here, so that any other lock ends it.
  */
 export interface Silence {
   readonly scope: string;
@@ -95,6 +95,9 @@ export interface Silence {
   readonly server: string | null;
   /** The digest of the lock that it began under; null without a lock. */
   readonly lock: string | null;
+  /** The tool that the person was asked about, and the digest of it that they were shown. */
+  readonly tool: string;
+  readonly locked: string | null;
   readonly grant: string;
   /** The decision whose answer began it, and what that answer was shown. */
   readonly decision: string;
@@ -222,6 +225,14 @@ export const DETAILS = [
   'executed',
 ] as const;
 export type Detail = (typeof DETAILS)[number];
+
+/** Those that say that the agent does not declare it, or no longer so. */
+export const UNDECLARED: ReadonlySet<Detail> = new Set([
+  'scope_unknown',
+  'tool_unknown',
+  'tool_changed',
+  'manifest_changed',
+]);
 
 /** `allowed` may be started once; `running` was; the others are the end. A grant ends at once. */
 export const STAGES = ['allowed', 'running', 'ok', 'denied', 'error'] as const;

@@ -2,7 +2,6 @@ import { ended, lapsed, timedOut } from './decision.ts';
 import {
   done,
   type FinishEvent,
-  isMoment,
   NO_MOMENT,
   refused,
   refusedFor,
@@ -31,7 +30,7 @@ export function start(state: ConsentState, event: StartEvent): Step {
   )
     return refused('CONSENT_OTHER_CALL', 'Another tool or other arguments were allowed.');
   const { at } = event;
-  if (!isMoment(at) || at < decision.decided_at) return refused(...NO_MOMENT);
+  if (at < decision.decided_at) return refused(...NO_MOMENT);
   if (at >= decision.start_before!) return refused('CONSENT_EXPIRED', 'The call was not started in time.');
   const found = obstacle(state, decision);
   if (found !== null) return refusedFor(found);
@@ -48,7 +47,7 @@ export function finish(state: ConsentState, event: FinishEvent): Step {
   if (decision === undefined) return refused('CONSENT_UNKNOWN', 'Nothing was decided about this call.');
   if (decision.stage !== 'running') return refused('CONSENT_NOT_OPEN', 'The call does not run.');
   const { at, status } = event;
-  if (!isMoment(at) || at < decision.started_at!) return refused(...NO_MOMENT);
+  if (at < decision.started_at!) return refused(...NO_MOMENT);
   const late = timedOut(decision, at);
   if (late !== null) return step(state, late);
   const reason = event.reason ?? null;
@@ -65,7 +64,6 @@ export function finish(state: ConsentState, event: FinishEvent): Step {
 }
 
 export function withdraw(state: ConsentState, { id, at }: WithdrawEvent): Step {
-  if (!isMoment(at)) return refused(...NO_MOMENT);
   const prompt = state.rows.prompts.get(id);
   if (prompt !== undefined) {
     const decision = ended(prompt, 'withdrawn', at);

@@ -5,8 +5,11 @@ export type Sensitivity = (typeof SENSITIVITIES)[number];
 /** A reason to ask more than the manifest says. */
 export interface Raise {
   readonly to: Sensitivity;
-  readonly why: 'annotations' | 'risk' | 'policy';
+  readonly why: (typeof RAISES)[number];
 }
+
+/** `new`: the tool came, changed or was bound after the grant, so that the person was not shown it. */
+export const RAISES = ['annotations', 'risk', 'policy', 'new'] as const;
 
 /** The highest of the declared level and all raises: nothing lowers it. A level that is none of ours counts as high. */
 export function raised(declared: Sensitivity, raises: readonly Raise[]): Sensitivity {

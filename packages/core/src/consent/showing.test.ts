@@ -30,7 +30,7 @@ test('a person sees the tool, the scope, the level, the exact arguments, the cho
   const committed = commit('args', args, SALT);
   const raises = [{ to: 'high', why: 'annotations' } as const, { to: 'low', why: 'risk' } as const];
   const prompt = relation.call(READ, { args: committed, raises }).prompt!;
-  const covers = covered(relation.state, prompt.scope, null);
+  const covers = covered(relation.state, prompt.scope, null).map((name) => ({ name }));
   expect(
     showing(
       prompt,
@@ -69,8 +69,15 @@ test('a person sees the tool, the scope, the level, the exact arguments, the cho
 test('and what an answer for the session would cover', () => {
   const relation = added();
   const prompt = relation.call(READ).prompt!;
-  const covers = covered(relation.state, prompt.scope, null);
-  expect(showing(prompt, call, { covers }).session_covers).toEqual(['read_file', 'list_files']);
+  const covers = covered(relation.state, prompt.scope, null).map((name) => ({
+    name,
+    description_i18n_key: `tools.${name}`,
+  }));
+  const words = { ...ENGLISH, catalogue: { 'tools.read_file': 'Reads a file\u202e' } };
+  expect(showing(prompt, call, { covers, words }).session_covers).toEqual([
+    { name: 'read_file', description: 'Reads a file⟨U+202E⟩' },
+    { name: 'list_files', description: 'tools.list_files' },
+  ]);
 });
 
 test('only the arguments that were committed to can be shown', () => {

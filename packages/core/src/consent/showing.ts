@@ -9,38 +9,14 @@ import { ENGLISH, type NamedScope, type NamedTool, scopeText, toolText, type Wor
 // What a person sees when asked about a call. Its digest covers everything that is shown: the arguments through their
 // salted commitment and not through their text, because no unsalted digest of arguments may exist.
 
-/** The fields of a prompt that its digest covers. Whoever is asked, and where, is not shown; nor is the agent's name for it. */
-type Claims = Omit<Prompt, 'shown' | 'rev' | 'asked' | 'devices' | 'holder' | 'call_id'>;
+/** Whom a question asks and where, who waits, its grant and the agent's name for the call are not shown. */
+const NOT_SHOWN = ['shown', 'rev', 'asked', 'devices', 'holder', 'call_id', 'grant'] as const;
 
 /** The digest of what a prompt shows. */
-export function shownDigest(prompt: Claims): string {
-  const claims = {
-    v: 1,
-    id: prompt.id,
-    kind: prompt.kind,
-    user: prompt.user,
-    agent: prompt.agent,
-    manifest: prompt.manifest,
-    scope: prompt.scope,
-    sensitivity: prompt.sensitivity,
-    raised: prompt.raised,
-    tool: prompt.tool,
-    server: prompt.server,
-    server_tool: prompt.server_tool,
-    declared: prompt.declared,
-    locked: prompt.locked,
-    lock: prompt.lock,
-    args: prompt.args,
-    timeout_ms: prompt.timeout_ms,
-    device: prompt.device,
-    session: prompt.session,
-    escalation: prompt.escalation,
-    choices: prompt.choices,
-    previous: prompt.previous,
-    opened_at: prompt.opened_at,
-    expires_at: prompt.expires_at,
-  };
-  return sha256Hex(`bulla:shown:v1\u0000${canonicalize(claims, 'jcs')}`);
+export function shownDigest(prompt: Omit<Prompt, (typeof NOT_SHOWN)[number]>): string {
+  const hidden: readonly string[] = NOT_SHOWN;
+  const claims = Object.entries(prompt).filter(([name]) => !hidden.includes(name));
+  return sha256Hex(`bulla:shown:v1\u0000${canonicalize({ v: 1, ...Object.fromEntries(claims) }, 'jcs')}`);
 }
 
 /** Arguments, and the salt of the commitment to them. */
@@ -83,7 +59,7 @@ export interface Showing {
   readonly redefined: readonly ('server' | 'declared' | 'locked')[];
   readonly choices: readonly Choice[];
   /** What `allow-session` would let run as well. */
-  readonly session_covers: readonly string[];
+  readonly session_covers: readonly { readonly name: string; readonly description: string | null }[];
   readonly opened_at: number;
   readonly expires_at: number | null;
 }
@@ -91,8 +67,8 @@ export interface Showing {
 export interface ShowOptions {
   /** The arguments of the last approval, where they were kept. */
   readonly previous?: Opening;
-  /** The names of the tools of the scope: `covered(state, scope)`. */
-  readonly covers?: readonly string[];
+  /** The tools of the scope, which `covered(state, scope)` names. */
+  readonly covers?: readonly NamedTool[];
   /** Default: English. The digest covers the manifest and the tool with their keys, not the translation of these. */
   readonly words?: Words;
   /** How the manifest of the prompt calls them. */
@@ -139,7 +115,9 @@ export function showing(prompt: Prompt, call: Opening, options: ShowOptions = {}
     changed: changesSince(previous === undefined ? null : canonicalText(last!.args, previous), text),
     redefined: last === null ? [] : TOOL.filter((field) => last[field] !== prompt[field]),
     choices: prompt.choices,
-    session_covers: prompt.choices.includes('allow-session') ? covers.map((name) => visible(name)) : [],
+    session_covers: prompt.choices.includes('allow-session')
+      ? covers.map((each) => ({ name: visible(each.name), description: toolText(each, words) }))
+      : [],
     opened_at: prompt.opened_at,
     expires_at: prompt.expires_at,
   };

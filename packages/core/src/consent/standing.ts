@@ -1,4 +1,4 @@
-import type { Declared, DeclaredTool, Detail, Prompt, Subject } from './rows.ts';
+import type { Declared, DeclaredTool, Detail, Grant, Prompt, Silence, Subject } from './rows.ts';
 import { highest } from './sensitivity.ts';
 import { boundKey, type ConsentState } from './state.ts';
 
@@ -7,8 +7,19 @@ export function manifestOf(state: ConsentState): Declared | undefined {
   return state.rows.manifests.get(state.agent);
 }
 
+/** Why a scope may not be used. */
+export type ScopeObstacle = Extract<
+  Detail,
+  | 'scope_unknown'
+  | 'scope_not_granted'
+  | 'scope_revoked'
+  | 'scope_refused'
+  | 'suspended'
+  | 'sensitivity_changed'
+>;
+
 /** Why a scope may not be used now; null if it may. */
-export function scopeObstacle(state: ConsentState, scope: string): Detail | null {
+export function scopeObstacle(state: ConsentState, scope: string): ScopeObstacle | null {
   const manifest = manifestOf(state);
   const sensitivity = state.scopes.get(scope);
   if (manifest === undefined || sensitivity === undefined) return 'scope_unknown';
@@ -17,6 +28,11 @@ export function scopeObstacle(state: ConsentState, scope: string): Detail | null
   if (grant.status !== 'granted') return grant.status === 'refused' ? 'scope_refused' : 'scope_revoked';
   if (grant.declared < manifest.breaking) return 'suspended';
   return grant.sensitivity === sensitivity ? null : 'sensitivity_changed';
+}
+
+/** Whether a tool is defined or bound in another way than when the person said this. */
+export function isNew({ since }: DeclaredTool, { declared }: Grant | Silence): boolean {
+  return since > declared;
 }
 
 /** Why a question is no longer worth an answer, or an allowed call no longer allowed; null if it is. */

@@ -1,5 +1,5 @@
 import { BullaError } from '../error.ts';
-import { checkRow } from './check-row.ts';
+import { checkRow, TABLE_NAMES } from './check-row.ts';
 import type { Bound, Change, DeclaredTool, Rows, Silence, Table, Tables } from './rows.ts';
 import type { Sensitivity } from './sensitivity.ts';
 
@@ -14,16 +14,6 @@ export interface ConsentState {
   readonly bound: ReadonlyMap<string, DeclaredTool>;
   readonly scopes: ReadonlyMap<string, Sensitivity>;
 }
-
-const TABLES: readonly Table[] = [
-  'manifests',
-  'disclosures',
-  'grants',
-  'silences',
-  'prompts',
-  'decisions',
-  'approvals',
-];
 
 /** The key of a row among those of one person and one agent. */
 export const keyOf: { readonly [T in Table]: (row: Tables[T]) => string } = {
@@ -59,17 +49,8 @@ function keyed(names: readonly string[]): string {
 
 /** Of a person who does not know the agent yet. */
 export function emptyState(user: string, agent: string): ConsentState {
-  return stateOf({
-    user,
-    agent,
-    manifests: [],
-    disclosures: [],
-    grants: [],
-    silences: [],
-    prompts: [],
-    decisions: [],
-    approvals: [],
-  });
+  const none = Object.fromEntries(TABLE_NAMES.map((table) => [table, []]));
+  return stateOf({ user, agent, ...none } as unknown as Rows);
 }
 
 /**
@@ -82,7 +63,7 @@ export function stateOf(rows: Rows, before?: ConsentState): ConsentState {
   const known = before?.rows.manifests.get(rows.agent);
   const same = known !== undefined && rows.manifests.length === 1 && rows.manifests[0] === known;
   const maps = {} as { [T in Table]: ReadonlyMap<string, Tables[T]> };
-  for (const table of TABLES) {
+  for (const table of TABLE_NAMES) {
     if (table === 'manifests' && same) maps.manifests = before!.rows.manifests;
     else read(table, rows, maps);
   }
@@ -130,7 +111,7 @@ function indexed(user: string, agent: string, rows: ConsentState['rows']): Conse
 
 /** The rows of a state, to be written as JSON or compared. */
 export function rowsOf({ user, agent, rows }: ConsentState): Rows {
-  const lists = Object.fromEntries(TABLES.map((table) => [table, [...rows[table].values()]]));
+  const lists = Object.fromEntries(TABLE_NAMES.map((table) => [table, [...rows[table].values()]]));
   return { user, agent, ...lists } as Rows;
 }
 

@@ -1,13 +1,5 @@
 import { broken, ended, lapsed, timedOut } from './decision.ts';
-import {
-  done,
-  isMoment,
-  NO_MOMENT,
-  type RestartEvent,
-  refused,
-  type Step,
-  type SweepEvent,
-} from './event.ts';
+import { done, type RestartEvent, type Step, type SweepEvent } from './event.ts';
 import type { Change, Decision, Detail, Prompt } from './rows.ts';
 import { isLate, obstacle } from './standing.ts';
 import { type ConsentState, put, remove } from './state.ts';
@@ -52,7 +44,6 @@ function closeWhere(
   ofDecision: (decision: Decision) => Decision | null,
   also: readonly Change[] = [],
 ): Step {
-  if (!isMoment(at)) return refused(...NO_MOMENT);
   const changes: Change[] = [...also];
   const decisions: Decision[] = [];
   const close = (decision: Decision) => {

@@ -33,7 +33,7 @@ export {
   writePrivateKey,
   writePublicKey,
 } from './formats.ts';
-export { keyId, qpLabel, shortLabel } from './keyid.ts';
+export { keyId, qpLabel, shortLabel, shownKeyId } from './keyid.ts';
 export type { NoteSignature, NoteSigner, NoteVerifier, VerifiedSignature } from './note.ts';
 export { formatNote, formatVkey, noteVerifier, openNote, parseNote, parseVkey, signNote } from './note.ts';
 

@@ -7,6 +7,11 @@ export function keyId(key: PublicKey): string {
   return provider.sha3_256Hex(key.bytes);
 }
 
+/** A key id as reports for people show it: its first 16 digits. */
+export function shownKeyId(id: string): string {
+  return id.slice(0, 16);
+}
+
 /**
  * The first 16 hex digits of the public key, which capsule references write as `signed_by`. A label only: anyone
  * can make another key with the same one, so never choose or trust a key by it.

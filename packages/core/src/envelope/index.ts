@@ -25,7 +25,6 @@ export { assessEnvelope, consumed, notConsumed } from './consume.ts';
 export { toAuthorizationDetails } from './details.ts';
 export {
   type Actor,
-  type BindingPayload,
   type Constraints,
   createEnvelope,
   type Envelope,
@@ -44,14 +43,7 @@ export { type ExecProfile, execHash } from './hash.ts';
 export type { Signatory } from './jws.ts';
 export { type NonceKey, nonceKey, nonceReplayed, nonceStoreFailed } from './nonce.ts';
 export { type Policy, parsePolicy } from './policy.ts';
-export {
-  bindToolCall,
-  type LockedTool,
-  type ToolCall,
-  type ToolCallFields,
-  toolCallEnvelope,
-  toolOf,
-} from './tool-call.ts';
+export { bindToolCall, type LockedTool, toolCallEnvelope, toolOf } from './tool-call.ts';
 export {
   type CheckInput,
   checkEnvelope,
@@ -60,6 +52,5 @@ export {
   type Replay,
   STEPS,
   type Step,
-  type StepName,
   type Verdict,
 } from './verify.ts';

@@ -8,10 +8,10 @@ import {
   checkEnvelope,
   createEnvelope,
   reservationsOf,
-  type ToolCallFields,
   toolCallEnvelope,
   toolOf,
 } from './index.ts';
+import type { ToolCallFields } from './tool-call.ts';
 
 const ARGS = { path: '/tmp/x' };
 const SALT = new Uint8Array(32).fill(5);

@@ -197,7 +197,7 @@ function readShape(value: unknown, shape: Shape, path: string): unknown {
       throw invalid(path, 'is a commitment with its form, or says why there is none');
     }
     default: {
-      const read = readAll(value, path, (member) => shape[member] ?? shape[`${member}!`] ?? null);
+      const read = readAll(value, path, (member) => memberShape(shape, member));
       for (const member of Object.keys(shape)) {
         if (member.endsWith('!') && read[member.slice(0, -1)] === undefined)
           throw invalid(`${path}/${member.slice(0, -1)}`, 'is missing');
@@ -205,6 +205,12 @@ function readShape(value: unknown, shape: Shape, path: string): unknown {
       return read;
     }
   }
+}
+
+/** Looks at own members only: a record may name `constructor`. */
+function memberShape(shape: { readonly [member: string]: Shape }, member: string): Shape | null {
+  const name = [member, `${member}!`].find((each) => Object.hasOwn(shape, each));
+  return name === undefined ? null : shape[name]!;
 }
 
 const COMMITTED: readonly string[] = ['commitment', 'of', 'uncommitted'];

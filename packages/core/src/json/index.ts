@@ -32,7 +32,6 @@ export {
   isCaseTwin,
   Member,
   oneCode,
-  type Reading,
   TYPE_NAMES,
   type TypeName,
   typeOf,

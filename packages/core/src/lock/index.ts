@@ -32,11 +32,8 @@ export {
 } from './file/hashes.ts';
 export { type Authorization, type Identity, NO_AUTHORIZATION } from './file/identity.ts';
 export {
-  type Coverage,
-  type Hold,
   type Lock,
   lockDigest,
-  type ReadLockOptions,
   readLock,
 } from './file/lock.ts';
 export { type Flag, type Native, surfaceOf } from './file/native.ts';

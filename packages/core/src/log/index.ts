@@ -38,13 +38,11 @@ export {
   rootPlan,
 } from './merkle.ts';
 export { evaluatePolicy, formatPolicy, type Policy, type PolicyWitness, parsePolicy } from './policy.ts';
-export { formatProof, type LogProof, parseProof, verifyProof } from './proof.ts';
+export { formatProof, type LogProof, parseProof } from './proof.ts';
 export {
   entriesPath,
   entryBundle,
   nodeFromTile,
-  parseEntryBundle,
-  parseTilePath,
   TILE_WIDTH,
   tileOf,
   tilePath,

@@ -76,14 +76,6 @@ export class Frontier {
     return concat(...this.#roots);
   }
 
-  /** A tree of the same leaves that grows on its own. */
-  clone(): Frontier {
-    const copy = new Frontier();
-    copy.#size = this.#size;
-    copy.#roots = [...this.#roots];
-    return copy;
-  }
-
   /**
    * Adds a leaf by its hash. `node` is told of each perfect subtree of two or more leaves that it completes, smallest
    * first; `index` counts among the subtrees of that height. Nobody may change these hashes afterwards. Throws
@@ -146,7 +138,7 @@ export function inclusionPlan(index: number, size: number): NodeAt[][] {
   if (index >= size) {
     throw new BullaError('LOG_SIZE', `There is no leaf ${index} in a tree of ${size} leaves.`);
   }
-  return inclusionPath(index, { from: 0, to: size }).map(perfectNodes);
+  return inclusionPath(index, size).map(perfectNodes);
 }
 
 /**
@@ -160,7 +152,7 @@ export function consistencyPlan(oldSize: number, size: number): NodeAt[][] {
     throw new BullaError('LOG_SIZE', `A tree of ${size} leaves does not begin with one of ${oldSize}.`);
   }
   if (oldSize === 0) return [];
-  const { base, steps } = consistencyPath({ from: 0, to: oldSize }, size);
+  const { base, steps } = consistencyPath(oldSize, size);
   return (base === null ? steps : [base, ...steps]).map(perfectNodes);
 }
 
@@ -175,9 +167,10 @@ interface Step extends Range {
   readonly left: boolean;
 }
 
-/** The siblings on the way from a leaf up to the root of the subtree that holds it. */
-export function inclusionPath(index: number, { from, to }: Range): Step[] {
+/** The siblings on the way from a leaf up to the root. */
+export function inclusionPath(index: number, size: number): Step[] {
   const steps: Step[] = [];
+  let [from, to] = [0, size];
   while (to - from > 1) {
     const middle = from + split(to - from);
     const left = index >= middle;
@@ -188,32 +181,21 @@ export function inclusionPath(index: number, { from, to }: Range): Step[] {
   return steps.reverse();
 }
 
-/** A step of a consistency proof; `shared` if the subtree is part of the old tree as well. */
-interface ConsistencyStep extends Step {
-  readonly shared: boolean;
-}
-
 /**
- * The way up from the last part of a subtree that is whole in the larger tree too (`base`; null when that is the
- * subtree itself, whose hash is known) to the root of the tree. The subtree must be a valid one of the tree.
+ * The way up from the last part of an old tree that is whole in the larger tree too (`base`; null when that is the old
+ * tree itself, whose hash is known) to the root of the tree.
  */
-export function consistencyPath(
-  { from: start, to: end }: Range,
-  size: number,
-): { base: Range | null; steps: ConsistencyStep[] } {
-  const steps: ConsistencyStep[] = [];
+export function consistencyPath(oldSize: number, size: number): { base: Range | null; steps: Step[] } {
+  const steps: Step[] = [];
   let [from, to] = [0, size];
-  while (from < start || to > end) {
+  while (to > oldSize) {
     const middle = from + split(to - from);
-    if (end <= middle) {
-      steps.push({ from: middle, to, left: false, shared: false });
-      to = middle;
-    } else {
-      steps.push({ from, to: middle, left: true, shared: start < middle });
-      from = middle;
-    }
+    const left = oldSize > middle;
+    steps.push(left ? { from, to: middle, left } : { from: middle, to, left });
+    if (left) from = middle;
+    else to = middle;
   }
-  return { base: from > start ? { from, to } : null, steps: steps.reverse() };
+  return { base: from > 0 ? { from, to } : null, steps: steps.reverse() };
 }
 
 /** How many leaves the left half of a tree of two or more leaves has: the largest power of two below their number. */
@@ -233,6 +215,6 @@ function perfectNodes({ from, to }: Range): NodeAt[] {
 }
 
 /** Exact, unlike `Math.log2`, which rounds near the largest integers. */
-export function floorLog2(n: number): number {
+function floorLog2(n: number): number {
   return n < 2 ** 32 ? 31 - Math.clz32(n) : 63 - Math.clz32(n / 2 ** 32);
 }

@@ -19,7 +19,6 @@ import {
   parsePolicy,
   signCheckpoint,
 } from './index.ts';
-import type { PolicyOptions } from './policy.ts';
 
 const code = (code: string) => expect.objectContaining({ code });
 const origin = 'bulla.example/acme/main';
@@ -269,7 +268,11 @@ describe('a policy that is written', () => {
 
 describe('a checkpoint under a policy', () => {
   const policy = parse(example);
-  const result = async (signers: readonly NoteSigner[], options?: PolicyOptions, of: Policy = policy) => {
+  const result = async (
+    signers: readonly NoteSigner[],
+    options?: Parameters<typeof evaluatePolicy>[2],
+    of: Policy = policy,
+  ) => {
     const {
       log: signedBy,
       witnesses,

@@ -213,7 +213,7 @@ export function formatPolicy({ logs, witnesses, groups, quorum }: Policy): strin
   return text;
 }
 
-export interface PolicyOptions {
+interface PolicyOptions {
   /** Keys of logs that are known from elsewhere, besides those of the policy. */
   readonly logs?: readonly NoteVerifier[];
   /** A POSIX time in seconds. Only cosignatures that state an earlier time count; 0 states none. */

@@ -1,15 +1,6 @@
-import {
-  fromBase64,
-  fromUtf8,
-  type NoteVerifier,
-  parseCheckpointBody,
-  parseNote,
-  toBase64,
-} from '../crypto/index.ts';
+import { fromBase64, fromUtf8, parseCheckpointBody, parseNote, toBase64 } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
-import { checkSizes, HASH_BYTES, leafHash } from './merkle.ts';
-import { evaluatePolicy, type Policy, type PolicyOptions, type PolicyResult } from './policy.ts';
-import { verifyInclusion } from './verify.ts';
+import { checkSizes, HASH_BYTES } from './merkle.ts';
 
 // Proofs that data was logged, https://c2sp.org/tlog-proof: text files that verify offline.
 
@@ -84,46 +75,4 @@ function checkProof({ extra, index, hashes, checkpoint }: LogProof): void {
 
 function malformed(message: string, cause?: unknown): BullaError {
   return new BullaError('LOG_PROOF', message, { cause });
-}
-
-/** Without witnesses. */
-const LOGS_ALONE: Policy = { logs: [], witnesses: [], groups: [], quorum: 'none' };
-
-/**
- * Checks that data is an entry of a log, in this order: the checkpoint is signed by the log itself, with a known key
- * that bears its origin as its name, and badly by no known key; the quorum of witnesses cosigned it; and the data
- * is at its place in the tree. Keys of logs in place of a policy ask for no witness: the log could then show
- * everybody another tree. Throws `LOG_UNSIGNED`, `LOG_QUORUM`, and the codes of {@link parseProof},
- * `openCheckpoint` and `verifyInclusion`.
- */
-export function verifyProof(
-  proof: string | Uint8Array | LogProof,
-  data: Uint8Array,
-  trust: Policy | readonly NoteVerifier[],
-  options: PolicyOptions = {},
-): PolicyResult {
-  const { index, hashes, checkpoint } = isParsed(proof) ? proof : parseProof(proof);
-  const result = isPolicy(trust)
-    ? evaluatePolicy(trust, checkpoint, options)
-    : evaluatePolicy(LOGS_ALONE, checkpoint, { logs: [...trust, ...(options.logs ?? [])] });
-  if (result.log === null) {
-    throw new BullaError('LOG_UNSIGNED', 'No known key of the log itself signed the checkpoint.');
-  }
-  if (!result.quorum) {
-    throw new BullaError(
-      'LOG_QUORUM',
-      'The witnesses who cosigned the checkpoint are not those that the policy asks for.',
-    );
-  }
-  const { size, root } = result.checkpoint;
-  verifyInclusion({ leaf: leafHash(data), index, size, root, proof: hashes });
-  return result;
-}
-
-function isParsed(proof: string | Uint8Array | LogProof): proof is LogProof {
-  return typeof proof === 'object' && 'checkpoint' in proof;
-}
-
-function isPolicy(trust: Policy | readonly NoteVerifier[]): trust is Policy {
-  return 'quorum' in trust;
 }

@@ -19,11 +19,6 @@ interface Tile {
   readonly width: number;
 }
 
-/** The same for a path, where a bundle of entries has `entries` for its level. */
-interface TilePlace extends Omit<Tile, 'level'> {
-  readonly level: number | 'entries';
-}
-
 /** The path of a tile below the prefix of its log. Throws `LOG_TILE` for coordinates that no tile has. */
 export function tilePath(level: number, index: number, width: number = TILE_WIDTH): string {
   if (!Number.isInteger(level) || level < 0 || level > MAX_LEVEL)
@@ -46,26 +41,6 @@ function placePath(index: number, width: number): string {
   const groups = digits.padStart(Math.ceil(digits.length / 3) * 3, '0').match(/.{3}/g)!;
   const path = groups.map((group, i) => (i < groups.length - 1 ? `x${group}` : group)).join('/');
   return width === TILE_WIDTH ? path : `${path}.p/${width}`;
-}
-
-/**
- * Reads a path that {@link tilePath} or {@link entriesPath} writes. Throws `LOG_TILE` for every other text, so no
- * part of a path that somebody asks for reaches a file system unseen.
- */
-export function parseTilePath(path: string): TilePlace {
-  const match = /^tile\/(entries|[0-9]+)\/((?:x[0-9]{3}\/)*[0-9]{3})(?:\.p\/([0-9]+))?$/.exec(path);
-  if (match === null) throw notAPath();
-  const level = match[1] === 'entries' ? match[1] : Number(match[1]);
-  const index = Number(match[2]!.replaceAll(/[x/]/g, ''));
-  const width = match[3] === undefined ? TILE_WIDTH : Number(match[3]);
-  // Leading zeros and a partial tile of 256 hashes would be a second way to write a path.
-  const written = level === 'entries' ? entriesPath(index, width) : tilePath(level, index, width);
-  if (written !== path) throw notAPath();
-  return { level, index, width };
-}
-
-function notAPath(): BullaError {
-  return tileError('The text is not the path of a tile or of a bundle of entries.');
 }
 
 /** Where the hash of a perfect subtree is kept: it folds from `count` hashes of a tile, the first of them `from`. */
@@ -149,40 +124,17 @@ export function* tilesSince(oldSize: number, size: number): Generator<Tile> {
  * and for one of more than 65,535 bytes.
  */
 export function entryBundle(entries: readonly Uint8Array[]): Uint8Array {
-  checkCount(entries.length);
+  if (entries.length < 1 || entries.length > TILE_WIDTH)
+    throw tileError(`A bundle has 1 to ${TILE_WIDTH} entries, not ${entries.length}.`);
   return concat(
     ...entries.flatMap((entry) => {
       if (entry.length > MAX_ENTRY_BYTES)
-        throw entriesError(`An entry has at most ${MAX_ENTRY_BYTES} bytes, not ${entry.length}.`);
+        throw tileError(`An entry has at most ${MAX_ENTRY_BYTES} bytes, not ${entry.length}.`);
       return [Uint8Array.of(entry.length >> 8, entry.length & 0xff), entry];
     }),
   );
 }
 
-/** Reads a bundle of entries. Throws `LOG_TILE` unless it is 1 to 256 whole entries and nothing else. */
-export function parseEntryBundle(bytes: Uint8Array): Uint8Array[] {
-  const entries: Uint8Array[] = [];
-  for (let at = 0; at < bytes.length; ) {
-    if (at + 2 > bytes.length) throw entriesError('The bundle ends within the length of an entry.');
-    const end = at + 2 + ((bytes[at]! << 8) | bytes[at + 1]!);
-    if (end > bytes.length) throw entriesError('The bundle ends within an entry.');
-    entries.push(new Uint8Array(bytes.subarray(at + 2, end)));
-    checkCount(entries.length);
-    at = end;
-  }
-  checkCount(entries.length);
-  return entries;
-}
-
-function checkCount(count: number): void {
-  if (count < 1 || count > TILE_WIDTH)
-    throw entriesError(`A bundle has 1 to ${TILE_WIDTH} entries, not ${count}.`);
-}
-
 function tileError(message: string): BullaError {
-  return new BullaError('LOG_TILE', message);
-}
-
-function entriesError(message: string): BullaError {
   return new BullaError('LOG_TILE', message);
 }

@@ -3,7 +3,6 @@ import { hasVectors, listFiles, readText } from '#test-files';
 import { fromBase64 } from '../crypto/index.ts';
 import { JsonNumber, type JsonObject, parse } from '../json/index.ts';
 import { EMPTY_ROOT, verifyConsistency, verifyInclusion } from './index.ts';
-import { verifySubtreeConsistency, verifySubtreeInclusion } from './verify.ts';
 
 const code = (code: string) => expect.objectContaining({ code });
 
@@ -26,19 +25,6 @@ const suites: Record<string, { count: number; good: number; run: Case }> = {
         proof,
       }),
   },
-  subtreeinclusion: {
-    count: 204,
-    good: 12,
-    run: (number, bytes, proof) =>
-      verifySubtreeInclusion({
-        leaf: bytes('leafHash'),
-        index: number('leafIdx'),
-        start: number('start'),
-        end: number('end'),
-        root: bytes('root'),
-        proof,
-      }),
-  },
   consistency: {
     count: 98,
     good: 6,
@@ -47,19 +33,6 @@ const suites: Record<string, { count: number; good: number; run: Case }> = {
         oldSize: number('size1'),
         oldRoot: bytes('root1'),
         size: number('size2'),
-        root: bytes('root2'),
-        proof,
-      }),
-  },
-  subtreeconsistency: {
-    count: 118,
-    good: 12,
-    run: (number, bytes, proof) =>
-      verifySubtreeConsistency({
-        start: number('start'),
-        end: number('end'),
-        subtreeRoot: bytes('root1'),
-        size: number('size'),
         root: bytes('root2'),
         proof,
       }),

@@ -1,3 +1,4 @@
+import { circles } from './circles.ts';
 import { type Expression, type Node, readExpression } from './regex.ts';
 import type { Budget } from './steps.ts';
 
@@ -169,9 +170,9 @@ const times = <A extends 0 | 1 | 2>(a: A, b: A) => Math.min(2, a * b) as A;
  * together are followed, from equal ones to different ones and back.
  */
 function isAmbiguous({ sources, next }: Automaton, expression: Expression, budget: Budget): PatternCost {
-  const circle = circles(next);
+  const circle = circles(next.keys(), (place) => [...next[place]!.keys()]);
   const inner = next.map((ways, place) =>
-    [...ways].filter(([target]) => circle[target] === circle[place] && circle[place]! >= 0),
+    [...ways].filter(([target]) => circle.has(place) && circle.get(target) === circle.get(place)),
   );
   if (inner.some((steps) => steps.some(([, ways]) => ways === 2))) return 'explodes';
   // Looking through the sample is the dear part.
@@ -198,47 +199,6 @@ function isAmbiguous({ sources, next }: Automaton, expression: Expression, budge
     }
   }
   return 'safe';
-}
-
-/** The number of the circle that each place lies on, or -1: its strongly connected component (Tarjan). */
-function circles(next: readonly Ways[]): number[] {
-  const order = next.map(() => -1);
-  const low = next.map(() => 0);
-  const circle = next.map(() => -1);
-  const waiting: number[] = [];
-  const isWaiting = new Set<number>();
-  let count = 0;
-  for (let root = 0; root < next.length; root++) {
-    if (order[root]! >= 0) continue;
-    const path: { place: number; steps: number[] }[] = [];
-    const visit = (place: number) => {
-      order[place] = low[place] = count++;
-      waiting.push(place);
-      isWaiting.add(place);
-      path.push({ place, steps: [...next[place]!.keys()] });
-    };
-    visit(root);
-    for (let at = path.at(-1); at !== undefined; at = path.at(-1)) {
-      const { place, steps } = at;
-      const target = steps.pop();
-      if (target !== undefined) {
-        if (order[target]! < 0) visit(target);
-        else if (isWaiting.has(target)) low[place] = Math.min(low[place]!, order[target]!);
-        continue;
-      }
-      path.pop();
-      const outer = path.at(-1)?.place;
-      if (outer !== undefined) low[outer] = Math.min(low[outer]!, low[place]!);
-      if (low[place] !== order[place]) continue;
-      const members = waiting.splice(waiting.indexOf(place));
-      const isCircle = members.length > 1 || next[place]!.has(place);
-      for (const member of members) {
-        isWaiting.delete(member);
-        if (isCircle) circle[member] = place;
-      }
-    }
-  }
-  return circle;
 }
 
 /** Whether two places can take the same character, as far as the sample tells. */

@@ -27,7 +27,6 @@ const LIMITS: readonly (readonly string[])[] = [
   ['minLength'],
   ['maxLength'],
   ['pattern'],
-  ['format'],
   ['minItems'],
   ['maxItems'],
   ['uniqueItems'],

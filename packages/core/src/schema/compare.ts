@@ -2,7 +2,7 @@ import { type JsonNumber, type JsonValue, sameValue } from '../json/index.ts';
 import { schemaChanges } from './changes.ts';
 import { cutDown } from './cut-down.ts';
 import { numberKey } from './decimal.ts';
-import { type Formats, SchemaDocument } from './document.ts';
+import { SchemaDocument } from './document.ts';
 import { Prover } from './prover.ts';
 import type { ChangeKind, SchemaChange } from './sentence.ts';
 import { Budget } from './steps.ts';
@@ -29,51 +29,41 @@ export interface SchemaComparison {
   readonly admitted?: JsonValue;
 }
 
-export interface CompareOptions {
-  /** Whether `format` decides what is accepted. Default `annotate`: it does not, as 2020-12 has it. */
-  readonly formats?: Formats;
-  /** How many steps the proofs may take before they are given up as `unknown`. Default 50,000. */
-  readonly maxSteps?: number;
-}
-
 /**
  * Compares two JSON Schemas (2020-12; 2019-09 and draft 7 where `$schema` says so) with the question of a caller: does
  * the new one accept everything that the old one accepted, and does it accept more? A claim is made only when it is
  * proven (see {@link SchemaRelation}); a schema with references out of itself, in a dialect or with keywords that are
  * not understood, or too intricate for the budget, is `unknown` where that matters. Regular expressions count as equal
- * when they are equal texts. Keywords that no dialect knows are annotations, as the specification says, but where one
+ * when they are equal texts. `format` is an annotation. Keywords that no dialect knows are annotations, as the specification says, but where one
  * changes the relation is `unknown`. Values are exact: 1 and 1.0 are one number, and no bound is rounded. Never throws
- * and never recurses; what is malformed is `unknown` unless it is the same in both.
+ * and never recurses; what is malformed is `unknown` unless it is the same in both. Proofs take up to `maxSteps`, and
+ * are then given up as `unknown`.
  */
 export function compareSchemas(
   before: JsonValue,
   after: JsonValue,
-  options: CompareOptions = {},
+  { maxSteps = 50_000 }: { readonly maxSteps?: number } = {},
 ): SchemaComparison {
-  const documents = [
-    new SchemaDocument('b', before, options.formats),
-    new SchemaDocument('a', after, options.formats),
-  ] as const;
+  const documents = [new SchemaDocument('b', before), new SchemaDocument('a', after)] as const;
   const remote = documents.some((document) => document.remote.length > 0);
   if (!remote && sameValue(before, after, sameNumber)) return { relation: 'same', changes: [] };
   const refers = documents.some((document) => document.references.size > 0);
   const [was, is] = cutDown(before, after, refers);
-  const old = was === before ? documents[0].root : new SchemaDocument('b', was, options.formats).root;
-  const now = is === after ? documents[1].root : new SchemaDocument('a', is, options.formats).root;
-  const steps = options.maxSteps ?? 50_000;
-  const changes = schemaChanges(old, now, steps);
+  const old = was === before ? documents[0].root : new SchemaDocument('b', was).root;
+  const now = is === after ? documents[1].root : new SchemaDocument('a', is).root;
+  const changes = schemaChanges(old, now, maxSteps);
   const doubtful: readonly ChangeKind[] = ['unknown-keyword-changed', 'too-many'];
   if (changes.some(({ kind }) => doubtful.includes(kind))) return { relation: 'unknown', changes };
   // One prover, which knows what it has proven; but each question has steps of its own.
-  const prover = new Prover(steps);
-  const asked = (share: number) => {
-    prover.budget = new Budget(steps / share);
+  const prover = new Prover(maxSteps);
+  const within = (steps: number) => {
+    prover.budget = new Budget(steps);
     return prover;
   };
-  const keeps = asked(1).proves([old], [now]);
-  const adds = !asked(1).proves([now], [old]);
-  const refused = keeps ? undefined : witness(asked(4), [old], [now]);
-  const admitted = adds ? witness(asked(4), [now], [old]) : undefined;
+  const keeps = within(maxSteps).proves([old], [now]);
+  const adds = !within(maxSteps).proves([now], [old]);
+  const refused = keeps ? undefined : witness(within(maxSteps / 4), [old], [now]);
+  const admitted = adds ? witness(within(maxSteps / 4), [now], [old]) : undefined;
   return {
     relation: relationOf(keeps, adds, refused, admitted),
     changes,

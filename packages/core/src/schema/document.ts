@@ -1,4 +1,5 @@
 import { JsonObject, type JsonValue, parsePointer, valueAt } from '../json/index.ts';
+import { SCHEMA_MAPS } from './keyword-forms.ts';
 import { readView } from './read.ts';
 import type { View } from './view.ts';
 
@@ -12,24 +13,8 @@ const DIALECTS: ReadonlyMap<string, Dialect> = new Map([
   ['https://json-schema.org/draft-07/schema', 'draft-07'],
 ]);
 
-/** Keywords whose value maps names to schemas. */
-export const SCHEMA_MAPS: ReadonlySet<string> = new Set([
-  'properties',
-  'patternProperties',
-  'dependentSchemas',
-  'dependencies',
-  '$defs',
-  'definitions',
-]);
 /** Keywords whose value is data and holds no schema. */
-const DATA: ReadonlySet<string> = new Set([
-  'enum',
-  'const',
-  'default',
-  'examples',
-  'required',
-  'dependentRequired',
-]);
+const DATA = new Set(['enum', 'const', 'default', 'examples', 'required', 'dependentRequired']);
 
 /** A schema at its place in a document. There is one part for each node, so parts can be compared. */
 export interface Part {
@@ -40,16 +25,12 @@ export interface Part {
   readonly view: View;
 }
 
-/** How the keyword `format` is taken. */
-export type Formats = 'annotate' | 'assert';
-
 /** A schema as a whole: its dialect, and where its references lead. */
 export class SchemaDocument {
   readonly name: string;
   readonly root: Part;
   /** Undefined for one that is not known: then nothing can be said of any part. */
   readonly dialect: Dialect | undefined;
-  readonly formats: Formats;
   readonly #parts = new Map<JsonValue, Part>();
   readonly #types = new Map<string, Part>();
   readonly #negations = new Map<Part, Part>();
@@ -60,9 +41,8 @@ export class SchemaDocument {
   readonly #embedded: boolean;
   readonly #id: string | undefined;
 
-  constructor(name: string, schema: JsonValue, formats: Formats = 'annotate') {
+  constructor(name: string, schema: JsonValue) {
     this.name = name;
-    this.formats = formats;
     this.dialect = dialectOf(schema);
     const { anchors, ids, references } = landmarks(schema);
     this.references = references;

@@ -71,7 +71,8 @@ function atLeast(truths: readonly Truth[], count: number): Truth {
   return truths.filter((truth) => truth !== false).length >= count ? undefined : false;
 }
 
-function* every(steps: Iterable<Step<Truth>>): Step<Truth> {
+/** Whether all of the steps give true. */
+export function* every(steps: Iterable<Step<Truth>>): Step<Truth> {
   let result: Truth = true;
   for (const step of steps) {
     const truth = yield* call(step);
@@ -98,7 +99,6 @@ function ownTruth(value: JsonValue, view: View): Truth {
   const type = typeOf(value);
   truths.push((type & view.types) === type ? true : (type & view.types) === 0 ? false : undefined);
   if (view.values !== undefined) truths.push(view.values.has(valueKey(value)));
-  if (view.format !== undefined) truths.push(undefined);
   if (isNumber(value)) truths.push(numberTruth(value.lexeme, view));
   if (typeof value === 'string') {
     // Length is counted in characters, not code units.

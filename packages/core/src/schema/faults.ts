@@ -1,5 +1,6 @@
 import { JsonObject, type JsonValue, parsePointer, valueAt } from '../json/index.ts';
 import { patternCost } from './ambiguity.ts';
+import { circles } from './circles.ts';
 import { KEYWORD_FORMS, type KeywordForm } from './keyword-forms.ts';
 import { Budget } from './steps.ts';
 
@@ -76,9 +77,13 @@ interface Step {
 /** A reference, and from where. */
 interface Reference {
   readonly from: Step;
+  readonly node: JsonObject;
   readonly keyword: string;
   readonly text: string;
 }
+
+/** Adds a fault of the schema at a step, or of something below it. */
+type Report = (kind: SchemaFaultKind, step: Step, below: readonly string[], expected?: string) => void;
 
 /**
  * Everything that is wrong with a JSON Schema of Draft 2020-12, by the rules of its meta-schema and of references;
@@ -89,6 +94,9 @@ export function schemaFaults(
   patterns: PatternBudget = new PatternBudget(),
 ): SchemaFault[] {
   const faults: SchemaFault[] = [];
+  const report: Report = (kind, step, below, expected) => {
+    faults.push({ kind, at: [...pathTo(step), ...below], ...(expected !== undefined && { expected }) });
+  };
   const references: Reference[] = [];
   const anchors = new Map<string, JsonObject>();
   const root: Step = { node: schema, key: '', up: undefined };
@@ -96,8 +104,7 @@ export function schemaFaults(
   for (let step = open.pop(); step !== undefined; step = open.pop()) {
     const { node } = step;
     if (!(node instanceof JsonObject)) {
-      if (typeof node !== 'boolean')
-        faults.push({ kind: 'form', at: placeOf(step), expected: 'a schema: an object, true or false' });
+      if (typeof node !== 'boolean') report('form', step, [], 'a schema: an object, true or false');
       continue;
     }
     const { keys, values } = node;
@@ -106,100 +113,93 @@ export function schemaFaults(
       const value = values[i]!;
       const form = KEYWORD_FORMS.get(keyword);
       if (form === undefined) {
-        if (!keyword.startsWith('x-')) tell(faults, step, 'keyword-unknown', keyword);
+        if (!keyword.startsWith('x-')) report('keyword-unknown', step, [keyword]);
         continue;
       }
       const expected = form.fault(value);
       if (expected !== null) {
-        faults.push({ kind: 'form', at: [...placeOf(step), keyword], expected });
+        report('form', step, [keyword], expected);
         continue;
       }
       if (form.holds !== 'nothing') enter(open, step, keyword, value, form);
       switch (keyword) {
         case '$schema':
           if (step !== root || (value as string).replace(/#$/, '') !== DIALECT_2020_12)
-            tell(faults, step, 'dialect', keyword);
+            report('dialect', step, [keyword]);
           break;
         case '$id':
-          if (step !== root) tell(faults, step, 'identifier', keyword);
+          if (step !== root) report('identifier', step, [keyword]);
           break;
         case '$ref':
         case '$dynamicRef':
-          references.push({ from: step, keyword, text: value as string });
+          references.push({ from: step, node, keyword, text: value as string });
           break;
         case '$anchor':
         case '$dynamicAnchor':
-          if (anchors.has(value as string) && anchors.get(value as string) !== node)
-            faults.push({ kind: 'form', at: [...placeOf(step), keyword], expected: UNIQUE });
+          if ((anchors.get(value as string) ?? node) !== node)
+            report('form', step, [keyword], 'a name that no other schema here has');
           anchors.set(value as string, node);
           break;
         case 'pattern': {
           const kind = patterns.faultOf(value as string);
-          if (kind !== null) tell(faults, step, kind, keyword);
+          if (kind !== null) report(kind, step, [keyword]);
           break;
         }
         case 'patternProperties':
           for (const pattern of (value as JsonObject).keys) {
             const kind = patterns.faultOf(pattern);
-            if (kind !== null) tell(faults, step, kind, keyword, pattern);
+            if (kind !== null) report(kind, step, [keyword, pattern]);
           }
       }
     }
   }
-  if (references.length > 0) followAll(schema, references, anchors, faults);
+  if (references.length > 0) followAll(schema, references, anchors, report);
   return faults;
 }
 
-function tell(faults: SchemaFault[], step: Step, kind: SchemaFaultKind, ...below: string[]): void {
-  faults.push({ kind, at: [...placeOf(step), ...below] });
-}
-
-const UNIQUE = 'a name that no other schema here has';
-
 function enter(open: Step[], up: Step, keyword: string, value: JsonValue, form: KeywordForm): void {
+  const at: Step = { node: value, key: keyword, up };
   if (form.holds === 'schema') {
-    open.push({ node: value, key: keyword, up });
-    return;
-  }
-  const map: Step = { node: value, key: keyword, up };
-  if (form.holds === 'list') {
+    open.push(at);
+  } else if (form.holds === 'list') {
     const list = value as readonly JsonValue[];
-    for (let i = list.length - 1; i >= 0; i--) open.push({ node: list[i]!, key: i, up: map });
+    for (let i = list.length - 1; i >= 0; i--) open.push({ node: list[i]!, key: i, up: at });
   } else {
     const { keys, values } = value as JsonObject;
-    for (let i = keys.length - 1; i >= 0; i--) open.push({ node: values[i]!, key: keys[i]!, up: map });
+    for (let i = keys.length - 1; i >= 0; i--) open.push({ node: values[i]!, key: keys[i]!, up: at });
   }
 }
 
-function placeOf(step: Step): (string | number)[] {
-  const place: (string | number)[] = [];
-  for (let at = step; at.up !== undefined; at = at.up) place.push(at.key);
-  return place.reverse();
+function pathTo(step: Step): (string | number)[] {
+  const path: (string | number)[] = [];
+  for (let at = step; at.up !== undefined; at = at.up) path.push(at.key);
+  return path.reverse();
 }
 
-/** Tells of references that leave the document, lead nowhere or lead round without end. */
+/** Reports references that leave the document, lead nowhere or lead round without end. */
 function followAll(
   root: JsonValue,
   references: readonly Reference[],
   anchors: ReadonlyMap<string, JsonObject>,
-  faults: SchemaFault[],
+  report: Report,
 ): void {
-  const targets = new Map<JsonValue, JsonObject[]>();
+  const targets = new Map<JsonObject, JsonObject[]>();
   const sound: Reference[] = [];
   for (const reference of references) {
-    const { from, keyword, text } = reference;
+    const { from, node, keyword, text } = reference;
     const kind = text.startsWith('#') || text === '' ? 'reference-broken' : 'reference-remote';
     const target = kind === 'reference-remote' ? undefined : targetOf(root, text, anchors);
     if (target === undefined) {
-      faults.push({ kind, at: [...placeOf(from), keyword] });
+      report(kind, from, [keyword]);
       continue;
     }
     sound.push(reference);
-    if (target instanceof JsonObject) targets.set(from.node, [...(targets.get(from.node) ?? []), target]);
+    if (target instanceof JsonObject) targets.set(node, [...(targets.get(node) ?? []), target]);
   }
-  const endless = nodesOnCircles(targets);
-  for (const { from, keyword } of sound) {
-    if (endless.has(from.node)) faults.push({ kind: 'reference-endless', at: [...placeOf(from), keyword] });
+  // Schemas that come back to themselves without going into the value that they judge.
+  const endless = circles(targets.keys(), (node) => [...(targets.get(node) ?? []), ...besides(node)]);
+  for (const { from, node, keyword } of sound) {
+    if (endless.has(node)) report('reference-endless', from, [keyword]);
   }
 }
 
@@ -229,34 +229,6 @@ function targetOf(
     node = valueAt(node, [name]);
   }
   return node instanceof JsonObject || typeof node === 'boolean' ? node : undefined;
-}
-
-/** The schemas that come back to themselves without going into the value that they judge. */
-function nodesOnCircles(targets: ReadonlyMap<JsonValue, readonly JsonObject[]>): Set<JsonValue> {
-  const endless = new Set<JsonValue>();
-  const done = new Set<JsonValue>();
-  for (const start of targets.keys()) {
-    // The way here, in order, and of each schema the ones that it leads to and that are still to be tried.
-    const way = new Set<JsonObject>();
-    const open: { node: JsonObject; next: JsonObject[] }[] = [];
-    const visit = (node: JsonObject) => {
-      way.add(node);
-      open.push({ node, next: [...(targets.get(node) ?? []), ...besides(node)] });
-    };
-    if (!done.has(start)) visit(start as JsonObject);
-    for (let at = open.at(-1); at !== undefined; at = open.at(-1)) {
-      const next = at.next.pop();
-      if (next === undefined) {
-        open.pop();
-        way.delete(at.node);
-        done.add(at.node);
-      } else if (way.has(next)) {
-        const ring = [...way];
-        for (const node of ring.slice(ring.indexOf(next))) endless.add(node);
-      } else if (!done.has(next)) visit(next);
-    }
-  }
-  return endless;
 }
 
 /** The schemas inside one that judge the same value. */

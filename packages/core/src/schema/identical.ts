@@ -1,15 +1,9 @@
 import { JsonNumber, JsonObject, type JsonValue } from '../json/index.ts';
-import { type Part, SCHEMA_MAPS } from './document.ts';
+import type { Part } from './document.ts';
+import { APPLICATORS, SCHEMA_MAPS } from './keyword-forms.ts';
 import type { Budget } from './steps.ts';
 import { valueKey } from './value.ts';
 import { keywordKind } from './view.ts';
-
-/** Keywords whose value is a schema, or a list of schemas. */
-const APPLICATORS: ReadonlySet<string> = new Set(
-  'additionalProperties unevaluatedProperties propertyNames items additionalItems unevaluatedItems prefixItems contains allOf anyOf oneOf not if then else'.split(
-    ' ',
-  ),
-);
 
 /**
  * Tells whether two schemas are the same word for word, annotations aside and references followed on both sides. Then
@@ -31,9 +25,10 @@ export class Identity {
       const key = `${left.id}=${right.id}`;
       if (x !== undefined || seen.has(key)) continue;
       seen.add(key);
-      const inner = sameHere(left, right, budget);
-      if (inner === undefined) return false;
-      for (const next of inner) open.push(next);
+      budget.spend();
+      const [one, other] = [wordingOf(left), wordingOf(right)];
+      if (one.words === undefined || one.words !== other.words) return false;
+      for (const [i, part] of one.inner.entries()) open.push([part, other.inner[i]!]);
     }
     return true;
   }
@@ -49,14 +44,18 @@ export class Identity {
         open.pop();
         continue;
       }
-      const { inner, wording } = wordingOf(last);
+      const { inner, words, refers } = wordingOf(last);
       budget.spend(1 + inner.length);
+      if (refers) {
+        this.#numbers.set(last, undefined);
+        continue;
+      }
       const missing = inner.filter((next) => !this.#numbers.has(next));
       for (const next of missing) open.push(next);
       if (missing.length > 0) continue;
       const numbers = inner.map((next) => this.#numbers.get(next));
-      const known = wording !== undefined && !numbers.includes(undefined);
-      this.#numbers.set(last, known ? this.#wording(`${wording} ${numbers.join()}`) : undefined);
+      const known = !numbers.includes(undefined);
+      this.#numbers.set(last, known ? this.#wording(`${words} ${numbers.join()}`) : undefined);
     }
     return this.#numbers.get(part);
   }
@@ -68,16 +67,28 @@ export class Identity {
   }
 }
 
-/** What a schema says besides the schemas inside it, whose order tells their place; undefined with a reference. */
-function wordingOf(part: Part): { inner: Part[]; wording: string | undefined } {
+interface Wording {
+  /** The schemas inside, in an order that tells their place, and those that are referred to. */
+  readonly inner: readonly Part[];
+  /** What the schema says besides them; undefined with a reference that cannot be followed. */
+  readonly words: string | undefined;
+  readonly refers: boolean;
+}
+
+function wordingOf(part: Part): Wording {
   const { node, document } = part;
-  if (!(node instanceof JsonObject)) return { inner: [], wording: valueKey(node) };
+  if (!(node instanceof JsonObject)) return { inner: [], words: valueKey(node), refers: false };
   const inner: Part[] = [];
   const words: JsonValue[] = [document.dialect ?? document.name];
-  for (const keyword of asserting(part, node).sort()) {
-    if (REFERENCES.has(keyword)) return { inner: [], wording: undefined };
+  const keywords = node.keys.filter((keyword) => keywordKind(part, keyword) !== 'annotation');
+  for (const keyword of keywords.sort()) {
     const value = node.get(keyword)!;
-    if (SCHEMA_MAPS.has(keyword) && value instanceof JsonObject) {
+    if (REFERENCES.has(keyword)) {
+      const target = keyword === '$ref' && typeof value === 'string' ? document.resolve(value) : undefined;
+      if (target === undefined) return { inner: [], words: undefined, refers: true };
+      words.push(keyword);
+      inner.push(target);
+    } else if (SCHEMA_MAPS.has(keyword) && value instanceof JsonObject) {
       const names = value.keys.toSorted();
       words.push([keyword, ...names]);
       for (const name of names) inner.push(document.part(value.get(name)!));
@@ -86,60 +97,7 @@ function wordingOf(part: Part): { inner: Part[]; wording: string | undefined } {
       for (const item of Array.isArray(value) ? value : [value]) inner.push(document.part(item));
     } else words.push([keyword, valueKey(value)]);
   }
-  return { inner, wording: valueKey(words) };
+  return { inner, words: valueKey(words), refers: keywords.some((keyword) => REFERENCES.has(keyword)) };
 }
 
 const REFERENCES: ReadonlySet<string> = new Set(['$ref', '$dynamicRef', '$recursiveRef']);
-
-/** The schemas inside that have to be the same too; undefined when two differ already here. */
-function sameHere(left: Part, right: Part, budget: Budget): [Part, Part][] | undefined {
-  budget.spend();
-  const { node } = left;
-  const { node: other } = right;
-  if (!(node instanceof JsonObject) || !(other instanceof JsonObject)) {
-    const plain = !(node instanceof JsonObject || other instanceof JsonObject);
-    return plain && valueKey(node) === valueKey(other) ? [] : undefined;
-  }
-  if (left.document.dialect !== right.document.dialect) return undefined;
-  const keywords = asserting(left, node);
-  if (keywords.length !== asserting(right, other).length) return undefined;
-  const inner: [Part, Part][] = [];
-  for (const keyword of keywords) {
-    const [value, against] = [node.get(keyword)!, other.get(keyword)];
-    if (against === undefined) return undefined;
-    if (keyword === '$dynamicRef' || keyword === '$recursiveRef') return undefined;
-    if (keyword === '$ref') {
-      const [target, otherTarget] = [follow(left, value), follow(right, against)];
-      if (target === undefined || otherTarget === undefined) return undefined;
-      inner.push([target, otherTarget]);
-      continue;
-    }
-    const pairs = pairsIn(keyword, value, against);
-    if (pairs === undefined) return undefined;
-    for (const [x, y] of pairs) inner.push([left.document.part(x), right.document.part(y)]);
-  }
-  return inner;
-}
-
-function asserting(part: Part, node: JsonObject): string[] {
-  return node.keys.filter((keyword) => keywordKind(part, keyword) !== 'annotation');
-}
-
-function follow(part: Part, reference: JsonValue): Part | undefined {
-  return typeof reference === 'string' ? part.document.resolve(reference) : undefined;
-}
-
-/** The schemas in the values of a keyword, pair by pair; undefined when the values differ otherwise. */
-function pairsIn(keyword: string, value: JsonValue, other: JsonValue): [JsonValue, JsonValue][] | undefined {
-  if (SCHEMA_MAPS.has(keyword) && value instanceof JsonObject && other instanceof JsonObject) {
-    if (value.size !== other.size || !value.keys.every((name) => other.has(name))) return undefined;
-    return value.keys.map((name) => [value.get(name)!, other.get(name)!]);
-  }
-  if (APPLICATORS.has(keyword)) {
-    if (Array.isArray(value) && Array.isArray(other)) {
-      return value.length === other.length ? value.map((item, i) => [item, other[i]!]) : undefined;
-    }
-    return [[value, other]];
-  }
-  return valueKey(value) === valueKey(other) ? [] : undefined;
-}

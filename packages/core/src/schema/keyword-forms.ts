@@ -12,23 +12,18 @@ export interface KeywordForm {
   readonly inPlace: boolean;
 }
 
-const plain = (words: string, is: (value: JsonValue) => boolean): KeywordForm => ({
-  fault: (value) => (is(value) ? null : words),
-  holds: 'nothing',
-  inPlace: false,
-});
-const holding = (holds: KeywordForm['holds'], inPlace: boolean, words: string): KeywordForm => ({
-  fault: (value) => (FORMS[holds](value) ? null : words),
-  holds,
-  inPlace,
-});
-const FORMS: Readonly<Record<KeywordForm['holds'], (value: JsonValue) => boolean>> = {
-  nothing: () => true,
-  schema: () => true,
-  list: (value) => Array.isArray(value) && value.length > 0,
-  map: (value) => value instanceof JsonObject,
-};
+function form(
+  words: string,
+  is: (value: JsonValue) => boolean,
+  holds: KeywordForm['holds'] = 'nothing',
+  inPlace = false,
+): KeywordForm {
+  return { fault: (value) => (is(value) ? null : words), holds, inPlace };
+}
 
+const isAny = () => true;
+const isMap = (value: JsonValue) => value instanceof JsonObject;
+const isList = (value: JsonValue) => Array.isArray(value) && value.length > 0;
 const isText = (value: JsonValue) => typeof value === 'string';
 const isTexts = (value: JsonValue) =>
   Array.isArray(value) && value.every(isText) && new Set(value).size === value.length;
@@ -51,85 +46,9 @@ function isType(value: JsonValue): boolean {
   );
 }
 
-const TYPE_WORDS = `one of ${[...TYPES.keys()].join(', ')}, or a list of these, each once`;
-const SCHEMA = holding('schema', false, 'a schema');
-const BESIDE = holding('schema', true, 'a schema');
-const ALTERNATIVES = holding('list', true, 'a list of schemas that is not empty');
-const MAP = holding('map', false, 'an object of schemas');
-const TEXT = plain('a text', isText);
-const BOOLEAN = plain('true or false', (value) => typeof value === 'boolean');
-const NUMBER = plain('a number', (value) => value instanceof JsonNumber);
-const COUNT = plain('a whole number that is not negative', isCount);
-const ANYTHING = plain('any value', () => true);
-const LIST = plain('a list', Array.isArray);
-
-/**
- * The keywords of Draft 2020-12 and what their values may be, as its meta-schemas say: core, applicator, unevaluated,
- * validation, meta-data, format and content.
- */
-export const KEYWORD_FORMS: ReadonlyMap<string, KeywordForm> = new Map([
-  ['$schema', TEXT],
-  [
-    '$id',
-    plain('an address without a fragment', (value) => isText(value) && /^[^#]*#?$/.test(value as string)),
-  ],
-  ['$ref', TEXT],
-  ['$dynamicRef', TEXT],
-  ['$anchor', plain('a name of letters, digits, `-`, `.` and `_`', isAnchor)],
-  ['$dynamicAnchor', plain('a name of letters, digits, `-`, `.` and `_`', isAnchor)],
-  ['$vocabulary', plain('an object of true and false', isVocabulary)],
-  ['$comment', TEXT],
-  ['$defs', MAP],
-  ['definitions', MAP],
-  ['type', plain(TYPE_WORDS, isType)],
-  ['enum', LIST],
-  ['const', ANYTHING],
-  ['default', ANYTHING],
-  ['examples', LIST],
-  ['title', TEXT],
-  ['description', TEXT],
-  ['deprecated', BOOLEAN],
-  ['readOnly', BOOLEAN],
-  ['writeOnly', BOOLEAN],
-  ['format', TEXT],
-  ['contentEncoding', TEXT],
-  ['contentMediaType', TEXT],
-  ['contentSchema', SCHEMA],
-  ['multipleOf', plain('a number above 0', isPositive)],
-  ['maximum', NUMBER],
-  ['exclusiveMaximum', NUMBER],
-  ['minimum', NUMBER],
-  ['exclusiveMinimum', NUMBER],
-  ['maxLength', COUNT],
-  ['minLength', COUNT],
-  ['pattern', TEXT],
-  ['maxItems', COUNT],
-  ['minItems', COUNT],
-  ['uniqueItems', BOOLEAN],
-  ['maxContains', COUNT],
-  ['minContains', COUNT],
-  ['maxProperties', COUNT],
-  ['minProperties', COUNT],
-  ['required', plain('a list of names that are all different', isTexts)],
-  ['dependentRequired', plain('an object of lists of names', isNameLists)],
-  ['properties', MAP],
-  ['patternProperties', MAP],
-  ['additionalProperties', SCHEMA],
-  ['propertyNames', SCHEMA],
-  ['unevaluatedProperties', SCHEMA],
-  ['prefixItems', holding('list', false, 'a list of schemas that is not empty')],
-  ['items', SCHEMA],
-  ['contains', SCHEMA],
-  ['unevaluatedItems', SCHEMA],
-  ['allOf', ALTERNATIVES],
-  ['anyOf', ALTERNATIVES],
-  ['oneOf', ALTERNATIVES],
-  ['not', BESIDE],
-  ['if', BESIDE],
-  ['then', BESIDE],
-  ['else', BESIDE],
-  ['dependentSchemas', holding('map', true, 'an object of schemas')],
-]);
+function isAddress(value: JsonValue): boolean {
+  return isText(value) && /^[^#]*#?$/.test(value as string);
+}
 
 function isAnchor(value: JsonValue): boolean {
   return isText(value) && /^[A-Za-z_][-A-Za-z0-9._]*$/.test(value as string);
@@ -142,3 +61,60 @@ function isVocabulary(value: JsonValue): boolean {
 function isNameLists(value: JsonValue): boolean {
   return value instanceof JsonObject && value.values.every(isTexts);
 }
+
+const TYPE_WORDS = `one of ${[...TYPES.keys()].join(', ')}, or a list of these, each once`;
+const SCHEMAS = 'a list of schemas that is not empty';
+
+/** Keywords and what their values may be, as the meta-schemas of Draft 2020-12 say. */
+const ROWS: readonly (readonly [keywords: string, KeywordForm])[] = [
+  ['$schema $ref $dynamicRef $comment title description format pattern', form('a text', isText)],
+  ['contentEncoding contentMediaType', form('a text', isText)],
+  ['$id', form('an address without a fragment', isAddress)],
+  ['$anchor $dynamicAnchor', form('a name of letters, digits, `-`, `.` and `_`', isAnchor)],
+  ['$vocabulary', form('an object of true and false', isVocabulary)],
+  ['type', form(TYPE_WORDS, isType)],
+  ['const default', form('any value', isAny)],
+  ['enum examples', form('a list', Array.isArray)],
+  ['deprecated readOnly writeOnly uniqueItems', form('true or false', (value) => typeof value === 'boolean')],
+  ['multipleOf', form('a number above 0', isPositive)],
+  [
+    'maximum exclusiveMaximum minimum exclusiveMinimum',
+    form('a number', (value) => value instanceof JsonNumber),
+  ],
+  [
+    'maxLength minLength maxItems minItems maxContains minContains maxProperties minProperties',
+    form('a whole number that is not negative', isCount),
+  ],
+  ['required', form('a list of names that are all different', isTexts)],
+  ['dependentRequired', form('an object of lists of names', isNameLists)],
+  ['$defs definitions properties patternProperties', form('an object of schemas', isMap, 'map')],
+  ['dependentSchemas', form('an object of schemas', isMap, 'map', true)],
+  [
+    'additionalProperties propertyNames unevaluatedProperties items contains unevaluatedItems contentSchema',
+    form('a schema', isAny, 'schema'),
+  ],
+  ['not if then else', form('a schema', isAny, 'schema', true)],
+  ['prefixItems', form(SCHEMAS, isList, 'list')],
+  ['allOf anyOf oneOf', form(SCHEMAS, isList, 'list', true)],
+];
+
+/** The keywords of Draft 2020-12: core, applicator, unevaluated, validation, meta-data, format and content. */
+export const KEYWORD_FORMS: ReadonlyMap<string, KeywordForm> = new Map(
+  ROWS.flatMap(([keywords, of]) => keywords.split(' ').map((keyword) => [keyword, of] as const)),
+);
+
+const having = (is: (form: KeywordForm) => boolean) =>
+  [...KEYWORD_FORMS].filter(([, of]) => is(of)).map(([keyword]) => keyword);
+
+/** Keywords of any dialect whose value maps names to schemas. */
+export const SCHEMA_MAPS: ReadonlySet<string> = new Set([
+  ...having(({ holds }) => holds === 'map'),
+  'dependencies',
+]);
+/** Keywords of any dialect whose value is a schema, or a list of schemas. */
+export const APPLICATORS: ReadonlySet<string> = new Set([
+  ...having(({ holds }) => holds === 'schema' || holds === 'list'),
+  'additionalItems',
+]);
+/** Keywords that apply other schemas to the same value. */
+export const IN_PLACE: readonly string[] = ['$ref', ...having(({ inPlace }) => inPlace)];

@@ -3,7 +3,7 @@ import { arrayImplied } from './arrays.ts';
 import { alikeFrom, type Conjunction, conjunction, noNumber, partsAt, partsAtIndex } from './conjunction.ts';
 import { disjunctions, NO_SPLIT, type Split } from './disjunctions.ts';
 import type { Part } from './document.ts';
-import { evaluate } from './evaluate.ts';
+import { evaluate, every } from './evaluate.ts';
 import { Identity } from './identical.ts';
 import { logicImplied } from './logic.ts';
 import { objectImplied } from './objects.ts';
@@ -103,14 +103,8 @@ export class Prover {
     return known;
   }
 
-  *evaluateAll(parts: Parts, value: JsonValue): Step<Truth> {
-    let result: Truth = true;
-    for (const part of parts) {
-      const truth = yield* call(evaluate(value, part, this.budget));
-      if (truth === false) return false;
-      if (truth === undefined) result = undefined;
-    }
-    return result;
+  evaluateAll(parts: Parts, value: JsonValue): Step<Truth> {
+    return every(parts.map((part) => evaluate(value, part, this.budget)));
   }
 
   /** The same question about something inside the value: a member, an element, a name. */
@@ -180,7 +174,6 @@ export class Prover {
     this.budget.spend();
     if (view.opaque) return have.parts.some((part) => this.identical(part, view.part));
     if ((have.types & ~view.types) !== 0 || view.values !== undefined) return false;
-    if (view.format !== undefined && !have.views.some(({ format }) => format === view.format)) return false;
     if ((have.types & NUMBER) !== 0 && !numberImplied(have, view)) return false;
     if ((have.types & STRING) !== 0 && !stringImplied(have, view)) return false;
     if ((have.types & OBJECT) !== 0 && !(yield* call(objectImplied(this, left, have, view)))) return false;

@@ -1,33 +1,33 @@
 import { JsonObject, type JsonValue } from '../json/index.ts';
 import { compare, type Decimal, decimal, isInteger } from './decimal.ts';
 import type { Part } from './document.ts';
+import { IN_PLACE } from './keyword-forms.ts';
 import { ANY, isNumber, TYPES, valueKey } from './value.ts';
-import { type Bound, type Conditional, emptyView, keywordKind, NONE, type View } from './view.ts';
+import { type Bound, type Conditional, keywordKind, type View } from './view.ts';
 
 /** Thrown and caught in this file: the schema cannot be read exactly. */
 class Unreadable extends Error {}
 
 /** Reads a schema. Keywords unknown to every dialect are taken for annotations, as the specification says. */
 export function readView(part: Part): View {
-  const { node, document } = part;
-  if (node === true) return emptyView(part, false);
-  if (node === false) return { ...emptyView(part, false), types: 0 };
-  if (!(node instanceof JsonObject)) return emptyView(part, true);
+  const { node } = part;
   try {
-    for (const keyword of node.keys) {
-      if (keywordKind(part, keyword) === 'foreign') throw new Unreadable();
-    }
-    // Only a document of its own may change the dialect.
-    if (node !== document.root.node && node.has('$schema')) throw new Unreadable();
-    return { ...emptyView(part, false), ...readKeywords(part, node) };
+    if (node instanceof JsonObject) return readKeywords(part, node);
   } catch (error) {
-    if (error instanceof Unreadable) return emptyView(part, true);
-    throw error;
+    if (!(error instanceof Unreadable)) throw error;
   }
+  const anything = readKeywords(part, new JsonObject());
+  if (node === false) return { ...anything, types: 0 };
+  return { ...anything, opaque: node !== true };
 }
 
-function readKeywords(part: Part, node: JsonObject): Partial<View> {
+function readKeywords(part: Part, node: JsonObject): View {
   const { document } = part;
+  for (const keyword of node.keys) {
+    if (keywordKind(part, keyword) === 'foreign') throw new Unreadable();
+  }
+  // Only a document of its own may change the dialect.
+  if (node !== document.root.node && node.has('$schema')) throw new Unreadable();
   const read = new Reader(part, node);
   const reference = read.text('$ref');
   const all = read.schemas('allOf') ?? [];
@@ -46,6 +46,8 @@ function readKeywords(part: Part, node: JsonObject): Partial<View> {
   const unique = node.get('uniqueItems');
   if (unique !== undefined && typeof unique !== 'boolean') throw new Unreadable();
   return {
+    part,
+    opaque: false,
     types: read.types(),
     values: read.values(),
     low: tighter(minimum, exclusiveMinimum, 1),
@@ -54,9 +56,8 @@ function readKeywords(part: Part, node: JsonObject): Partial<View> {
     ...read.limits('minLength', 'maxLength'),
     ...read.limits('minProperties', 'maxProperties'),
     ...read.limits('minItems', 'maxItems'),
-    ...read.limits('minContains', 'maxContains'),
+    ...read.limits('minContains', 'maxContains', 1),
     pattern: read.text('pattern'),
-    format: document.formats === 'assert' ? read.text('format') : undefined,
     ...objectKeywords(read, node),
     ...arrayKeywords(read, part, node),
     unique: unique === true,
@@ -68,7 +69,7 @@ function readKeywords(part: Part, node: JsonObject): Partial<View> {
   };
 }
 
-function objectKeywords(read: Reader, node: JsonObject): Partial<View> {
+function objectKeywords(read: Reader, node: JsonObject) {
   const dependencies = read.dependencies();
   let additional = read.schema('additionalProperties');
   const unevaluated = read.schema('unevaluatedProperties');
@@ -88,16 +89,14 @@ function objectKeywords(read: Reader, node: JsonObject): Partial<View> {
   };
 }
 
-const IN_PLACE = ['$ref', 'allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'dependentSchemas'];
-
-function arrayKeywords(read: Reader, { document }: Part, node: JsonObject): Partial<View> {
+function arrayKeywords(read: Reader, { document }: Part, node: JsonObject) {
   const contains = read.schema('contains');
   if (document.dialect !== '2020-12') {
     const several = Array.isArray(node.get('items'));
     const beyond = read.schema('additionalItems');
     return several
       ? { prefix: read.schemas('items') ?? [], items: beyond, contains }
-      : { items: read.schema('items'), contains };
+      : { prefix: [], items: read.schema('items'), contains };
   }
   let items = read.schema('items');
   const unevaluated = read.schema('unevaluatedItems');
@@ -148,16 +147,21 @@ class Reader {
     return number;
   }
 
-  limits<Low extends string, High extends string>(low: Low, high: High): Partial<Record<Low | High, number>> {
-    const limits: Record<string, number> = {};
-    for (const keyword of [low, high]) {
-      const number = this.number(keyword);
-      if (number === undefined) continue;
-      const count = Number(`${number.digits}e${number.power}`);
-      if (number.negative || !isInteger(number) || !Number.isSafeInteger(count)) throw new Unreadable();
-      limits[keyword] = count;
-    }
-    return limits as Partial<Record<Low | High, number>>;
+  /** Two counts; without them everything from `least` on is permitted. */
+  limits<Low extends string, High extends string>(low: Low, high: High, least = 0) {
+    const limits = {
+      [low]: this.#count(low) ?? least,
+      [high]: this.#count(high) ?? Number.POSITIVE_INFINITY,
+    };
+    return limits as Record<Low | High, number>;
+  }
+
+  #count(keyword: string): number | undefined {
+    const number = this.number(keyword);
+    if (number === undefined) return undefined;
+    const count = Number(`${number.digits}e${number.power}`);
+    if (number.negative || !isInteger(number) || !Number.isSafeInteger(count)) throw new Unreadable();
+    return count;
   }
 
   types(): number {
@@ -197,7 +201,7 @@ class Reader {
 
   schemaMap(keyword: string): ReadonlyMap<string, Part> {
     const value = this.node.get(keyword);
-    if (value === undefined) return NONE;
+    if (value === undefined) return new Map();
     if (!(value instanceof JsonObject)) throw new Unreadable();
     return new Map(Array.from(value, ([name, schema]) => [name, this.#schemaOf(schema)]));
   }

@@ -1,8 +1,6 @@
 /** A regular expression as a list of nodes, each after those inside it, so that no walk over it needs to recurse. */
 export interface Expression {
   readonly nodes: readonly Node[];
-  /** The whole, and what stands in each lookahead and lookbehind. */
-  readonly roots: readonly number[];
   /** Code points at which sets of characters may begin or end. */
   readonly points: readonly number[];
 }
@@ -36,7 +34,6 @@ const CODE =
  */
 export function readExpression(pattern: string): Expression | undefined {
   const nodes: Node[] = [];
-  const roots: number[] = [];
   const add = (node: Node) => nodes.push(node) - 1;
   const close = ({ branches, sequence }: Group) => {
     const all = [...branches, add({ kind: 'sequence', parts: sequence })];
@@ -54,7 +51,6 @@ export function readExpression(pattern: string): Expression | undefined {
     } else if (c === ')') {
       open.pop();
       const whole = close(group);
-      if (group.lookaround) roots.push(whole);
       open.at(-1)!.sequence.push(group.lookaround ? add({ kind: 'empty' }) : whole);
       i++;
     } else if (c === '|') {
@@ -83,8 +79,8 @@ export function readExpression(pattern: string): Expression | undefined {
       i += text.length;
     }
   }
-  roots.push(close(open[0]!));
-  return { nodes, roots, points: pointsOf(pattern) };
+  close(open[0]!);
+  return { nodes, points: pointsOf(pattern) };
 }
 
 /** What the expression finds at this very place; the engine has accepted the pattern, so that it is there. */

@@ -1,38 +1,5 @@
 import { JsonNumber, type JsonValue, stringify } from '../json/index.ts';
 
-/** The stable names of changes. */
-export type ChangeKind =
-  | 'argument-added'
-  | 'argument-removed'
-  | 'required-added'
-  | 'required-removed'
-  | 'type-widened'
-  | 'type-narrowed'
-  | 'type-changed'
-  | 'enum-added'
-  | 'enum-removed'
-  | 'const-changed'
-  | 'constraint-loosened'
-  | 'constraint-tightened'
-  | 'constraint-changed'
-  | 'pattern-changed'
-  | 'additional-closed'
-  | 'additional-opened'
-  | 'additional-changed'
-  | 'alternative-added'
-  | 'alternative-removed'
-  | 'default-changed'
-  | 'description-changed'
-  | 'annotation-changed'
-  | 'reference-changed'
-  | 'reference-unresolved'
-  | 'dialect-changed'
-  | 'definition-added'
-  | 'definition-removed'
-  | 'unsupported-keyword-changed'
-  | 'unknown-keyword-changed'
-  | 'too-many';
-
 /** Whether a change by itself lets fewer values pass, more, some of both, the same, or this cannot be told. */
 export type Direction = 'less' | 'more' | 'both' | 'none' | 'unknown';
 
@@ -72,8 +39,8 @@ const types = (value: JsonValue | undefined) =>
         ? value.map((word) => (typeof word === 'string' ? word : quote(word))).join(' or ')
         : quote(value);
 
+/** What the sentence of a change is made of. */
 interface Told {
-  readonly kind: ChangeKind;
   readonly argument: string;
   readonly keyword: string;
   /** The keyword that said it before. */
@@ -82,70 +49,79 @@ interface Told {
   readonly after: JsonValue | undefined;
 }
 
+interface Words extends Told {
+  /** The argument, to begin a sentence with; and as what something belongs to, empty for the whole input. */
+  readonly it: string;
+  readonly of: string;
+  /** What became of the value. */
+  readonly step: string;
+  /** What an object or array has without describing it. */
+  readonly others: string;
+}
+
+const typeChanged = ({ it, before, after }: Words) =>
+  `${it} was ${types(before)} and is now ${types(after)}.`;
+const limitChanged = ({ it, of, keyword, former, step }: Words) =>
+  keyword === '' ? `${it} ${step}.` : `\`${former}\`${of} ${step}.`;
+const keywordChanged = ({ keyword, of, step }: Words) =>
+  `The keyword \`${keyword}\`${of}, whose meaning is not known here, ${step}.`;
+
+/** The kinds of changes, each with its sentence. Their names are stable. */
+const SENTENCES = {
+  'argument-added': ({ it }: Words) => `${it} is new.`,
+  'argument-removed': ({ it }: Words) => `${it} is no longer described.`,
+  'required-added': ({ it }: Words) => `${it} must now be given.`,
+  'required-removed': ({ it }: Words) => `${it} may now be left out.`,
+  'type-widened': typeChanged,
+  'type-narrowed': typeChanged,
+  'type-changed': typeChanged,
+  'enum-added': ({ it, after }: Words) => `${it} now also takes ${list(after)}.`,
+  'enum-removed': ({ it, before }: Words) => `${it} no longer takes ${list(before)}.`,
+  'const-changed': ({ it, before, after }: Words) =>
+    `${it} had to be ${quote(before ?? null)} and now has to be ${quote(after ?? null)}.`,
+  'constraint-loosened': limitChanged,
+  'constraint-tightened': limitChanged,
+  'constraint-changed': limitChanged,
+  'pattern-changed': ({ of, step }: Words) => `The pattern${of} ${step}.`,
+  'additional-closed': ({ it, others, after }: Words) =>
+    `${it} takes ${after === false ? 'no' : 'fewer'} ${others} that are not described.`,
+  'additional-opened': ({ it, others, before }: Words) =>
+    `${it} ${before === false ? 'now takes' : 'takes more'} ${others} that are not described.`,
+  'additional-changed': ({ it, others }: Words) =>
+    `What ${it} takes of ${others} that are not described changed.`,
+  'alternative-added': ({ it }: Words) => `${it} has a new alternative.`,
+  'alternative-removed': ({ it }: Words) => `${it} has lost an alternative.`,
+  'default-changed': limitChanged,
+  'description-changed': ({ of, before, after }: Words) =>
+    `The description${of} ${before === undefined ? 'is new' : after === undefined ? 'is gone' : 'changed'}.`,
+  'annotation-changed': limitChanged,
+  'reference-changed': ({ of, step }: Words) => `The reference${of} ${step}.`,
+  'reference-unresolved': ({ it, after }: Words) =>
+    `${it} is described in another place, ${quote(after ?? null)}, which was not read.`,
+  'dialect-changed': ({ step }: Words) => `The dialect of the schema ${step}.`,
+  'definition-added': ({ keyword }: Words) => `The definition ${JSON.stringify(keyword)} is new.`,
+  'definition-removed': ({ keyword }: Words) => `The definition ${JSON.stringify(keyword)} is gone.`,
+  'unsupported-keyword-changed': keywordChanged,
+  'unknown-keyword-changed': keywordChanged,
+  'too-many': () => 'The schema is too large for its differences to be told one by one.',
+};
+
+export type ChangeKind = keyof typeof SENTENCES;
+
 /** What happened, for people. */
-export function sentence({ kind, argument, keyword, former, before, after }: Told): string {
-  const it = argument === '' ? 'The input' : JSON.stringify(argument);
-  const of = argument === '' ? '' : ` of ${JSON.stringify(argument)}`;
+export function sentence(kind: ChangeKind, told: Told): string {
+  const { argument, keyword, former, before, after } = told;
   const step =
     before === undefined
       ? `is now ${quote(after ?? null)}`
       : after === undefined
         ? `was ${quote(before)} and is gone`
         : `was ${quote(before)} and is now ${former === keyword ? '' : `${keyword} `}${quote(after)}`;
-  const others = keyword.endsWith('Items') ? 'elements' : 'members';
-  switch (kind) {
-    case 'argument-added':
-      return `${it} is new.`;
-    case 'argument-removed':
-      return `${it} is no longer described.`;
-    case 'required-added':
-      return `${it} must now be given.`;
-    case 'required-removed':
-      return `${it} may now be left out.`;
-    case 'type-widened':
-    case 'type-narrowed':
-    case 'type-changed':
-      return `${it} was ${types(before)} and is now ${types(after)}.`;
-    case 'enum-added':
-      return `${it} now also takes ${list(after)}.`;
-    case 'enum-removed':
-      return `${it} no longer takes ${list(before)}.`;
-    case 'const-changed':
-      return `${it} had to be ${quote(before ?? null)} and now has to be ${quote(after ?? null)}.`;
-    case 'pattern-changed':
-      return `The pattern${of} ${step}.`;
-    case 'additional-closed':
-      return after === false
-        ? `${it} takes no ${others} that are not described.`
-        : `${it} takes fewer ${others} that are not described.`;
-    case 'additional-opened':
-      return before === false
-        ? `${it} now takes ${others} that are not described.`
-        : `${it} takes more ${others} that are not described.`;
-    case 'additional-changed':
-      return `What ${it} takes of ${others} that are not described changed.`;
-    case 'alternative-added':
-      return `${it} has a new alternative.`;
-    case 'alternative-removed':
-      return `${it} has lost an alternative.`;
-    case 'reference-changed':
-      return `The reference${of} ${step}.`;
-    case 'reference-unresolved':
-      return `${it} is described in another place, ${quote(after ?? null)}, which was not read.`;
-    case 'dialect-changed':
-      return `The dialect of the schema ${step}.`;
-    case 'definition-added':
-      return `The definition ${JSON.stringify(keyword)} is new.`;
-    case 'definition-removed':
-      return `The definition ${JSON.stringify(keyword)} is gone.`;
-    case 'unsupported-keyword-changed':
-    case 'unknown-keyword-changed':
-      return `The keyword \`${keyword}\`${of}, whose meaning is not known here, ${step}.`;
-    case 'too-many':
-      return 'The schema is too large for its differences to be told one by one.';
-    case 'description-changed':
-      return `The description${of} ${before === undefined ? 'is new' : after === undefined ? 'is gone' : 'changed'}.`;
-    default:
-      return keyword === '' ? `${it} ${step}.` : `\`${former}\`${of} ${step}.`;
-  }
+  return SENTENCES[kind]({
+    ...told,
+    it: argument === '' ? 'The input' : JSON.stringify(argument),
+    of: argument === '' ? '' : ` of ${JSON.stringify(argument)}`,
+    step,
+    others: keyword.endsWith('Items') ? 'elements' : 'members',
+  });
 }

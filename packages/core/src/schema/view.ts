@@ -1,7 +1,6 @@
 import type { JsonValue } from '../json/index.ts';
 import type { Decimal } from './decimal.ts';
 import type { Part } from './document.ts';
-import { ANY } from './value.ts';
 
 /** One end of a range of numbers; `open` when the end itself is outside. */
 export interface Bound {
@@ -26,8 +25,6 @@ export interface View {
   readonly minLength: number;
   readonly maxLength: number;
   readonly pattern: string | undefined;
-  /** Only where formats are asserted. */
-  readonly format: string | undefined;
   readonly properties: ReadonlyMap<string, Part>;
   readonly patternProperties: ReadonlyMap<string, Part>;
   readonly additional: Part | undefined;
@@ -60,30 +57,16 @@ export interface Conditional {
   readonly no: Part;
 }
 
-/** Keywords that never decide whether a value is accepted. `format` joins them unless formats are asserted. */
-const ANNOTATIONS: ReadonlySet<string> = new Set([
-  'title',
-  'description',
-  'default',
-  'examples',
-  'deprecated',
-  'readOnly',
-  'writeOnly',
-  'contentEncoding',
-  'contentMediaType',
-  'contentSchema',
-  '$comment',
-  '$schema',
-  '$id',
-  '$anchor',
-  '$dynamicAnchor',
-  '$defs',
-  'definitions',
-]);
+/** Keywords that never decide whether a value is accepted; `format` is one of them, as 2020-12 has it. */
+const ANNOTATIONS = new Set(
+  'title description default examples deprecated readOnly writeOnly format contentEncoding contentMediaType contentSchema $comment $schema $id $anchor $dynamicAnchor $defs definitions'.split(
+    ' ',
+  ),
+);
 
 /** Keywords that are understood in every dialect. */
 const COMMON = new Set(
-  'type enum const minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern format properties patternProperties additionalProperties propertyNames required minProperties maxProperties items contains minItems maxItems uniqueItems allOf anyOf oneOf not if then else $ref'.split(
+  'type enum const minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern properties patternProperties additionalProperties propertyNames required minProperties maxProperties items contains minItems maxItems uniqueItems allOf anyOf oneOf not if then else $ref'.split(
     ' ',
   ),
 );
@@ -105,51 +88,9 @@ const FOREIGN = new Set([
 
 /** What a keyword is to a document: said to be understood, an annotation, of another dialect, or unknown to all. */
 export function keywordKind(part: Part, keyword: string): 'known' | 'annotation' | 'foreign' | 'unknown' {
-  const { dialect, formats } = part.document;
+  const { dialect } = part.document;
   if (ANNOTATIONS.has(keyword) || keyword.startsWith('x-')) return 'annotation';
-  if (keyword === 'format' && formats === 'annotate') return 'annotation';
   if (dialect === undefined) return 'foreign';
   if (COMMON.has(keyword) || BY_DIALECT[dialect].has(keyword)) return 'known';
   return FOREIGN.has(keyword) ? 'foreign' : 'unknown';
-}
-
-export const NONE: ReadonlyMap<string, never> = new Map<string, never>();
-
-/** The view of a schema that says nothing: everything is accepted. */
-export function emptyView(part: Part, opaque: boolean): View {
-  return {
-    part,
-    opaque,
-    types: ANY,
-    values: undefined,
-    low: undefined,
-    high: undefined,
-    multipleOf: undefined,
-    minLength: 0,
-    maxLength: Number.POSITIVE_INFINITY,
-    pattern: undefined,
-    format: undefined,
-    properties: NONE,
-    patternProperties: NONE,
-    additional: undefined,
-    propertyNames: undefined,
-    required: new Set(),
-    minProperties: 0,
-    maxProperties: Number.POSITIVE_INFINITY,
-    dependentRequired: NONE,
-    dependentSchemas: NONE,
-    prefix: [],
-    items: undefined,
-    contains: undefined,
-    minContains: 1,
-    maxContains: Number.POSITIVE_INFINITY,
-    minItems: 0,
-    maxItems: Number.POSITIVE_INFINITY,
-    unique: false,
-    all: [],
-    anyOf: undefined,
-    oneOf: undefined,
-    not: undefined,
-    conditional: undefined,
-  };
 }

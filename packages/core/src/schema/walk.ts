@@ -1,6 +1,5 @@
-import { JsonObject, type JsonValue, sameValue } from '../json/index.ts';
+import { JsonObject, type JsonValue, pointer, sameValue } from '../json/index.ts';
 import type { Part } from './document.ts';
-import { atName, type Place, ROOT } from './place.ts';
 import type { Parts } from './prover.ts';
 import { Prover } from './prover.ts';
 import { type ChangeKind, type Direction, type SchemaChange, sentence } from './sentence.ts';
@@ -13,6 +12,11 @@ import { witness } from './witness.ts';
  * at all (in a definition that nothing refers to).
  */
 export type Effect = 'plain' | 'reversed' | 'unclear' | 'hidden' | 'unused';
+
+/** Where a change stands in a schema, and the argument that it is about. */
+export type Place = Pick<SchemaChange, 'path' | 'argument'>;
+
+const ROOT: Place = { path: '', argument: '' };
 
 /** Two schemas that stand at the same place. */
 interface Pair {
@@ -247,8 +251,12 @@ export class Walk {
     return { path: `${this.pair.place.path}/${keyword}`, argument };
   }
 
+  /** A member of a map of schemas; the argument is the one of that name. */
   named(keyword: string, name: string): Place {
-    return atName(this.pair.place, keyword, name);
+    const { path, argument } = this.pair.place;
+    const isSimple = /^[A-Za-z_$][\w$-]*$/.test(name);
+    const step = isSimple ? `${argument === '' ? '' : '.'}${name}` : `[${JSON.stringify(name)}]`;
+    return { path: path + pointer([keyword, name]), argument: argument + step };
   }
 }
 
@@ -274,8 +282,8 @@ function change(found: Finding, at: Place, effect: Effect): SchemaChange {
     ...(before === undefined ? {} : { before }),
     ...(after === undefined ? {} : { after }),
     direction: ANNOTATION_KINDS.has(kind) ? 'none' : told(found.direction, effect),
-    message: sentence({
-      ...{ kind, argument, keyword, former: former ?? keyword },
+    message: sentence(kind, {
+      ...{ argument, keyword, former: former ?? keyword },
       before: said?.[0] ?? before,
       after: said?.[1] ?? after,
     }),

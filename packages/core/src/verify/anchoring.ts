@@ -1,6 +1,4 @@
 import { equalBytes } from '../crypto/index.ts';
-import { claimsOf } from '../evidence/index.ts';
-import { parse } from '../json/index.ts';
 import {
   type Anchor,
   type AnchorReport,
@@ -10,7 +8,6 @@ import {
   TILE_WIDTH,
   tileWidth,
 } from '../log/index.ts';
-import type { SourceRecord } from './source.ts';
 
 /** Where the hashes of a published tree come from. */
 interface Tiles {
@@ -96,16 +93,5 @@ class Comparison {
     });
     // Told when it is asked for.
     this.#work.catch(() => undefined);
-  }
-}
-
-/** The name that a chain's first record gives its log. */
-export function originIn(record: SourceRecord): string | undefined {
-  const text = typeof record === 'object' && 'canonical' in record ? record.canonical : record;
-  try {
-    const read = parse(text, { allow: ['non-finite', 'lone-surrogates'] });
-    return claimsOf(read).origin ?? undefined;
-  } catch {
-    return undefined; // the check of the record tells why
   }
 }

@@ -4,15 +4,17 @@ import {
   type ChainState,
   createChainVerifier,
   type KeyFacts,
+  type StoredRecord,
 } from '../capsule/index.ts';
-import { type PublicKey, toHex } from '../crypto/index.ts';
+import type { PublicKey } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
+import { claimsOf } from '../evidence/index.ts';
 import type { AnchorReport } from '../log/index.ts';
-import { Anchoring, type AnchorSources, originIn } from './anchoring.ts';
+import { Anchoring, type AnchorSources } from './anchoring.ts';
 import { createHistory, type History } from './history.ts';
-import { linkOf, type RecordOptions, type RecordResult, verifyRecords } from './records.ts';
-import { type Revocation, withRevocations } from './revocation.ts';
-import { batchesOf, type ChainSource, type SourceRecord } from './source.ts';
+import { type RecordOptions, type RecordResult, readRecord, verifyRecords } from './records.ts';
+import { batchesOf, type ChainSource } from './source.ts';
+import { type Revocation, withRevocations } from './trust.ts';
 
 export interface VerifyChainOptions {
   /**
@@ -51,7 +53,7 @@ export interface VerifyChainOptions {
  * `take`, in their order. With it a shell uses its threads; each of them calls `verifyRecords`.
  */
 export type SegmentRunner = (
-  segments: AsyncIterable<readonly SourceRecord[]>,
+  segments: AsyncIterable<readonly StoredRecord[]>,
   start: number,
   options: RecordOptions,
   take: (results: Iterable<RecordResult>) => void,
@@ -87,17 +89,12 @@ export async function verifyChain(
   const { mode = 'cryptographic', from, anchors, revoked = [], expectLength, expectHead } = options;
   if (from !== undefined && anchors !== undefined)
     throw new BullaError('USAGE', 'A chain is compared with checkpoints from its beginning on.');
-  const verifier = createChainVerifier({
-    mode,
-    keys: options.keys,
-    ...(expectLength !== undefined && { expectLength }),
-    ...(expectHead !== undefined && { expectHead }),
-    ...(from !== undefined && { from }),
-  });
+  const verifier = createChainVerifier({ mode, expectLength, expectHead, from });
   const start = from?.count ?? 0;
   const skipped: Skipped = { count: 0, last: undefined };
   const { first, segments } = await segmentsOf(skip(batchesOf(source, options.progress), start, skipped));
-  const origin = first === undefined ? undefined : originIn(first);
+  // The name that the first record gives its log.
+  const origin = first && (claimsOf(readRecord(first).content).origin ?? undefined);
   const found = typeof anchors === 'function' ? anchors(origin) : anchors;
   const anchoring = found && new Anchoring(found, origin);
   const history = createHistory();
@@ -107,42 +104,20 @@ export async function verifyChain(
       const place = index++;
       history.add(story, place);
       anchoring?.push(leaf);
-      if (verdict === undefined || revoked.length === 0) verifier.pushLink(link, verdict);
-      else {
-        const seen = (seconds: number) => anchoring?.seenBefore(place, seconds) ?? false;
-        verifier.pushLink(link, withRevocations(verdict, revoked, seen));
-      }
+      const seen = (seconds: number) => anchoring?.seenBefore(place, seconds) ?? false;
+      verifier.push(link, verdict && withRevocations(verdict, revoked, seen));
     }
   };
-  await run(segments, start, recordOptions(mode, options, found), take);
+  const { keys, pqKeys, facts, requirePq, allowNonFinite, byCheckpoint } = options;
+  const how = { keys, pqKeys, facts, requirePq, allowNonFinite };
+  const covered = (found?.anchors ?? []).reduce((most, { checkpoint }) => Math.max(most, checkpoint.size), 0);
+  const hashOnlyBelow = byCheckpoint ? covered : 0;
+  await run(segments, start, { ...how, mode, leaves: found !== undefined, hashOnlyBelow }, take);
   const state = verifier.state();
   const report = withFailures(verifier.finish(), sameAsBefore(from, skipped));
   const more = { state, history: history.finish() };
   if (anchoring === undefined) return { ...report, ...more, anchors: null };
   return { ...withAnchors(report, await anchoring.finish()), ...more };
-}
-
-function recordOptions(
-  mode: ChainState['mode'],
-  options: VerifyChainOptions,
-  anchors: AnchorSources | undefined,
-): RecordOptions {
-  const send = (keys: readonly PublicKey[]) =>
-    keys.map(({ algorithm, bytes }) => ({ algorithm, hex: toHex(bytes) }));
-  return {
-    mode,
-    keys: send(options.keys),
-    pqKeys: send(options.pqKeys ?? []),
-    facts: options.facts ?? [],
-    requirePq: options.requirePq ?? false,
-    allowNonFinite: options.allowNonFinite ?? false,
-    leaves: anchors !== undefined,
-    hashOnlyBelow: options.byCheckpoint ? sizeOf(anchors) : 0,
-  };
-}
-
-function sizeOf(sources: AnchorSources | undefined): number {
-  return (sources?.anchors ?? []).reduce((most, { checkpoint }) => Math.max(most, checkpoint.size), 0);
 }
 
 /** A chain is good only if it is also the one that the checkpoints are of; a checkpoint of nothing is one too. */
@@ -167,7 +142,7 @@ function withFailures(report: ChainReport, failures: readonly ChainFailure[]): C
 /** What was passed over because an earlier run verified it. */
 interface Skipped {
   count: number;
-  last: SourceRecord | undefined;
+  last: StoredRecord | undefined;
 }
 
 /** Whether the records that were passed over can be those of the earlier run: as many, and the last with its hash. */
@@ -179,16 +154,17 @@ function sameAsBefore(from: ChainState | undefined, { count, last }: Skipped): C
     return [{ ...whole, code: 'truncated', error }];
   }
   // After a failure the last record need not be the one that the chain goes on from.
-  if (last === undefined || from.failureCount > 0 || linkOf(last).hash === from.head?.hash) return [];
+  if (last === undefined || from.failureCount > 0 || readRecord(last).link.hash === from.head?.hash)
+    return [];
   const error = `The saved state is of another chain: record ${count - 1} has another hash`;
   return [{ ...whole, code: 'rewritten', error }];
 }
 
 async function* skip(
-  batches: AsyncIterable<readonly SourceRecord[]>,
+  batches: AsyncIterable<readonly StoredRecord[]>,
   count: number,
   skipped: Skipped,
-): AsyncGenerator<readonly SourceRecord[]> {
+): AsyncGenerator<readonly StoredRecord[]> {
   for await (const batch of batches) {
     const known = Math.min(count - skipped.count, batch.length);
     if (known > 0) {
@@ -200,9 +176,9 @@ async function* skip(
 }
 
 /** The segments of a chain, and the first record of all; undefined if there is none. */
-async function segmentsOf(batches: AsyncGenerator<readonly SourceRecord[]>): Promise<{
-  first: SourceRecord | undefined;
-  segments: AsyncGenerator<readonly SourceRecord[]>;
+async function segmentsOf(batches: AsyncGenerator<readonly StoredRecord[]>): Promise<{
+  first: StoredRecord | undefined;
+  segments: AsyncGenerator<readonly StoredRecord[]>;
 }> {
   const { value: head, done } = await batches.next();
   async function* segments() {

@@ -1,3 +1,4 @@
+import { shownKeyId } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
 import { type VerifiedBundle, verifyBundle } from '../lock/index.ts';
 import { type Artifact, type Finding, findings, read } from './artifact.ts';
@@ -40,7 +41,10 @@ export function checkBundle({ bundle }: Artifact<'bundle'>, trust: Trust): Findi
     read(() => verifyBundle(bundle as Exclude<typeof bundle, BullaError>, keys));
   const verified = verifyWith(standingKeys(trust));
   if (!(verified instanceof BullaError))
-    return good(`${bundleText(verified)} The key is ${verified.trusted.keyId}.`, bundleDetails(verified));
+    return good(
+      `${bundleText(verified)} The key is ${shownKeyId(verified.trusted.keyId)}.`,
+      bundleDetails(verified),
+    );
   if (!(verifyWith(all) instanceof BullaError))
     return bad('LOCK_SIGNATURE_INVALID', 'A key that is revoked signed the lock.');
   const { code, message } = badness(verified)!;

@@ -1,4 +1,5 @@
 import { type Verdict as RecordVerdict, verifyCapsule } from '../capsule/index.ts';
+import { shownKeyId } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
 import { JsonObject } from '../json/index.ts';
 import { type Anchor, isLogOf } from '../log/index.ts';
@@ -8,8 +9,7 @@ import { type SegmentRunner, verifyChain } from './chain.ts';
 import { anchorOf } from './check-checkpoint.ts';
 import { inclusionOf } from './check-proof.ts';
 import { historyLines, missingText, noticeLines, unsealedPaths } from './notices.ts';
-import { withRevocations } from './revocation.ts';
-import type { KeyTrust, Trust } from './trust.ts';
+import { type KeyTrust, type Trust, withRevocations } from './trust.ts';
 
 const LIMITS = ['that the content is true', 'when the records were sealed'];
 const { good, bad, undecided, keyless } = findings(['that no records are missing at the end', ...LIMITS]);
@@ -59,7 +59,7 @@ function checkOne(capsule: JsonObject | Uint8Array, trust: Trust, artifacts: rea
   const warned = verdict.warnings
     .filter((warning) => warning.code !== 'unauthenticated_field')
     .map((warning) => ` ${warning.path || '(root)'}: ${warning.message}`);
-  return good(`One capsule, signed by ${verdict.key}.${limit}${warned.join('')}`, details);
+  return good(`One capsule, signed by ${shownKeyId(verdict.key!)}.${limit}${warned.join('')}`, details);
 }
 
 async function checkChain(

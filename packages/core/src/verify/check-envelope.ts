@@ -1,13 +1,12 @@
-import { keyId } from '../crypto/index.ts';
-import { type ApproverKey, execHash, openAuthorization, readApprovals } from '../envelope/index.ts';
+import { keyId, shownKeyId } from '../crypto/index.ts';
+import { execHash, openAuthorization, readApprovals } from '../envelope/index.ts';
 import { BullaError } from '../error.ts';
-import { approverKey } from './approver.ts';
 import { type Artifact, type Finding, findings } from './artifact.ts';
-import type { Trust } from './trust.ts';
+import { approverKey, type Trust } from './trust.ts';
 
 const { good, bad, undecided, keyless } = findings([
   'that it was not used before, or that its time and its policy still hold: "bulla envelope explain" asks the ledger',
-  'that the people who hold the keys understood what they signed',
+  'that the people who hold the keys may approve this, and understood what they signed',
 ]);
 
 /** An envelope is as good as the authorization of it, which is looked for among the artifacts by its exec_hash. */
@@ -27,15 +26,12 @@ export function checkEnvelope(
       const message = 'It is well formed. Name the authorization of it too, to see who approved it.';
       return undecided('VERIFY_NO_KEY', message, details);
     }
-    if (trust.keys.length === 0)
-      return keyless('VERIFY_NO_KEY', 'No key is known to verify the authorization with.', details);
-    const missing = missingSigners(found.bytes, trust);
-    if (missing !== null) return keyless('VERIFY_NO_KEY', missing, details);
-    const { people, unknown } = openAuthorization(found.bytes, { keys: approvers(trust) });
-    return good(`Exactly this was approved by ${shortened(people)}.${unknownText(unknown)}`, {
-      ...details,
-      people,
-    });
+    return signed(found.bytes, trust, details, ({ people, unknown }) =>
+      good(`Exactly this was approved by ${people.join(', ')}.${unknownText(unknown)}`, {
+        ...details,
+        people,
+      }),
+    );
   });
 }
 
@@ -43,16 +39,34 @@ export function checkEnvelope(
 export function checkAuthorization({ bytes, claims }: Artifact<'authorization'>, trust: Trust): Finding {
   return orRefused(() => {
     if (claims instanceof BullaError) throw claims;
-    const { exec_hash, aud, exp } = claims;
-    if (trust.keys.length === 0)
-      return keyless('VERIFY_NO_KEY', 'No key is known to verify it with.', { exec_hash });
-    const missing = missingSigners(bytes, trust);
-    if (missing !== null) return keyless('VERIFY_NO_KEY', missing, { exec_hash });
-    const { people, unknown } = openAuthorization(bytes, { keys: approvers(trust) });
-    return good(`Signed by ${shortened(people)}, for ${exec_hash}.${unknownText(unknown)}`, {
-      ...{ exec_hash, audience: aud, expires: exp, people, unknown },
-    });
+    const { exec_hash, aud: audience, exp: expires } = claims;
+    return signed(bytes, trust, { exec_hash }, ({ people, unknown }) =>
+      good(`Signed by ${people.join(', ')}, for ${exec_hash}.${unknownText(unknown)}`, {
+        ...{ exec_hash, audience, expires, people, unknown },
+      }),
+    );
   });
+}
+
+/** The finding on an authorization that verified; undecided where none of its signers is known. */
+function signed(
+  bytes: Uint8Array,
+  trust: Trust,
+  details: Finding['details'],
+  verified: (opened: ReturnType<typeof openAuthorization>) => Finding,
+): Finding {
+  const approvers =
+    trust.approvers ??
+    [...trust.keys, ...trust.pqKeys].flatMap((key) => approverKey(shownKeyId(keyId(key)), key, trust));
+  if (approvers.length === 0)
+    return keyless('VERIFY_NO_KEY', 'No key is known to verify the authorization with.', details);
+  const signers = readApprovals(bytes).map((approval) => approval.keyId);
+  const known = new Set(approvers.map(({ key }) => keyId(key)));
+  if (!signers.some((id) => known.has(id))) {
+    const message = `None of the keys at hand signed the authorization; it says that it was signed by ${shown(signers)}.`;
+    return keyless('VERIFY_NO_KEY', message, details);
+  }
+  return verified(openAuthorization(bytes, { keys: approvers }));
 }
 
 function orRefused(check: () => Finding): Finding {
@@ -64,23 +78,10 @@ function orRefused(check: () => Finding): Finding {
   }
 }
 
-/** Who holds a key is not known here, so each key counts as a person of its own. */
-function approvers(trust: Trust): ApproverKey[] {
-  return [...trust.keys, ...trust.pqKeys].flatMap((key) => approverKey(keyId(key), key, trust));
-}
-
-/** Who an authorization says signed it, where none of them is at hand; null where one is. */
-function missingSigners(bytes: Uint8Array, trust: Trust): string | null {
-  const signers = readApprovals(bytes).map((approval) => approval.keyId);
-  const known = new Set([...trust.keys, ...trust.pqKeys].map(keyId));
-  if (signers.some((id) => known.has(id))) return null;
-  return `None of the keys at hand signed the authorization; it says that it was signed by ${signers.join(', ')}.`;
-}
-
-const shortened = (ids: readonly string[]) => ids.map((id) => id.slice(0, 16)).join(', ');
+const shown = (ids: readonly string[]) => ids.map(shownKeyId).join(', ');
 
 /** What was not verified is said, though it counts for nothing. */
 function unknownText(unknown: readonly string[]): string {
   if (unknown.length === 0) return '';
-  return ` Of keys that are not known here and count for nothing: ${shortened(unknown)}.`;
+  return ` Of keys that are not known here and count for nothing: ${shown(unknown)}.`;
 }

@@ -1,5 +1,5 @@
 import type { Code } from '../codes.ts';
-import { keyId, type NoteVerifier, type PublicKey, toUtf8 } from '../crypto/index.ts';
+import { keyId, type NoteVerifier, type PublicKey, shownKeyId, toUtf8 } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
 import { type JsonObject, parse } from '../json/index.ts';
 import { type Lock, lockDigest, openWith } from '../lock/index.ts';
@@ -104,7 +104,7 @@ function checkSigned(
   const lock = opened as Exclude<typeof opened, BullaError>;
   const { by, profile, keyIds } = lock.verified;
   return good(
-    `A lock of version ${lock.version} with ${lock.tools.size} tool(s), signed by ${keyIds.join(', ')}.`,
+    `A lock of version ${lock.version} with ${lock.tools.size} tool(s), signed by ${keyIds.map(shownKeyId).join(', ')}.`,
     { ...factsOf(lock), signature: signature.name, signed_as: by, profile, key_ids: keyIds },
   );
 }
@@ -140,7 +140,7 @@ function missingSigners(code: Code, signature: Uint8Array, { keys, unasked, vkey
     const ids = list.map((one) => one.get('keyid'));
     const ours = new Set(keys.map(keyId));
     return ids.every((id) => typeof id === 'string' && id !== '' && !ours.has(id))
-      ? `it says that it was signed by ${ids.join(', ')}.`
+      ? `it says that it was signed by ${(ids as string[]).map(shownKeyId).join(', ')}.`
       : null;
   }
   return code === 'LOCK_SIGNATURE_INVALID' && unasked && vkeys.length === 0

@@ -1,15 +1,20 @@
-import { type CanonicalRecord, type Seal, verifyCanonical, verifyCapsule } from '../capsule/index.ts';
+import {
+  type CanonicalRecord,
+  isCanonicalRecord,
+  type Seal,
+  verifyCanonical,
+  verifyCapsule,
+} from '../capsule/index.ts';
 import { parseCheckpointBody, parseNote } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
-import { JsonObject, parse } from '../json/index.ts';
+import { JsonObject } from '../json/index.ts';
 import { type LogProof, leafData, leafHash, readAnchor, verifyInclusion } from '../log/index.ts';
 import { type Artifact, type Finding, findings, read, steps } from './artifact.ts';
 import { anchorText, missingWitnesses, unknownSigner } from './check-checkpoint.ts';
 import { isUnknownSigner } from './check-note.ts';
 import { unsealedPaths } from './notices.ts';
-import { withRevocations } from './revocation.ts';
-import type { SourceRecord } from './source.ts';
-import { anchorTrust, type Trust } from './trust.ts';
+import { readRecord } from './records.ts';
+import { anchorTrust, type Trust, withRevocations } from './trust.ts';
 
 const { good, bad, undecided, keyless } = findings([
   'that the content is true',
@@ -66,7 +71,7 @@ async function recordFor(
     try {
       for await (const found of each.source.records()) {
         count++;
-        const record = parsed(found);
+        const record = isCanonicalRecord(found) ? found : readRecord(found).content;
         if (record !== null && includes(record)) return record;
       }
     } catch (error) {
@@ -89,12 +94,6 @@ export function inclusionOf({ index, hashes, checkpoint }: LogProof): (record: P
     });
     return !(checked instanceof BullaError);
   };
-}
-
-function parsed(found: SourceRecord): Proved | null {
-  if (typeof found === 'object' && 'canonical' in found) return found;
-  const record = read(() => parse(found, { allow: ['non-finite'] }));
-  return record instanceof JsonObject ? record : null;
 }
 
 function checkRecord({ index, checkpoint }: LogProof, record: Proved, trust: Trust): Finding {

@@ -1,12 +1,12 @@
 import { sha256Hex } from '../crypto/index.ts';
 import { execHash } from '../envelope/index.ts';
 import { BullaError } from '../error.ts';
-import { JsonObject } from '../json/index.ts';
+import type { JsonObject } from '../json/index.ts';
 import { type Lock, lockDigest, readLock } from '../lock/index.ts';
 import { declaredDigest, type Manifest } from '../manifest/index.ts';
 import { type Artifact, type Read, read } from './artifact.ts';
 
-/** A digest or id under which records name an artifact or a part of it, spelled as they spell it. */
+/** A digest under which records name an artifact or a part of it, spelled as they spell it. */
 export interface Digest {
   readonly of:
     | 'lock'
@@ -16,18 +16,10 @@ export interface Digest {
     | 'bindings'
     | 'rules'
     | 'execution policy'
-    | 'declared tool'
-    | 'bindings'
-    | 'rules'
-    | 'execution policy'
     | 'exec_hash'
     | 'authorization'
     | 'static'
-    | 'runtime'
-    | 'invocation'
-    | 'fingerprint'
-    | 'capsule id'
-    | 'capsule hash';
+    | 'runtime';
   readonly value: string;
   /** The tool, where it is a digest of one. */
   readonly tool?: string;
@@ -35,7 +27,7 @@ export interface Digest {
 
 /**
  * What an artifact is named by. Nothing is verified: whoever follows a digest to an artifact takes the verdict on that
- * too. Of a chain the records are not read; what cannot be read has no digest.
+ * too. What cannot be read has no digest.
  */
 export function digestsOf(artifact: Artifact): Digest[] {
   switch (artifact.kind) {
@@ -49,74 +41,53 @@ export function digestsOf(artifact: Artifact): Digest[] {
     case 'manifest':
       return manifestDigests(artifact.report.manifest);
     case 'bindings':
-      return artifact.bindings instanceof BullaError ? [] : named('bindings', artifact.bindings.digest);
+      return artifact.bindings instanceof BullaError
+        ? []
+        : [{ of: 'bindings', value: artifact.bindings.digest }];
     case 'rules':
-      return named('rules', `sha256:${sha256Hex(artifact.bytes)}`);
+      return [{ of: 'rules', value: `sha256:${sha256Hex(artifact.bytes)}` }];
     case 'execution policy':
       return artifact.policy instanceof BullaError
         ? []
-        : named('execution policy', artifact.policy.policy_hash);
+        : [{ of: 'execution policy', value: artifact.policy.policy_hash }];
     case 'execution envelope': {
       const { envelope } = artifact;
       if (envelope instanceof BullaError) return [];
-      return (['envelope-v1', 'envelope-v1-nul'] as const).flatMap((profile) => {
+      return (['envelope-v1', 'envelope-v1-nul'] as const).flatMap((profile): Digest[] => {
         const hash = read(() => execHash(envelope, profile));
-        return typeof hash === 'string' ? named('exec_hash', hash) : [];
+        return hash instanceof BullaError ? [] : [{ of: 'exec_hash', value: hash }];
       });
     }
-    case 'authorization': {
-      const { bytes, claims } = artifact;
-      if (claims instanceof BullaError) return [];
-      return [
-        ...named('authorization', `sha256:${sha256Hex(bytes)}`),
-        ...named('exec_hash', claims.exec_hash),
-      ];
-    }
+    case 'authorization':
+      return artifact.claims instanceof BullaError
+        ? []
+        : [{ of: 'authorization', value: `sha256:${sha256Hex(artifact.bytes)}` }];
     case 'capability envelope': {
       const { snapshot } = artifact;
       const link = snapshot.kind === 'link' ? snapshot.link : snapshot.envelope.runtime.link;
       return [
-        ...named('static', link.staticHash),
-        ...named('runtime', link.runtimeHash),
-        ...named('invocation', link.invocationHash),
-        ...link.toolRefs.map(
-          ({ toolKey, toolHash }): Digest => ({
-            ...{ of: 'fingerprint', value: toolHash, tool: toolKey },
-          }),
-        ),
+        { of: 'static', value: link.staticHash },
+        { of: 'runtime', value: link.runtimeHash },
       ];
-    }
-    case 'capsules': {
-      const { capsule } = artifact;
-      if (!(capsule instanceof JsonObject)) return [];
-      return [...named('capsule id', capsule.get('id')), ...named('capsule hash', capsule.get('hash'))];
     }
     default:
       return [];
   }
 }
 
-function named(of: Digest['of'], value: unknown): Digest[] {
-  return typeof value === 'string' ? [{ of, value }] : [];
-}
-
 function manifestDigests(manifest: Manifest | null): Digest[] {
   if (manifest === null) return [];
   const definitions = manifest.document.get('tools') as readonly JsonObject[];
-  return [
-    ...named('manifest', manifest.hash),
-    ...manifest.tools.map(
-      ({ name }, i): Digest => ({ of: 'declared tool', value: declaredDigest(definitions[i]!), tool: name }),
-    ),
-  ];
+  const tools = manifest.tools.map(
+    ({ name: tool }, i): Digest => ({ of: 'declared tool', value: declaredDigest(definitions[i]!), tool }),
+  );
+  return [{ of: 'manifest', value: manifest.hash }, ...tools];
 }
 
 function lockDigests(lock: Read<Lock>): Digest[] {
   if (lock instanceof BullaError) return [];
   const tools = [...(lock.native?.tools ?? [])].map(
-    ([tool, { digest }]): Digest => ({
-      ...{ of: 'locked tool', value: digest, tool },
-    }),
+    ([tool, { digest: value }]): Digest => ({ of: 'locked tool', value, tool }),
   );
-  return [...named('lock', lockDigest(lock)), ...tools];
+  return [{ of: 'lock', value: lockDigest(lock) }, ...tools];
 }

@@ -4,7 +4,6 @@
  */
 export type { AnchorSources } from './anchoring.ts';
 
-export { approverKey } from './approver.ts';
 export {
   type Artifact,
   type Finding,
@@ -31,17 +30,15 @@ export { createHistory, type History, type Story, storyOf } from './history.ts';
 export { historyLines, missingText, noticeLines, unsealedPaths } from './notices.ts';
 export { type RecogniseOptions, recognise } from './recognise.ts';
 export { type RecordOptions, type RecordResult, verifyRecords } from './records.ts';
-export type { Revocation } from './revocation.ts';
 export {
   type ChainSource,
   canonicalOf,
   MAX_RECORD,
   openBytes,
   openText,
-  type SourceRecord,
   SQLITE_MAGIC,
   startOf,
 } from './source.ts';
 export { type Basis, type Trace, type TraceStep, trace } from './trace.ts';
-export { anchorTrust, type KeyTrust, type Trust } from './trust.ts';
+export { anchorTrust, approverKey, type KeyTrust, type Revocation, type Trust } from './trust.ts';
 export { verify, verifyArtifact } from './verify.ts';

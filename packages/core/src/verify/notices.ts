@@ -29,12 +29,12 @@ export function unsealedPaths(fields: readonly string[]): string[] {
   return fields.map((field) => pointer([field]));
 }
 
-/** Which keys are missing, in one sentence. */
+/** Which unknown keys records name in `signed_by`, in one sentence. */
 export function missingText(missing: Readonly<Record<string, number>>): string {
   const names = Object.entries(missing).map(
-    ([name, n]) => `${name === '' ? 'an unnamed key' : name} (${counted(n, 'record')})`,
+    ([name, n]) => `${name === '' ? 'unnamed' : `signed_by ${name}`} (${counted(n, 'record')})`,
   );
-  return `Keys are missing that signed records: ${names.join(', ')}.`;
+  return `Signatures by unknown keys could not be checked: ${names.join(', ')}.`;
 }
 
 /** What happened to a chain besides its records: names and texts for a report. */

@@ -1,5 +1,5 @@
 import { type HashOptions, readSnapshot } from '../capability/index.ts';
-import { fromBase64url, parseCheckpointBody, parseNote } from '../crypto/index.ts';
+import { fromBase64url, fromUtf8, parseCheckpointBody, parseNote } from '../crypto/index.ts';
 import { AUTHORIZATION_TYPE, parseEnvelope, parsePolicy, readAuthorization } from '../envelope/index.ts';
 import { BullaError } from '../error.ts';
 import { JsonObject, parse } from '../json/index.ts';
@@ -7,7 +7,6 @@ import { readBundle, readLock, readSignature } from '../lock/index.ts';
 import { parseProof } from '../log/index.ts';
 import { ManifestError, readBindings, validateManifest } from '../manifest/index.ts';
 import { type Artifact, KINDS, type Kind, read } from './artifact.ts';
-import { hasAll, hasAny, type Look, lookAt } from './look.ts';
 import { latin1, openBytes, SQLITE_MAGIC } from './source.ts';
 
 export interface RecogniseOptions {
@@ -45,6 +44,53 @@ function unrecognised({ bytes, start }: Look): BullaError {
         ? 'This is a SQLite database, which is read from a file.'
         : 'This is no artifact that Bulla knows.';
   return new BullaError('VERIFY_UNRECOGNISED', message);
+}
+
+/** What bytes look like from outside. All kinds are told apart by this, and by nothing else. */
+interface Look {
+  readonly bytes: Uint8Array;
+  /** The beginning, in Latin-1. */
+  readonly start: string;
+  /** The text, where it ends with a line of a note's signatures; else null. */
+  readonly note: string | null;
+  /**
+   * The JSON object that they are, read leniently to see what it claims to be; `broken` for what begins as one and
+   * cannot be read, of which nothing can be good; null for everything else, also for several documents in a row.
+   */
+  readonly root: JsonObject | 'broken' | null;
+}
+
+function lookAt(bytes: Uint8Array): Look {
+  return { bytes, start: latin1(bytes.subarray(0, 1 << 16)), note: noteIn(bytes), root: rootOf(bytes) };
+}
+
+function rootOf(bytes: Uint8Array): JsonObject | 'broken' | null {
+  if (bytes.find((byte) => byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) !== 0x7b)
+    return null;
+  const root = read(() => parse(bytes, { allow: ['duplicate-keys', 'lone-surrogates', 'non-finite'] }));
+  if (root instanceof BullaError) return root.code === 'JSON_TRAILING_DATA' ? null : 'broken';
+  return root instanceof JsonObject ? root : null;
+}
+
+/** More than any note, checkpoint or proof has. */
+const MAX_NOTE = 1 << 20;
+
+function noteIn(bytes: Uint8Array): string | null {
+  if (bytes.length > MAX_NOTE) return null;
+  const text = read(() => fromUtf8(bytes));
+  return typeof text === 'string' && /\n\n(?:\u2014 [^\n]*\n)+$/.test(text) ? text : null;
+}
+
+function hasAll({ root }: Look, ...members: readonly string[]): boolean {
+  return root instanceof JsonObject && members.every((name) => root.has(name));
+}
+
+/** Whether they are a JSON object with any of these members, or a broken one that speaks of them. */
+function hasAny({ root, bytes }: Look, ...members: readonly string[]): boolean {
+  if (root === null) return false;
+  if (root !== 'broken') return members.some((name) => root.has(name));
+  const text = latin1(bytes);
+  return members.some((name) => text.includes(`"${name}"`));
 }
 
 const isProof = ({ start }: Look) => start.startsWith('c2sp.org/tlog-proof@');

@@ -1,10 +1,7 @@
-import type { CanonicalRecord } from '../capsule/index.ts';
+import type { CanonicalRecord, StoredRecord } from '../capsule/index.ts';
 import { BullaError } from '../error.ts';
 import { JsonObject, lineBatches, parse, pointer, stringify } from '../json/index.ts';
 import { elements } from './elements.ts';
-
-/** One record as a source has it: the bytes or text of a sealed capsule, or a stored canonical text with its seal. */
-export type SourceRecord = string | Uint8Array | CanonicalRecord;
 
 /** Where the records of a chain come from. */
 export interface ChainSource {
@@ -27,9 +24,9 @@ export interface ChainSource {
   /** How many bytes or records there are, for showing progress; null where that is not known. */
   readonly size: { readonly unit: 'bytes' | 'records'; readonly total: number } | null;
   /** The records from the first on, each time that it is called. */
-  records(progress?: (done: number) => void): AsyncIterable<SourceRecord>;
+  records(progress?: (done: number) => void): AsyncIterable<StoredRecord>;
   /** The same records, some at a time, where that is cheaper: a promise for each costs as much as reading it. */
-  batches?(progress?: (done: number) => void): AsyncIterable<readonly SourceRecord[]>;
+  batches?(progress?: (done: number) => void): AsyncIterable<readonly StoredRecord[]>;
 }
 
 /** The size of a batch where the source gives records one by one. */
@@ -39,9 +36,9 @@ const BATCH = 64;
 export async function* batchesOf(
   source: ChainSource,
   progress?: (done: number) => void,
-): AsyncGenerator<readonly SourceRecord[]> {
+): AsyncGenerator<readonly StoredRecord[]> {
   if (source.batches !== undefined) return yield* source.batches(progress);
-  let batch: SourceRecord[] = [];
+  let batch: StoredRecord[] = [];
   for await (const record of source.records(progress)) {
     batch.push(record);
     if (batch.length < BATCH) continue;

@@ -1,12 +1,13 @@
+import { canonicalize } from '../canon/index.ts';
 import { type Code, isCode } from '../codes.ts';
 import { BullaError } from '../error.ts';
 import { type Evidence, isCommitment, readEvidence, readFailure } from '../evidence/index.ts';
-import { JsonObject, type JsonValue } from '../json/index.ts';
+import { JsonNumber, type JsonObject, memberAt, textAt } from '../json/index.ts';
 import { createBindings } from '../manifest/index.ts';
-import type { Artifact, Kind, Verdict } from './artifact.ts';
+import { type Artifact, type Kind, read, type Verdict } from './artifact.ts';
 import { verifyRecord } from './check-capsules.ts';
 import { type Digest, digestsOf } from './digests.ts';
-import type { CallRecords } from './trace-records.ts';
+import type { CallRecords, Held } from './trace-records.ts';
 import type { Trust } from './trust.ts';
 
 /**
@@ -43,7 +44,7 @@ export interface TraceStep {
   /** In words, for people. What others wrote is quoted in it as it is. */
   readonly says: string;
   /** What the record names it by. */
-  readonly digest?: string;
+  readonly digest?: string | undefined;
   /** The label of the artifact that has that digest. */
   readonly artifact?: string;
   /** Why it failed or is absent. */
@@ -58,6 +59,20 @@ export interface Walk extends CallRecords {
   readonly evidence: Evidence;
 }
 
+/** The text at a path of a record; empty where there is none. */
+export function text(record: unknown, ...path: readonly string[]): string {
+  return textAt(record, path) ?? '';
+}
+
+export function absent(step: TraceStep['step'], code: Code, says: string, digest?: string): TraceStep {
+  return { step, basis: 'absent', code, says, digest };
+}
+
+/** A step that what is at hand contradicts. */
+export function failed(step: TraceStep, why: string): TraceStep {
+  return { ...step, basis: 'failed', code: 'TRACE_OTHER', says: `${step.says} But it ${why}.` };
+}
+
 /** Payloads are not in the record: whoever has them can show by the salt that these are the ones. */
 export function commitment(
   step: 'arguments' | 'result',
@@ -70,74 +85,79 @@ export function commitment(
       ...{ step, basis: 'absent', says: `${what} could not be committed to.` },
       ...(isCode(committed.uncommitted) && { code: committed.uncommitted }),
     };
-  return {
-    step,
-    basis: 'self-reported',
-    says: `${what} ${step === 'arguments' ? 'are' : 'is'} committed to; the value and its salt open that.`,
-    digest: committed.commitment,
-  };
+  const says = `${what} ${step === 'arguments' ? 'are' : 'is'} committed to; the value and its salt open that.`;
+  return { step, basis: 'self-reported', says, digest: committed.commitment };
 }
 
-/** A record by its own seal; under a revoked key, by the chain, which witnesses may have seen before. */
+/** A record by its own seal; under a revoked key, by the chain that it stands in, which witnesses may have seen before. */
 export function sealed(
-  { artifacts, verdicts, holder, trust }: Walk,
+  walk: Walk,
   step: 'record' | 'outcome' | 'question' | 'answer',
-  record: JsonObject,
+  { record, holder }: Held,
   says: string,
 ): TraceStep {
+  const { trust } = walk;
   const { ok, code, message } = verifyRecord(record, trust);
-  const digest = textAt(record, 'hash');
-  const isSeen = code === 'key_revoked' && verdicts[artifacts.indexOf(holder)]?.result === 'good';
+  const digest = text(record, 'hash');
+  const isSeen =
+    code === 'key_revoked' && holder.capsule === null && verdictOf(walk, holder).result === 'good';
   if (ok || isSeen) return { step, basis: 'verified', says, digest };
   const basis = code === 'unknown_key' || trust.keys.length === 0 ? 'absent' : 'failed';
   return { step, basis, says: `${says} ${message}`, digest, code };
 }
 
-/** The capsule of a question or an answer, which must be of the same call. */
-export function asked(
-  walk: Walk,
-  step: 'question' | 'answer',
-  id: string | undefined,
-): TraceStep | undefined {
-  if (id === undefined) return undefined;
-  const record = walk.byId(id);
-  if (record === undefined)
-    return {
-      step,
-      basis: 'absent',
-      code: 'TRACE_NO_RECORD',
-      says: `The capsule of the ${step} is not at hand.`,
-      digest: id,
-    };
-  const { facts, consent, args } = readEvidence(record) ?? {};
-  const answer = (facts?.answer ?? null) as { readonly who?: unknown; readonly choice?: unknown } | null;
-  const says =
-    step === 'question'
-      ? `${facts?.asked ?? facts?.user ?? 'Somebody'} was asked.`
-      : answer === null
-        ? 'Nobody answered; the question ended.'
-        : `${answer.who} answered: ${answer.choice}, over ${text(consentSteps(record)[0], 'channel')}.`;
-  const sealedStep = sealed(walk, step, record, says);
-  if (sealedStep.basis !== 'verified') return sealedStep;
-  // Only an authenticated channel shows that it was this person.
-  const isProven = textAt(record, 'authority', 'type') !== 'policy';
-  const found: TraceStep =
-    step === 'answer' && !isProven ? { ...sealedStep, basis: 'self-reported' } : sealedStep;
-  const own = walk.evidence;
-  if (consent?.id !== own.consent?.id) return failed(found, 'TRACE_OTHER', 'is of another call');
-  if (
-    step === 'question' &&
-    isCommitment(own.args) &&
-    (!isCommitment(args) || args.commitment !== own.args.commitment)
-  )
-    return failed(found, 'TRACE_OTHER', 'was about other arguments');
-  if (
-    step === 'answer' &&
-    own.consent?.asked !== undefined &&
-    textAt(record, 'parent_id') !== own.consent.asked
-  )
-    return failed(found, 'TRACE_OTHER', 'answers another question');
-  return found;
+/** The records of an id. More than one contradict each other. */
+export function heldBy({ near }: Walk, id: string | undefined): readonly Held[] {
+  return near.filter(({ record }) => text(record, 'id') === id);
+}
+
+/** Whether one record stands behind another in their chain; what stands in two chains has no order. */
+export function isBehind(later: Held, earlier: Held): boolean {
+  if (later.holder !== earlier.holder || later.holder.capsule !== null) return true;
+  return placeOf(later) > placeOf(earlier);
+}
+
+function placeOf({ record }: Held): number {
+  const sequence = memberAt(record, ['sequence']);
+  return sequence instanceof JsonNumber ? sequence.toNumber() : Number.NaN;
+}
+
+/** What contradicts that an outcome is the one of the intent; null where nothing does. */
+export function unlikeIntent({ intent, holder, evidence }: Walk, outcome: Held): string | null {
+  const { record } = outcome;
+  if (text(record, 'context', 'agent_id') !== text(intent, 'context', 'agent_id'))
+    return 'names another agent';
+  const said = readEvidence(record) ?? {};
+  for (const member of ['lock', 'tool', 'args', 'rest', 'manifest', 'consent', 'envelope', 'policy'] as const)
+    if (said[member] !== undefined && !isSame(said[member], evidence[member]))
+      return `names another ${member} than the intent`;
+  return isBehind(outcome, { record: intent, holder }) ? null : 'stands before the intent';
+}
+
+export function isSame(a: unknown, b: unknown): boolean {
+  return b !== undefined && canonicalize(a, 'jcs') === canonicalize(b, 'jcs');
+}
+
+/** The evidence of a record; none where it cannot be read. */
+export function evidenceIn(record: JsonObject): Evidence {
+  const evidence = read(() => readEvidence(record));
+  return evidence instanceof BullaError ? {} : (evidence ?? {});
+}
+
+/** Another call that rests on the same consent, envelope or authorization; each is for one. */
+export function isUsedTwice(walk: Walk, nameIn: (record: JsonObject) => string | undefined): boolean {
+  const own = nameIn(walk.intent);
+  const id = text(walk.intent, 'id');
+  return (
+    own !== undefined &&
+    walk.near.some(
+      ({ record }) =>
+        text(record, 'id') !== id &&
+        text(record, 'type') !== 'auth' &&
+        text(record, 'outcome', 'status') === 'pending' &&
+        nameIn(record) === own,
+    )
+  );
 }
 
 /** The artifact that has the digest which the record names. */
@@ -150,28 +170,21 @@ export function named(
   says: string,
 ): TraceStep | undefined {
   if (digest === undefined) return undefined;
-  const given = walk.artifacts.filter(({ kind }) => kinds.includes(kind));
-  const holder = given.find((artifact) => has(artifact, of, digest));
-  if (holder !== undefined) {
-    const verdict = walk.verdicts[walk.artifacts.indexOf(holder)]!;
-    const found: TraceStep = {
-      ...{ step, basis: 'verified', says: `${says}: it is the one that the record names.`, digest },
-      artifact: holder.name,
-    };
-    // The verdict on an envelope is that on its authorization, which has a step of its own.
-    const isHeld = holder.kind === 'execution envelope' || ['good', 'undecided'].includes(verdict.result);
-    if (isHeld) return found;
-    return { ...found, basis: 'failed', code: verdict.code, says: `${says}: ${verdict.message}` };
+  const holder = holderOf(walk, of, digest);
+  if (holder === undefined) {
+    if (!walk.artifacts.some(({ kind }) => kinds.includes(kind)))
+      return absent(step, 'TRACE_NO_ARTIFACT', `${says}: not at hand.`, digest);
+    const other = `${says}: what is at hand is another one.`;
+    return { step, basis: 'failed', code: 'TRACE_OTHER', says: other, digest };
   }
-  if (given.length === 0)
-    return { step, basis: 'absent', code: 'TRACE_NO_ARTIFACT', says: `${says}: not at hand.`, digest };
-  return {
-    step,
-    basis: 'failed',
-    code: 'TRACE_OTHER',
-    says: `${says}: what is at hand is another one.`,
-    digest,
-  };
+  const artifact = holder.name;
+  const { result, code, message } = verdictOf(walk, holder);
+  // The verdict on an envelope is that on its authorization, which has a step of its own.
+  if (holder.kind === 'execution envelope' || result === 'good' || result === 'undecided') {
+    const found = `${says}: it is the one that the record names.`;
+    return { step, basis: 'verified', says: found, digest, artifact };
+  }
+  return { step, basis: 'failed', code, says: `${says}: ${message}`, digest, artifact };
 }
 
 /** A part of an artifact, by the digest which the record names. */
@@ -183,99 +196,65 @@ export function part(
   holder: Artifact | undefined,
   says: string,
 ): TraceStep {
-  if (holder === undefined)
-    return { step, basis: 'absent', code: 'TRACE_NO_ARTIFACT', says: `${says}: not at hand.`, digest };
-  const found = digestsOf(holder).some(
-    (each) => each.of === of && each.value === digest && (tool === undefined || each.tool === tool),
-  );
+  if (holder === undefined) return absent(step, 'TRACE_NO_ARTIFACT', `${says}: not at hand.`, digest);
   const artifact = holder.name;
-  if (found) return { step, basis: 'verified', says: `${says}: exactly so.`, digest, artifact };
-  return {
-    step,
-    basis: 'failed',
-    code: 'TRACE_OTHER',
-    says: `${says}: it is another one there.`,
-    digest,
-    artifact,
-  };
+  if (has(holder, of, digest, tool))
+    return { step, basis: 'verified', says: `${says}: exactly so.`, digest, artifact };
+  const other = `${says}: it is another one there.`;
+  return { step, basis: 'failed', code: 'TRACE_OTHER', says: other, digest, artifact };
 }
 
-function has(artifact: Artifact, of: Digest['of'], value: string): boolean {
-  return digestsOf(artifact).some((each) => each.of === of && each.value === value);
+function has(artifact: Artifact, of: Digest['of'], value: string | undefined, tool?: string): boolean {
+  return digestsOf(artifact).some(
+    (each) => each.of === of && each.value === value && (tool === undefined || each.tool === tool),
+  );
 }
 
-export function holders(
+/** The first artifact that has a digest. */
+export function holderOf(
   { artifacts }: Walk,
   of: Digest['of'],
   value: string | undefined,
-  kind?: Kind,
-): Artifact[] {
-  if (value === undefined) return [];
-  return artifacts.filter(
-    (artifact) => (kind ?? artifact.kind) === artifact.kind && has(artifact, of, value),
-  );
+): Artifact | undefined {
+  return value === undefined ? undefined : artifacts.find((artifact) => has(artifact, of, value));
 }
 
-export const lockOf = (walk: Walk) => holders(walk, 'lock', walk.evidence.lock)[0];
-
-export function verdictOf({ artifacts, verdicts }: Walk, name: string, kind: Kind): Verdict | undefined {
-  return verdicts[artifacts.findIndex((artifact) => artifact.name === name && artifact.kind === kind)];
-}
-
-export function failed(step: TraceStep, code: Code, why: string): TraceStep {
-  return { ...step, basis: 'failed', code, says: `${step.says} But it ${why}.` };
+export function verdictOf({ artifacts, verdicts }: Walk, artifact: Artifact): Verdict {
+  return verdicts[artifacts.indexOf(artifact)]!;
 }
 
 /** Whether the bindings lead from the tool that was called to the declaration that the record names. */
 export function isBound(walk: Walk): boolean {
   const { tool, manifest } = walk.evidence;
-  const [holder] = holders(walk, 'bindings', manifest?.bindings, 'bindings');
-  const [declared] = holders(walk, 'manifest', manifest?.hash, 'manifest');
+  const holder = holderOf(walk, 'bindings', manifest?.bindings);
+  const declared = holderOf(walk, 'manifest', manifest?.hash);
   if (holder?.kind !== 'bindings' || holder.bindings instanceof BullaError) return false;
   const bound = [...holder.bindings.tools].find(
     ([, one]) => one.server === tool!.server && one.tool === tool!.name,
   );
   if (bound === undefined) return false;
-  if (declared === undefined) return true;
-  return digestsOf(declared).some(
-    (each) => each.of === 'declared tool' && each.value === tool!.declared && each.tool === bound[0],
-  );
+  return declared === undefined || has(declared, 'declared tool', tool!.declared, bound[0]);
 }
 
 /** The digest of bindings that bind nothing. */
 export const UNBOUND = createBindings([], []).digest;
 
-/** The steps of consent in the authority of a record. */
-export function consentSteps(record: JsonObject): JsonValue[] {
-  const chain = at(record, 'authority', 'chain');
-  return (Array.isArray(chain) ? chain : []).filter((step) => at(step, 'step') === 'consent');
+/** The first step of this name in the authority of a record. */
+function authorityStep(record: JsonObject, name: 'consent' | 'envelope'): unknown {
+  const chain = memberAt(record, ['authority', 'chain']);
+  return Array.isArray(chain) ? chain.find((step) => text(step, 'step') === name) : undefined;
 }
 
-export function text(value: JsonValue | undefined, key: string): string {
-  const found = at(value, key);
-  return typeof found === 'string' ? found : 'unknown';
-}
-
-export function failureIn(record: JsonObject): string {
-  const error = readFailure(textAt(record, 'outcome', 'error'));
-  return error === null ? '' : ` (${error.stage}: ${error.code})`;
+export function consentText(record: JsonObject, key: string): string {
+  return textAt(authorityStep(record, 'consent'), [key]) ?? 'unknown';
 }
 
 /** The digest of the authorization, which stands in the authority of the record. */
 export function authorizationIn(record: JsonObject): string | undefined {
-  const chain = at(record, 'authority', 'chain');
-  const steps = (Array.isArray(chain) ? chain : []).filter((step) => at(step, 'step') === 'envelope');
-  const digest = at(steps[0], 'authorization');
-  return typeof digest === 'string' ? digest : undefined;
+  return textAt(authorityStep(record, 'envelope'), ['authorization']) ?? undefined;
 }
 
-function at(value: JsonValue | undefined, ...path: readonly string[]): JsonValue | undefined {
-  let found = value;
-  for (const key of path) found = found instanceof JsonObject ? found.get(key) : undefined;
-  return found;
-}
-
-export function textAt(record: JsonObject, ...path: readonly string[]): string {
-  const found = at(record, ...path);
-  return typeof found === 'string' ? found : '';
+export function failureIn(record: JsonObject): string {
+  const error = readFailure(text(record, 'outcome', 'error'));
+  return error === null ? '' : ` (${error.stage}: ${error.code})`;
 }

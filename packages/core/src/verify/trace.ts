@@ -1,26 +1,29 @@
-import { toolOf } from '../envelope/index.ts';
+import { type Envelope, toolOf } from '../envelope/index.ts';
 import { BullaError } from '../error.ts';
 import { isCommitment, readEvidence, resultOf } from '../evidence/index.ts';
 import type { Artifact, Verdict } from './artifact.ts';
 import type { SegmentRunner } from './chain.ts';
-import { recordsOf } from './trace-records.ts';
+import { answer, question } from './trace-consent.ts';
+import { type Held, isOutcomeOf, recordsOf } from './trace-records.ts';
 import {
-  asked,
+  absent,
   authorizationIn,
   commitment,
-  consentSteps,
+  consentText,
+  evidenceIn,
   failed,
   failureIn,
-  holders,
+  heldBy,
+  holderOf,
   isBound,
-  lockOf,
+  isUsedTwice,
   named,
   part,
   sealed,
   type TraceStep,
   text,
-  textAt,
   UNBOUND,
+  unlikeIntent,
   verdictOf,
   type Walk,
 } from './trace-walk.ts';
@@ -63,14 +66,15 @@ export async function trace(
   const records = await recordsOf(start, artifacts);
   if (records === null)
     throw new BullaError('TRACE_NO_RECORD', 'None of the artifacts holds a capsule of this id or hash.');
-  const { intent, outcome } = records;
+  const { intent } = records;
   const evidence = readEvidence(intent) ?? {};
   const walk: Walk = { artifacts, verdicts, trust, evidence, ...records };
   const steps = STEPS.flatMap((step) => step(walk) ?? []);
   const isSealed = steps[0]?.basis === 'verified';
+  const [outcome] = outcomesOf(walk);
   return {
-    intent: textAt(intent, 'id'),
-    outcome: outcome === null ? null : textAt(outcome, 'id'),
+    intent: text(intent, 'id'),
+    outcome: outcome === undefined ? null : text(outcome.record, 'id'),
     // What only a record tells that did not verify is what somebody wrote there.
     steps: steps.map((step) => (isSealed || !isNamed(step) ? step : { ...step, basis: 'inferred' })),
     verdicts,
@@ -87,53 +91,70 @@ function isNamed({ step, basis }: TraceStep): boolean {
 const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
   (walk) => {
     const { intent } = walk;
-    const request = textAt(intent, 'trigger', 'request');
-    const agent = textAt(intent, 'context', 'agent_id') || 'Somebody';
-    const status = textAt(intent, 'outcome', 'status');
-    const isCall = ['tool', 'agent'].includes(textAt(intent, 'type'));
+    const request = text(intent, 'trigger', 'request');
+    const agent = text(intent, 'context', 'agent_id') || 'Somebody';
+    const status = text(intent, 'outcome', 'status');
+    const isCall = ['tool', 'agent'].includes(text(intent, 'type'));
     const says =
       status === 'blocked'
         ? `${agent} was denied: ${request}${failureIn(intent)}.`
         : isCall && status === 'pending'
           ? `${agent} was about to do: ${request}.`
-          : `${textAt(intent, 'trigger', 'source') || agent} did: ${request}.`;
-    return sealed(walk, 'record', intent, says);
+          : `${text(intent, 'trigger', 'source') || agent} did: ${request}.`;
+    const step = sealed(walk, 'record', { record: intent, holder: walk.holder }, says);
+    return heldBy(walk, text(intent, 'id')).length > 1
+      ? failed(step, 'is not the only record of this id')
+      : step;
   },
   (walk) => {
-    const { intent, outcome } = walk;
-    if (textAt(intent, 'outcome', 'status') !== 'pending' || textAt(intent, 'type') === 'auth')
-      return undefined;
-    if (outcome === null)
-      return {
-        step: 'outcome',
-        basis: 'absent',
-        code: 'TRACE_NO_RECORD',
-        says: 'No outcome of it is among the files: it was left out, it still runs, or the process ended.',
-      };
-    const status = textAt(outcome, 'outcome', 'status');
-    const step = sealed(walk, 'outcome', outcome, `It ended as ${status}${failureIn(outcome)}.`);
-    return walk.outcomes > 1 ? failed(step, 'TRACE_OTHER', `has ${walk.outcomes} outcomes`) : step;
+    const { intent, holder } = walk;
+    if (text(intent, 'outcome', 'status') !== 'pending' || text(intent, 'type') === 'auth') return undefined;
+    const outcomes = outcomesOf(walk);
+    const [outcome] = outcomes;
+    if (outcome === undefined) {
+      const says =
+        'No outcome of it is among the files: it was left out, it still runs, or the process ended.';
+      return absent('outcome', 'TRACE_NO_RECORD', says);
+    }
+    const { record } = outcome;
+    const says = `It ended as ${text(record, 'outcome', 'status')}${failureIn(record)}.`;
+    const step = sealed(walk, 'outcome', outcome, says);
+    if (outcomes.length > 1) return failed(step, `has ${outcomes.length} outcomes`);
+    if (step.basis !== 'verified') return step;
+    const why = unlikeIntent(walk, outcome);
+    if (why !== null) return failed(step, why);
+    if (outcome.holder === holder || holder.capsule !== null) return step;
+    return { ...step, ...absent('outcome', 'TRACE_NO_RECORD', `${says} That record is not in the chain.`) };
   },
-  ({ artifacts, verdicts, holder }) => {
-    if (holder.capsule !== null)
-      return {
-        step: 'chain',
-        basis: 'absent',
-        code: 'TRACE_NO_ARTIFACT',
-        says: 'No chain that holds it is among the files, so that nothing shows what stands before and after it.',
-      };
-    const { result, message, code, lines = [] } = verdicts[artifacts.indexOf(holder)]!;
-    const basis = result === 'good' ? 'verified' : result === 'bad' ? 'failed' : 'absent';
+  (walk) => {
+    const { holder, artifacts, verdicts } = walk;
+    if (holder.capsule !== null) {
+      const says =
+        'No chain that holds it is among the files, so that nothing shows what stands before and after it.';
+      return absent('chain', 'TRACE_NO_ARTIFACT', says);
+    }
+    const { result, message, code, lines = [], details } = verdictOf(walk, holder);
+    const basis = result === 'good' ? 'verified' : result === 'undecided' ? 'absent' : 'failed';
     const anchored = lines.filter((line) => line.startsWith('continues '));
     const told = [message, ...anchored.map((line) => `It ${line}.`)].join(' ');
-    return {
+    const step: TraceStep = {
       ...{ step: 'chain', basis, says: `The chain that holds it: ${told}`, artifact: holder.name },
       ...(basis !== 'verified' && { code }),
     };
+    if (basis !== 'verified') return step;
+    const isBad = verdicts.find(
+      (verdict, i) => artifacts[i]!.kind === 'checkpoint' && ['bad', 'unreadable'].includes(verdict.result),
+    );
+    if (isBad !== undefined)
+      return { ...failed(step, `is given with ${isBad.name}: ${isBad.message}`), code: isBad.code };
+    const [beside] = (details.checkpoints ?? []) as readonly { not_compared: string | null }[];
+    return anchored.length > 0 || beside === undefined
+      ? step
+      : failed(step, `was compared with no checkpoint: ${beside.not_compared}`);
   },
   ({ intent }) => {
-    const source = textAt(intent, 'trigger', 'source');
-    if (source === '' || textAt(intent, 'domain') !== 'gateway') return undefined;
+    const source = text(intent, 'trigger', 'source');
+    if (source === '' || text(intent, 'domain') !== 'gateway') return undefined;
     return { step: 'host', basis: 'self-reported', says: `The host calls itself ${source}.` };
   },
   (walk) =>
@@ -142,7 +163,8 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
     const { tool } = walk.evidence;
     if (tool?.locked === undefined) return undefined;
     const says = `The tool ${tool.name} of ${tool.server ?? 'the server'}, as that lock pins it`;
-    return part('tool', 'locked tool', tool.locked, tool.name, lockOf(walk), says);
+    const holder = holderOf(walk, 'lock', walk.evidence.lock);
+    return part('tool', 'locked tool', tool.locked, tool.name, holder, says);
   },
   (walk) => {
     const { manifest } = walk.evidence;
@@ -153,7 +175,7 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
   (walk) => {
     const { tool, manifest } = walk.evidence;
     if (tool?.declared === undefined) return undefined;
-    const declared = holders(walk, 'manifest', manifest?.hash)[0];
+    const declared = holderOf(walk, 'manifest', manifest?.hash);
     const says = 'The declaration of the tool in that manifest';
     // A tool of a server has the name that its binding gives it.
     const name = tool.server === undefined ? tool.name : undefined;
@@ -161,39 +183,48 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
   },
   (walk) => {
     const { manifest, tool } = walk.evidence;
-    if (manifest?.bindings === UNBOUND)
-      return {
-        step: 'binding',
-        basis: 'verified',
-        says: 'No declared tool is bound to a server.',
-        digest: UNBOUND,
-      };
+    if (manifest?.bindings === UNBOUND) {
+      const says = 'No declared tool is bound to a server.';
+      return { step: 'binding', basis: 'verified', says, digest: UNBOUND };
+    }
     const says = 'Which declared tool is which tool of a server';
     const step = named(walk, 'binding', 'bindings', manifest?.bindings, ['bindings'], says);
     if (step?.basis !== 'verified' || tool?.declared === undefined || tool.server === undefined) return step;
-    return isBound(walk)
-      ? step
-      : failed(step, 'TRACE_OTHER', 'binds no declared tool to the one that was called');
+    return isBound(walk) ? step : failed(step, 'binds no declared tool to the one that was called');
   },
-  (walk) => named(walk, 'rules', 'rules', walk.evidence.policy?.hash, ['rules'], 'The rules that allowed it'),
-  ({ evidence: { consent }, intent }) => {
-    if (consent === undefined || consent.asked !== undefined) return undefined;
-    const [step] = consentSteps(intent);
-    const says = `Nobody was asked for this call: ${text(step, 'decision')}, by ${text(step, 'channel')}, under ${textAt(intent, 'authority', 'policy_reference') || 'no grant'}.`;
-    return { step: 'consent', basis: 'self-reported', says };
+  (walk) => named(walk, 'rules', 'rules', walk.evidence.policy?.hash, ['rules'], 'The rules that decided'),
+  (walk) => {
+    const { intent } = walk;
+    const { consent } = walk.evidence;
+    if (consent === undefined) return undefined;
+    const isAsked = consent.asked !== undefined;
+    const how = `${consentText(intent, 'decision')}, by ${consentText(intent, 'channel')}`;
+    const under = text(intent, 'authority', 'policy_reference') || 'no grant';
+    const says = isAsked
+      ? 'Somebody was asked for this call.'
+      : `Nobody was asked for this call: ${how}, under ${under}.`;
+    const step: TraceStep = { step: 'consent', basis: 'self-reported', says };
+    if (isUsedTwice(walk, (record) => evidenceIn(record).consent?.id))
+      return failed(step, 'is what another call rests on too');
+    return isAsked ? undefined : step;
   },
-  (walk) => asked(walk, 'question', walk.evidence.consent?.asked),
-  (walk) => asked(walk, 'answer', walk.evidence.consent?.answered),
+  question,
+  answer,
   (walk) => {
     const { envelope, lock, tool, args } = walk.evidence;
-    const says = 'The envelope that binds exactly this action';
+    const read = envelopeOf(walk);
+    const bound = read && toolOf(read);
+    const says = bound === null ? 'The envelope of the action' : 'The envelope that binds exactly this call';
     const step = named(walk, 'envelope', 'exec_hash', envelope?.exec_hash, ['execution envelope'], says);
-    if (step?.basis !== 'verified') return step;
-    const [holder] = holders(walk, 'exec_hash', envelope!.exec_hash, 'execution envelope');
-    const read = (holder as Artifact<'execution envelope'>).envelope;
-    const bound = read instanceof BullaError ? null : toolOf(read);
+    if (isUsedTwice(walk, (record) => evidenceIn(record).envelope?.exec_hash))
+      return step && failed(step, 'was executed by another call too');
+    if (step?.basis !== 'verified' || read === null) return step;
     // Any other action names its own parameters, which only who has them can compare.
-    if (read instanceof BullaError || bound === null) return step;
+    if (bound === null)
+      return {
+        ...step,
+        says: `${step.says} That it did just this ${read.action_type} is the executor's word.`,
+      };
     const isSame =
       bound.lock === lock &&
       bound.server === tool?.server &&
@@ -201,29 +232,35 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
       bound.locked === tool?.locked &&
       isCommitment(args) &&
       read.target.to === `${args.of}:${args.commitment}`;
-    return isSame ? step : failed(step, 'TRACE_OTHER', 'is of another call');
+    return isSame ? step : failed(step, 'is of another call');
   },
   (walk) => {
     const digest = authorizationIn(walk.intent);
     const says = 'The authorization of that envelope';
     const step = named(walk, 'authorization', 'authorization', digest, ['authorization'], says);
     if (step?.basis !== 'verified') return step;
-    const [held] = holders(walk, 'authorization', digest, 'authorization');
-    const { claims } = held as Artifact<'authorization'>;
-    if (claims instanceof BullaError || claims.exec_hash !== walk.evidence.envelope?.exec_hash)
-      return failed(step, 'TRACE_OTHER', 'is of another envelope');
-    const verdict = verdictOf(walk, step.artifact!, 'authorization');
-    return verdict?.result === 'good' ? { ...step, says: `${step.says} ${verdict.message}` } : step;
+    const held = holderOf(walk, 'authorization', digest) as Artifact<'authorization'>;
+    const { claims } = held;
+    const { envelope } = walk.evidence;
+    if (claims instanceof BullaError || claims.exec_hash !== envelope?.exec_hash)
+      return failed(step, 'is of another envelope');
+    if (claims.aud !== envelope.audience) return failed(step, 'is for another ledger');
+    const begun = Date.parse(text(walk.intent, 'trigger', 'timestamp')) / 1000;
+    if (begun < claims.nbf - TOLERATED || begun >= claims.exp + TOLERATED)
+      return failed(step, 'was not valid when the call began');
+    if (isUsedTwice(walk, authorizationIn)) return failed(step, 'was used by another call too');
+    const { result, message, code } = verdictOf(walk, held);
+    const told = { ...step, says: `${step.says} ${message}` };
+    return result === 'good' ? told : { ...told, basis: 'absent', code };
   },
   (walk) => {
     const { policy } = walk.evidence.envelope ?? {};
     const says = `The policy ${policy?.id} that the envelope is bound to`;
     const step = named(walk, 'policy', 'execution policy', policy?.hash, ['execution policy'], says);
-    const [held] = holders(walk, 'exec_hash', walk.evidence.envelope?.exec_hash, 'execution envelope');
-    if (step?.basis !== 'verified' || held?.kind !== 'execution envelope') return step;
-    const { envelope } = held;
-    const isBound = !(envelope instanceof BullaError) && envelope.policy_binding.policy_hash === policy!.hash;
-    return isBound ? step : failed(step, 'TRACE_OTHER', 'is not the one that the envelope is bound to');
+    const envelope = envelopeOf(walk);
+    if (step?.basis !== 'verified' || envelope === null) return step;
+    const isBound = envelope.policy_binding.policy_hash === policy!.hash;
+    return isBound ? step : failed(step, 'is not the one that the envelope is bound to');
   },
   (walk) => {
     const { capability } = walk.evidence;
@@ -234,12 +271,34 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
   },
   ({ artifacts, verdicts, holder }) => {
     const forged = verdicts.filter(
-      ({ kind, result }, i) => kind === 'capsules' && result === 'bad' && artifacts[i] !== holder,
+      ({ kind, result }, i) =>
+        kind === 'capsules' && ['bad', 'unreadable'].includes(result) && artifacts[i] !== holder,
     );
     if (forged.length === 0) return undefined;
     const says = `Other records at hand are bad: ${forged.map(({ name, message }) => `${name}: ${message}`).join(' ')}`;
     return { step: 'records', basis: 'failed', code: forged[0]!.code, says };
   },
   ({ evidence: { args } }) => commitment('arguments', args),
-  ({ outcome }) => (outcome === null ? undefined : commitment('result', resultOf(outcome))),
+  (walk) => {
+    const [outcome] = outcomesOf(walk);
+    return outcome && commitment('result', resultOf(outcome.record));
+  },
 ];
+
+/** How many seconds clocks may differ. */
+const TOLERATED = 300;
+
+/** The outcomes of the intent, the one that the trace began with first. More than one contradict each other. */
+function outcomesOf({ near, intent, start }: Walk): readonly Held[] {
+  const isStart = ({ record }: Held) => [text(record, 'id'), text(record, 'hash')].includes(start);
+  return near
+    .filter(({ record }) => isOutcomeOf(record, intent))
+    .toSorted((a, b) => Number(isStart(b)) - Number(isStart(a)));
+}
+
+/** The envelope that the record names, where it is at hand. */
+function envelopeOf(walk: Walk): Envelope | null {
+  const holder = holderOf(walk, 'exec_hash', walk.evidence.envelope?.exec_hash);
+  if (holder?.kind !== 'execution envelope' || holder.envelope instanceof BullaError) return null;
+  return holder.envelope;
+}

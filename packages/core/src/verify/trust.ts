@@ -1,8 +1,16 @@
-import type { KeyFacts } from '../capsule/index.ts';
+import type { KeyFacts, Verdict } from '../capsule/index.ts';
 import { keyId, type NoteVerifier, type PublicKey } from '../crypto/index.ts';
+import type { ApproverKey } from '../envelope/index.ts';
 import type { AnchorTrust, Policy } from '../log/index.ts';
 import type { Kind } from './artifact.ts';
-import { type Revocation, revokedSince } from './revocation.ts';
+
+/** A key that is revoked, and since when. */
+export interface Revocation {
+  /** Its full id. */
+  readonly key: string;
+  /** In seconds since 1970. */
+  readonly at: number;
+}
 
 /** The keys that records are verified with, and what is known of them. */
 export interface KeyTrust {
@@ -15,6 +23,11 @@ export interface KeyTrust {
 
 /** What artifacts are verified with. All of it is data; nothing is looked up, and there is no clock. */
 export interface Trust extends KeyTrust {
+  /**
+   * The people who may approve envelopes. Their keys count for nothing else, and no other key counts for an
+   * authorization. Absent: every key above may approve, as a person of its own.
+   */
+  readonly approvers?: readonly ApproverKey[] | undefined;
   /** Verifier keys of signed notes. */
   readonly vkeys: readonly NoteVerifier[];
   /** The witnesses that checkpoints and proofs must have. */
@@ -49,4 +62,61 @@ export function anchorTrust({ keys, revoked }: KeyTrust, policy: Policy | undefi
     policy,
     revokedAt: (key) => revokedSince(revoked, keyId(key)),
   };
+}
+
+/**
+ * The verdict on a record once it is known which keys are revoked. What a revoked key signed does not count: whoever
+ * stole it can sign with any date, and `signed_at` proves nothing. It counts only where witnesses saw the record
+ * before the revocation.
+ */
+export function withRevocations(
+  verdict: Verdict,
+  revoked: readonly Revocation[],
+  seenBefore: (seconds: number) => boolean,
+): Verdict {
+  if (!verdict.ok || verdict.key === null) return verdict;
+  if (revoked.every(({ key, at }) => key !== verdict.key || seenBefore(at))) return verdict;
+  return {
+    ...verdict,
+    ok: false,
+    code: 'key_revoked',
+    message: 'The key that signed the record is revoked, and no witness saw the record before that.',
+  };
+}
+
+/** Since when a key is revoked, by the earliest revocation; undefined for one that is not. */
+function revokedSince(revoked: readonly Revocation[], id: string): number | undefined {
+  return revoked
+    .filter(({ key }) => key === id)
+    .reduce<number | undefined>((least, { at }) => Math.min(least ?? at, at), undefined);
+}
+
+/**
+ * A person's key with all that keyrings say of it: once for each that knows it, and then the strictest word counts.
+ * What is said of a key holds for the post-quantum key that signs with it.
+ */
+export function approverKey(
+  person: string,
+  key: PublicKey,
+  { facts, revoked }: Pick<KeyTrust, 'facts' | 'revoked'>,
+): ApproverKey[] {
+  const id = keyId(key);
+  const known = facts.filter((each) => each.key === id || each.pqKey === id);
+  if (known.length === 0) {
+    const revokedAt = revokedSince(revoked, id);
+    if (revokedAt === undefined) return [{ person, key }];
+    return [{ person, key, validity: { notBefore: null, notAfter: null, revokedAt } }];
+  }
+  return known.map((each) => {
+    const validity = {
+      notBefore: seconds(each.notBefore, Math.ceil),
+      notAfter: seconds(each.notAfter, Math.floor),
+      revokedAt: revokedSince(revoked, each.key) ?? null,
+    };
+    return { person, key, validity };
+  });
+}
+
+function seconds(time: string | null, whole: (value: number) => number): number | null {
+  return time === null ? null : whole(Date.parse(time) / 1000);
 }

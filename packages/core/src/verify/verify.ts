@@ -1,14 +1,13 @@
 import { BullaError } from '../error.ts';
-import { type Artifact, type Finding, SIGNED, type Verdict } from './artifact.ts';
+import { type Artifact, type Finding, type Kind, SIGNED, type Verdict } from './artifact.ts';
 import type { SegmentRunner } from './chain.ts';
 import { checkBundle } from './check-bundle.ts';
 import { checkCapability } from './check-capability.ts';
 import { checkCapsules } from './check-capsules.ts';
 import { checkCheckpoint } from './check-checkpoint.ts';
-import { checkBindings, checkExecutionPolicy, checkRules } from './check-documents.ts';
+import { checkBindings, checkExecutionPolicy, checkManifest, checkRules } from './check-documents.ts';
 import { checkAuthorization, checkEnvelope } from './check-envelope.ts';
 import { checkLock, checkLockSignature } from './check-lock.ts';
-import { checkManifest } from './check-manifest.ts';
 import { checkNote } from './check-note.ts';
 import { checkProof } from './check-proof.ts';
 import type { Trust } from './trust.ts';
@@ -39,7 +38,9 @@ export async function verifyArtifact(
   const { name, kind } = artifact;
   try {
     const others = artifacts.filter((each) => each !== artifact);
-    return { name, kind, ...demanded(artifact, await check(artifact, others, trust, run), trust) };
+    const check = CHECKS[kind] as (typeof CHECKS)['capsules'];
+    const finding = await check(artifact as Artifact<'capsules'>, trust, others, run);
+    return { name, kind, ...demanded(artifact, finding, trust) };
   } catch (error) {
     if (!(error instanceof BullaError)) throw error;
     const { code, message, path, offset } = error;
@@ -48,43 +49,30 @@ export async function verifyArtifact(
   }
 }
 
-function check(
-  artifact: Artifact,
-  others: readonly Artifact[],
-  trust: Trust,
-  run: SegmentRunner | undefined,
-): Finding | Promise<Finding> {
-  switch (artifact.kind) {
-    case 'log proof':
-      return checkProof(artifact, trust, others);
-    case 'checkpoint':
-      return checkCheckpoint(artifact, trust);
-    case 'signed note':
-      return checkNote(artifact, trust);
-    case 'bundle':
-      return checkBundle(artifact, trust);
-    case 'lockfile':
-      return checkLock(artifact, trust, others);
-    case 'lock signature':
-      return checkLockSignature(artifact, trust, others);
-    case 'execution envelope':
-      return checkEnvelope(artifact, trust, others);
-    case 'authorization':
-      return checkAuthorization(artifact, trust);
-    case 'capability envelope':
-      return checkCapability(artifact.snapshot);
-    case 'manifest':
-      return checkManifest(artifact);
-    case 'bindings':
-      return checkBindings(artifact);
-    case 'rules':
-      return checkRules(artifact);
-    case 'execution policy':
-      return checkExecutionPolicy(artifact);
-    case 'capsules':
-      return checkCapsules(artifact, trust, others, run);
-  }
-}
+/** How each kind is verified, beside the other artifacts. */
+const CHECKS: {
+  readonly [K in Kind]: (
+    artifact: Artifact<K>,
+    trust: Trust,
+    others: readonly Artifact[],
+    run?: SegmentRunner,
+  ) => Finding | Promise<Finding>;
+} = {
+  'log proof': checkProof,
+  checkpoint: checkCheckpoint,
+  'signed note': checkNote,
+  bundle: checkBundle,
+  lockfile: checkLock,
+  'lock signature': checkLockSignature,
+  'execution envelope': checkEnvelope,
+  authorization: checkAuthorization,
+  'capability envelope': ({ snapshot }) => checkCapability(snapshot),
+  manifest: checkManifest,
+  bindings: checkBindings,
+  rules: checkRules,
+  'execution policy': checkExecutionPolicy,
+  capsules: checkCapsules,
+};
 
 /** The finding, held to what the caller asked for besides. */
 function demanded({ kind }: Artifact, finding: Finding, { kinds = [], signed }: Trust): Finding {

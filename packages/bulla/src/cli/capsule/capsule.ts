@@ -1,5 +1,5 @@
 import { exportSealed, lint, readHashed, type SealedCapsule } from '@bulla/core/capsule';
-import { toUtf8 } from '@bulla/core/crypto';
+import { shownKeyId, toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
 import { counted } from '@bulla/core/text';
@@ -29,6 +29,7 @@ import {
   reportOptions,
   say,
 } from '../terminal/io.ts';
+import { NAME_RECORD_KEYS } from '../verify/hints.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
 import { capsuleText } from './text.ts';
 
@@ -111,7 +112,9 @@ async function verifyOne(file: string, options: TrustOptions & ReportOptions): P
   const trust = trusted(options);
   const verdict = verifyRecord(oneCapsule(readInput(file, 'document'), trust.allowNonFinite), trust);
   const unsealed = unsealedPaths(verdict.unauthenticated);
-  const title = markOf(verdict.code === 'unknown_key' ? 'undecided' : 'bad');
+  const isUndecided = verdict.code === 'unknown_key';
+  const title = markOf(isUndecided ? 'undecided' : 'bad');
+  const message = isUndecided ? `${verdict.message} ${NAME_RECORD_KEYS}` : verdict.message;
   const { key, pqKey, signedBy, ...rest } = verdict;
   const names = { key_id: key, pq_key_id: pqKey, signed_by: signedBy };
   await report(options, { ...rest, ...names, not_sealed: unsealed }, () => {
@@ -120,15 +123,15 @@ async function verifyOne(file: string, options: TrustOptions & ReportOptions): P
         `  ${colors.yellow('warning')} ${path || '(root)'}: ${message} ${colors.dim(`[${code}]`)}`,
     );
     if (!verdict.ok)
-      return [`${title}  ${verdict.message} ${colors.dim(`[${verdict.code}]`)}`, ...warnings].join('\n');
+      return [`${title}  ${message} ${colors.dim(`[${verdict.code}]`)}`, ...warnings].join('\n');
     return [
-      `${markOf('good')}  ${verdict.form} keys, ${verdict.profile}, signed by ${verdict.key}`,
+      `${markOf('good')}  ${verdict.form} keys, ${verdict.profile}, signed by ${shownKeyId(verdict.key!)}`,
       ...warnings,
       ...(unsealed.length === 0 ? [] : [colors.dim(`  not sealed: ${unsealed.join(', ')}`)]),
       colors.dim(`  not proven: ${NOT_PROVEN.join('; ')}`),
     ].join('\n');
   });
-  if (verdict.code === 'unknown_key') return EXIT.undecided;
+  if (isUndecided) return EXIT.undecided;
   return verdict.ok ? EXIT.good : EXIT.bad;
 }
 

@@ -1,3 +1,4 @@
+import { shownKeyId } from '@bulla/core/crypto';
 import type { AnchoredRange, AnchorReport } from '@bulla/core/log';
 import { counted } from '@bulla/core/text';
 import {
@@ -10,7 +11,7 @@ import {
 import { timeText } from '../../app/index.ts';
 import type { FoundAnchors } from '../log/anchors.ts';
 import { colors, markOf } from '../terminal/io.ts';
-import { NAME_CHAIN_KEYS } from '../verify/hints.ts';
+import { NAME_RECORD_KEYS } from '../verify/hints.ts';
 
 /** What of a chain was looked at, and against what. */
 export interface CheckedHow {
@@ -102,10 +103,12 @@ export function verdictText(
   options: CheckedHow,
 ): string[] {
   const rate = seconds > 0.5 ? `, ${Math.round(result.count / seconds).toLocaleString('en')} a second` : '';
-  const counts = (record: Readonly<Record<string, number>>) =>
+  const counts = (record: Readonly<Record<string, number>>, shown = (name: string) => name) =>
     Object.entries(record)
-      .map(([name, n]) => `${name.length === 64 ? `${name.slice(0, 16)}…` : name} ${n.toLocaleString('en')}`)
+      .map(([name, n]) => `${shown(name)} ${n.toLocaleString('en')}`)
       .join(', ');
+  const isMissing = Object.keys(result.missingKeys).length > 0;
+  const missing = missingText(result.missingKeys);
   const verdict = ({ ok: 'good', failed: 'bad', empty: 'undecided', undecided: 'undecided' } as const)[
     result.outcome
   ];
@@ -120,7 +123,8 @@ export function verdictText(
     ],
     ['checked', checkedText(options, keysFrom)],
     ['head', result.head === null ? '' : `${result.head.sequence}  ${result.head.hash}`],
-    ['keys', counts(result.keys)],
+    ['keys', counts(result.keys, shownKeyId)],
+    ['not checked', result.outcome === 'failed' && isMissing ? `${missing} ${NAME_RECORD_KEYS}` : ''],
     ['forms', counts(result.profiles)],
     ['warnings', counts(result.warnings)],
     ...noticeLines(result, source),
@@ -138,7 +142,7 @@ export function verdictText(
     ok: `${counted(result.count, 'record')}, unbroken from the first to the last${unchecked(options)}`,
     failed: `${result.failureCount} of the checks failed`,
     empty: 'there is nothing to verify',
-    undecided: `${missingText(result.missingKeys)} ${NAME_CHAIN_KEYS}`,
+    undecided: `${missing} ${NAME_RECORD_KEYS}`,
   }[result.outcome];
   return [
     `${markOf(verdict)}  ${summary}`,

@@ -172,7 +172,7 @@ describe('languages', () => {
     const chinese = shown({ LANG: 'zh_CN.UTF-8' });
     expect(chinese.split('\n').slice(0, 4)).toEqual([
       `${AGENT}（能力声明第 1 版）可以做这些：`,
-      '  high: 每次调用都会询问你。',
+      '  高: 每次调用都会询问你。',
       '    读取位置 (location:read)',
       '      locate: tools.locate.1',
     ]);
@@ -209,7 +209,7 @@ describe('languages', () => {
     await questionOf(consent(), store, calling('read_file', caller()));
     const { stdout } = run('consent', 'pending', '--lang', 'zh');
     expect(stdout).toContain('请求调用 read_file：tools.read_file.1 sha256:');
-    expect(stdout).toContain('\n  权限 读取本地文件 (filesystem:read)，medium\n');
+    expect(stdout).toContain('\n  权限 读取本地文件 (filesystem:read)，中\n');
     expect(json('consent', 'pending')[1].pending[0].showing).toMatchObject({
       description: 'tools.read_file.1',
       scope_label: 'Read local files',
@@ -218,6 +218,35 @@ describe('languages', () => {
       '\n  scope Read local files (filesystem:read), medium\n',
     );
   });
+});
+
+test('results and levels are in the language that is asked for, and questions tell what each tool does', async () => {
+  const zh = ['--lang', 'zh'];
+  const of = ['--agent', AGENT];
+  expect(run('grants', 'list', ...zh).stdout).toBe('没有授权任何权限。\n');
+  const [, { digest }] = json('grants', 'show', ...of, ...zh);
+  const grant = ['grants', 'grant', ...of, '--disclosure', digest, '--scope', 'filesystem:read', ...zh];
+  expect(run(...grant).stdout).toBe('已授权  filesystem:read\n');
+  expect(run(...grant).stdout).toBe('这些权限此前已经授予。\n');
+  const [, { grants }] = json('grants', 'list');
+  expect(run('grants', 'list', ...zh).stdout).toBe(
+    `已授权  ${AGENT} filesystem:read 中  ${caller().user}，通过 terminal，${new Date(grants[0].at).toISOString()}\n`,
+  );
+  const catalogue = join(home, 'texts.json');
+  writeFileSync(
+    catalogue,
+    JSON.stringify({ 'tools.read_file.1': '读取文件', 'tools.list_files.1': '列出文件' }),
+  );
+  const { id, shown } = await questionOf(consent(), store, calling('read_file', caller()));
+  const pending = run('consent', 'pending', ...zh, '--catalogue', catalogue).stdout;
+  expect(pending).toContain('\n  --session 还包括 read_file: 读取文件; list_files: 列出文件\n');
+  expect(pending).toContain(`\n  bulla consent deny ${id} --never  # 拒绝该权限，直到你再次授权\n`);
+  const allowed = run('consent', 'allow', id, '--shown', shown, ...zh).stdout;
+  expect(allowed).toMatch(new RegExp(`^允许这次调用  ${id}  封存为 [0-9a-f]{64}\n$`));
+  run('manifest', 'push', write(manifestText({ locate: { input: 2 } })), '--agent', AGENT);
+  expect(run('grants', 'list', ...zh).stdout).toMatch(/^暂停（待复核） {2}desk filesystem:read 中 {2}/);
+  expect(run('grants', 'revoke', ...of, '--all', ...zh).stdout).toBe('已撤销  全部\n');
+  expect(run('grants', 'revoke', ...of, '--all', ...zh).stdout).toBe('这些权限并未授予：没有变化。\n');
 });
 
 describe('grants', () => {
@@ -368,9 +397,12 @@ describe('consent', () => {
       expect.arrayContaining([
         `  asked at ${new Date(prompt.opened_at).toISOString()}, deadline none`,
         '  scope Read local files (filesystem:read), medium',
-        ...['allow ID', 'allow ID --session', 'deny ID', 'deny ID --never'].map(
-          (words) => `  bulla consent ${words.replace('ID', prompt.id)}`,
-        ),
+        ...[
+          'allow ID  # allow this call',
+          'allow ID --session  # allow it for this session',
+          'deny ID  # deny this call',
+          'deny ID --never  # refuse the scope until you grant it again',
+        ].map((words) => `  bulla consent ${words.replace('ID', prompt.id)}`),
       ]),
     );
     const [, { pending }] = json('consent', 'pending', '--agent', AGENT);

@@ -1,4 +1,10 @@
-import { type Choice, type Disclosure, disclosureDigest, type Showing } from '@bulla/core/consent';
+import {
+  type Choice,
+  type Disclosure,
+  disclosureDigest,
+  type Showing,
+  type Words,
+} from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { type DiffPart, visible } from '@bulla/core/text';
 import { answerQuestion, isUnanswerable, pendingQuestions, type Question } from '../../app/index.ts';
@@ -23,6 +29,7 @@ import {
   consentOver,
   disclosureText,
   type LanguageOptions,
+  languageOption,
   languageOptions,
   refused,
   wordsOf,
@@ -71,6 +78,7 @@ Examples:
     .run((id: string, options: AnswerOptions) => answer(id, options, allowing));
 
   answering('deny', 'Deny it.')
+    .use(languageOption)
     .option('--never', 'and the scope from now on, until you grant it again')
     .run((id: string, options: AnswerOptions) => answer(id, options, denying));
 }
@@ -82,9 +90,7 @@ async function pending(options: ConsentOptions & LanguageOptions): Promise<void>
   const of = { ...(user !== undefined && { user }), ...(agent !== undefined && { agent }) };
   const all = await pendingQuestions(consentOver(at.store, options), of, words);
   await report(options, { ok: true, pending: all.map(documentOf) }, () =>
-    all.length === 0
-      ? phrasesOf(words).nothingAsked
-      : all.map((shown) => textOf(shown, phrasesOf(words))).join('\n\n'),
+    all.length === 0 ? phrasesOf(words).nothingAsked : all.map((shown) => textOf(shown, words)).join('\n\n'),
   );
 }
 
@@ -105,9 +111,10 @@ function documentOf(shown: Question) {
   };
 }
 
-function textOf(shown: Question, phrases: Phrases): string {
+function textOf(shown: Question, words: Words): string {
   if ('error' in shown) return `${shown.id}  ${shown.error.message} [${shown.error.code}]`;
   const { prompt, showing, disclosure } = shown;
+  const phrases = phrasesOf(words);
   const time = (at: number) => new Date(at).toISOString();
   const until = prompt.expires_at === null ? null : time(prompt.expires_at);
   const head = `${colors.bold(prompt.id)}  ${phrases.asks(visible(prompt.agent), visible(prompt.asked))}`;
@@ -117,12 +124,14 @@ function textOf(shown: Question, phrases: Phrases): string {
           phrases.toBeGranted(colors.bold(grantText(prompt.scope, disclosure))),
           disclosureText(disclosure, disclosureDigest(disclosure)),
         ]
-      : callLines(showing!, phrases);
+      : callLines(showing!, words);
   return [
     head,
     phrases.when(time(prompt.opened_at), until),
     ...what,
-    ...prompt.choices.map((choice) => `bulla consent ${TYPED[choice](prompt.id)}`),
+    ...prompt.choices.map(
+      (choice) => `bulla consent ${TYPED[choice](prompt.id)}  ${colors.dim(`# ${words.terms[choice]}`)}`,
+    ),
     colors.dim(phrases.shown(prompt.shown)),
   ].join('\n  ');
 }
@@ -146,23 +155,25 @@ function grantText(scope: string, { scopes }: Disclosure): string {
   return scopeText(label, visible(scope));
 }
 
-function callLines(showing: Showing, phrases: Phrases): string[] {
+function callLines(showing: Showing, words: Words): string[] {
+  const phrases = phrasesOf(words);
   const { server, server_tool, declared, locked, scope, sensitivity, raised } = showing;
   const { hidden, changed, previous, redefined, description } = showing;
   const tool = colors.bold(server === null ? showing.tool : `${showing.tool} = ${server}/${server_tool}`);
   const digests = locked === null ? declared : phrases.declaredAndLocked(declared, locked);
-  const why = raised.length === 0 ? null : raised.join(', ');
+  const why = raised.length === 0 ? null : raised.map((reason) => words.terms[reason]).join(', ');
+  const covers = showing.session_covers.map(({ name, description }) =>
+    description === null ? name : `${name}: ${description}`,
+  );
   return [
     phrases.toCall(tool, description && preview(description, phrases), colors.dim(digests)),
-    phrases.scope(scopeText(showing.scope_label, scope), sensitivity, why),
+    phrases.scope(scopeText(showing.scope_label, scope), words.terms[sensitivity], why),
     phrases.arguments(preview(showing.arguments, phrases)),
     ...(hidden.length === 0 ? [] : [colors.yellow(phrases.hidden(hidden.length))]),
-    ...(previous === null ? [] : [phrases.lastAllowed(new Date(previous.at).toISOString())]),
+    ...(previous === null ? [] : [phrases.lastAllowed(isoTime(previous.at))]),
     ...redefined.map((what) => colors.yellow(phrases.redefined[what])),
     ...(changed === null ? [] : [phrases.changed(changedText(changed, phrases))]),
-    ...(showing.session_covers.length === 0
-      ? []
-      : [phrases.covers(preview(showing.session_covers.join(', '), phrases))]),
+    ...(covers.length === 0 ? [] : [phrases.covers(preview(covers.join('; '), phrases))]),
   ];
 }
 
@@ -215,7 +226,7 @@ const allowing: Choosing = async (consent, id, options) => {
   const { prompt, disclosure } = shown;
   const choice = prompt.kind === 'grant' ? 'grant' : options.session ? 'allow-session' : 'allow-once';
   if (options.shown !== undefined) return { choice, seen: options.shown, disclosure };
-  say(`${textOf(shown, phrasesOf(words))}`);
+  say(textOf(shown, words));
   if (!isAnswered()) throw new BullaError('USAGE', 'Name what you were shown, with --shown.');
   return (await askKey(phrasesOf(words).questions[choice]))
     ? { choice, seen: prompt.shown, disclosure }
@@ -230,6 +241,8 @@ const denying: Choosing = async (consent, id, { shown, never }) => ({
 });
 
 async function answer(given: string, options: AnswerOptions, choosing: Choosing): Promise<Exit> {
+  const [words] = wordsOf(options);
+  const phrases = phrasesOf(words);
   await using at = await openFor(options, 'extend');
   try {
     const consent = consentOver(at.store, options);
@@ -239,7 +252,7 @@ async function answer(given: string, options: AnswerOptions, choosing: Choosing)
     );
     const chosen = await choosing(consent, id, options);
     if (chosen === null) {
-      say(`Nothing was answered: the question stays open. To deny it: bulla consent deny ${visible(id)}`);
+      say(phrases.nothingAnswered(visible(id)));
       return EXIT.bad;
     }
     const { choice, seen, disclosure } = chosen;
@@ -251,7 +264,7 @@ async function answer(given: string, options: AnswerOptions, choosing: Choosing)
     await report(
       options,
       { ok: true, id, choice, by, reason, who, channel: channel.kind, ...capsuleNames(capsule) },
-      () => `${colors.green(choice)}  ${id}  ${colors.dim(`sealed as ${capsule.hash}`)}`,
+      () => `${colors.green(words.terms[choice])}  ${id}  ${colors.dim(phrases.sealedAs(capsule.hash))}`,
     );
     return EXIT.good;
   } catch (error) {

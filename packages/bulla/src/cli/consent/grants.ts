@@ -1,3 +1,4 @@
+import type { Words } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import { disclosureOf, grantRefusal, grantScopes, revokeScopes } from '../../app/index.ts';
@@ -21,6 +22,7 @@ import {
   consentOver,
   disclosureText,
   type LanguageOptions,
+  languageOption,
   languageOptions,
   refused,
   wordsOf,
@@ -40,7 +42,7 @@ export function define(command: Command): void {
   command
     .command('list')
     .description('List what people last said of each scope.')
-    .use(storeOptions, reportOptions)
+    .use(storeOptions, reportOptions, languageOption)
     .option('--user <id>', 'only of this person')
     .option('--agent <id>', 'only of this agent')
     .run(list);
@@ -76,7 +78,7 @@ Examples:
   command
     .command('revoke')
     .description('Take scopes back, at once.')
-    .use(sealOptions, reportOptions)
+    .use(sealOptions, reportOptions, languageOption)
     .requiredOption('--agent <id>', 'the agent')
     .option('--scope <id...>', 'the scopes')
     .option('--all', 'all of them')
@@ -90,7 +92,8 @@ Example:
     .run(revoke);
 }
 
-async function list(options: ConsentOptions): Promise<void> {
+async function list(options: ConsentOptions & LanguageOptions): Promise<void> {
+  const [words] = wordsOf(options);
   await using at = await openFor(options, 'read');
   const { user, agent } = options;
   const grants = await consentOver(at.store, options).grants({
@@ -99,14 +102,20 @@ async function list(options: ConsentOptions): Promise<void> {
   });
   const document = { ok: true, grants: grants.map((one) => ({ ...one, at: isoTime(one.at) })) };
   await report(options, document, () =>
-    grants.length === 0 ? 'Nothing was granted.' : grants.map(lineOf).join('\n'),
+    grants.length === 0
+      ? phrasesOf(words).nothingGranted
+      : grants.map((grant) => lineOf(grant, words)).join('\n'),
   );
 }
 
-function lineOf({ user, agent, scope, status, sensitivity, channel, at, obstacle }: ListedGrant): string {
-  const usable = obstacle === null;
-  const word = status === 'granted' && !usable ? `rests (${obstacle})` : status;
-  return `${(usable ? colors.green : colors.yellow)(word)}  ${visible(agent)} ${visible(scope)} ${sensitivity}  ${colors.dim(`${visible(user)}, over ${channel} at ${isoTime(at)}`)}`;
+function lineOf(grant: ListedGrant, words: Words): string {
+  const { user, agent, scope, status, sensitivity, channel, at, obstacle } = grant;
+  const phrases = phrasesOf(words);
+  const rests = status === 'granted' && obstacle !== null;
+  const word = rests ? phrases.rests(words.terms[obstacle]) : words.terms[status];
+  const colored = (obstacle === null ? colors.green : colors.yellow)(word);
+  const said = phrases.said(visible(user), channel, isoTime(at));
+  return `${colored}  ${visible(agent)} ${visible(scope)} ${words.terms[sensitivity]}  ${colors.dim(said)}`;
 }
 
 async function show(options: ConsentOptions & LanguageOptions & { agent: string }): Promise<void> {
@@ -132,6 +141,8 @@ async function grant(options: GrantOptions): Promise<Exit> {
   await using at = await openFor(options, 'extend');
   const consent = consentOver(at.store, options);
   const { who, channel } = atTerminal(options);
+  const [words] = wordsOf(options);
+  const phrases = phrasesOf(words);
   const told = await seenDisclosure(consent, options);
   const { disclosure, digest } = told;
   const scopes = chosen(options) ?? disclosure.scopes.map(({ id }) => id);
@@ -141,7 +152,7 @@ async function grant(options: GrantOptions): Promise<Exit> {
     say(`${disclosureText(disclosure, digest)}`);
     if (!isAnswered()) throw new BullaError('USAGE', 'Name what you were shown, with --disclosure.');
     if (!(await askKey(phrasesOf(disclosure).grantThese(scopes.join(', '))))) {
-      say('Nothing was granted.');
+      say(phrases.nothingGranted);
       return EXIT.bad;
     }
   }
@@ -150,8 +161,8 @@ async function grant(options: GrantOptions): Promise<Exit> {
   if (step.refusal !== null) return await refused(step.refusal, options);
   await report(options, { ok: true, ...pair, scopes, capsules: step.capsules.map(capsuleNames) }, () =>
     step.capsules.length === 0
-      ? 'All of that was granted already.'
-      : `${colors.green('granted')}  ${scopes.map((scope) => visible(scope)).join(', ')}`,
+      ? phrases.allGranted
+      : `${colors.green(words.terms.granted)}  ${scopes.map((scope) => visible(scope)).join(', ')}`,
   );
   return EXIT.good;
 }
@@ -165,6 +176,8 @@ function chosen({ scope, all }: GrantOptions): string[] | null {
 
 async function revoke(options: GrantOptions): Promise<Exit> {
   const scopes = chosen(options) ?? 'all';
+  const [words] = wordsOf(options);
+  const phrases = phrasesOf(words);
   await using at = await openFor(options, 'extend');
   const { who, channel } = atTerminal(options);
   const pair = { user: who, agent: options.agent };
@@ -175,10 +188,10 @@ async function revoke(options: GrantOptions): Promise<Exit> {
   const { running } = step;
   await report(options, { ok: true, ...pair, scopes, changed: isChanged, ended, running }, () => [
     isChanged
-      ? `${colors.green('revoked')}  ${scopes === 'all' ? 'all' : scopes.map((scope) => visible(scope)).join(', ')}`
-      : 'None of that was granted: nothing changed.',
-    ...ended.map((id) => `  ended ${id}`),
-    ...running.map((id) => `  ${colors.yellow('still runs')} ${id}`),
+      ? `${colors.green(words.terms.revoked)}  ${scopes === 'all' ? phrases.everything : scopes.map((scope) => visible(scope)).join(', ')}`
+      : phrases.noneRevoked,
+    ...ended.map((id) => `  ${phrases.ended} ${id}`),
+    ...running.map((id) => `  ${colors.yellow(phrases.stillRuns)} ${id}`),
   ]);
   return EXIT.good;
 }

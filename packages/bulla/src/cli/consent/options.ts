@@ -90,14 +90,14 @@ export interface LanguageOptions {
   catalogue?: string;
 }
 
-export function languageOptions(command: Command): Command {
-  return command
-    .addOption(
-      new Option('--lang <language>', 'the language (default: that of LC_ALL, LC_MESSAGES or LANG)').choices([
-        'en',
-        'zh',
-      ]),
-    )
+export function languageOption(command: Command): void {
+  const words = 'the language (default: that of LC_ALL, LC_MESSAGES or LANG)';
+  command.addOption(new Option('--lang <language>', words).choices(['en', 'zh']));
+}
+
+export function languageOptions(command: Command): void {
+  command
+    .use(languageOption)
     .option('--catalogue <file>', 'a JSON object with the texts of the i18n keys that manifests have');
 }
 

@@ -32,6 +32,17 @@ const english = {
     'allow-once': 'Allow it?',
   },
   grantThese: (scopes: string) => `Grant ${scopes}?`,
+  nothingAnswered: (id: string) =>
+    `Nothing was answered: the question stays open. To deny it: bulla consent deny ${id}`,
+  sealedAs: (hash: string) => `sealed as ${hash}`,
+  nothingGranted: 'Nothing was granted.',
+  allGranted: 'All of that was granted already.',
+  noneRevoked: 'None of that was granted: nothing changed.',
+  everything: 'all',
+  rests: (obstacle: string) => `rests (${obstacle})`,
+  said: (user: string, channel: string, at: string) => `${user}, over ${channel} at ${at}`,
+  ended: 'ended',
+  stillRuns: 'still runs',
 };
 
 export type Phrases = typeof english;
@@ -65,6 +76,16 @@ const chinese: Phrases = {
     'allow-once': '允许吗？',
   },
   grantThese: (scopes) => `要授予 ${scopes} 吗？`,
+  nothingAnswered: (id) => `没有回答：请求仍待处理。要拒绝它：bulla consent deny ${id}`,
+  sealedAs: (hash) => `封存为 ${hash}`,
+  nothingGranted: '没有授权任何权限。',
+  allGranted: '这些权限此前已经授予。',
+  noneRevoked: '这些权限并未授予：没有变化。',
+  everything: '全部',
+  rests: (obstacle) => `暂停（${obstacle}）`,
+  said: (user, channel, at) => `${user}，通过 ${channel}，${at}`,
+  ended: '已结束',
+  stillRuns: '仍在运行',
 };
 
 export function phrasesOf({ locale }: Pick<Words, 'locale'>): Phrases {

@@ -1,4 +1,4 @@
-import { readPrivateKey, signerOf, toUtf8 } from '@bulla/core/crypto';
+import { readPrivateKey, shownKeyId, signerOf, toUtf8 } from '@bulla/core/crypto';
 import { type ApprovalHow, type ExecProfile, moment, toAuthorizationDetails } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
 import { stringify } from '@bulla/core/json';
@@ -116,7 +116,7 @@ function shown(
     `ledger   ${visible(claims.aud)}`,
     `valid    from ${moment(claims.nbf)} to ${moment(claims.exp)}`,
     `issued   by ${visible(claims.iss)} as ${visible(claims.jti)}`,
-    `you      ${how} at the moment of signing, key ${keyId}`,
+    `you      ${how} at the moment of signing, key ${shownKeyId(keyId)}`,
     ...others.flatMap(approvalLines),
   ];
 }

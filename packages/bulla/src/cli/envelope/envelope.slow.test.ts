@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { keyId, localSigner, readPublicKey } from '@bulla/core/crypto';
+import { keyId, localSigner, readPublicKey, shownKeyId } from '@bulla/core/crypto';
 import { authorize, execHash, parseEnvelope, readAuthorization } from '@bulla/core/envelope';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { repo, bulla as run, temporaryFolder } from '../../../test/run.ts';
@@ -284,7 +284,7 @@ describe('verify', () => {
     expect(bulla('verify', path('envelope.json'), '--public-key', path('alice.pub')).status).toBe(3);
     const stranger = bulla('verify', ...files, '--public-key', path('bob.pub'));
     expect(stranger.status).toBe(3);
-    const missing = `it says that it was signed by ${keyId(keyOf('alice'))}.`;
+    const missing = `it says that it was signed by ${shownKeyId(keyId(keyOf('alice')))}.`;
     expect(stranger.stdout.split(missing)).toHaveLength(3);
     expect(bulla('verify', files[0]!, path('missing.json'))).toMatchObject({
       status: 2,
@@ -330,8 +330,8 @@ describe('authorize', () => {
       'ledger   bank',
       'valid    from TIME to TIME',
       expect.stringMatching(/^issued {3}by ceo as [0-9a-f-]{36}$/),
-      `you      policy at the moment of signing, key ${keyId(keyOf('alice'))}`,
-      `beside   escalated at TIME, key ${keyId(keyOf('eve'))}, not verified here`,
+      `you      policy at the moment of signing, key ${shownKeyId(keyId(keyOf('alice')))}`,
+      `beside   escalated at TIME, key ${shownKeyId(keyId(keyOf('eve')))}, not verified here`,
       `signed   written to ${path('approved.json')}`,
       '',
     ]);

@@ -1,3 +1,4 @@
+import { shownKeyId } from '@bulla/core/crypto';
 import { type Envelope, type ExecProfile, execHash, moment, type StatedApproval } from '@bulla/core/envelope';
 import { stringify } from '@bulla/core/json';
 import { mixedScript, skeleton, visible } from '@bulla/core/text';
@@ -58,7 +59,7 @@ function lookAlikes(names: Readonly<Record<string, string | null>>): string[] {
 /** What a signature that is there already states; its key may be anybody's. */
 export function approvalLines({ keyId, how, when, chain }: StatedApproval): string[] {
   return [
-    `beside   ${how} at ${moment(when)}, key ${keyId}, not verified here`,
+    `beside   ${how} at ${moment(when)}, key ${shownKeyId(keyId)}, not verified here`,
     ...chain.map((step) => `         step ${visible(stringify(step))}`),
   ];
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { isAbsolute, resolve } from 'node:path';
-import { fromUtf8, type KeyFormat, keyId, readPublicKey, toHex } from '@bulla/core/crypto';
+import { fromUtf8, type KeyFormat, keyId, readPublicKey, shownKeyId, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { Option } from 'commander';
 import { exportPublic, pathsOf } from '../../app/index.ts';
@@ -13,7 +13,6 @@ import {
   registerKey,
   revokeKey,
   rotateKeys,
-  shownId,
   type TokenKey,
 } from '../../keys/index.ts';
 import { readInput } from '../../os/index.ts';
@@ -174,7 +173,7 @@ async function list(options: KeyringOptions) {
     const rows = epochs.map((epoch) => [
       `${epoch.epoch}`,
       state(epoch),
-      shownId(epoch),
+      shownKeyId(epoch.keyId),
       epoch.fingerprint,
       epoch.label,
       remarks(epoch),
@@ -258,7 +257,7 @@ function epochDocument(epoch: Epoch): Record<string, unknown> {
   return {
     epoch: epoch.epoch,
     state: state(epoch),
-    id: shownId(epoch),
+    id: shownKeyId(epoch.keyId),
     key_id: epoch.keyId,
     public_key: toHex(epoch.publicKey.bytes),
     labels: { signed_by: epoch.label, python: epoch.fingerprint },

@@ -1,3 +1,4 @@
+import { shownKeyId } from '@bulla/core/crypto';
 import { BUNDLE_NOT_PROVEN, bundleDetails, bundleText } from '@bulla/core/verify';
 import { type BundleInput, type KeyChoice, openBundle, packBundle } from '../../app/index.ts';
 import type { Command } from '../command.ts';
@@ -50,7 +51,7 @@ async function verify(file: string, options: KeyChoice & ReportOptions): Promise
   const details = { ...bundleDetails(verified), trusted_from: origin };
   await report(options, { ok: true, file, ...details, not_proven: BUNDLE_NOT_PROVEN }, () => [
     `${colors.green('good')}  ${file}: ${bundleText(verified)}`,
-    `  ${colors.dim(`trusted key ${verified.trusted.keyId} (from ${origin})`)}`,
+    `  ${colors.dim(`trusted key ${shownKeyId(verified.trusted.keyId)} (from ${origin})`)}`,
     `  ${colors.dim(`not proven: ${BUNDLE_NOT_PROVEN.join('; ')}`)}`,
   ]);
 }

@@ -148,11 +148,6 @@ describe('lock', () => {
       args: words.slice(1),
       env: [],
     });
-    expect(lock.coverage).toMatchObject({
-      tools: 'definition',
-      resources: 'definition',
-      instructions: 'definition',
-    });
     expect([lock.generator, lock.serverName, [...lock.tools.keys()]]).toEqual([
       ...['bulla 0.1.0', 'shop', ['order', 'search']],
     ]);

@@ -1,3 +1,4 @@
+import { shownKeyId } from '@bulla/core/crypto';
 import { Option } from 'commander';
 import { type SignInput, sign } from '../../app/index.ts';
 import { SIGNATURE_KINDS } from '../../locks/index.ts';
@@ -39,7 +40,7 @@ async function act(options: Omit<SignInput, 'lockfile'> & ReportOptions & { lock
   await report(options, document, () => [
     ...(COMPAT ? [`✓ Signature created: ${signature}`] : []),
     `${colors.green('signed')}  ${lockfile} in ${signature}`,
-    `  ${colors.dim(`key id ${id}`)}`,
+    `  ${colors.dim(`key id ${shownKeyId(id)}`)}`,
     ...(vkey === null ? [] : [`  ${colors.dim(`vkey ${vkey}`)}`]),
   ]);
 }

@@ -2,11 +2,11 @@ import type { Kind, Verdict } from '@bulla/core/verify';
 
 /** How a missing key is named on the command line. */
 export const NAME_KEYS = 'Name the key with --public-key or --keyring.';
-/** The same for the keys of a chain. */
-export const NAME_CHAIN_KEYS =
-  'Name them with --public-key or --keyring; "bulla keys export-public --all" writes those of a keyring.';
+/** The same for the keys of records. */
+export const NAME_RECORD_KEYS = `${NAME_KEYS} "bulla keys export-public --all" writes those of a keyring.`;
 
 const HINTS: Readonly<Partial<Record<Kind, string>>> = {
+  capsules: NAME_RECORD_KEYS,
   'signed note': 'Name the key with --vkey.',
   lockfile: 'Name the key with -k, --vkey or --keyring.',
   'lock signature': 'Name the key with -k, --vkey or --keyring.',
@@ -14,8 +14,7 @@ const HINTS: Readonly<Partial<Record<Kind, string>>> = {
 };
 
 /** The message of a verdict, with what to type where a key is missing. */
-export function messageOf({ kind, code, message, missing }: Verdict): string {
+export function messageOf({ kind, message, missing }: Verdict): string {
   if (missing === undefined) return message;
-  const isChain = kind === 'capsules' && code === 'unknown_key' && message.startsWith('Keys');
-  return `${message} ${isChain ? NAME_CHAIN_KEYS : (HINTS[kind] ?? NAME_KEYS)}`;
+  return `${message} ${HINTS[kind] ?? NAME_KEYS}`;
 }

@@ -1,10 +1,17 @@
-import { canonicalize } from '@bulla/core/canon';
-import { fromBase64, sha256Hex, toUtf8 } from '@bulla/core/crypto';
+import { sha256Hex } from '@bulla/core/crypto';
 import { JsonObject, type JsonValue } from '@bulla/core/json';
 import type { Content } from '@bulla/core/lock';
-import { caseTwin, type ErrorFrame, foldCase, quote, type ResultFrame, twinFinder } from '../../mcp/index.ts';
+import {
+  caseTwin,
+  contentBytes,
+  type ErrorFrame,
+  foldCase,
+  quote,
+  type ResultFrame,
+  twinFinder,
+} from '../../mcp/index.ts';
 import { Denial } from '../denial.ts';
-import type { Pins } from '../lists/pins.ts';
+import { isSameJson, type Pins } from '../lists/pins.ts';
 import { twinned } from './result.ts';
 
 const MEMBERS = ['uri', 'mimeType', 'text', 'blob', '_meta'];
@@ -91,25 +98,7 @@ function changed(uri: string): Denial {
 function isPinned(item: JsonValue, { uri, sha256, mimeType, meta }: Content): boolean {
   if (!(item instanceof JsonObject) || caseTwin(item, MEMBERS) !== null || item.get('uri') !== uri)
     return false;
-  const bytes = contentBytes(item.get('text'), item.get('blob'));
+  const bytes = contentBytes(item);
   if (bytes === null || sha256Hex(bytes) !== sha256) return false;
-  return (item.get('mimeType') ?? null) === mimeType && isSame(item.get('_meta') ?? null, meta ?? null);
-}
-
-function contentBytes(text: JsonValue | undefined, blob: JsonValue | undefined): Uint8Array | null {
-  if (typeof text === 'string' && blob === undefined) return toUtf8(text);
-  if (typeof blob !== 'string' || text !== undefined) return null;
-  try {
-    return fromBase64(blob);
-  } catch {
-    return null;
-  }
-}
-
-function isSame(a: JsonValue, b: JsonValue): boolean {
-  try {
-    return canonicalize(a, 'mcptrust-v1') === canonicalize(b, 'mcptrust-v1');
-  } catch {
-    return false;
-  }
+  return (item.get('mimeType') ?? null) === mimeType && isSameJson(item.get('_meta') ?? null, meta ?? null);
 }

@@ -20,8 +20,8 @@ const URL_ELICITATION_REQUIRED = -32042;
 const MAY_ASK = ['tools/call', 'prompts/get', 'resources/read'];
 
 /**
- * Reads how a request ended, whatever it was. What a server wants of the host is in the result in the stateless era, and passes only where
- * a request for it would. Throws a denial for a result that must not reach the host.
+ * Reads how a request ended. In the stateless era, requests of the server stand in the result, and pass only where they
+ * would pass as messages. Throws a denial for a result that must not reach the host.
  */
 export function checkResult(
   method: string,
@@ -40,9 +40,9 @@ export function checkResult(
   const type = result.has('resultType') ? result.get('resultType') : 'complete';
   if (type === 'input_required' && MAY_ASK.includes(method)) {
     const requests = result.get('inputRequests') ?? new JsonObject();
-    if (!(requests instanceof JsonObject)) throw unusable('inputRequests is no object');
+    if (!(requests instanceof JsonObject)) throw unusable('inputRequests is not an object');
     for (const request of requests.values) {
-      if (!(request instanceof JsonObject)) throw unusable('a request in it is no object');
+      if (!(request instanceof JsonObject)) throw unusable('a request in it is not an object');
       refuseTwins(request, REQUEST);
       const wanted = request.get('method');
       if (typeof wanted !== 'string') throw unusable('a request in it has no method');
@@ -50,9 +50,9 @@ export function checkResult(
     }
     return { status: 'partial' };
   }
-  if (type !== 'complete') throw unusable('it is of a type that does not belong here');
+  if (type !== 'complete') throw unusable('its resultType is not allowed here');
   for (const member of ['inputRequests', 'requestState']) {
-    if (result.has(member)) throw unusable(`it is complete, and has ${member} all the same`);
+    if (result.has(member)) throw unusable(`it is complete but has ${member}`);
   }
   if (method === 'tools/call' && result.get('isError') === true) {
     const sentence = 'The tool reported an error.';
@@ -68,7 +68,7 @@ function refuseTwins(object: JsonObject, known: readonly string[]): void {
 }
 
 export function twinned(member: string): Denial {
-  return unusable(`its member ${quote(member)} could be taken for another`);
+  return unusable(`its member ${quote(member)} differs from a known one only in case`);
 }
 
 function unusable(what: string): Denial {

@@ -124,15 +124,15 @@ const SERVER_NOTIFICATIONS: Readonly<Record<string, NotificationRow>> = {
 export function hostRequest(method: string, era?: Era): HostRequest {
   const row = own(HOST_REQUESTS, method);
   if (row !== undefined && (era === undefined || row.eras.includes(era))) return row;
-  throw notPassed('The gateway passes no such request from a host.');
+  throw notPassed('The gateway does not forward this request from a host.');
 }
 
 /** Throws a denial for what a server may not ask of a host. */
 export function serverRequest(method: string, features: ReadonlySet<ClientFeature>): void {
   const feature = own(SERVER_REQUESTS, method);
-  if (feature === undefined) throw notPassed('The gateway passes no such request from a server.');
+  if (feature === undefined) throw notPassed('The gateway does not forward this request from a server.');
   if (feature !== null && !features.has(feature)) {
-    throw notPassed(`The gateway passes no requests for ${feature}; its operator can permit them.`);
+    throw notPassed(`The gateway does not forward requests for ${feature}; its operator can permit them.`);
   }
 }
 
@@ -144,7 +144,7 @@ export function notification(
 ): NotificationRow {
   const row = own(from === 'host' ? HOST_NOTIFICATIONS : SERVER_NOTIFICATIONS, method);
   if (row === undefined || (row.feature !== undefined && !features.has(row.feature))) {
-    throw notPassed(`The gateway passes no such notification from a ${from}.`);
+    throw notPassed(`The gateway does not forward this notification from a ${from}.`);
   }
   return row;
 }

@@ -1,8 +1,8 @@
 import { JsonObject, type JsonValue } from '@bulla/core/json';
-import { caseTwin, quote } from '../../mcp/index.ts';
+import { caseTwin, META_VERSION, quote } from '../../mcp/index.ts';
 import { Denial } from '../denial.ts';
 import { SUBSCRIPTION_ID } from '../wire/tokens.ts';
-import { META_CAPABILITIES, META_CLIENT, META_VERSION } from './session.ts';
+import { META_CAPABILITIES, META_CLIENT } from './session.ts';
 
 const META = [META_VERSION, META_CLIENT, META_CAPABILITIES, SUBSCRIPTION_ID, 'progressToken'];
 
@@ -28,23 +28,22 @@ export function checkTwins(params: JsonObject | null, known: readonly string[]):
 export function onlyMembers(object: JsonObject, known: readonly string[]): void {
   refuseTwins(object, known);
   const unknown = object.keys.find((key) => !known.includes(key));
-  if (unknown !== undefined) throw badParams(`The member ${quote(unknown)} is not known here.`);
+  if (unknown !== undefined) throw badParams(`The member ${quote(unknown)} is not known.`);
 }
 
 /** 2025-11-25, Logging, Log Levels. */
-const LEVELS: readonly (JsonValue | undefined)[] = [
-  ...['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'],
-];
+const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
-/** Throws a denial for what is no level of a log. */
+/** Throws a denial for an unknown level of a log. */
 export function checkLevel(level: JsonValue | undefined): void {
-  if (!LEVELS.includes(level)) throw badParams('The level is none that the protocol knows.');
+  if (typeof level !== 'string' || !LEVELS.includes(level))
+    throw badParams('The protocol has no such log level.');
 }
 
 /** A server that does not care for case could be told one name while another was checked. */
 function refuseTwins(object: JsonObject, known: readonly string[]): void {
   const twin = caseTwin(object, known);
-  if (twin !== null) throw badParams(`The member ${quote(twin)} could be taken for another.`);
+  if (twin !== null) throw badParams(`The member ${quote(twin)} differs from a known one only in case.`);
 }
 
 export function badParams(message: string): Denial {

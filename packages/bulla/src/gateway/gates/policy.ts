@@ -15,7 +15,7 @@ export function policyGate(policy: Policy, lock: Lock): Gate {
       if (frame.method !== 'tools/call') return { pass: {} };
       const definition = lock.native?.tools.get(subject.name!)?.definition;
       if (!(definition instanceof JsonObject) || !(subject.args instanceof JsonObject)) {
-        const message = 'Rules cannot be asked about this tool: the lock does not hold its definition.';
+        const message = 'The policy cannot decide about this tool: the lock does not hold its definition.';
         return { deny: new Denial('policy', 'POLICY_INPUT', message) };
       }
       const { digest, outcome, rules } = evaluateCall(

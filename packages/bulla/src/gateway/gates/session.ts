@@ -1,12 +1,11 @@
 import { JsonObject, type JsonValue } from '@bulla/core/json';
 import type { Era } from '@bulla/core/lock';
-import { INITIALIZE_VERSIONS, type RequestFrame, STATELESS_VERSIONS } from '../../mcp/index.ts';
+import { INITIALIZE_VERSIONS, META_VERSION, type RequestFrame, STATELESS_VERSIONS } from '../../mcp/index.ts';
 import { Denial, RPC } from '../denial.ts';
-import { shown } from '../notices.ts';
+import { boundedName } from '../notices.ts';
 import { cutMembers, type Edit, placeOf } from '../wire/splice.ts';
 import type { ClientFeature } from './methods.ts';
 
-export const META_VERSION = 'io.modelcontextprotocol/protocolVersion';
 export const META_CLIENT = 'io.modelcontextprotocol/clientInfo';
 export const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 
@@ -39,7 +38,7 @@ export class Session {
     }
     if (method === 'initialize') {
       if (this.#handshake !== 'none') {
-        throw new Denial('session', 'GATEWAY_SESSION', 'The session was initialized before.');
+        throw new Denial('session', 'GATEWAY_SESSION', 'The session is already initialized.');
       }
       this.#handshake = 'asked';
       this.#name(member(params, 'clientInfo'));
@@ -72,7 +71,7 @@ export class Session {
   #name(info: JsonValue | undefined): void {
     const parts = [member(info, 'name'), member(info, 'version')];
     const text = parts.filter((part) => typeof part === 'string').join('/');
-    this.#host = shown(text).toWellFormed();
+    this.#host = boundedName(text).toWellFormed();
   }
 }
 

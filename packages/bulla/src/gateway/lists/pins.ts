@@ -1,3 +1,4 @@
+import { canonicalize } from '@bulla/core/canon';
 import { JsonNumber, JsonObject, type JsonValue, memberAt, parse, parsePointer } from '@bulla/core/json';
 import {
   type Content,
@@ -19,39 +20,19 @@ export interface Verdict {
   readonly digest: string | null;
 }
 
-/** What a lock permits, in the form in which the stages ask for it. */
-export interface Pins {
-  /** The digest by which capsules name the lock. */
-  readonly lock: string;
-  verdictOn(kind: ListKind, key: string, definition: JsonObject): Verdict;
-  has(kind: ListKind, key: string): boolean;
-  keys(kind: ListKind): Iterable<string>;
-  /** The lock's own text of a key that it has. */
-  own(kind: ListKind, key: string): string | undefined;
-  /** Whether the lock's file holds a tool that does not pass here (`narrowed`). */
-  isLeftOut(kind: ListKind, key: string): boolean;
-  /** A locked key that could be taken for this one, which is not locked. */
-  lookAlike(kind: ListKind, key: string): string | undefined;
-  readonly instructions: string | null;
-  readonly capabilities: JsonObject;
-  readonly serverInfo: JsonObject;
-  /**
-   * What must lie behind an address, where that is pinned, also under one that a reader could take for a pinned one
-   * (see `addressKey`).
-   */
-  contentLike(uri: string): Content | undefined;
-}
-
 /** A lock of the released program holds no capabilities: these are what its lists need. */
 const RELEASED_CAPABILITIES = parse(
   '{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true}}',
 ) as JsonObject;
 
+/** What a lock permits, in the form in which the gates ask for it. */
+export type Pins = ReturnType<typeof pinsOf>;
+
 /**
  * Reads a lock for the gateway. One of the released program pins what it pins: of tools the description and input
  * schema, of prompts and templates some members, of resources and instructions nothing, so that none of these pass.
  */
-export function pinsOf(lock: Lock): Pins {
+export function pinsOf(lock: Lock) {
   const { native } = lock;
   const inFile = lock.document.get('tools');
   const lists: Record<ListKind, ReadonlyMap<string, unknown>> = native ?? {
@@ -73,29 +54,39 @@ export function pinsOf(lock: Lock): Pins {
   const owned = perKind((kind) => new Map([...lists[kind].keys()].map((key) => [key, key])));
   const looks = perKind((kind) => new Map([...lists[kind].keys()].map((key) => [skeleton(key), key])));
   return {
+    /** The digest by which capsules name the lock. */
     lock: lockDigest(lock),
-    verdictOn(kind, key, definition) {
+    verdictOn(kind: ListKind, key: string, definition: JsonObject): Verdict {
       const digest = attempt(() => entryOf(definition, native?.excluded[kind]).digest);
       if (!lists[kind].has(key)) return { status: 'unlocked', digest };
       const same = digest !== null && attempt(() => isSame(kind, key, definition)) === true;
       return { status: same ? 'same' : 'changed', digest };
     },
-    has: (kind, key) => lists[kind].has(key),
-    keys: (kind) => lists[kind].keys(),
-    own: (kind, key) => owned(kind).get(key),
-    isLeftOut: (kind, key) =>
+    has: (kind: ListKind, key: string): boolean => lists[kind].has(key),
+    keys: (kind: ListKind): Iterable<string> => lists[kind].keys(),
+    /** The lock's own text of a key that it has. */
+    own: (kind: ListKind, key: string): string | undefined => owned(kind).get(key),
+    /** Whether the lock's file holds a tool that does not pass here (`narrowed`). */
+    isLeftOut: (kind: ListKind, key: string): boolean =>
       kind === 'tools' && !lists.tools.has(key) && inFile instanceof JsonObject && inFile.has(key),
-    lookAlike: (kind, key) => looks(kind).get(skeleton(key)),
+    /** A locked key that could be taken for this one, which is not locked. */
+    lookAlike: (kind: ListKind, key: string): string | undefined => looks(kind).get(skeleton(key)),
     instructions: (native?.instructions.definition ?? null) as string | null,
     capabilities: (native?.capabilities.definition ?? RELEASED_CAPABILITIES) as JsonObject,
     serverInfo: (native?.serverInfo.definition ?? new JsonObject()) as JsonObject,
-    contentLike(uri) {
+    /** The content that is pinned for an address, or for one that a reader could take for it (see `addressKey`). */
+    contentLike(uri: string): Content | undefined {
       if (contents.length === 0) return undefined;
       const key = addressKey(uri);
       // What hides where it leads is like any.
       return native!.contents.get(uri) ?? (key === null ? contents[0] : likeness.get(key));
     },
   };
+}
+
+/** Whether two values have the same canonical form; false for what has none. */
+export function isSameJson(a: JsonValue, b: JsonValue): boolean {
+  return attempt(() => canonicalize(a, 'mcptrust-v1') === canonicalize(b, 'mcptrust-v1')) === true;
 }
 
 /** Makes something for a list when it is first asked for. */

@@ -1,4 +1,3 @@
-import { canonicalize } from '@bulla/core/canon';
 import { toUtf8 } from '@bulla/core/crypto';
 import { JsonObject, type JsonValue, stringify } from '@bulla/core/json';
 import {
@@ -12,7 +11,7 @@ import { Denial } from '../denial.ts';
 import { SERVER_CAPABILITIES } from '../gates/methods.ts';
 import { cutItems, cutMembers, type Edit, type Place, placeOf, replace } from '../wire/splice.ts';
 import { SERVER_INFO } from '../wire/tokens.ts';
-import type { Pins } from './pins.ts';
+import { isSameJson, type Pins } from './pins.ts';
 
 /** What a server's answer to `initialize` or `server/discover` must lose, and what of it is not as it was locked. */
 export interface SelfCheck {
@@ -40,13 +39,13 @@ const PLAIN = /^[A-Za-z0-9@._+/-]{1,64}$/;
 export function checkSelf(frame: ResultFrame, pins: Pins): SelfCheck {
   const { result } = frame;
   const twin = caseTwin(result, MEMBERS);
-  if (twin !== null) throw misshapen(`its member ${quote(twin)} could be taken for another`);
+  if (twin !== null) throw misshapen(`its member ${quote(twin)} differs from a known one only in case`);
   if ((result.get('resultType') ?? 'complete') !== 'complete') throw misshapen('it is not complete');
   const capabilities = placeOf(frame, 'result', 'capabilities');
   if (!(capabilities?.value instanceof JsonObject)) throw misshapen('it has no capabilities');
   const instructions = result.get('instructions') ?? null;
   if (instructions !== null && typeof instructions !== 'string') {
-    throw misshapen('its instructions are no text');
+    throw misshapen('its instructions are not a string');
   }
   const edits: Edit[] = [];
   const changed: string[] = [];
@@ -62,7 +61,7 @@ export function checkSelf(frame: ResultFrame, pins: Pins): SelfCheck {
   for (const path of [['serverInfo'], ['_meta', SERVER_INFO]]) {
     const info = placeOf(frame, 'result', ...path);
     if (info === null) continue;
-    if (!(info.value instanceof JsonObject)) throw misshapen('its serverInfo is no object');
+    if (!(info.value instanceof JsonObject)) throw misshapen('its serverInfo is not an object');
     const found = serverInfoKept(info, pins);
     for (const edit of found.edits) edits.push(edit);
     for (const path of found.changed) changed.push(path);
@@ -133,7 +132,7 @@ function common(
       const path = `${at}/${key}`;
       if (value instanceof JsonObject && other instanceof JsonObject) {
         open.push({ place: { value, span: place.span.children![i]! }, locked: other, at: path });
-      } else if (other === undefined || !isSame(value, other)) {
+      } else if (other === undefined || !isSameJson(value, other)) {
         changed.push(path);
         if (at !== '' || !spared.includes(key)) doomed.add(i);
       }
@@ -143,18 +142,10 @@ function common(
   return { edits, changed };
 }
 
-function isSame(a: JsonValue, b: JsonValue): boolean {
-  try {
-    return canonicalize(a, 'mcptrust-v1') === canonicalize(b, 'mcptrust-v1');
-  } catch {
-    return false;
-  }
-}
-
 function unknownVersions(frame: ResultFrame): Edit[] {
   const place = placeOf(frame, 'result', 'supportedVersions');
   if (place === null) return [];
-  if (!Array.isArray(place.value)) throw misshapen('its supportedVersions are no list');
+  if (!Array.isArray(place.value)) throw misshapen('its supportedVersions is not a list');
   const versions = place.value;
   const known: readonly JsonValue[] = [...STATELESS_VERSIONS, ...INITIALIZE_VERSIONS];
   return cutItems(place.span, (i) => !known.includes(versions[i]!));

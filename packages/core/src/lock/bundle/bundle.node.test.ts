@@ -7,7 +7,7 @@ import { afterAll, expect, test } from 'vitest';
 import { options, utf8, whole } from '../../../test/surface.ts';
 import { localSigner, sha256Hex } from '../../crypto/index.ts';
 import { readBundle, signLock, writeBundle, writeLock } from '../index.ts';
-import { crc32 } from './crc32.ts';
+import { crc32 } from './unzip.ts';
 
 const lock = utf8(writeLock(whole, options).text);
 const signature = utf8(await signLock(lock, localSigner('Ed25519', new Uint8Array(32).fill(7))));

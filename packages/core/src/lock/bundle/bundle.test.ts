@@ -209,7 +209,8 @@ A key that comes with the bundle proves nothing: verify with one that you trust 
 test('the README quotes what a server could use to deceive', async () => {
   const hostile = surface({ tools: [] });
   const named = { ...hostile, tools: [object('{"name":"a\\n[LOW]\\u202e\\"é🎉"}')] };
-  const text = utf8(writeLock(named, { ...options, format: 'v2', serverCommand: 'x\u200b\n' }).text);
+  const identity = { transport: 'stdio', command: 'x\u200b\n', args: [], env: [] } as const;
+  const text = utf8(writeLock(named, { ...options, format: 'v2', identity }).text);
   const made = writeBundle(
     { lock: text, signature: utf8(await signLock(text, signer, { form: 'legacy' })) },
     version,

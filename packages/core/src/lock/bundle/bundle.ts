@@ -4,7 +4,7 @@ import { zipSync } from 'fflate/browser';
 import { sortNames } from '../../canon/index.ts';
 import { equalBytes, fromUtf8, type PublicKey, readPublicKey, toUtf8 } from '../../crypto/index.ts';
 import { BullaError } from '../../error.ts';
-import { type ReadLockOptions, readLock } from '../file/lock.ts';
+import { readLock } from '../file/lock.ts';
 import { openSigned, readSignature } from '../file/signature.ts';
 import type { VerifiedLock } from '../file/verified.ts';
 import {
@@ -18,7 +18,7 @@ import {
   writeManifest,
 } from './manifest.ts';
 import { bundleReadme } from './readme.ts';
-import { DEFAULT_ZIP_LIMITS, isBundleName, unzip, type ZipLimits } from './unzip.ts';
+import { isBundleName, unzip } from './unzip.ts';
 
 const POLICY_NAME = 'policy.yaml';
 const KEY_NAME = 'public.key';
@@ -49,13 +49,10 @@ function entryOptions() {
  * Entries stand in the order of their names. Throws what `readLock` and `readSignature` throw,
  * `LOCK_SIGNATURE_INVALID` when the public key did not make the signature, `BUNDLE_KEY`, `BUNDLE_NAME`, and the codes of the limits.
  */
-export function writeBundle(
-  files: BundleFiles,
-  options: ReadLockOptions & { readonly toolVersion: string },
-): Uint8Array {
+export function writeBundle(files: BundleFiles, options: { readonly toolVersion: string }): Uint8Array {
   const { form } = readSignature(files.signature);
   const key = files.publicKey && readKey(files.publicKey);
-  const lock = key ? openSigned(files.lock, files.signature, [key], options) : readLock(files.lock, options);
+  const lock = key ? openSigned(files.lock, files.signature, [key]) : readLock(files.lock);
   const content = new Map([
     [LOCK_NAME, files.lock],
     [SIGNATURE_NAME, files.signature],
@@ -99,8 +96,8 @@ export interface Bundle {
  * Takes a bundle of ours or of the released program apart. Throws what `unzip` throws, the `JSON_…` codes,
  * `BUNDLE_MANIFEST`, and `BUNDLE_MISMATCH` where a file is not what the manifest says.
  */
-export function readBundle(bytes: Uint8Array, limits: ZipLimits = DEFAULT_ZIP_LIMITS): Bundle {
-  const files = unzip(bytes, limits);
+export function readBundle(bytes: Uint8Array): Bundle {
+  const files = unzip(bytes);
   const manifest = readManifest(fileOf(files, MANIFEST_NAME));
   fileOf(files, LOCK_NAME);
   fileOf(files, SIGNATURE_NAME);
@@ -140,17 +137,13 @@ export interface VerifiedBundle extends Bundle {
  * `BUNDLE_MISMATCH` when the manifest names another canonical form than the signature, and `BUNDLE_MISMATCH`
  * when the text for people is not the one of this lock.
  */
-export function verifyBundle(
-  bundle: Uint8Array | Bundle,
-  keys: readonly PublicKey[],
-  options: ReadLockOptions & { readonly limits?: ZipLimits } = {},
-): VerifiedBundle {
-  const { files, manifest } = bundle instanceof Uint8Array ? readBundle(bundle, options.limits) : bundle;
+export function verifyBundle(bundle: Uint8Array | Bundle, keys: readonly PublicKey[]): VerifiedBundle {
+  const { files, manifest } = bundle instanceof Uint8Array ? readBundle(bundle) : bundle;
   const signature = fileOf(files, SIGNATURE_NAME);
   const { form } = readSignature(signature);
   if (manifest.canon_version !== null && manifest.canon_version !== (form === 'legacy' ? 'v1' : form))
     throw new BullaError('BUNDLE_MISMATCH', 'The manifest names another canonical form than the signature.');
-  const lock = openSigned(fileOf(files, LOCK_NAME), signature, keys, options);
+  const lock = openSigned(fileOf(files, LOCK_NAME), signature, keys);
   const [key, keyId] = [lock.verified.keys[0]!, lock.verified.keyIds[0]!];
   const carried = files.get(KEY_NAME);
   if (carried !== undefined && !equalBytes(readKey(carried).bytes, key.bytes))

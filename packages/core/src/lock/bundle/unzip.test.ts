@@ -3,8 +3,7 @@ import { deflateSync } from 'fflate/browser';
 import { describe, expect, inject, test } from 'vitest';
 import { refusal, utf8 } from '../../../test/surface.ts';
 import { concat, fromBase64 } from '../../crypto/index.ts';
-import { crc32 } from './crc32.ts';
-import { DEFAULT_ZIP_LIMITS, unzip } from './unzip.ts';
+import { crc32, unzip } from './unzip.ts';
 
 /** One entry of an archive that a test builds, honest unless it says otherwise. */
 interface Made {
@@ -158,8 +157,6 @@ describe('limits', () => {
     expect(open(zip(['a', 'b', 'c'].map((name) => ({ name, ...claims(60_000_000) }))))).toBe(
       'BUNDLE_TOO_LARGE',
     );
-    const small = { ...DEFAULT_ZIP_LIMITS, maxEntryBytes: 4 };
-    expect(refusal(() => unzip(zip([{}]), small))).toBe('BUNDLE_TOO_LARGE');
   });
 
   test('a bomb by its ratio', () => {

@@ -2,28 +2,17 @@
 import { Inflate } from 'fflate/browser';
 import { fromUtf8 } from '../../crypto/index.ts';
 import { BullaError } from '../../error.ts';
-import { crc32 } from './crc32.ts';
 
-// A strict reader of ZIP (APPNOTE 6.3), for files that may be hostile. A bundle is exactly what its writer makes of its
-// files, so that nobody can alter it unnoticed: headers have the values of our writer or of the released program's, of
-// which only the rights of its files vary. Every byte of the archive must be accounted for: entries one after the other from the first byte, each described alike in both places, the
-// directory, and the end.
+// A strict reader of ZIP (APPNOTE 6.3), for files that may be hostile. Headers have the values of our writer or of the
+// released program's, of which only the rights of its files vary, so that nobody can alter a bundle unnoticed. Every
+// byte of the archive is accounted for: entries one after the other from the first byte, each described alike in both
+// headers, the directory, and the end.
 
-export interface ZipLimits {
-  readonly maxEntries: number;
-  readonly maxEntryBytes: number;
-  readonly maxTotalBytes: number;
-  /** How many times larger than its compressed form an entry over 1 MiB may be. */
-  readonly maxRatio: number;
-}
-
-export const DEFAULT_ZIP_LIMITS: ZipLimits = {
-  maxEntries: 32,
-  maxEntryBytes: 64 << 20,
-  maxTotalBytes: 128 << 20,
-  maxRatio: 500,
-};
-
+const MAX_ENTRIES = 32;
+const MAX_ENTRY_BYTES = 64 << 20;
+const MAX_TOTAL_BYTES = 128 << 20;
+/** How many times larger than its compressed form an entry over `HARMLESS_BYTES` may be. */
+const MAX_RATIO = 500;
 const HARMLESS_BYTES = 1 << 20;
 
 const LOCAL = 0x04034b50;
@@ -64,13 +53,12 @@ interface Entry {
 
 /**
  * Reads an archive of plain files. All sizes are checked against the limits before anything is inflated, and
- * again while it is. Throws `BUNDLE_MALFORMED`, `BUNDLE_NAME` for names with a path or anything else odd, `BUNDLE_NAME` (case
- * does not tell names apart), `BUNDLE_MALFORMED` for links and folders, `BUNDLE_TOO_LARGE`,
- * `BUNDLE_MALFORMED`.
+ * again while it is. Throws `BUNDLE_MALFORMED`, also for links and folders; `BUNDLE_NAME` for a name with a path or
+ * anything else odd, and for two that differ in case only; `BUNDLE_TOO_LARGE`.
  */
-export function unzip(bytes: Uint8Array, limits: ZipLimits = DEFAULT_ZIP_LIMITS): Map<string, Uint8Array> {
+export function unzip(bytes: Uint8Array): Map<string, Uint8Array> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  const directory = findDirectory(view, limits);
+  const directory = findDirectory(view);
   const entries: Entry[] = [];
   let at = directory.offset;
   for (let i = 0; i < directory.count; i++) {
@@ -80,7 +68,7 @@ export function unzip(bytes: Uint8Array, limits: ZipLimits = DEFAULT_ZIP_LIMITS)
   }
   if (at !== directory.end) throw malformed('The directory is longer than its entries.');
   checkNames(entries);
-  checkSizes(entries, limits);
+  checkSizes(entries);
   const files = new Map<string, Uint8Array>();
   let next = 0;
   for (const entry of entries) {
@@ -93,13 +81,12 @@ export function unzip(bytes: Uint8Array, limits: ZipLimits = DEFAULT_ZIP_LIMITS)
   return files;
 }
 
-function findDirectory(view: DataView, limits: ZipLimits): { offset: number; end: number; count: number } {
+function findDirectory(view: DataView): { offset: number; end: number; count: number } {
   const at = view.byteLength - 22;
   if (at < 0 || view.getUint32(at, true) !== END || view.getUint16(at + 20, true) !== 0) {
     // An end that is not at the end has something behind it.
     for (let early = at; early >= 0 && early > at - 0x10000; early--)
-      if (view.getUint32(early, true) === END)
-        throw new BullaError('BUNDLE_MALFORMED', 'There is data after the end of the archive.');
+      if (view.getUint32(early, true) === END) throw malformed('There is data after the end of the archive.');
     throw malformed('The file does not end as a ZIP archive does.');
   }
   const count = view.getUint16(at + 10, true);
@@ -110,7 +97,7 @@ function findDirectory(view: DataView, limits: ZipLimits): { offset: number; end
   if (view.getUint32(at + 4, true) !== 0 || view.getUint16(at + 8, true) !== count)
     throw malformed('The archive is in several parts.');
   if (offset + size !== at) throw malformed('The directory does not stand before the end.');
-  if (count > limits.maxEntries) throw tooLarge(`more than ${limits.maxEntries} files`);
+  if (count > MAX_ENTRIES) throw tooLarge(`more than ${MAX_ENTRIES} files`);
   return { offset, end: at, count };
 }
 
@@ -129,7 +116,7 @@ function readCentral(view: DataView, at: number, limit: number): { entry: Entry;
   const attributes = view.getUint32(at + 38, true);
   const type = (attributes >>> 28) & 0xf;
   if ((type !== 0 && type !== 0x8) || (attributes & 0x10) !== 0)
-    throw new BullaError('BUNDLE_MALFORMED', 'An entry is a link, a folder or something else than a file.');
+    throw malformed('An entry is a link, a folder or something else than a file.');
   checkOrigin(flags, view.getUint16(at + 4, true), attributes);
   const [compressedSize, size] = [view.getUint32(at + 20, true), view.getUint32(at + 24, true)];
   const offset = view.getUint32(at + 42, true);
@@ -155,7 +142,7 @@ function readLocal(
   const hasDescriptor = (entry.flags & HAS_DESCRIPTOR) !== 0;
   const next = hasDescriptor ? end + 16 : end;
   if (next > limit) throw malformed('An entry is cut off.');
-  const sums = (place: number) => [0, 4, 8].map((step) => view.getUint32(place + step, true));
+  const sums = (from: number) => [0, 4, 8].map((step) => view.getUint32(from + step, true));
   const said = [entry.crc, entry.compressedSize, entry.size];
   const agrees =
     view.getUint16(at + 4, true) === VERSION &&
@@ -175,9 +162,9 @@ function same(a: readonly number[], b: readonly number[]): boolean {
 }
 
 function checkForm(flags: number, method: number, version: number): void {
-  if ((flags & ENCRYPTED) !== 0) throw new BullaError('BUNDLE_MALFORMED', 'An entry is encrypted.');
+  if ((flags & ENCRYPTED) !== 0) throw malformed('An entry is encrypted.');
   if ((flags & ~(HAS_DESCRIPTOR | UTF8_NAMES)) !== 0 || (method !== 0 && method !== 8) || version !== VERSION)
-    throw new BullaError('BUNDLE_MALFORMED', 'An entry is packed in a way that is not read here.');
+    throw malformed('An entry is packed in a way that is not read here.');
 }
 
 /**
@@ -230,14 +217,14 @@ function checkNames(entries: readonly Entry[]): void {
   }
 }
 
-function checkSizes(entries: readonly Entry[], limits: ZipLimits): void {
+function checkSizes(entries: readonly Entry[]): void {
   let total = 0;
   for (const { name, size, compressedSize, method } of entries) {
     total += size;
-    if (size > limits.maxEntryBytes) throw tooLarge(`${name}, which is over ${limits.maxEntryBytes} bytes`);
-    if (total > limits.maxTotalBytes) throw tooLarge(`more than ${limits.maxTotalBytes} bytes`);
-    if (size > HARMLESS_BYTES && size > compressedSize * limits.maxRatio)
-      throw bomb(`${name} unpacks to more than ${limits.maxRatio} times its size.`);
+    if (size > MAX_ENTRY_BYTES) throw tooLarge(`${name}, which is over ${MAX_ENTRY_BYTES} bytes`);
+    if (total > MAX_TOTAL_BYTES) throw tooLarge(`more than ${MAX_TOTAL_BYTES} bytes`);
+    if (size > HARMLESS_BYTES && size > compressedSize * MAX_RATIO)
+      throw bomb(`${name} unpacks to more than ${MAX_RATIO} times its size.`);
     if (method === 0 ? size !== compressedSize : compressedSize === 0)
       throw malformed(`The sizes of ${name} do not agree.`);
   }
@@ -246,11 +233,21 @@ function checkSizes(entries: readonly Entry[], limits: ZipLimits): void {
 function contentOf(data: Uint8Array, entry: Entry): Uint8Array {
   const content = entry.method === 0 ? data.slice() : inflate(data, entry);
   if (crc32(content) !== entry.crc)
-    throw new BullaError(
-      'BUNDLE_MALFORMED',
-      `The checksum of ${entry.name} is wrong: the bundle is damaged.`,
-    );
+    throw malformed(`The checksum of ${entry.name} is wrong: the bundle is damaged.`);
   return content;
+}
+
+const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let sum = byte;
+  for (let bit = 0; bit < 8; bit++) sum = sum & 1 ? (sum >>> 1) ^ 0xedb88320 : sum >>> 1;
+  return sum;
+});
+
+/** CRC-32 as ZIP uses it (ITU-T V.42), unsigned. */
+export function crc32(bytes: Uint8Array): number {
+  let sum = 0xffffffff;
+  for (const byte of bytes) sum = (sum >>> 8) ^ TABLE[(sum ^ byte) & 0xff]!;
+  return ~sum >>> 0;
 }
 
 /** So small that what one step can unpack to, at most 1,032 times as much, stays small too. */
@@ -279,7 +276,7 @@ function run(data: Uint8Array, name: string, take: (chunk: Uint8Array, at: numbe
       stream.push(data.subarray(at, at + STEP), at + STEP >= data.length);
   } catch (cause) {
     if (cause instanceof BullaError) throw cause;
-    throw new BullaError('BUNDLE_MALFORMED', `${name} cannot be unpacked.`, { cause });
+    throw malformed(`${name} cannot be unpacked.`, cause);
   }
   return written;
 }
@@ -294,12 +291,12 @@ function endsEarly(data: Uint8Array, name: string): boolean {
   }
 }
 
-function malformed(message: string): BullaError {
-  return new BullaError('BUNDLE_MALFORMED', message);
+function malformed(message: string, cause?: unknown): BullaError {
+  return new BullaError('BUNDLE_MALFORMED', message, { cause });
 }
 
 function zip64(): BullaError {
-  return new BullaError('BUNDLE_MALFORMED', 'The archive uses the 64-bit extensions, which no bundle needs.');
+  return malformed('The archive uses the 64-bit extensions, which no bundle needs.');
 }
 
 function tooLarge(what: string): BullaError {

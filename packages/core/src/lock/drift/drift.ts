@@ -2,10 +2,10 @@ import { BullaError } from '../../error.ts';
 import { DEFAULT_EXCLUSIONS } from '../file/entry.ts';
 import { LOCK_PROFILES } from '../file/hashes.ts';
 import type { Authorization, Identity } from '../file/identity.ts';
-import type { Coverage, Lock } from '../file/lock.ts';
+import type { Lock } from '../file/lock.ts';
 import type { Artifact } from '../file/package.ts';
 import type { LockVersion } from '../file/released.ts';
-import { LIST_KINDS, type Surface } from '../file/surface.ts';
+import { LIST_KINDS, type ListKind, type Surface } from '../file/surface.ts';
 import { type HashedSide, hashedItems } from './hashes.ts';
 import { type DriftItem, SEVERITIES, type Severity } from './item.ts';
 import { listItems } from './lists.ts';
@@ -41,10 +41,15 @@ export interface Drift {
   /** Whether the lock stores definitions. Without them it can be told that something changed, but not what. */
   readonly stored: boolean;
   /** What was not compared, because one side does not tell. What is named here can have changed unnoticed. */
-  readonly unseen: readonly (keyof Coverage)[];
+  readonly unseen: readonly DriftPart[];
   /** Tools that the lock leaves out on purpose and that are there now. Nothing is wrong with that. */
   readonly leftOut: readonly string[];
 }
+
+/** The parts of a surface and of how it is reached, each of which is compared by itself. */
+type DriftPart =
+  | ListKind
+  | ('identity' | 'authorization' | 'serverInfo' | 'instructions' | 'capabilities' | 'contents');
 
 export interface DriftCounts extends Readonly<Record<Severity, number>> {
   readonly total: number;
@@ -59,8 +64,6 @@ export interface DriftOptions {
   readonly artifact?: Artifact;
   /** Names of tools of other servers that the same agent sees: a text may speak of them, a name imitate them. */
   readonly otherTools?: readonly string[];
-  /** How many steps each comparison of two schemas may take; see `compareSchemas`. Default: up to 50,000, shared. */
-  readonly maxSteps?: number;
 }
 
 /**
@@ -77,12 +80,12 @@ export function drift(lock: Lock, current: Surface | Lock, options: DriftOptions
   const names = lazyNames([lock, current], others);
   // The number rules under which the schema hashes of a file without definitions may stand.
   const profiles = before === null ? lock.profiles : isLock(current) ? current.profiles : LOCK_PROFILES;
-  const unseen: (keyof Coverage)[] = [];
+  const unseen: DriftPart[] = [];
   const items: DriftItem[] = [];
   const add = (found: readonly DriftItem[]) => {
     for (const item of found) items.push(item);
   };
-  const see = (part: keyof Coverage, found: readonly DriftItem[] | null) => {
+  const see = (part: DriftPart, found: readonly DriftItem[] | null) => {
     if (found === null) unseen.push(part);
     else add(found);
   };
@@ -111,8 +114,7 @@ export function drift(lock: Lock, current: Surface | Lock, options: DriftOptions
   const now: HashedSide = { released: isLock(current) ? current : null, whole: after };
   for (const kind of LIST_KINDS) {
     const around = {
-      ...{ names, maxSteps: options.maxSteps },
-      ...{ exclusions: exclusions[kind], profile: lock.profiles[0]! },
+      ...{ names, exclusions: exclusions[kind], profile: lock.profiles[0]! },
       others: kind === 'tools' ? others : [],
       isLock: isLock(current),
     };

@@ -258,16 +258,6 @@ describe.skipIf(!hasVectors)('files of the released program', () => {
     ]);
   });
 
-  test('a file whose keys it does not know holds nothing of a tool', async () => {
-    const lock = readLock(await readBytes('mcptrust/proxy/mcp-lock.proxy.v3.json'), { lenient: true });
-    const now = { serverInfo: '{"name":"mock-proxy-server"}', tools: [tool('safe_tool')] };
-    expect(lines(drift(lock, surface(now))).slice(0, 3)).toEqual([
-      'critical description-changed /tools/safe_tool/description',
-      'critical input-schema-changed /tools/safe_tool/inputSchema',
-      'info risk-changed /tools/safe_tool',
-    ]);
-  });
-
   test('a schema that it hashed by its own number rule is no drift', async () => {
     const { canon } = JSON.parse(await readText('mcptrust/observed.json')) as {
       canon: { name: string; input?: string; hashjson?: string }[];

@@ -40,17 +40,16 @@ export function listItems(kind: ListKind, lock: Whole, current: Whole, around: A
   const moves = pairRenames(removed!, added!, (name, isNew) =>
     bodyOf(kind, (isNew ? current : lock).definition(kind, name)!, around.exclusions),
   );
-  const shared = { ...around, maxSteps: around.maxSteps ?? share(changed!.length) };
   for (const name of changed!) {
     const subject = subjectOf(kind, name);
     const [before, after] = [lock.definition(kind, name)!, current.definition(kind, name)!];
-    const items = changedItems(kind, subject, before, after, shared);
+    const items = changedItems(kind, subject, before, after, around, share(changed!.length));
     byName.set(name, [...items, ...unpinned(subject, before, after, current)]);
   }
   for (const [name, from] of moves.renamed) {
     const subject = subjectOf(kind, name);
     const [before, after] = [lock.definition(kind, from)!, current.definition(kind, name)!];
-    const items = changedItems(kind, subject, before, after, around);
+    const items = changedItems(kind, subject, before, after, around, MAX_STEPS);
     byName.set(name, [renamedItem(subject, from, before, after, items.length === 0 ? SAME : ''), ...items]);
   }
   for (const name of moves.added) {
@@ -85,12 +84,14 @@ function leftOutItem(subject: Subject): DriftItem {
   return itemOf(subject, 'changed', 'tool-left-out-changed', 'info', [], sentence, {});
 }
 
+const MAX_STEPS = 50_000;
+
 /**
  * How many steps the comparison of one schema may take when so many definitions changed: all that it wants where they
  * are few, and enough for a hundred arguments where they are many, so that no server makes it take for ever.
  */
 function share(changed: number): number {
-  return Math.min(50_000, Math.max(1_000, Math.ceil(5_000_000 / Math.max(changed, 1))));
+  return Math.min(MAX_STEPS, Math.max(1_000, Math.ceil(5_000_000 / Math.max(changed, 1))));
 }
 
 /** The items of each name, names in the order of the lockfile. */

@@ -38,7 +38,6 @@ export interface Around {
   readonly others: readonly string[];
   readonly exclusions: readonly string[];
   readonly profile: LockProfile;
-  readonly maxSteps: number | undefined;
   /** Two lockfiles are compared, not a lock with a server. */
   readonly isLock: boolean;
 }
@@ -53,6 +52,7 @@ export function changedItems(
   before: JsonObject,
   after: JsonObject,
   around: Around,
+  maxSteps: number,
 ): DriftItem[] {
   const suspect = [
     ...suspicions(subject, without(before, LISTS[kind]), without(after, LISTS[kind]), around.names),
@@ -67,7 +67,7 @@ export function changedItems(
   keys.delete(LISTS[kind]);
   const items = [...keys]
     .filter((key) => !sameMember(key, before, after, around.exclusions))
-    .flatMap((key) => memberItems(kind, changed, key, around));
+    .flatMap((key) => memberItems(kind, changed, key, around, maxSteps));
   return beside([...items, ...(kind === 'tools' ? riskItems(changed) : [])], suspect);
 }
 
@@ -122,7 +122,13 @@ const TEXTS: Readonly<Record<string, DriftCode>> = {
   name: 'name-changed',
 };
 
-function memberItems(kind: ListKind, changed: Changed, key: string, around: Around): DriftItem[] {
+function memberItems(
+  kind: ListKind,
+  changed: Changed,
+  key: string,
+  around: Around,
+  maxSteps: number,
+): DriftItem[] {
   const { subject, before, after } = changed;
   const [was, is] = [before.get(key), after.get(key)];
   if (Object.hasOwn(TEXTS, key) && isText(was) && isText(is)) {
@@ -132,7 +138,7 @@ function memberItems(kind: ListKind, changed: Changed, key: string, around: Arou
   }
   if ((key === 'inputSchema' || key === 'outputSchema') && kind === 'tools') {
     const texts = schemaTextItems(changed, key);
-    const item = schemaItem(subject, key, was, is, texts.length, around.maxSteps);
+    const item = schemaItem(subject, key, was, is, texts.length, maxSteps);
     if (item === null) return texts;
     return [
       key === 'inputSchema' ? { ...item, hashes: schemaHashes(was, is, around.profile) } : item,

@@ -29,11 +29,11 @@ export function schemaItem(
   before: JsonValue | undefined,
   after: JsonValue | undefined,
   texts: number,
-  maxSteps: number | undefined,
+  maxSteps: number,
 ): DriftItem | null {
   const code = head === 'inputSchema' ? 'input-schema-changed' : 'output-schema-changed';
   const name = head === 'inputSchema' ? 'The input schema' : 'The output schema';
-  const whole = compareSchemas(before ?? true, after ?? true, maxSteps === undefined ? {} : { maxSteps });
+  const whole = compareSchemas(before ?? true, after ?? true, { maxSteps });
   const changes = whole.changes
     .filter((change) => !isWords(change))
     .map((change) => (head === 'inputSchema' ? change : ofOutput(change)));

@@ -96,8 +96,9 @@ describe('the server itself', () => {
   test.each<[string, string, DriftOptions, string[]]>([
     ['the same command line', 'node server.js "a b"', { identity: stdio }, []],
     ['another', 'node other.js', { identity: stdio }, ['moderate command-changed /identity']],
-  ])('a file of version 2 has a text of it: %s', (_, serverCommand, more, expected) => {
-    const found = drift(lockOf({}, { format: 'v2', serverCommand }), surface(), more);
+  ])('a file of version 2 has a text of it: %s', (_, command, more, expected) => {
+    const identity: Identity = { transport: 'stdio', command, args: [], env: [] };
+    const found = drift(lockOf({}, { format: 'v2', identity }), surface(), more);
     expect(lines(found)).toEqual(expected);
     expect(found.unseen).not.toContain('identity');
   });

@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../json/index.ts';
-import { DEFAULT_EXCLUSIONS, type Entry, type Exclusions, entryOf } from '../file/entry.ts';
+import { type Entry, type Exclusions, entryOf } from '../file/entry.ts';
 import type { Lock } from '../file/lock.ts';
 import type { Native } from '../file/native.ts';
 import { located } from '../file/reading.ts';
 import type { LeftOut } from '../file/selection.ts';
-import { byKey, type Content, type Era, LIST_KINDS, type ListKind, type Surface } from '../file/surface.ts';
+import { byKey, type Content, type Era, forLists, type ListKind, type Surface } from '../file/surface.ts';
 
 /** One side of a comparison that is known whole. */
 export interface Whole {
@@ -27,15 +27,13 @@ export function isLock(side: Surface | Lock): side is Lock {
 }
 
 /** What a side tells whole, or null when it is a lock that holds hashes alone. Throws as `byKey` does. */
-export function wholeOf(side: Surface | Lock, exclusions: Exclusions = DEFAULT_EXCLUSIONS): Whole | null {
+export function wholeOf(side: Surface | Lock, exclusions: Exclusions): Whole | null {
   if (!isLock(side)) return ofSurface(side, exclusions);
   return side.native === null ? null : ofNative(side.native, exclusions);
 }
 
 function ofNative(native: Native, exclusions: Exclusions): Whole {
-  const same = Object.fromEntries(
-    LIST_KINDS.map((kind) => [kind, sameTexts(native.excluded[kind], exclusions[kind])]),
-  );
+  const same = forLists((kind) => sameTexts(native.excluded[kind], exclusions[kind]));
   const { protocolVersion, era, contents, leftOut } = native;
   return {
     ...{ protocolVersion, era, contents, leftOut },
@@ -52,10 +50,7 @@ function ofNative(native: Native, exclusions: Exclusions): Whole {
 }
 
 function ofSurface(surface: Surface, exclusions: Exclusions): Whole {
-  const lists = Object.fromEntries(LIST_KINDS.map((kind) => [kind, byKey(kind, surface[kind])])) as Record<
-    ListKind,
-    Map<string, JsonObject>
-  >;
+  const lists = forLists((kind) => byKey(kind, surface[kind]));
   const { protocolVersion, era, serverInfo, instructions, capabilities, contents } = surface;
   return {
     ...{ protocolVersion, era, serverInfo, instructions, capabilities },

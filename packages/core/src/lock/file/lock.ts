@@ -1,10 +1,10 @@
 import { digest } from '../../canon/index.ts';
 import { sha256Hex } from '../../crypto/index.ts';
-import { type JsonObject, Member, type Path, parse } from '../../json/index.ts';
+import { type JsonObject, type Path, parse } from '../../json/index.ts';
 import { LOCK_PROFILES, type LockProfile, textOf } from './hashes.ts';
 import { definitionsOf, type Native } from './native.ts';
 import { readNative } from './read-native.ts';
-import { inconsistent, lockReading, strictly } from './reading.ts';
+import { inconsistent, strictly } from './reading.ts';
 import { NATIVE_KEY, type Released, readReleased } from './released.ts';
 import { type Hashes, hashDefinitions } from './write-released.ts';
 
@@ -17,44 +17,10 @@ export interface Lock extends Released {
    * not say.
    */
   readonly profiles: readonly LockProfile[];
-  readonly coverage: Coverage;
   /** The whole file as it was parsed. */
   readonly document: JsonObject;
   /** SHA-256 of the file's bytes, in hex. */
   readonly sha256: string;
-  /** JSON Pointers of the keys that were passed over; empty unless the caller asked for lenience. */
-  readonly ignored: readonly string[];
-}
-
-/**
- * How well the lock holds each part: not at all, by hashes of some members, or by the whole stored
- * definition.
- */
-export type Hold = 'none' | 'hashes' | 'definition';
-
-/** What can be checked against a lock. */
-export interface Coverage {
-  readonly identity: 'none' | 'command-text' | 'transport';
-  readonly authorization: boolean;
-  readonly tools: Hold;
-  readonly prompts: Hold;
-  readonly resources: Hold;
-  readonly resourceTemplates: Hold;
-  readonly serverInfo: Hold;
-  readonly instructions: Hold;
-  readonly capabilities: Hold;
-  readonly contents: boolean;
-}
-
-export interface ReadLockOptions {
-  /** The largest file accepted, in bytes. Default 64 MiB. */
-  readonly maxBytes?: number;
-  /**
-   * Pass over keys that are not known, and over missing hashes of a tool, as the released program does with
-   * its own files. What was passed over is told in `ignored`. Our own key is always read strictly. Default
-   * false.
-   */
-  readonly lenient?: boolean;
 }
 
 /**
@@ -64,22 +30,20 @@ export interface ReadLockOptions {
  * `LOCK_INCONSISTENT`, when a stored definition does not have its digest or the hashes of version 3 are not
  * those of the definitions.
  */
-export function readLock(bytes: Uint8Array, options: ReadLockOptions = {}): Lock {
-  return interpret(parseLock(bytes, options), bytes, options);
+export function readLock(bytes: Uint8Array): Lock {
+  return interpret(parseLock(bytes), bytes);
 }
 
 /**
  * The first half of `readLock`: strict JSON and no more, so that a signature can be checked before the rest.
  */
-export function parseLock(bytes: Uint8Array, { maxBytes }: ReadLockOptions): JsonObject {
-  return strictly(parse(bytes, maxBytes === undefined ? {} : { maxBytes })).object();
+export function parseLock(bytes: Uint8Array): JsonObject {
+  return strictly(parse(bytes)).object();
 }
 
 /** The second half of `readLock`: what the parsed file says. */
-export function interpret(document: JsonObject, bytes: Uint8Array, options: ReadLockOptions): Lock {
-  const ignored: string[] = [];
-  const reading = lockReading(options.lenient === true ? ignored : undefined);
-  const released = readReleased(new Member(document, reading));
+export function interpret(document: JsonObject, bytes: Uint8Array): Lock {
+  const released = readReleased(strictly(document));
   const stored = released.version === '3.0' ? document.get(NATIVE_KEY) : undefined;
   const native = stored === undefined ? null : readNative(stored);
   if (native !== null) checkAgreement(released, native);
@@ -87,10 +51,8 @@ export function interpret(document: JsonObject, bytes: Uint8Array, options: Read
     ...released,
     native,
     profiles: native === null ? LOCK_PROFILES : [native.profile],
-    coverage: coverageOf(released, native),
     document,
     sha256: sha256Hex(bytes),
-    ignored,
   };
 }
 
@@ -130,22 +92,4 @@ function compare(stored: Hashes[keyof Hashes], computed: Hashes[keyof Hashes], a
 function sameMembers(a: object, b: object): boolean {
   const [one, other] = [Object.values(a), Object.values(b)];
   return one.length === other.length && one.every((value, i) => value === other[i]);
-}
-
-function coverageOf({ version, serverCommand }: Released, native: Native | null): Coverage {
-  const whole = native !== null;
-  const hold = (released: Hold): Hold => (whole ? 'definition' : released);
-  const v3 = version === '3.0' ? 'hashes' : 'none';
-  return {
-    identity: whole ? 'transport' : serverCommand === null ? 'none' : 'command-text',
-    authorization: whole,
-    tools: hold('hashes'),
-    prompts: hold(v3),
-    resources: hold('none'),
-    resourceTemplates: hold(v3),
-    serverInfo: hold('none'),
-    instructions: hold('none'),
-    capabilities: hold('none'),
-    contents: whole,
-  };
 }

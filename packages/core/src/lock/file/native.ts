@@ -1,13 +1,21 @@
 import { BullaError } from '../../error.ts';
 import { JsonNumber, JsonObject, type JsonValue, pointer } from '../../json/index.ts';
-import { checkExclusions, DEFAULT_EXCLUSIONS, type Entry, type Exclusions, entryOf } from './entry.ts';
+import { checkExclusions, type Entry, type Exclusions, entryOf } from './entry.ts';
 import { type LockProfile, schemaOf } from './hashes.ts';
 import { type Authorization, type Identity, writeAuthorization, writeIdentity } from './identity.ts';
 import { pointedContent } from './pointed.ts';
 import { located } from './reading.ts';
 import { refuseRemoteRefs } from './remote-ref.ts';
 import { keptOf, type LeftOut } from './selection.ts';
-import { byKey, type Content, type Era, LIST_KINDS, type ListKind, type Surface } from './surface.ts';
+import {
+  byKey,
+  type Content,
+  type Era,
+  forLists,
+  LIST_KINDS,
+  type ListKind,
+  type Surface,
+} from './surface.ts';
 import { mapSorted } from './write-released.ts';
 
 /** What our own key holds: all that version 3 lacks. */
@@ -41,29 +49,24 @@ export interface Flag {
   readonly uri: string;
 }
 
-interface NativeOptions {
-  readonly profile: LockProfile;
-  readonly identity: Identity;
-  readonly authorization: Authorization;
-  readonly exclude?: Partial<Exclusions>;
-  /** Names of tools that are left out on purpose. */
-  readonly leftOut?: ReadonlySet<string>;
-}
-
 /** What a server has one of. */
 export const SINGLES = ['serverInfo', 'instructions', 'capabilities'] as const;
 
 /**
- * Pins a surface whole. Throws `LOCK_DEFINITION` and `LOCK_DUPLICATE` (see `byKey`), `LOCK_DEFINITION`,
- * `LOCK_FIELD` for a content without a hash, and `CANON_NOT_FINITE` for a number that no double holds.
+ * Pins a surface whole, without the tools in `leftOut`, of which it keeps the digests. Throws `LOCK_DEFINITION` and
+ * `LOCK_DUPLICATE` (see `byKey`), `LOCK_FIELD` for a content without a hash, and `CANON_NOT_FINITE` for a number that
+ * no double holds.
  */
-export function nativeOf(whole: Surface, options: NativeOptions): Native {
-  const { leftOut = new Set() } = options;
-  const surface = keptOf(whole, leftOut);
-  const excluded = { ...DEFAULT_EXCLUSIONS, ...options.exclude };
+export function nativeOf(
+  surface: Surface,
+  leftOut: ReadonlySet<string>,
+  options: Pick<Native, 'profile' | 'identity' | 'authorization' | 'excluded'>,
+): Native {
+  const { excluded } = options;
   for (const kind of LIST_KINDS) checkExclusions(kind, excluded[kind]);
-  const list = (kind: ListKind) =>
-    mapSorted(byKey(kind, surface[kind]), (definition, key) =>
+  const kept = keptOf(surface, leftOut);
+  const list = (kind: ListKind, definitions: ReadonlyMap<string, JsonObject>) =>
+    mapSorted(definitions, (definition, key) =>
       located([kind, key], () => entryOf(definition, excluded[kind])),
     );
   const single = (name: (typeof SINGLES)[number]) => located([name], () => entryOf(surface[name]));
@@ -71,54 +74,31 @@ export function nativeOf(whole: Surface, options: NativeOptions): Native {
     serverInfo: single('serverInfo'),
     instructions: single('instructions'),
     capabilities: single('capabilities'),
-    tools: list('tools'),
-    prompts: list('prompts'),
-    resources: list('resources'),
-    resourceTemplates: list('resourceTemplates'),
+    ...forLists((kind) => list(kind, byKey(kind, kept[kind]))),
   };
-  const contents = contentsByUri(surface.contents);
+  const contents = contentsByUri(kept.contents);
+  const out = [...byKey('tools', surface.tools)].filter(([name]) => leftOut.has(name));
   return {
     format: 1,
-    profile: options.profile,
-    identity: options.identity,
-    authorization: options.authorization,
+    ...options,
     era: surface.era,
     protocolVersion: surface.protocolVersion,
-    excluded,
     ...entries,
     contents,
     flags: flagsOf(entries, contents),
-    leftOut: leftOutOf(whole, leftOut, excluded),
+    leftOut: list('tools', new Map(out)),
   };
-}
-
-function leftOutOf(
-  surface: Surface,
-  names: ReadonlySet<string>,
-  excluded: Exclusions,
-): ReadonlyMap<string, LeftOut> {
-  const out = new Map([...byKey('tools', surface.tools)].filter(([name]) => names.has(name)));
-  return mapSorted(out, (definition, name) =>
-    located(['tools', name], () => {
-      const { digest, sourceDigest } = entryOf(definition, excluded.tools);
-      return { digest, sourceDigest };
-    }),
-  );
 }
 
 /** The surface that a native lock stores; lists come in the order of the file. */
 export function surfaceOf(native: Native): Surface {
-  const list = (kind: ListKind) => [...definitionsOf(native, kind).values()];
   return {
     protocolVersion: native.protocolVersion,
     era: native.era,
     serverInfo: native.serverInfo.definition as JsonObject,
     instructions: native.instructions.definition as string | null,
     capabilities: native.capabilities.definition as JsonObject,
-    tools: list('tools'),
-    prompts: list('prompts'),
-    resources: list('resources'),
-    resourceTemplates: list('resourceTemplates'),
+    ...forLists((kind) => [...definitionsOf(native, kind).values()]),
     contents: [...native.contents.values()],
   };
 }
@@ -167,8 +147,7 @@ export function definitionsOf(native: Native, kind: ListKind): Map<string, JsonO
 
 /** The value of our key in the file. Throws `LOCK_IDENTITY`. */
 export function writeNative(native: Native): JsonObject {
-  const entries = (map: ReadonlyMap<string, Entry>) =>
-    new JsonObject([...map.keys()], [...map.values()].map(writeEntry));
+  const { leftOut } = native;
   return JsonObject.from([
     ['format', new JsonNumber(String(native.format))],
     ['profile', native.profile],
@@ -177,34 +156,35 @@ export function writeNative(native: Native): JsonObject {
     ['era', native.era],
     ['protocolVersion', native.protocolVersion],
     ['excluded', JsonObject.from(LIST_KINDS.map((kind) => [kind, [...native.excluded[kind]]]))],
-    ...SINGLES.map((name): [string, JsonValue] => [name, writeEntry(native[name])]),
-    ...LIST_KINDS.map((kind): [string, JsonValue] => [kind, entries(native[kind])]),
-    [
-      'contents',
-      new JsonObject([...native.contents.keys()], [...native.contents.values()].map(writeContent)),
-    ],
+    ...SINGLES.map((name): Written => [name, writeEntry(native[name])]),
+    ...LIST_KINDS.map((kind): Written => [kind, writeMap(native[kind], writeEntry)]),
+    ['contents', writeMap(native.contents, writeContent)],
     ['flags', native.flags.map((flag) => JsonObject.from(Object.entries(flag)))],
-    ...(native.leftOut.size === 0 ? [] : [leftOutMember(native.leftOut)]),
+    ...(leftOut.size === 0 ? [] : [['leftOut', writeLeftOut(leftOut)] satisfies Written]),
   ]);
 }
 
-function leftOutMember(leftOut: Native['leftOut']): [string, JsonValue] {
-  const digests = [...leftOut.values()].map(({ digest, sourceDigest }) =>
-    sourceDigest === null
-      ? new JsonObject(['digest'], [digest])
-      : new JsonObject(['digest', 'sourceDigest'], [digest, sourceDigest]),
-  );
-  return ['leftOut', new JsonObject(['tools'], [new JsonObject([...leftOut.keys()], digests)])];
+type Written = [string, JsonValue];
+
+function writeMap<Value>(map: ReadonlyMap<string, Value>, write: (value: Value) => JsonObject): JsonObject {
+  return new JsonObject([...map.keys()], Array.from(map.values(), write));
 }
 
-function writeEntry({ digest, sourceDigest, definition }: Entry): JsonObject {
-  return sourceDigest === null
-    ? new JsonObject(['digest', 'definition'], [digest, definition])
-    : new JsonObject(['digest', 'sourceDigest', 'definition'], [digest, sourceDigest, definition]);
+function writeDigests({ digest, sourceDigest }: LeftOut): Written[] {
+  return [
+    ['digest', digest],
+    ...(sourceDigest === null ? [] : [['sourceDigest', sourceDigest] satisfies Written]),
+  ];
+}
+
+function writeEntry(entry: Entry): JsonObject {
+  return JsonObject.from([...writeDigests(entry), ['definition', entry.definition]]);
+}
+
+function writeLeftOut(leftOut: Native['leftOut']): JsonObject {
+  return new JsonObject(['tools'], [writeMap(leftOut, (tool) => JsonObject.from(writeDigests(tool)))]);
 }
 
 function writeContent({ sha256, mimeType, meta }: Content): JsonObject {
-  return meta === undefined
-    ? new JsonObject(['sha256', 'mimeType'], [sha256, mimeType])
-    : new JsonObject(['sha256', 'mimeType', 'meta'], [sha256, mimeType, meta]);
+  return JsonObject.from(Object.entries({ sha256, mimeType, ...(meta && { meta }) }));
 }

@@ -6,7 +6,7 @@ import {
   signNote,
 } from '../../crypto/index.ts';
 import { BullaError } from '../../error.ts';
-import { interpret, lockDigest, parseLock, type ReadLockOptions, readLock } from './lock.ts';
+import { interpret, lockDigest, parseLock, readLock } from './lock.ts';
 import { asVerified, type VerifiedLock } from './verified.ts';
 
 // A lock as a C2SP signed note, for witnesses and keys that sign notes: the text names the lock by its
@@ -22,12 +22,8 @@ function noteText(digest: string): string {
  * Signs a lockfile as a note that lies beside it. Rejects with what `readLock` throws and what `signNote`
  * rejects with.
  */
-export async function signLockNote(
-  lockBytes: Uint8Array,
-  signers: readonly NoteSigner[],
-  options: ReadLockOptions = {},
-): Promise<string> {
-  return signNote(noteText(lockDigest(readLock(lockBytes, options))), signers);
+export async function signLockNote(lockBytes: Uint8Array, signers: readonly NoteSigner[]): Promise<string> {
+  return signNote(noteText(lockDigest(readLock(lockBytes))), signers);
 }
 
 /**
@@ -38,12 +34,11 @@ export function openNoted(
   lockBytes: Uint8Array,
   note: string | Uint8Array,
   verifiers: readonly NoteVerifier[],
-  options: ReadLockOptions = {},
 ): VerifiedLock {
   const opened = openNote(note, verifiers);
-  const document = parseLock(lockBytes, options);
+  const document = parseLock(lockBytes);
   if (opened.text !== noteText(lockDigest({ document })))
     throw new BullaError('LOCK_OTHER', 'The note is not about this lock.');
   const keys: PublicKey[] = opened.verified.map(({ verifier }) => verifier.publicKey);
-  return asVerified(interpret(document, lockBytes, options), 'note', keys);
+  return asVerified(interpret(document, lockBytes), 'note', keys);
 }

@@ -1,5 +1,4 @@
 import { fromUtf8, type NoteVerifier, noteVerifier, type PublicKey, parseNote } from '../../crypto/index.ts';
-import type { ReadLockOptions } from './lock.ts';
 import { openNoted } from './note.ts';
 import { openSigned } from './signature.ts';
 import { openAttested } from './statement.ts';
@@ -14,12 +13,11 @@ export function openWith(
   lock: Uint8Array,
   signature: Uint8Array,
   { keys, vkeys }: { readonly keys: readonly PublicKey[]; readonly vkeys: readonly NoteVerifier[] },
-  options: ReadLockOptions = {},
 ): VerifiedLock {
   const form = keys.length === 0 && vkeys.length === 0 ? 'sig' : formOf(signature);
-  if (form === 'dsse') return openAttested(lock, signature, keys, options);
-  if (form === 'note') return openNoted(lock, signature, verifiers(signature, keys, vkeys), options);
-  return openSigned(lock, signature, keys, options);
+  if (form === 'dsse') return openAttested(lock, signature, keys);
+  if (form === 'note') return openNoted(lock, signature, verifiers(signature, keys, vkeys));
+  return openSigned(lock, signature, keys);
 }
 
 function formOf(signature: Uint8Array): 'sig' | 'note' | 'dsse' {

@@ -3,10 +3,10 @@ import { checkExclusions, type Entry, type Exclusions, entryOf } from './entry.t
 import { LOCK_PROFILES } from './hashes.ts';
 import { readAuthorization, readIdentity } from './identity.ts';
 import { definitionsOf, type Flag, flagsOf, type Native, refuseRemoteSchemas, SINGLES } from './native.ts';
-import { inconsistent, located, strictly } from './reading.ts';
+import { inconsistent, located, readMap, strictly } from './reading.ts';
 import { NATIVE_KEY } from './released.ts';
 import type { LeftOut } from './selection.ts';
-import { type Content, type Era, LIST_KINDS, LISTS, type ListKind } from './surface.ts';
+import { type Content, type Era, forLists, LIST_KINDS, LISTS, type ListKind } from './surface.ts';
 
 const ERAS: readonly Era[] = ['stateless', 'initialize'];
 const FIELDS = {
@@ -35,18 +35,13 @@ export function readNative(value: JsonValue): Native {
   record.record(FIELDS);
   const excluded = readExclusions(record.get('excluded'));
   const single = (name: string) => readEntry(record.get(name), []);
-  const list = (kind: ListKind) => {
-    const entries = record
-      .get(kind)
-      .entries()
-      .map(([key, member]): [string, Entry] => {
-        const entry = readEntry(member, excluded[kind]);
-        if (member.get('definition').object().get(LISTS[kind]) !== key)
-          throw inconsistent(member.at, 'stands under another name than its own');
-        return [key, entry];
-      });
-    return new Map(entries);
-  };
+  const list = (kind: ListKind) =>
+    readMap(record.get(kind), (member, key) => {
+      const entry = readEntry(member, excluded[kind]);
+      if (member.get('definition').object().get(LISTS[kind]) !== key)
+        throw inconsistent(member.at, 'stands under another name than its own');
+      return entry;
+    });
   const native: Native = {
     format: 1,
     profile: record.get('profile').word(LOCK_PROFILES),
@@ -58,11 +53,8 @@ export function readNative(value: JsonValue): Native {
     serverInfo: single('serverInfo'),
     instructions: single('instructions'),
     capabilities: single('capabilities'),
-    tools: list('tools'),
-    prompts: list('prompts'),
-    resources: list('resources'),
-    resourceTemplates: list('resourceTemplates'),
-    contents: readContents(record.get('contents')),
+    ...forLists(list),
+    contents: readMap(record.get('contents'), readContent),
     flags: record.get('flags').list().map(readFlag),
     leftOut: record.optional('leftOut', readLeftOut) ?? new Map<string, LeftOut>(),
   };
@@ -90,17 +82,11 @@ function readEntry(value: Member, exclusions: readonly string[]): Entry {
 
 function readExclusions(value: Member): Exclusions {
   const record = value.record({ required: LIST_KINDS });
-  const list = (kind: ListKind) => {
+  return forLists((kind) => {
     const pointers = record.get(kind).texts();
     checkExclusions(kind, pointers);
     return pointers;
-  };
-  return {
-    tools: list('tools'),
-    prompts: list('prompts'),
-    resources: list('resources'),
-    resourceTemplates: list('resourceTemplates'),
-  };
+  });
 }
 
 const digestOf = (member: Member) =>
@@ -110,34 +96,22 @@ const digestOf = (member: Member) =>
   );
 
 function readLeftOut(value: Member): Map<string, LeftOut> {
-  const tools = value
-    .record({ required: ['tools'] })
-    .get('tools')
-    .entries();
-  return new Map(
-    tools.map(([name, member]) => {
-      const entry = member.record({ required: ['digest'], optional: ['sourceDigest'] });
-      const sourceDigest = entry.optional('sourceDigest', digestOf);
-      return [name, { digest: digestOf(entry.get('digest')), sourceDigest }];
-    }),
-  );
+  return readMap(value.record({ required: ['tools'] }).get('tools'), (member) => {
+    const entry = member.record({ required: ['digest'], optional: ['sourceDigest'] });
+    const sourceDigest = entry.optional('sourceDigest', digestOf);
+    return { digest: digestOf(entry.get('digest')), sourceDigest };
+  });
 }
 
-function readContents(value: Member): Map<string, Content> {
-  return new Map(
-    value.entries().map(([uri, member]) => {
-      const record = member.record({ required: ['sha256', 'mimeType'], optional: ['meta'] });
-      const content = {
-        uri,
-        sha256: record
-          .get('sha256')
-          .fitting((text) => /^[0-9a-f]{64}$/.test(text), 'This must be 64 lower-case hex digits.'),
-        mimeType: record.get('mimeType').orNull((type) => type.text()),
-        ...record.maybe('meta', (meta) => meta.object()),
-      };
-      return [uri, content];
-    }),
-  );
+function readContent(value: Member, uri: string): Content {
+  const record = value.record({ required: ['sha256', 'mimeType'], optional: ['meta'] });
+  const isHash = (text: string) => /^[0-9a-f]{64}$/.test(text);
+  return {
+    uri,
+    sha256: record.get('sha256').fitting(isHash, 'This must be 64 lower-case hex digits.'),
+    mimeType: record.get('mimeType').orNull((type) => type.text()),
+    ...record.maybe('meta', (meta) => meta.object()),
+  };
 }
 
 function readFlag(value: Member): Flag {

@@ -1,31 +1,25 @@
 import { BullaError } from '../../error.ts';
-import { type JsonValue, Member, type Path, pointer, type Reading } from '../../json/index.ts';
+import { type JsonValue, Member, oneCode, type Path, pointer } from '../../json/index.ts';
 
-const CODES = {
-  type: 'LOCK_FIELD',
-  unknown: 'LOCK_FIELD',
-  missing: 'LOCK_FIELD',
-  twin: 'LOCK_CASE_TWIN',
-} as const;
-
-/**
- * How a lockfile is read: strictly or, where a list for them is given, passing over unknown keys and missing hashes of
- * a tool, as the released program does.
- */
-export function lockReading(ignored?: string[]): Reading {
-  return { codes: CODES, ...(ignored && { ignored }) };
-}
+const CODES = { ...oneCode('LOCK_FIELD').codes, twin: 'LOCK_CASE_TWIN' } as const;
 
 /** A part of a lockfile, to be read strictly. */
 export function strictly(value: JsonValue | undefined, at: Path = []): Member {
-  return new Member(value, lockReading(), at);
+  return new Member(value, { codes: CODES }, at);
 }
 
-/** What is thrown for a lock that says two things. */
 export function inconsistent(at: Path, what: string): BullaError {
   return new BullaError('LOCK_INCONSISTENT', `The lock contradicts itself: what is here ${what}.`, {
     path: pointer(at),
   });
+}
+
+/** What `read` makes of each member of an object, by name. */
+export function readMap<Value>(
+  member: Member,
+  read: (entry: Member, name: string) => Value,
+): Map<string, Value> {
+  return new Map(member.entries().map(([name, entry]) => [name, read(entry, name)]));
 }
 
 /** Runs `run`, and says of a canonical form that it refuses where in the whole the offence stands. */

@@ -2,6 +2,7 @@ import { BullaError } from '../../error.ts';
 import type { JsonObject, Member } from '../../json/index.ts';
 import type { PromptHashes, TemplateHashes, ToolHashes } from './hashes.ts';
 import { type Artifact, readArtifact } from './package.ts';
+import { readMap } from './reading.ts';
 import { RISK_LEVELS } from './risk.ts';
 
 // Reading what the released program writes. It reads its own files loosely: unknown keys are passed over,
@@ -42,13 +43,10 @@ const TEMPLATE = {
   optional: ['nameHash', 'descriptionHash', 'mimeType'],
 };
 
-/** Stands for a hash that a leniently read file does not have; no definition hashes to it. */
-const NO_HASH = 'missing';
-
 /**
- * Reads the part of a lockfile that the released program knows. Throws with the path: `LOCK_VERSION`, `LOCK_VERSION_NEWER`, `LOCK_VERSION`, the `LOCK_FIELD_…` codes,
- * `LOCK_CASE_TWIN` and `LOCK_DUPLICATE`. A hash need only be a string: old files hold some that can match
- * nothing.
+ * Reads the part of a lockfile that the released program knows. Throws with the path: `LOCK_VERSION`,
+ * `LOCK_VERSION_NEWER`, `LOCK_FIELD`, `LOCK_CASE_TWIN` and `LOCK_DUPLICATE`. A hash need only be a string: old files
+ * hold some that can match nothing.
  */
 export function readReleased(document: Member): Released {
   const version = detectVersion(document.object());
@@ -69,13 +67,10 @@ function detectVersion(document: JsonObject): LockVersion {
   if (known.includes(version)) return version as LockVersion;
   const [, major, minor] = /^([0-9]{1,9})\.([0-9]{1,9})$/.exec(version) ?? [];
   const newer = major !== undefined && (Number(major) > 3 || (known.includes(`${major}.0`) && minor !== '0'));
-  throw newer
-    ? new BullaError('LOCK_VERSION_NEWER', `Version ${version} is newer than what this reader knows.`, {
-        path,
-      })
-    : new BullaError('LOCK_VERSION', `${JSON.stringify(version)} is no version of a lockfile.`, {
-        path,
-      });
+  const message = newer
+    ? `Version ${version} is newer than what this reader knows.`
+    : `${JSON.stringify(version)} is no version of a lockfile.`;
+  throw new BullaError(newer ? 'LOCK_VERSION_NEWER' : 'LOCK_VERSION', message, { path });
 }
 
 function readV2(document: Member, version: LockVersion): Released {
@@ -112,43 +107,34 @@ function readV3(document: Member): Released {
   };
 }
 
-/** A tool lacks something only where the file is read leniently. */
-function readTools(value: Member): Map<string, ToolHashes> {
-  const tools = value.entries().map(([name, entry]): [string, ToolHashes] => {
-    const tool = entry.record(TOOL);
-    const hash = (key: string) => tool.optional(key, text) ?? NO_HASH;
-    const hashes: ToolHashes = {
-      description_hash: hash('description_hash'),
-      input_schema_hash: hash('input_schema_hash'),
-      risk_level: tool.optional('risk_level', (level) => level.word(RISK_LEVELS)) ?? 'HIGH',
-    };
-    return [name, hashes];
-  });
-  return new Map(tools);
-}
-
 const text = (member: Member) => member.text();
 
+function readTools(value: Member): Map<string, ToolHashes> {
+  return readMap(value, (entry) => {
+    const tool = entry.record(TOOL);
+    return {
+      description_hash: tool.get('description_hash').text(),
+      input_schema_hash: tool.get('input_schema_hash').text(),
+      risk_level: tool.get('risk_level').word(RISK_LEVELS),
+    };
+  });
+}
+
 function readPrompts(value: Member): Map<string, PromptHashes> {
-  const definitions = value.record({ required: ['definitions'] }).get('definitions');
-  const prompts = definitions.entries().map(([name, entry]): [string, PromptHashes] => {
+  return readMap(value.record({ required: ['definitions'] }).get('definitions'), (entry) => {
     const prompt = entry.record(PROMPT);
-    const hashes = {
+    return {
       argumentsHash: prompt.get('argumentsHash').text(),
       titleHash: prompt.optional('titleHash', text),
       descriptionHash: prompt.optional('descriptionHash', text),
     };
-    return [name, hashes];
   });
-  return new Map(prompts);
 }
 
 function readTemplates(value: Member): Map<string, TemplateHashes> {
   const templates = new Map<string, TemplateHashes>();
-  for (const entry of value
-    .record({ required: ['templates'] })
-    .get('templates')
-    .list()) {
+  const list = value.record({ required: ['templates'] }).get('templates');
+  for (const entry of list.list()) {
     const template = entry.record(TEMPLATE);
     const uriTemplate = template.get('uriTemplate').text();
     if (templates.has(uriTemplate))

@@ -2,7 +2,7 @@ import { canonicalBytes, type ProfileId } from '../../canon/index.ts';
 import { fromHexAnyCase, fromUtf8, type PublicKey, type Signer, toHex, verify } from '../../crypto/index.ts';
 import { BullaError } from '../../error.ts';
 import { JsonObject, type JsonValue, parse } from '../../json/index.ts';
-import { interpret, parseLock, type ReadLockOptions, readLock } from './lock.ts';
+import { interpret, parseLock, readLock } from './lock.ts';
 import { asVerified, type VerifiedLock } from './verified.ts';
 
 // The released program's signature files: a header line and 128 hex digits, or the hex digits alone. Signed
@@ -96,12 +96,11 @@ export function writeSignature({ form, signature }: LockSignature): string {
 export async function signLock(
   lockBytes: Uint8Array,
   signer: Signer,
-  options: ReadLockOptions & { readonly form?: SignatureForm } = {},
+  { form = 'v1' }: { readonly form?: SignatureForm } = {},
 ): Promise<string> {
-  const { form = 'v1' } = options;
   if (signer.algorithm !== 'Ed25519')
     throw new BullaError('KEY_ALGORITHM', 'A signature file of a lock holds an Ed25519 signature.');
-  const { document } = readLock(lockBytes, options);
+  const { document } = readLock(lockBytes);
   return writeSignature({ form, signature: await signer.sign(canonicalBytes(document, PROFILES[form][0])) });
 }
 
@@ -115,18 +114,17 @@ export function openSigned(
   lockBytes: Uint8Array,
   signatureBytes: Uint8Array,
   keys: readonly PublicKey[],
-  options: ReadLockOptions = {},
 ): VerifiedLock {
   if (keys.length === 0)
     throw new BullaError('LOCK_SIGNATURE_NO_KEY', 'No key is trusted, so no signature can be checked.');
   const { form, signature } = readSignature(signatureBytes);
-  const document = parseLock(lockBytes, options);
+  const document = parseLock(lockBytes);
   for (const profile of PROFILES[form]) {
     const message = canonicalBytes(document, profile);
     const key = keys.find(
       (candidate) => candidate.algorithm === 'Ed25519' && verify(candidate, message, signature),
     );
-    if (key !== undefined) return asVerified(interpret(document, lockBytes, options), 'sig', [key], profile);
+    if (key !== undefined) return asVerified(interpret(document, lockBytes), 'sig', [key], profile);
   }
   throw new BullaError(
     'LOCK_SIGNATURE_INVALID',

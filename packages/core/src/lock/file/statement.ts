@@ -3,7 +3,7 @@ import { type PublicKey, type Signer, toUtf8 } from '../../crypto/index.ts';
 import { BullaError } from '../../error.ts';
 import { JsonObject, type JsonValue, memberAt, parse } from '../../json/index.ts';
 import { openDsse, signDsse } from './dsse.ts';
-import { interpret, type Lock, lockDigest, parseLock, type ReadLockOptions, readLock } from './lock.ts';
+import { type Lock, lockDigest, readLock } from './lock.ts';
 import { asVerified, type VerifiedLock } from './verified.ts';
 
 // A lock as an in-toto Statement (v1) in a DSSE envelope, for tools that collect attestations. The subject is
@@ -26,7 +26,7 @@ interface StatementOptions {
 }
 
 /** The statement on a lock, in RFC 8785 form. */
-function lockStatement(lock: Lock, options: StatementOptions = {}): string {
+function lockStatement(lock: Lock, options: StatementOptions): string {
   const { name = 'mcp-lock.json', assertedBy = 'observer-attested' } = options;
   const tools = [...(lock.native?.tools ?? [])].map(([tool, { digest }]): [string, JsonValue] => [
     tool,
@@ -54,9 +54,9 @@ function lockStatement(lock: Lock, options: StatementOptions = {}): string {
 export async function signLockStatement(
   lockBytes: Uint8Array,
   signers: readonly Signer[],
-  options: ReadLockOptions & StatementOptions = {},
+  options: StatementOptions = {},
 ): Promise<string> {
-  const statement = lockStatement(readLock(lockBytes, options), options);
+  const statement = lockStatement(readLock(lockBytes), options);
   return signDsse(STATEMENT_PAYLOAD_TYPE, toUtf8(statement), signers);
 }
 
@@ -69,13 +69,12 @@ export function openAttested(
   lockBytes: Uint8Array,
   envelope: Uint8Array,
   keys: readonly PublicKey[],
-  options: ReadLockOptions = {},
 ): VerifiedLock {
   const opened = openDsse(envelope, STATEMENT_PAYLOAD_TYPE, keys);
   const statement = parse(opened.payload);
-  const lock = interpret(parseLock(lockBytes, options), lockBytes, options);
-  const [subject] = listOf(statement, 'subject');
-  const name = memberAt(subject, ['name']);
+  const lock = readLock(lockBytes);
+  const subjects = memberAt(statement, ['subject']);
+  const name = Array.isArray(subjects) ? memberAt(subjects[0], ['name']) : undefined;
   const assertedBy = ASSERTED_BY.find((word) => word === memberAt(statement, ['predicate', 'asserted_by']));
   if (typeof name !== 'string' || assertedBy === undefined) throw other();
   const expected = lockStatement(lock, { name, assertedBy });
@@ -85,9 +84,4 @@ export function openAttested(
 
 function other(): BullaError {
   return new BullaError('LOCK_OTHER', 'The statement is not about this lock.');
-}
-
-function listOf(value: JsonValue, name: string): JsonValue[] {
-  const list = memberAt(value, [name]);
-  return Array.isArray(list) ? list : [];
 }

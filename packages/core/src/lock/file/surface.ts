@@ -45,6 +45,11 @@ export type ListKind = keyof typeof LISTS;
 
 export const LIST_KINDS = Object.keys(LISTS) as readonly ListKind[];
 
+/** What `make` gives for each list. */
+export function forLists<Value>(make: (kind: ListKind) => Value): Readonly<Record<ListKind, Value>> {
+  return Object.fromEntries(LIST_KINDS.map((kind) => [kind, make(kind)])) as Record<ListKind, Value>;
+}
+
 /**
  * The definitions of one list by their name, URI or URI template. Throws `LOCK_DEFINITION` for one without,
  * and `LOCK_DUPLICATE` when two share it: nobody could say which of them is meant.
@@ -56,10 +61,8 @@ export function byKey(kind: ListKind, definitions: readonly JsonObject[]): Map<s
     const path = pointer([kind, index, LISTS[kind]]);
     if (typeof key !== 'string' || key === '')
       throw new BullaError('LOCK_DEFINITION', `One of the ${kind} has no ${LISTS[kind]}.`, { path });
-    if (found.has(key))
-      throw new BullaError('LOCK_DUPLICATE', `Two of the ${kind} are called ${JSON.stringify(key)}.`, {
-        path,
-      });
+    const message = `Two of the ${kind} are called ${JSON.stringify(key)}.`;
+    if (found.has(key)) throw new BullaError('LOCK_DUPLICATE', message, { path });
     found.set(key, definition);
   });
   return found;

@@ -21,10 +21,10 @@ const two = surface({
 });
 
 describe('version 2', () => {
-  const command = { serverCommand: 'sh -c "a && b"' };
+  const identity = { transport: 'stdio', command: 'sh', args: ['-c "a && b"'], env: [] } as const;
 
   test('has these bytes, and no newline at the end', () => {
-    const { text } = writeLock(two, { ...options, ...command, artifact, format: 'v2', compatGo: true });
+    const { text } = writeLock(two, { ...options, identity, artifact, format: 'v2', compatGo: true });
     expect(text).toBe(`{
   "version": "2.0",
   "server_command": "sh -c \\"a \\u0026\\u0026 b\\"",
@@ -64,7 +64,7 @@ describe('version 2', () => {
     expect([lock.version, lock.serverCommand, lock.prompts]).toEqual(['2.0', 'sh -c "a && b"', null]);
   });
 
-  test('joins command and arguments with spaces where no text is given', () => {
+  test('joins command and arguments with spaces', () => {
     const { text } = writeLock(surface(), { ...options, format: 'v2' });
     expect(text).toBe('{\n  "version": "2.0",\n  "server_command": "node server.js a b",\n  "tools": {}\n}');
   });

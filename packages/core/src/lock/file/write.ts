@@ -1,6 +1,6 @@
 import { BullaError } from '../../error.ts';
 import type { JsonObject } from '../../json/index.ts';
-import type { Exclusions } from './entry.ts';
+import { DEFAULT_EXCLUSIONS, type Exclusions } from './entry.ts';
 import { type LockProfile, rulesPart, textOf } from './hashes.ts';
 import { type Authorization, type Identity, NO_AUTHORIZATION } from './identity.ts';
 import { type Native, nativeOf, refuseRemoteSchemas, writeNative } from './native.ts';
@@ -24,8 +24,6 @@ export interface WriteLockOptions {
   readonly identity: Identity;
   /** Default: none. */
   readonly authorization?: Authorization;
-  /** The text of `server_command` in versions 1 and 2. Default: command and arguments, or the URL. */
-  readonly serverCommand?: string;
   /** Where the server's program comes from; version 1 has no place for it. */
   readonly artifact?: Artifact;
   /** Other members to leave out of the digests of a list, instead of the default ones. */
@@ -66,7 +64,6 @@ export function writeLock(
     identity,
     artifact = null,
     authorization = NO_AUTHORIZATION,
-    exclude = {},
     leftOut = new Set(),
   } = options;
   if (leftOut.size > 0 && format !== 'native') {
@@ -84,7 +81,7 @@ export function writeLock(
   const hashes = hashDefinitions(definitions, profile);
   const warnings = numberWarnings(definitions.tools, profile);
   if (format === 'v1' || format === 'v2') {
-    const command = options.serverCommand ?? commandText(identity);
+    const command = commandText(identity);
     if (format === 'v1' && artifact !== null)
       throw new BullaError('LOCK_FIELD', 'Version 1 has no artifact.', { path: '/artifact' });
     return { text: writeV2(format === 'v1' ? '1.0' : '2.0', command, artifact, hashes.tools), warnings };
@@ -92,7 +89,8 @@ export function writeLock(
   const meta = { generator: options.generator, updatedAt: rfc3339(options.updatedAt) };
   const server = { name: textOf(surface.serverInfo, 'name', ['serverInfo']), artifact };
   if (format === 'v3') return { text: writeV3(meta, server, hashes, null), warnings };
-  const native = nativeOf(surface, { profile, identity, authorization, exclude, leftOut });
+  const excluded = { ...DEFAULT_EXCLUSIONS, ...options.exclude };
+  const native = nativeOf(surface, leftOut, { profile, identity, authorization, excluded });
   const text = writeV3(meta, server, hashes, writeNative(native));
   return { text, warnings: [...warnings, ...nativeWarnings(native)] };
 }

@@ -65,7 +65,12 @@ function summary({ counts }: Drift): string {
 function policyLines({ preset, passed, reasons }: PolicyResult): string[] {
   const name = markdownCode(preset);
   if (passed) return ['', `The policy ${name} passes.`];
-  return ['', `❌ The policy ${name} denies the server:`, '', ...reasons.map((one) => `- ${markdownCell(one)}`)];
+  return [
+    '',
+    `❌ The policy ${name} denies the server:`,
+    '',
+    ...reasons.map((one) => `- ${markdownCell(one)}`),
+  ];
 }
 
 /** As many of the texts as there is room for. */

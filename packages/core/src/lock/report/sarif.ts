@@ -77,26 +77,26 @@ export function driftSarif(drift: Drift, options: SarifOptions = {}): string {
     columnKind: 'utf16CodeUnits',
     results: [
       ...drift.items.map((item) => ({
-      ruleId: item.code,
-      ruleIndex: ruleIndex.get(item.code)!,
-      level: LEVELS[item.severity],
-      message: { text: plain(messageOf(item)) },
-      locations: [
-        {
-          physicalLocation: { artifactLocation: { uri }, region: { startLine: lineOf(item) } },
-          logicalLocations: [logicalOf(item)],
+        ruleId: item.code,
+        ruleIndex: ruleIndex.get(item.code)!,
+        level: LEVELS[item.severity],
+        message: { text: plain(messageOf(item)) },
+        locations: [
+          {
+            physicalLocation: { artifactLocation: { uri }, region: { startLine: lineOf(item) } },
+            logicalLocations: [logicalOf(item)],
+          },
+        ],
+        partialFingerprints: { 'bullaDrift/v1': fingerprint(item) },
+        properties: {
+          kind: item.kind,
+          name: cut(item.name),
+          change: item.change,
+          path: cut(item.path),
+          severity: item.severity,
+          ...(item.prose === undefined ? {} : { prose: item.prose }),
         },
-      ],
-      partialFingerprints: { 'bullaDrift/v1': fingerprint(item) },
-      properties: {
-        kind: item.kind,
-        name: cut(item.name),
-        change: item.change,
-        path: cut(item.path),
-        severity: item.severity,
-        ...(item.prose === undefined ? {} : { prose: item.prose }),
-      },
-    })),
+      })),
       ...denials.map((reason) => ({
         ruleId: POLICY_RULE.id,
         ruleIndex: codes.length,
@@ -120,7 +120,9 @@ const POLICY_RULE = {
   id: 'policy-denied',
   name: 'PolicyDenied',
   shortDescription: { text: 'A policy denies the server.' },
-  help: { text: 'A rule of the policy does not hold for what the server offers. See "bulla policy explain".' },
+  help: {
+    text: 'A rule of the policy does not hold for what the server offers. See "bulla policy explain".',
+  },
   defaultConfiguration: { level: 'error' },
   properties: { tags: ['security', 'mcp'], 'security-severity': SCORES.critical },
 };

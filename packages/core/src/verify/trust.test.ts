@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { keyId, localSigner, publicKey } from '../crypto/index.ts';
-import { approverKey } from './approver.ts';
+import { approverKey } from './trust.ts';
 
 test('a key is known by all that keyrings say of it, and so is the post-quantum key that signs with it', () => {
   const seed = (n: number) => new Uint8Array(32).fill(n);
