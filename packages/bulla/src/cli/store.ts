@@ -11,6 +11,7 @@ export interface StoreOptions {
   tenant?: string;
   chain: string;
   keys?: string;
+  strictInterop?: boolean;
 }
 
 export function storeOptions(command: Command): Command {
@@ -26,10 +27,6 @@ export function sealOptions(command: Command): void {
 }
 
 /** The option of the commands that seal what others say. */
-export interface StrictOptions {
-  strictInterop?: boolean;
-}
-
 export function strictOption(command: Command): Command {
   return command.option(
     '--strict-interop',
@@ -39,7 +36,7 @@ export function strictOption(command: Command): Command {
 
 /** Opens the data directory for a command; what people should know goes to standard error. */
 export function openFor(
-  options: StoreOptions & StrictOptions & { readonly quiet?: boolean },
+  options: StoreOptions & { readonly quiet?: boolean },
   access: Access,
 ): Promise<Opened> {
   const { store, tenant, chain, keys, strictInterop, quiet } = options;

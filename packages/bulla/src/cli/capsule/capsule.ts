@@ -7,14 +7,7 @@ import { missingText, unsealedPaths, verifyRecord } from '@bulla/core/verify';
 import { exportRecords, readContent, resolveUri, verifyImport } from '../../app/index.ts';
 import { asLine, readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
-import {
-  openFor,
-  type StoreOptions,
-  type StrictOptions,
-  sealOptions,
-  storeOptions,
-  strictOption,
-} from '../store.ts';
+import { openFor, type StoreOptions, sealOptions, storeOptions, strictOption } from '../store.ts';
 import { nonNegative } from '../terminal/input.ts';
 import {
   colors,
@@ -165,7 +158,7 @@ async function resolve(uri: string, options: StoreOptions): Promise<void> {
   await printExact(asLine(toUtf8(await resolveUri(at.store, uri))));
 }
 
-async function seal(file: string, options: StoreOptions & StrictOptions & ReportOptions): Promise<void> {
+async function seal(file: string, options: StoreOptions & ReportOptions): Promise<void> {
   const content = readContent(readInput(file, 'document'));
   await using at = await openFor(options, 'write');
   const { strictInterop = false } = options;

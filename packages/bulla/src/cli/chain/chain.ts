@@ -25,7 +25,7 @@ import {
 } from '../terminal/io.ts';
 import { progressBar } from '../terminal/progress.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
-import { type CheckedHow, NONE_LEFT_OUT, notProven, verdictText } from './text.ts';
+import { type CheckedHow, NONE_LEFT_OUT, notProven, RESULTS, verdictText } from './text.ts';
 
 interface VerifyOptions extends TrustOptions, StoreOptions, ReportOptions, AnchorOptions, CheckedHow {
   threads?: number;
@@ -118,21 +118,20 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
       await report(options, document, () => `${markOf('undecided')}  ${message}`);
       return EXIT.undecided;
     }
+    const { resume, expectLength, expectHead, threads } = options;
     // A run that goes on from an earlier one has not seen the tree from its beginning.
     const found =
-      options.resume === undefined
-        ? await findAnchors(options, trust, store?.chain(options.chain))
-        : undefined;
-    const from = options.resume === undefined ? undefined : savedState(options.resume);
+      resume === undefined ? await findAnchors(options, trust, store?.chain(options.chain)) : undefined;
+    const from = resume === undefined ? undefined : savedState(resume);
     const bar = progressBar(source.size, options);
     const started = performance.now();
     const result = await verifyChain(source, {
       mode: options.structural ? 'structural' : options.hashes ? 'hashes' : 'cryptographic',
       ...trust,
-      ...(options.expectLength === undefined ? {} : { expectLength: options.expectLength }),
-      ...(options.expectHead === undefined ? {} : { expectHead: options.expectHead }),
-      ...(options.threads === undefined ? {} : { threads: options.threads }),
-      ...(from === undefined ? {} : { from }),
+      ...(expectLength !== undefined && { expectLength }),
+      ...(expectHead !== undefined && { expectHead }),
+      ...(threads !== undefined && { threads }),
+      ...(from && { from }),
       anchors: found?.sources,
       byCheckpoint: options.byCheckpoint ?? false,
       progress: bar.update,
@@ -140,44 +139,21 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
     bar.done();
     const seconds = (performance.now() - started) / 1000;
     const { state, anchors, ...document } = result;
-    if (options.resume !== undefined)
-      writeFileSync(options.resume, `${JSON.stringify(state)}\n`, { mode: 0o600 });
+    if (resume !== undefined) writeFileSync(resume, `${JSON.stringify(state)}\n`, { mode: 0o600 });
     const anchored = anchors && {
       ...{ ...anchors, root: toHex(anchors.root), ranges: anchors.ranges.map(rangeDocument) },
       ...{ unverified: found?.unverified ?? 0, revoked: found?.revoked ?? 0 },
     };
-    const resumed = from === undefined ? null : { file: options.resume!, count: from.count };
+    const resumed = from === undefined ? null : { file: resume!, count: from.count };
     const limits = notProven(options, anchors?.ranges ?? [], resumed);
-    await report(
-      options,
-      {
-        ...document,
-        anchors: anchored,
-        format: source.format,
-        table: source.table ?? null,
-        not_read: source.unread ?? [],
-        copied: store?.copied ?? source.copied ?? null,
-        resumed,
-        not_proven: limits,
-      },
-      () =>
-        verdictText(
-          result,
-          source,
-          seconds,
-          {
-            keysFrom: trust.origin,
-            limits,
-            leftOut: found ?? NONE_LEFT_OUT,
-            copied: store?.copied ?? source.copied ?? null,
-            resumed,
-          },
-          options,
-        ),
-    );
-    return { ok: EXIT.good, failed: EXIT.bad, empty: EXIT.undecided, undecided: EXIT.undecided }[
-      result.outcome
-    ];
+    const copied = store?.copied ?? source.copied ?? null;
+    const { format, table = null, unread: not_read = [] } = source;
+    const about = { anchors: anchored, format, table, not_read, copied, resumed, not_proven: limits };
+    await report(options, { ...document, ...about }, () => {
+      const told = { keysFrom: trust.origin, limits, leftOut: found ?? NONE_LEFT_OUT, copied, resumed };
+      return verdictText(result, source, seconds, told, options);
+    });
+    return EXIT[RESULTS[result.outcome]];
   } finally {
     await store?.close();
   }

@@ -82,24 +82,24 @@ function rangeLines(anchors: AnchorReport | null, { unverified, revoked }: LeftO
   return lines;
 }
 
+/** What a verdict rests on beside the records. */
+interface VerdictContext {
+  readonly keysFrom: string;
+  readonly limits: readonly string[];
+  readonly leftOut: LeftOut;
+  readonly copied: string | null;
+  readonly resumed: Resumed | null;
+}
+
+/** What an outcome means for the exit code, and for the first line. */
+export const RESULTS = { ok: 'good', failed: 'bad', empty: 'undecided', undecided: 'undecided' } as const;
+
 /** The verdict for people, in lines. */
 export function verdictText(
   result: VerifiedChain,
   source: ChainSource,
   seconds: number,
-  {
-    keysFrom,
-    limits,
-    leftOut,
-    copied,
-    resumed,
-  }: {
-    keysFrom: string;
-    limits: readonly string[];
-    leftOut: LeftOut;
-    copied: string | null;
-    resumed: Resumed | null;
-  },
+  { keysFrom, limits, leftOut, copied, resumed }: VerdictContext,
   options: CheckedHow,
 ): string[] {
   const rate = seconds > 0.5 ? `, ${Math.round(result.count / seconds).toLocaleString('en')} a second` : '';
@@ -109,9 +109,6 @@ export function verdictText(
       .join(', ');
   const isMissing = Object.keys(result.missingKeys).length > 0;
   const missing = missingText(result.missingKeys);
-  const verdict = ({ ok: 'good', failed: 'bad', empty: 'undecided', undecided: 'undecided' } as const)[
-    result.outcome
-  ];
   const facts: [string, string][] = [
     ['read', `${source.format}, ${counted(result.count, 'record')} in ${seconds.toFixed(1)} s${rate}`],
     ['from', copied ?? ''],
@@ -145,7 +142,7 @@ export function verdictText(
     undecided: `${missing} ${NAME_RECORD_KEYS}`,
   }[result.outcome];
   return [
-    `${markOf(verdict)}  ${summary}`,
+    `${markOf(RESULTS[result.outcome])}  ${summary}`,
     ...facts
       .filter(([, value]) => value !== '')
       .map(([name, value]) => `  ${colors.dim(name.padEnd(12))}${value}`),

@@ -8,7 +8,7 @@ import type { Command } from '../command.ts';
 import { lockOption, requireOptions } from '../lock/options.ts';
 import { tellLines } from '../lock/server-lines.ts';
 import { type FetchOptions, fetchOptions, observing } from '../run/options.ts';
-import { openFor, type StoreOptions, type StrictOptions, sealOptions, strictOption } from '../store.ts';
+import { openFor, type StoreOptions, sealOptions, strictOption } from '../store.ts';
 import { escaped } from '../terminal/indented.ts';
 import { durationOption } from '../terminal/input.ts';
 import { collect, complain, EXIT, type Exit, print, refusing, say } from '../terminal/io.ts';
@@ -16,7 +16,7 @@ import { createRepeats } from '../terminal/repeats.ts';
 import { relockCommand, unseenNames } from './env.ts';
 import { typed } from './host-config.ts';
 
-interface GuardOptions extends StoreOptions, StrictOptions, LockTrust, FetchOptions {
+interface GuardOptions extends StoreOptions, LockTrust, FetchOptions {
   lock: string;
   pinned?: boolean;
   only?: string[];
