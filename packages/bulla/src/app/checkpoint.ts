@@ -37,11 +37,11 @@ export async function listCheckpoints(
 ): Promise<CheckpointState[]> {
   return (await chain.checkpoints(limit)).map((stored) => ({
     ...checkpointFacts(stored),
-    ...judgeNote(stored.note, how),
+    ...stateOfNote(stored.note, how),
   }));
 }
 
-export function judgeNote(
+export function stateOfNote(
   note: string,
   how: AnchorTrust,
 ): Pick<CheckpointState, 'state' | 'witnesses' | 'code'> {

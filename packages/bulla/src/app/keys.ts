@@ -58,7 +58,7 @@ interface PublicKeyChoice {
 }
 
 /** The text of a public key of a keyring, or of all. Throws `KEYRING_KEY_AMBIGUOUS` and `KEYRING_KEY_UNKNOWN`. */
-export function exportPublic(dir: string, choice: PublicKeyChoice = {}): string {
+export function exportPublic(dir: string, choice: PublicKeyChoice): string {
   const { name, epoch: number, all, pq, format = 'hex' } = choice;
   if (name !== undefined && (all || number !== undefined))
     throw new BullaError('KEYRING_KEY_AMBIGUOUS', 'Name one key, or --epoch, or --all.');

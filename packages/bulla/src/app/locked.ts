@@ -25,7 +25,8 @@ export interface LockTrust extends KeyChoice {
  * The keys that were named, else those of the local keyring if there is one; never one that the local keyring knows to
  * be revoked.
  */
-export function keysFrom({ key = [], keyring }: KeyChoice, local: string = pathsOf().keys): LockKeys {
+export function keysFrom({ key = [], keyring }: KeyChoice): LockKeys {
+  const local = pathsOf().keys;
   const epochs = findKeyring(local)?.epochs ?? [];
   const found = loadKeys(key, keyring ?? (key.length === 0 && epochs.length > 0 ? local : null));
   const revoked = new Set(trustIn(epochs).revoked.map((one) => one.key));

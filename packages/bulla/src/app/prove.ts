@@ -15,7 +15,7 @@ import { findKeyring, trustIn } from '../keys/index.ts';
 import type { PublishedLog } from '../log/index.ts';
 import { proveInclusion, type Query, type StoredCheckpoint, type TileSource } from '../store/index.ts';
 import { loadPolicy } from '../witness/index.ts';
-import { judgeNote } from './checkpoint.ts';
+import { stateOfNote } from './checkpoint.ts';
 import { readFound, uriQuery } from './find.ts';
 import type { Opened } from './open.ts';
 import type { Paths } from './paths.ts';
@@ -53,7 +53,7 @@ export async function proveStored(
   const covering = (await chain.checkpoints()).filter(({ size }) => size > sequenceOf(record));
   const how = localTrust(paths);
   const best =
-    covering.find(({ note }) => judgeNote(note, how).state === 'anchored') ??
+    covering.find(({ note }) => stateOfNote(note, how).state === 'anchored') ??
     covering[0] ??
     (await checkpoint());
   return proofOf(record, chain.tiles, best.note);

@@ -10,7 +10,7 @@ import type { Chain } from '../store/index.ts';
 export async function publishTiles(
   chain: Chain,
   dir: string,
-  progress: (total: number) => (done: number) => void = () => () => undefined,
+  progress: (total: number) => (done: number) => void,
 ): Promise<{ origin: string; size: number; files: number }> {
   const { note, size, origin } = await chain.checkpoint();
   const publication = {

@@ -74,7 +74,7 @@ function runner(artifact: Artifact): SegmentRunner | undefined {
 }
 
 /** The artifact in a file. Throws `INPUT_…`, and what `recognise` and `openSource` throw. */
-export function openArtifact(file: string): Artifact {
+function openArtifact(file: string): Artifact {
   if (isSqlite(file)) return { kind: 'capsules', name: file, source: openSource(file), capsule: null };
   const bytes = readInput(file, 'chain');
   const artifact = attempt(() => recognise(bytes, { name: file }));

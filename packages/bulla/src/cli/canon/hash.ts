@@ -3,15 +3,13 @@ import { parse } from '@bulla/core/json';
 import { readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
 import { canonOptions, type DocumentOptions, parsingOptions, profileOption } from '../terminal/input.ts';
-import { type ReportOptions, report } from '../terminal/io.ts';
+import { type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 
 export function define(command: Command): void {
   command
     .argument('[file]', 'the document; - is standard input', '-')
     .addOption(profileOption())
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing; the exit code tells whether the document has a digest')
-    .use(parsingOptions)
+    .use(reportOptions, parsingOptions)
     .helpText(`
 Example:
   $ echo '{}' | bulla hash

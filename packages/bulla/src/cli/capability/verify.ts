@@ -24,8 +24,7 @@ interface VerifyCapabilityOptions extends ReportOptions {
 
 export function defineVerify(command: Command): void {
   command
-    .command('verify')
-    .description('Compute every hash of an envelope or a link again.')
+    .subcommand('verify', 'Compute every hash of an envelope or a link again.')
     .argument('[file]', 'the envelope or link; - is standard input', '-')
     .addOption(
       new Option('-p, --profile <id>', 'how a link was hashed that does not say so').choices([

@@ -28,8 +28,7 @@ import { capsuleText } from './text.ts';
 
 export function define(command: Command): void {
   command
-    .command('seal')
-    .description('Seal a capsule and append it to a chain of the store.')
+    .subcommand('seal', 'Seal a capsule and append it to a chain of the store.')
     .use(reportOptions, sealOptions, strictOption)
     .argument(
       '[file]',
@@ -43,15 +42,13 @@ would hash differently is sealed all the same, with a warning. Example:
     .run(seal);
 
   command
-    .command('verify')
-    .description('Verify one sealed capsule as it is stored.')
+    .subcommand('verify', 'Verify one sealed capsule as it is stored.')
     .use(trustOptions, reportOptions)
     .argument('[file]', 'the capsule; - is standard input', '-')
     .run(verifyOne);
 
   command
-    .command('show')
-    .description('Show a capsule for people. Its hash is recomputed; its signature is not verified.')
+    .subcommand('show', 'Show a capsule for people. Its hash is recomputed; its signature is not verified.')
     .argument('[file]', 'the capsule; - is standard input', '-')
     .run(async (file: string) => {
       const value = parse(readInput(file, 'document'), { allow: ['non-finite'] });
@@ -62,22 +59,22 @@ would hash differently is sealed all the same, with a warning. Example:
     });
 
   command
-    .command('export')
-    .description('Write a chain of the store, one sealed capsule a line, exactly as it is stored.')
+    .subcommand('export', 'Write a chain of the store, one sealed capsule a line, exactly as it is stored.')
     .use(storeOptions)
     .option('--from <n>', 'begin at this sequence', nonNegative, 0)
     .run(exportChain);
 
   command
-    .command('import')
-    .description('Verify a chain from a file and store it as it is, under an empty or matching chain.')
+    .subcommand(
+      'import',
+      'Verify a chain from a file and store it as it is, under an empty or matching chain.',
+    )
     .use(sealOptions, trustOptions)
     .argument('<file>', 'the chain, in any format that chain verify reads; - is standard input')
     .run(importChain);
 
   command
-    .command('resolve')
-    .description('Find what a capsule:// URI names in the local store, and print it.')
+    .subcommand('resolve', 'Find what a capsule:// URI names in the local store, and print it.')
     .use(storeOptions)
     .argument('<uri>', 'such as capsule://sha3_… or capsule://CHAIN/42#reasoning/confidence')
     .run(resolve);

@@ -37,8 +37,8 @@ const FOR_SIGNATURES = ['byCheckpoint', 'requirePq', 'publicKey', 'keyring', 'pq
 
 export function define(command: Command): void {
   command
-    .command('verify')
-    .description(
+    .subcommand(
+      'verify',
       'Verify a chain: order, links, hashes and signatures, and that it continues its checkpoints.',
     )
     .use(storeOptions, trustOptions, anchorOptions, reportOptions)
@@ -75,14 +75,12 @@ export function define(command: Command): void {
     .run(verify);
 
   command
-    .command('head')
-    .description('Tell how long a chain of the store is and what its last hash is.')
+    .subcommand('head', 'Tell how long a chain of the store is and what its last hash is.')
     .use(storeOptions, reportOptions)
     .run(head);
 
   command
-    .command('recover')
-    .description('Let a chain go on that was set back behind its checkpoints, and record that.')
+    .subcommand('recover', 'Let a chain go on that was set back behind its checkpoints, and record that.')
     .use(sealOptions)
     .requiredOption('--reason <text>', 'why; it becomes part of the chain')
     .use(reportOptions)
@@ -92,8 +90,7 @@ export function define(command: Command): void {
     .run(recover);
 
   command
-    .command('stats')
-    .description('Count the records of a chain of the store by type, status and tool.')
+    .subcommand('stats', 'Count the records of a chain of the store by type, status and tool.')
     .use(storeOptions, reportOptions)
     .run(stats);
 }

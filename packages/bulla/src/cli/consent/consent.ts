@@ -44,8 +44,7 @@ interface AnswerOptions extends ConsentOptions, LanguageOptions {
 
 export function define(command: Command): void {
   command
-    .command('pending')
-    .description('Show what is asked, exactly, and can still be answered.')
+    .subcommand('pending', 'Show what is asked, exactly, and can still be answered.')
     .use(storeOptions, reportOptions, languageOptions)
     .option('--user <id>', 'only what this person is asked')
     .option('--agent <id>', 'only what this agent asks for')
@@ -53,8 +52,7 @@ export function define(command: Command): void {
 
   const answering = (name: string, description: string) =>
     command
-      .command(name)
-      .description(description)
+      .subcommand(name, description)
       .use(sealOptions, reportOptions)
       .argument('<id>', 'the question, as `consent pending` names it; the beginning of its id will do')
       .option('--user <id>', 'who answers (default: you, as this installation names you)')

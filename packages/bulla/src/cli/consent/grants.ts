@@ -40,23 +40,20 @@ const USER = 'whose (default: yours, as this installation names you)';
 
 export function define(command: Command): void {
   command
-    .command('list')
-    .description('List what people last said of each scope.')
+    .subcommand('list', 'List what people last said of each scope.')
     .use(storeOptions, reportOptions, languageOption)
     .option('--user <id>', 'only of this person')
     .option('--agent <id>', 'only of this agent')
     .run(list);
 
   command
-    .command('show')
-    .description('Tell what an agent can do, as a person is told before any grant.')
+    .subcommand('show', 'Tell what an agent can do, as a person is told before any grant.')
     .use(storeOptions, reportOptions, languageOptions)
     .requiredOption('--agent <id>', 'the agent')
     .run(show);
 
   command
-    .command('grant')
-    .description('Grant scopes to an agent.')
+    .subcommand('grant', 'Grant scopes to an agent.')
     .use(sealOptions, reportOptions, languageOptions)
     .requiredOption('--agent <id>', 'the agent')
     .option('--scope <id...>', 'the scopes')
@@ -76,8 +73,7 @@ Examples:
     .run(grant);
 
   command
-    .command('revoke')
-    .description('Take scopes back, at once.')
+    .subcommand('revoke', 'Take scopes back, at once.')
     .use(sealOptions, reportOptions, languageOption)
     .requiredOption('--agent <id>', 'the agent')
     .option('--scope <id...>', 'the scopes')

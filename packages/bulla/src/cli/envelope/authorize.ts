@@ -29,8 +29,7 @@ interface AuthorizeOptions extends ReportOptions {
 
 export function defineAuthorize(command: Command): void {
   command
-    .command('authorize')
-    .description('Read an envelope to the person who approves it, and sign exactly that.')
+    .subcommand('authorize', 'Read an envelope to the person who approves it, and sign exactly that.')
     .argument('<envelope>', 'the envelope; - is standard input')
     .requiredOption('--key <file>', 'the private key of the person who signs')
     .option('--who <name>', 'the issuer of a new authorization; proves nobody (default: the id of the key)')

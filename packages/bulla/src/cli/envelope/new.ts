@@ -43,8 +43,7 @@ interface NewOptions extends ReportOptions, StoreOptions {
 
 export function defineNew(command: Command): void {
   command
-    .command('new')
-    .description('Write an envelope: one action with all its parameters.')
+    .subcommand('new', 'Write an envelope: one action with all its parameters.')
     .use(storeOptions)
     .requiredOption('--action <type>', 'what is done, such as TRANSFER')
     .requiredOption('--to <destination>', 'where it goes')

@@ -10,13 +10,13 @@ import { capsuleNames, colors, print, type ReportOptions, report, reportOptions 
 type PolicyOptions = StoreOptions & ReportOptions;
 
 export function definePolicy(command: Command): void {
-  const policy = command
-    .command('policy')
-    .description('Publish, list and hash the policies that envelopes are bound to.');
+  const policy = command.subcommand(
+    'policy',
+    'Publish, list and hash the policies that envelopes are bound to.',
+  );
 
   policy
-    .command('publish')
-    .description('Publish a version of a policy; nothing changes it any more.')
+    .subcommand('publish', 'Publish a version of a policy; nothing changes it any more.')
     .argument('<file>', 'the policy; - is standard input')
     .use(sealOptions, reportOptions)
     .helpText(`
@@ -25,14 +25,12 @@ that are bound to an older version are refused (EE_POLICY_DRIFT). Who published 
     .run(publish);
 
   policy
-    .command('list')
-    .description('List what was published, the newest version of each first.')
+    .subcommand('list', 'List what was published, the newest version of each first.')
     .use(storeOptions, reportOptions)
     .run(list);
 
   policy
-    .command('hash')
-    .description('Print the policy_hash of a policy, and nothing else.')
+    .subcommand('hash', 'Print the policy_hash of a policy, and nothing else.')
     .argument('<file>', 'the policy; - is standard input')
     .run(hash);
 }

@@ -48,9 +48,10 @@ function checking(command: Command): Command {
 
 export function defineVerify(command: Command): void {
   checking(
-    command
-      .command('verify')
-      .description('Run the whole checklist, use the envelope up, and run a command exactly once.'),
+    command.subcommand(
+      'verify',
+      'Run the whole checklist, use the envelope up, and run a command exactly once.',
+    ),
   )
     .argument(
       '[command...]',
@@ -69,11 +70,10 @@ Example:
 
 export function defineExplain(command: Command): void {
   checking(
-    command
-      .command('explain')
-      .description(
-        'Tell what an envelope says and how each step of the checklist would go; nothing is used up.',
-      ),
+    command.subcommand(
+      'explain',
+      'Tell what an envelope says and how each step of the checklist would go; nothing is used up.',
+    ),
   ).run(explainOne);
 }
 

@@ -37,8 +37,7 @@ interface GuardOptions extends StoreOptions, LockTrust, FetchOptions {
 export function define(command: Command): void {
   const server = command.argument('[server...]', 'the server, after --; without it the one of the lock');
   server
-    .use(sealOptions, strictOption, fetchOptions, requireOptions)
-    .use(lockOption)
+    .use(sealOptions, strictOption, fetchOptions, requireOptions, lockOption)
     .option('--pinned', 'start the program that the lock pins, not whatever the command would start now')
     .option('--only <name...>', 'of the locked tools pass these alone; * stands for any text')
     .option('--agent <id>', 'the agent that the host runs, for records and kill switches', 'default')

@@ -50,8 +50,7 @@ interface RevokeOptions extends KeyringOptions {
 export function defineKeyring(command: Command): void {
   const sub = (usage: string, description: string) =>
     command
-      .command(usage)
-      .description(description)
+      .subcommand(usage, description)
       .option('--keys <folder>', 'the keyring (default: BULLA_HOME/keys)');
   const making = (it: Command) =>
     it

@@ -3,7 +3,7 @@ import { visible } from '@bulla/core/text';
 import { changeKill } from '../../app/index.ts';
 import type { Command } from '../command.ts';
 import { openFor, type StoreOptions, sealOptions } from '../store.ts';
-import { capsuleNames, colors, type ReportOptions, report, say } from '../terminal/io.ts';
+import { capsuleNames, colors, type ReportOptions, report, reportOptions, say } from '../terminal/io.ts';
 
 interface KillOptions extends StoreOptions, ReportOptions {
   agent?: string;
@@ -19,8 +19,7 @@ export function define(command: Command): void {
     .option('--reason <text>', 'why; it goes into the record')
     .option('--lift', 'end it; that is recorded too')
     .option('--list', 'show what stands')
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing')
+    .use(reportOptions)
     .helpText(
       '\nWhile a kill switch stands, nothing that asks the store may act. It stands when this command has ended well.',
     )

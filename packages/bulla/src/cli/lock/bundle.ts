@@ -8,8 +8,10 @@ import { keyOptions, lockfileAlias, lockOption } from './options.ts';
 
 export function define(command: Command): void {
   command
-    .command('export')
-    .description('Pack a lockfile and its signature into one file, the same bytes wherever it is done.')
+    .subcommand(
+      'export',
+      'Pack a lockfile and its signature into one file, the same bytes wherever it is done.',
+    )
     .use(lockOption, lockfileAlias)
     .option('-s, --signature <file>', 'its signature (default: the lockfile with .sig)')
     .option('-o, --output <file>', 'where to write the bundle', 'approval.zip')
@@ -22,8 +24,7 @@ export function define(command: Command): void {
     .run(exportBundle);
 
   command
-    .command('verify')
-    .description('Verify a bundle of ours or of the released program against keys that you trust.')
+    .subcommand('verify', 'Verify a bundle of ours or of the released program against keys that you trust.')
     .argument('<file>', 'the bundle')
     .use(keyOptions, reportOptions)
     .helpText(`

@@ -20,8 +20,7 @@ interface CheckOptions extends ServerOptions, FormatOptions, LockTrust, FetchOpt
 export function define(command: Command): void {
   command
     .argument('[server...]', 'the server, after --; without it the one of the lock')
-    .use(serverOptions, fetchOptions)
-    .use(lockOption)
+    .use(serverOptions, fetchOptions, lockOption)
     .option('--pinned', 'start the program that the lock pins, not whatever the command would start now')
     .addOption(
       new Option('--fail-on <severity>', 'the mildest difference that fails; benign is any, as info')

@@ -13,6 +13,7 @@ import {
   print,
   printExact,
   type ReportOptions,
+  reportOptions,
   say,
   tones,
 } from '../terminal/io.ts';
@@ -54,8 +55,7 @@ export function define(command: Command): void {
     .option('--compat-go', "hash numbers in schemas by the released lock program's rule")
     .option('--pin', 'pin the program too: an npm package with all that it needs, or the digest of an image')
     .option('--no-pin', 'drop what the lockfile pins of the program')
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing but errors; the exit code tells')
+    .use(reportOptions)
     .helpText(`${SERVER_HELP}
 If the server changed since it was locked, the difference is shown. On a terminal you are asked: one key where only
 prose changed, the word yes for anything else. Elsewhere it ends with 1, and the lockfile stays as it is.

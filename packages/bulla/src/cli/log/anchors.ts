@@ -99,7 +99,7 @@ export async function findAnchors(
     if (last !== null && !lacking.includes(null)) throw new BullaError('LOG_QUORUM', last);
     return opened;
   });
-  const kept = chain === undefined ? [] : await keptNotes(chain);
+  const kept = chain === undefined ? [] : await storedNotes(chain);
   let unverified = 0;
   let revoked = 0;
   for (const note of kept) {
@@ -136,7 +136,7 @@ function openNamed(note: string, how: AnchorTrust): Anchor {
  * What the database and the file outside it keep, each once. Those of an earlier origin are left out: the record of
  * the recovery says what the chain does not continue.
  */
-async function keptNotes(chain: Chain): Promise<string[]> {
+async function storedNotes(chain: Chain): Promise<string[]> {
   const origin = await chain.origin();
   const stored = (await chain.checkpoints())
     .filter((checkpoint) => checkpoint.origin === origin)

@@ -8,12 +8,10 @@ import { endedLines, reboundLines } from './push.ts';
 
 export function defineBind(command: Command): void {
   command
-    .command('bind')
-    .description('Say which tools of servers the tools of an agent are, and seal that.')
+    .subcommand('bind', 'Say which tools of servers the tools of an agent are, and seal that.')
     .argument('<agent>', 'the agent')
     .argument('<binding...>', 'TOOL=SERVER/TOOL for each; TOOL= for one that is called without a server')
-    .use(sealOptions)
-    .use(reportOptions)
+    .use(sealOptions, reportOptions)
     .helpText(`
 The other tools stay what they were, and the version of the manifest does too. A tool that was bound before and is bound
 to another one, or to none, lets what people granted rest until they have reviewed it.

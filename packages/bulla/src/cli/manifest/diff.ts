@@ -25,8 +25,7 @@ interface DiffOptions extends StoredOptions {
 
 export function defineDiff(command: Command): void {
   command
-    .command('diff')
-    .description('Tell what a new manifest changes, and whether people must review it.')
+    .subcommand('diff', 'Tell what a new manifest changes, and whether people must review it.')
     .argument('<old>', 'the manifest as it was: a file, - for standard input, or AGENT@VERSION')
     .argument('<new>', 'the manifest as it is to be: the same')
     .use(storedOptions)

@@ -22,8 +22,7 @@ interface InitOptions extends ReportOptions {
 
 export function defineInit(command: Command): void {
   command
-    .command('init')
-    .description('Draft a manifest from a locked tool server, for a person to edit.')
+    .subcommand('init', 'Draft a manifest from a locked tool server, for a person to edit.')
     .option('-l, --lock <file>', 'the lockfile; it must hold the definitions', 'mcp-lock.json')
     .option(
       '--server <name>',

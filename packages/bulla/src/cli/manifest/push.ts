@@ -28,8 +28,7 @@ interface PushOptions extends StoreOptions, ReportOptions {
 
 export function definePush(command: Command): void {
   command
-    .command('push')
-    .description('Make a manifest the next version of an agent’s, and seal that.')
+    .subcommand('push', 'Make a manifest the next version of an agent’s, and seal that.')
     .argument('<file>', 'the manifest; - is standard input')
     .requiredOption('--agent <id>', 'whose manifest it is')
     .use(sealOptions)

@@ -15,7 +15,7 @@ export function defineShow(command: Command): void {
       .option('--json', 'print one JSON document')
       .option('--quiet', 'print no facts about it');
 
-  reporting(command.command('show').description('Print a stored version of an agent’s manifest.'))
+  reporting(command.subcommand('show', 'Print a stored version of an agent’s manifest.'))
     .argument('<agent>', 'whose manifest')
     .argument('[version]', 'its number, or latest', 'latest')
     .option('--bindings [digest]', 'print its bindings instead: the last ones, or those of this digest')
@@ -29,7 +29,7 @@ Examples:
   $ bulla manifest show desk 3 --bindings > bindings-3.json`)
     .run(show);
 
-  reporting(command.command('versions').description('List the stored versions of an agent’s manifest.'))
+  reporting(command.subcommand('versions', 'List the stored versions of an agent’s manifest.'))
     .argument('<agent>', 'whose manifest')
     .helpText(`
 The first one first. Exits with 2 if the agent has no manifest.

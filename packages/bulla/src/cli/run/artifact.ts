@@ -25,8 +25,7 @@ interface VerifyOptions extends LockedOptions, FetchOptions, RecordOptions {
 export function define(command: Command): void {
   const locked = (name: string, description: string) =>
     command
-      .command(name)
-      .description(description)
+      .subcommand(name, description)
       .argument('[lock]', 'the lockfile (default: mcp-lock.json)')
       .option('-l, --lock <file>', 'the same', 'mcp-lock.json')
       .use(requireOptions, reportOptions);
