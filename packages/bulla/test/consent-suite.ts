@@ -208,7 +208,10 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
         scope_label: 'Read local files',
         arguments: '{"path":"/tmp/⟨U+202E⟩a"}',
         changed: null,
-        session_covers: ['read_file', 'list_files'],
+        session_covers: [
+          { name: 'read_file', description: 'tools.read_file.1' },
+          { name: 'list_files', description: 'tools.list_files.1' },
+        ],
         digest: pending!.shown,
       });
       const answered = await elsewhere.answer(answering(pending!, 'allow-session'));
@@ -423,7 +426,7 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
         tool: 'read_file',
         ...{ server: 'files', server_tool: 'read_text' },
         ...{ declared: digestOf('read_file'), locked: pinned.locked },
-        session_covers: ['read_file'],
+        session_covers: [{ name: 'read_file', description: 'tools.read_file.1' }],
       });
       await consent.answer(answering(prompt!, 'allow-session'));
       const { capsule } = (await begin(store, stepwise)) as Intent;

@@ -74,7 +74,6 @@ import {
 import { parsePolicy } from '../src/policy/index.ts';
 import { compareSchemas, schemaFaults } from '../src/schema/index.ts';
 import {
-  confusable,
   inspectText,
   lineDiff,
   markdownBlock,
@@ -83,7 +82,6 @@ import {
   parseDuration,
   references,
   safeText,
-  scripts,
   skeleton,
   visible,
   wordDiff,
@@ -240,9 +238,7 @@ const READERS: readonly Reader[] = [
   ...each('safeText', TEXTS, safeText),
   ...each('inspectText', TEXTS, inspectText),
   ...each('skeleton', TEXTS, skeleton),
-  ...each('confusable', TEXTS, (text) => confusable(text, `${text}x`)),
   ...each('normalized', TEXTS, (text) => normalized(text, 'NFKC')),
-  ...each('scripts', TEXTS, scripts),
   ...each('mixedScript', TEXTS, mixedScript),
   ...each('references', TEXTS, references),
   ...each('markdownBlock', TEXTS, markdownBlock),

@@ -36,8 +36,8 @@ export async function lastOf(output: unknown): Promise<unknown> {
 
 /**
  * The JSON Schema of what a tool takes: by Standard JSON Schema where the schema has it, because that tells what goes
- * in from what comes out, else what its `toJSONSchema()` returns. Throws `ADAPTER_SCHEMA` for a schema that can
- * say neither, and `ADAPTER_SCHEMA` for one that fails to.
+ * in from what comes out, else what its `toJSONSchema()` returns. Throws `ADAPTER_SCHEMA` for a schema that has
+ * neither, or that fails.
  */
 export function inputJsonSchema(
   name: string,

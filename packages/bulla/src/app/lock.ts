@@ -3,11 +3,11 @@ import { BullaError } from '@bulla/core/error';
 import {
   type Artifact,
   type Drift,
-  keptOf,
   type Lock,
   type LockProfile,
   type LockWarning,
   lockDigest,
+  lockedSurface,
   readLock,
   type WriteLockOptions,
   withoutTools,
@@ -133,7 +133,7 @@ export async function writeScanned(
   if (found !== null) onFacts?.({ drift: { ...found.counts } });
   if (artifact !== null) onFacts?.({ artifact: artifactFacts(artifact) });
   const rest = {
-    ...{ artifact, target, leftOut, surface: keptOf(scanned.surface, leftOut) },
+    ...{ artifact, target, leftOut, surface: lockedSurface(scanned.surface, leftOut) },
     warnings: [...made.warnings, ...(pinned?.warnings ?? [])],
   };
   if (found?.counts.total === 0 && !asksForAnother(old!, leftOut, input)) {

@@ -169,13 +169,10 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
   /** Runs an event in the relation that its id belongs to; of no id at all nobody's rows know anything. */
   const about = async (id: string, event: (at: number) => ConsentEvent, from = ADMIN): Promise<Decided> => {
     const found = await findSubject(reading, id);
-    return told(
-      await (found === null ? runner.runForNobody({}, event, from) : runner.run(found, event, from)),
-    );
+    return found === null ? runner.runForNobody(event, from) : runner.run(found, event, from);
   };
 
-  const run = async (pair: Pair, event: (at: number) => ConsentEvent): Promise<Decided> =>
-    told(await runner.run(pair, event, ADMIN));
+  const run = (pair: Pair, event: (at: number) => ConsentEvent) => runner.run(pair, event, ADMIN);
   const sweepPair = (pair: Pair) => run(pair, (at) => ({ type: 'sweep', at }));
   const each = async (pairs: readonly Pair[], work: (pair: Pair) => Promise<Decided>) => {
     const decisions: Decision[] = [];
@@ -227,9 +224,9 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
         holder,
         ...(devices !== undefined && { devices }),
       });
-      if (user !== null && agent !== null) return told(await runner.run({ user, agent }, event, from));
+      if (user !== null && agent !== null) return runner.run({ user, agent }, event, from);
       const known = { ...(user !== null && { user }), ...(agent !== null && { agent }) };
-      return told(await runner.runForNobody(known, event, from));
+      return runner.runForNobody(event, from, known);
     },
     answer: (given, door = 'admin') =>
       about(given.prompt, (at) => ({ type: 'answer', at, ...given }), { door }),
@@ -292,11 +289,6 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
       each(await held(reading, gone), (pair) => run(pair, (at) => ({ type: 'restart', at, holder: gone }))),
     waitFor: async (id, signal) => (await wait(id, signal)).decision,
   };
-}
-
-/** What came of an event, without the rows that it was decided on. */
-function told({ changes, decisions, prompt, refusal, running, capsules }: Decided): Decided {
-  return { changes, decisions, prompt, refusal, running, capsules };
 }
 
 function isOf(row: Pair, of: Partial<Pair>): boolean {

@@ -31,7 +31,7 @@ test('what the operator decides is read exactly, or refused', () => {
     ['{"highChannels":"all"}', '/highChannels'],
     ['{"startWithinMs":0}', '/startWithinMs'],
     ['{"maxOpenPrompts":"16"}', '/maxOpenPrompts'],
-    ['{"approvers":["ada",1]}', '/approvers'],
+    ['{"approvers":["ada",1]}', '/approvers/1'],
     ['{"people":["ada"]}', '/people'],
   ] as const) {
     write(text);

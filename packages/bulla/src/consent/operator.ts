@@ -3,7 +3,21 @@ import { linkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { People, Rules } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
-import { JsonObject, parse, toPlain } from '@bulla/core/json';
+import {
+  anyObject,
+  anyText,
+  type Check,
+  integer,
+  list,
+  optional,
+  orNull,
+  parse,
+  pointer,
+  type Report,
+  record,
+  toPlain,
+  word,
+} from '@bulla/core/json';
 import { createDirectory, findInput, readInput } from '../os/index.ts';
 
 // What lies in the data directory: the name of this installation, and what the operator decides about consent.
@@ -46,22 +60,17 @@ interface Operator {
   readonly people: People;
 }
 
-const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) > 0;
-const isCountOrNull = (value: unknown) => value === null || isCount(value);
-const isText = (value: unknown) => typeof value === 'string' && value !== '';
+const count = optional(integer(1));
+const countOrNull = optional(orNull(integer(1)));
 
-const CHECKS: Readonly<Record<keyof Rules | 'people', (value: unknown) => boolean>> = {
-  highChannels: (value) => ['authenticated', 'out-of-band', 'any'].includes(value as string),
-  startWithinMs: isCount,
-  mediumPromptMs: isCountOrNull,
-  grantPromptMs: isCountOrNull,
-  maxOpenPrompts: isCount,
-  approvers: (value) => Array.isArray(value) && value.every(isText),
-  people: (value) =>
-    typeof value === 'object' &&
-    value !== null &&
-    !Array.isArray(value) &&
-    Object.values(value).every(isText),
+const RULES: Readonly<Record<keyof Rules | 'people', Check>> = {
+  highChannels: optional(word('authenticated', 'out-of-band', 'any')),
+  startWithinMs: count,
+  mediumPromptMs: countOrNull,
+  grantPromptMs: countOrNull,
+  maxOpenPrompts: count,
+  approvers: optional(list(anyText)),
+  people: optional(anyObject),
 };
 
 /**
@@ -70,17 +79,15 @@ const CHECKS: Readonly<Record<keyof Rules | 'people', (value: unknown) => boolea
  */
 export function readOperator(home: string): Operator {
   const bytes = findInput(join(home, 'consent.json'), 'document');
-  const document = bytes === null ? new JsonObject([], []) : parse(bytes);
-  if (!(document instanceof JsonObject)) throw wrong('The rules of the operator are an object.', '');
-  const { people = {}, ...rules } = toPlain(document) as Record<string, unknown>;
-  for (const [name, value] of Object.entries({ people, ...rules })) {
-    if (!Object.hasOwn(CHECKS, name)) throw wrong('There is no such rule.', `/${name}`);
-    if (!CHECKS[name as keyof typeof CHECKS](value))
-      throw wrong('The rule cannot have this value.', `/${name}`);
-  }
-  return { rules, people: new Map(Object.entries(people as Record<string, string>)) };
-}
-
-function wrong(sentence: string, path: string): BullaError {
-  return new BullaError('CONSENT_OPERATOR', sentence, { path });
+  if (bytes === null) return { rules: {}, people: new Map() };
+  const document = parse(bytes);
+  const refuse: Report = (_, at, sentence) => {
+    throw new BullaError('CONSENT_OPERATOR', sentence, { path: pointer(at) });
+  };
+  record(RULES).run(document, [], refuse);
+  const { people = {}, ...rules } = toPlain(document) as Partial<Rules> & {
+    readonly people?: Readonly<Record<string, string>>;
+  };
+  for (const [principal, name] of Object.entries(people)) anyText.run(name, ['people', principal], refuse);
+  return { rules, people: new Map(Object.entries(people)) };
 }

@@ -8,6 +8,7 @@ import {
   consentAuthority,
   type Decision,
   decide,
+  emptyState,
   type Identity,
   type Prompt,
   type Raise,
@@ -155,9 +156,8 @@ export function createRuler(context: RulerContext) {
     const pair = { user, agent };
     const read = await runner.read(pair, decision.id);
     if (failureOf(decision) !== null) return denying(asked, pair, decision, sealed, read.state);
-    const { id, declared, locked, args } = decision;
     return passing(asked, pair, decision, sealed, read, ({ state }, at, exec_hash) =>
-      accepted(state, { type: 'start', at, id, declared: declared!, locked, args: args!, exec_hash }, rules),
+      accepted(state, starting(decision, at, exec_hash), rules),
     );
   };
 
@@ -174,8 +174,7 @@ export function createRuler(context: RulerContext) {
             ? { code: 'CONSENT_NOT_ALLOWED', message: 'The call is no longer allowed without asking.' }
             : refusedFor(decision.detail).refusal!,
         );
-      const { id, declared, locked, args } = decision;
-      const start = { type: 'start', at, id, declared: declared!, locked, args: args!, exec_hash } as const;
+      const start = starting(decision, at, exec_hash);
       return [...changes, ...accepted(applyChanges(state, changes), start, rules)];
     };
 
@@ -221,35 +220,39 @@ export function createRuler(context: RulerContext) {
       correlationId: call.correlationId,
       payload: keeping(call.args, args),
     };
+    const invalid = ({ code }: Refusal) => refuse({ stage: 'consent', code }, 'invalid_call');
     if (user === null || agent === null) {
-      const known = { ...(user !== null && { user }), ...(agent !== null && { agent }) };
-      const { decisions, refusal, read } = await runner.runForNobody(known, event, about);
-      if (refusal !== null) return refuse({ stage: 'consent', code: refusal.code }, 'invalid_call');
-      return denying(asked, null, decisions[0]!, null, read.state);
+      const nobody = emptyState(user ?? '', agent ?? '');
+      const { decisions, refusal } = decide(nobody, event(await now()), rules);
+      return refusal !== null ? invalid(refusal) : denying(asked, null, decisions[0]!, null, nobody);
     }
     const pair = { user, agent };
     if (user.includes('\0') || agent.includes('\0'))
       return refuse({ stage: 'consent', code: 'CONSENT_ID' }, 'invalid_call');
-    let read = await runner.read(pair, id);
-    const unfit = await schemas.refuses(read.state, { server, tool: name }, declared, args);
-    if (unfit !== null) {
-      const evidence = { tool: { name, declared: unfit.declared }, ...manifestEvidence(unfit.manifest) };
-      const denial = refuse({ stage: 'arguments', code: 'ARGUMENTS_INVALID' }, 'invalid_arguments');
-      return { ...denial, part: { evidence } };
-    }
-    let step = decide(read.state, event(await now()), rules);
-    if (step.prompt !== null) ({ read, ...step } = await runner.run(pair, event, about));
-    const { decisions, prompt, refusal } = step;
-    if (refusal !== null) return refuse({ stage: 'consent', code: refusal.code }, 'invalid_call');
-    if (prompt !== null) {
-      const ask = wait(prompt.id, signal).then((found) => settled(asked, found));
-      // Whoever does not wait for it is not troubled by it.
+    for (;;) {
+      const read = await runner.read(pair, id);
+      const unfit = await schemas.refuses(read.state, { server, tool: name }, declared, args);
+      if (unfit !== null) {
+        const evidence = { tool: { name, declared: unfit.declared }, ...manifestEvidence(unfit.manifest) };
+        const denial = refuse({ stage: 'arguments', code: 'ARGUMENTS_INVALID' }, 'invalid_arguments');
+        return { ...denial, part: { evidence } };
+      }
+      const { decisions, prompt, refusal } = decide(read.state, event(await now()), rules);
+      if (refusal !== null) return invalid(refusal);
+      if (prompt === null) {
+        const [decision] = decisions;
+        if (decision!.stage !== 'allowed') return denying(asked, pair, decision!, null, read.state);
+        return passing(asked, pair, decision!, null, read, beginSilently(event));
+      }
+      const question = await runner.run(pair, event, about);
+      if (question.refusal !== null) return invalid(question.refusal);
+      // Something else was decided meanwhile, so that nobody need be asked.
+      if (question.prompt === null) continue;
+      const ask = wait(question.prompt.id, signal).then((found) => settled(asked, found));
+      // A caller that does not wait must not fail with it.
       ask.catch(() => undefined);
-      return { ask, prompt };
+      return { ask, prompt: question.prompt };
     }
-    const [decision] = decisions;
-    if (decision!.stage !== 'allowed') return denying(asked, pair, decision!, null, read.state);
-    return passing(asked, pair, decision!, null, read, beginSilently(event));
   };
 }
 
@@ -295,6 +298,11 @@ function accepted(state: ConsentState, event: ConsentEvent, rules: Rules): reado
 
 function refusing({ code, message }: Refusal): BullaError {
   return new BullaError(code, message);
+}
+
+function starting(decision: Decision, at: number, exec_hash: string | null): ConsentEvent {
+  const { id, declared, locked, args } = decision;
+  return { type: 'start', at, id, declared: declared!, locked, args: args!, exec_hash };
 }
 
 const REASON = /^[a-z][a-z0-9_]{0,63}$/;

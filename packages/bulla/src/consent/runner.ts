@@ -13,11 +13,11 @@ import {
   stateOf,
 } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
+import { declaredRow } from '../manifest/index.ts';
 import { createQueue, untilSettled } from '../os/index.ts';
 import type { Recorder } from '../record/index.ts';
 import type { Store, Transaction } from '../store/index.ts';
 import { type About, type Draft, endAct, isAct, personsAct, questionAct } from './acts.ts';
-import { createDeclarations } from './declarations.ts';
 import { conflict, hold, type Loaded, load, type Pair, type Reading, type Sealed, write } from './rows.ts';
 
 // One event of one person and one agent: read the rows, decide, and write what changed together with its records,
@@ -34,13 +34,11 @@ export interface Read {
   readonly loaded: Loaded;
 }
 
-/** The same, with the rows that it was decided on. */
-interface Ran extends Decided {
-  readonly read: Read;
-}
-
 /** Whether others came between the parts of a step, so that some are left to do. */
-type Attempted = Ran & { readonly left: boolean };
+type Attempted = Decided & { readonly left: boolean };
+
+/** Limit on the agents whose declarations are kept. */
+const KNOWN = 64;
 
 const sweeping = (at: number): ConsentEvent => ({ type: 'sweep', at });
 
@@ -51,9 +49,9 @@ export interface Runner {
    * Runs an event. Of a call only a question is written: what is decided at once becomes true with the records of the
    * call. Rejects with `CONSENT_STATE` for rows that were altered, and as appending to a chain does.
    */
-  run(pair: Pair, event: (at: number) => ConsentEvent, about: About): Promise<Ran>;
+  run(pair: Pair, event: (at: number) => ConsentEvent, about: About): Promise<Decided>;
   /** Decides about somebody who is not known; there are no rows of theirs. A request is recorded. */
-  runForNobody(of: Partial<Pair>, event: (at: number) => ConsentEvent, about: About): Promise<Ran>;
+  runForNobody(event: (at: number) => ConsentEvent, about: About, of?: Partial<Pair>): Promise<Decided>;
   /**
    * Decides on the rows as they are in a transaction, and writes what `step` says, which may throw to refuse. A decision
    * that is new among its changes came by this door.
@@ -87,18 +85,23 @@ interface Part {
 
 export function createRunner({ store, record, now, rules }: RunnerOptions): Runner {
   const inTurn = createQueue();
-  const declarations = createDeclarations();
+  /** A state of each agent that was read with its declaration, whose indexes the next one takes over. */
+  const known = new Map<string, ConsentState>();
   const listeners = new Map<string, Set<() => void>>();
 
   const read = async (reading: Reading, pair: Pair, id: string | null): Promise<Read> => {
     for (;;) {
       const loaded = await load(reading, pair, id);
-      const known = await declarations.at(reading, pair.agent, loaded.declared);
+      if (loaded.declared === null) return { loaded, state: stateOf({ ...loaded.rows, manifests: [] }) };
+      const { agent } = pair;
+      const before = known.get(agent);
+      const last = before?.rows.manifests.get(agent);
+      const row = last?.rev === loaded.declared ? last : await declaredRow(reading, agent);
       // A manifest that came between the two is seen together with rows that are as new.
-      if (known === undefined) continue;
-      const manifests = known === null ? [] : [known.row];
-      const state = stateOf({ ...loaded.rows, manifests }, known?.state);
-      if (known !== null) known.state = state;
+      if (row?.rev !== loaded.declared) continue;
+      const state = stateOf({ ...loaded.rows, manifests: [row] }, before);
+      if (before === undefined && known.size === KNOWN) known.delete(known.keys().next().value!);
+      known.set(agent, state);
       return { loaded, state };
     }
   };
@@ -117,7 +120,7 @@ export function createRunner({ store, record, now, rules }: RunnerOptions): Runn
     const event = make(await now());
     const step = decide(state, event, rules);
     if (step.refusal !== null || (event.type === 'call' && step.prompt === null))
-      return { ...step, read: found, capsules: [], left: false };
+      return { ...step, capsules: [], left: false };
     const seen = event.type === 'sweep' || loaded.rev === null ? (loaded.declared ?? 0) : loaded.seen;
     const writing = { pair, declared: loaded.declared, seen };
     const parts = partsOf(event, step, pair, found, about);
@@ -127,7 +130,7 @@ export function createRunner({ store, record, now, rules }: RunnerOptions): Runn
           write({ ...writing, rev: loaded.rev, changes: step.changes, sealed: sealedAt(loaded, about) }),
         );
       tell(step.decisions);
-      return { ...step, read: found, capsules: [], left: false };
+      return { ...step, capsules: [], left: false };
     }
     const written: boolean[] = [];
     const sealing = parts.map(({ capsuleId, act, changes, decision }, i) => {
@@ -150,12 +153,12 @@ export function createRunner({ store, record, now, rules }: RunnerOptions): Runn
         },
       });
     });
-    return completed({ ...step, read: found }, parts, await Promise.allSettled(sealing));
+    return completed(step, parts, await Promise.allSettled(sealing));
   };
 
   /** The parts of a step share a transaction, unless it is full; then the rest follows in the next one. */
   const completed = (
-    step: Step & Pick<Ran, 'read'>,
+    step: Step,
     parts: readonly Part[],
     results: readonly PromiseSettledResult<SealedCapsule>[],
   ): Attempted => {
@@ -178,7 +181,7 @@ export function createRunner({ store, record, now, rules }: RunnerOptions): Runn
     read: (pair, id) => read(store.reading, pair, id),
     async run(pair, event, about) {
       if (pair.user.includes('\0') || pair.agent.includes('\0'))
-        return { ...refusal('CONSENT_ID', 'A name must not hold a zero character.'), ...nobody(pair) };
+        return refusal('CONSENT_ID', 'A name must not hold a zero character.');
       const settle = (make: typeof event) =>
         untilSettled('CONSENT_CONFLICT', () => attempt(pair, make, about));
       return inTurn(JSON.stringify([pair.user, pair.agent]), async () => {
@@ -196,14 +199,14 @@ export function createRunner({ store, record, now, rules }: RunnerOptions): Runn
         return decided;
       });
     },
-    async runForNobody({ user = '', agent = '' }, make, about) {
+    async runForNobody(make, about, { user = '', agent = '' } = {}) {
       const event = make(await now());
       const step = decide(emptyState(user, agent), event, rules);
       const capsules: SealedCapsule[] = [];
       if (event.type === 'request')
         for (const decision of step.decisions)
           capsules.push(await record.act(endAct(decision, undefined, undefined, about)));
-      return { ...step, ...nobody({ user, agent }), capsules };
+      return { ...step, capsules };
     },
     async within(transaction, pair, id, door, step) {
       await hold(transaction, pair);
@@ -240,20 +243,12 @@ function sealedAt(
   };
 }
 
-/** What was decided on no rows at all. */
-function nobody({ user, agent }: Pair): Pick<Ran, 'read' | 'capsules'> {
-  const state = emptyState(user, agent);
-  const rows = { user, agent, disclosures: [], grants: [], silences: [], prompts: [] };
-  const loaded = { rev: null, seen: 0, declared: null, rows: { ...rows, decisions: [], approvals: [] } };
-  return { read: { state, loaded: { ...loaded, sealed: new Map() } }, capsules: [] };
-}
-
 function isConflict(error: unknown): boolean {
   return error instanceof BullaError && error.code === 'CONSENT_CONFLICT';
 }
 
-function refusal(code: Code, message: string): Step {
-  return { changes: [], decisions: [], prompt: null, refusal: { code, message }, running: [] };
+function refusal(code: Code, message: string): Decided {
+  return { changes: [], decisions: [], prompt: null, refusal: { code, message }, running: [], capsules: [] };
 }
 
 /** The revision of a relation after this number of writes to it. */

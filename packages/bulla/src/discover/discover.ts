@@ -33,7 +33,6 @@ export interface Problem {
 
 export interface Discovery {
   readonly servers: readonly Configured[];
-  /** The configurations that are there. */
   readonly files: readonly {
     readonly client: Client;
     readonly path: string;

@@ -21,17 +21,13 @@ import type { Request } from './wire/wire.ts';
 
 type CallRow = Extract<HostRequest, { kind: 'call' }>;
 
-/** A call on its way through the gates. */
-interface Passing {
+interface Passing extends GatedCall {
   readonly request: Request;
-  readonly frame: RequestFrame;
   readonly edits: readonly Edit[];
-  readonly subject: Subject;
-  readonly horizon: number;
   readonly stop: AbortController;
   readonly weight: number;
-  call: Call;
   parts: Part[];
+  call: Call;
   evidence: Evidence;
 }
 
@@ -85,8 +81,9 @@ export class Calls {
       };
       const parts: Part[] = waived === null ? [] : [{ authority: [waivedStep(waived)] }];
       const stop = new AbortController();
+      const { signal } = stop;
       const evidence = record.base.evidence ?? {};
-      passing = { request, frame, edits, subject, horizon, stop, weight, call, parts, evidence };
+      passing = { request, frame, edits, subject, horizon, stop, signal, weight, call, parts, evidence };
     } catch (error) {
       return this.#flows.deny(request, record.call(about), error);
     }
@@ -99,7 +96,7 @@ export class Calls {
     return this.#pass(passing, 0);
   }
 
-  /** In the modes that only watch, what is not locked is called all the same. */
+  /** In the modes that only watch, what is not locked is called too. */
   #subject(frame: RequestFrame, { names, params }: CallRow): { subject: Subject; waived: Denial | null } {
     try {
       return { subject: subjectOf(frame, names, params, this.#context.pins), waived: null };
@@ -116,7 +113,7 @@ export class Calls {
     for (let at = from; at < gates.length; at++) {
       let ruling: Ruling;
       try {
-        ruling = at === from && first !== undefined ? first : await gates[at]!.rule(gated(passing));
+        ruling = at === from && first !== undefined ? first : await gates[at]!.rule(passing);
       } catch (error) {
         return this.#refused(passing, asDenial(error), []);
       }
@@ -130,7 +127,7 @@ export class Calls {
     return this.#seal(passing);
   }
 
-  /** Waits for an answer of a person beside everything else: no slot is held, and the host is read on. */
+  /** Waits for an answer of a person without holding a slot: the host is read on. */
   #park(passing: Passing, at: number, ask: Promise<Ruling>): void | Promise<void> {
     const { weight, request } = passing;
     if (this.#parkedWeight + weight > MAX_PARKED_WEIGHT) {
@@ -155,7 +152,7 @@ export class Calls {
 
   async #refused(passing: Passing, denial: Denial, parts: readonly Part[]): Promise<void> {
     const { request, call } = passing;
-    // A call that is over already has its answer, or wants none; that it was denied is recorded all the same.
+    // A call that is over has its answer, or wants none; the denial is recorded too.
     if (!this.#context.wire.isOpen(request)) {
       await this.#context.record.blocked(call, denial, [...passing.parts, ...parts]);
       return;
@@ -175,7 +172,7 @@ export class Calls {
       return this.#refused(passing, asDenial(error), []);
     }
     try {
-      for (const gate of gates) await gate.again?.(gated(passing));
+      for (const gate of gates) await gate.again?.(passing);
     } catch (error) {
       const denial = asDenial(error);
       const isOpen = wire.isOpen(request);
@@ -198,8 +195,7 @@ export class Calls {
     const { pins, features, wire } = this.#context;
     const flows = this.#flows;
     const startedAt = performance.now();
-    const elapsed = (): number => performance.now() - startedAt;
-    const ended = (result: Result): Outcome => ({ ...result, durationMs: elapsed() });
+    const ended = (result: Result): Outcome => ({ ...result, durationMs: performance.now() - startedAt });
     request.cancelled = (by) => {
       const outcome = ended(CANCELLED[by]);
       void flows.record(request, async () => void (await this.#outcome(intent, outcome)));
@@ -223,10 +219,7 @@ export class Calls {
         denial = asDenial(error);
         result = { status: 'failure', failure: denial.failure };
       }
-      const outcome = {
-        ...ended(result),
-        ...(answer.kind === 'result' && { result: answer.result }),
-      };
+      const outcome = { ...ended(result), ...(answer.kind === 'result' && { result: answer.result }) };
       const work = async (): Promise<void> => {
         const lost = await this.#outcome(intent, outcome);
         const refusal = denial ?? lost;
@@ -246,7 +239,7 @@ export class Calls {
   }
 }
 
-/** What a part refuses in the transaction of the intent is a denial of its gate. */
+/** A part that refuses in the transaction of the intent denies as its gate does. */
 function stamped(part: Part, stage: Stage): Part {
   const { onIntent } = part;
   if (onIntent === undefined) return part;
@@ -261,8 +254,4 @@ function stamped(part: Part, stage: Stage): Part {
       }
     },
   };
-}
-
-function gated({ frame, subject, call, evidence, horizon, stop }: Passing): GatedCall {
-  return { frame, subject, call, evidence, horizon, signal: stop.signal };
 }

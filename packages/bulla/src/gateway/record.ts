@@ -13,7 +13,6 @@ import {
 import type { Store } from '../store/index.ts';
 import { Denial } from './denial.ts';
 
-/** What every record of a session says. */
 export interface RecordContext {
   readonly store: Store;
   readonly recorder: Recorder;
@@ -21,7 +20,6 @@ export interface RecordContext {
   readonly sessionId: string;
   /** What the operator calls the server, and the digest of how it is reached. */
   readonly server: { readonly name: string; readonly digest: string };
-  /** The digest of the lock. */
   readonly lock: string;
 }
 
@@ -127,7 +125,6 @@ export class SessionRecord {
     };
   }
 
-  /** Commits to the parameters of a call. */
   payload(kind: 'args' | 'rest', value: unknown): NonNullable<Call['args']> {
     return this.#context.recorder.payload(kind, value);
   }

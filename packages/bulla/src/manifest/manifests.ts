@@ -5,7 +5,9 @@ import {
   type ConsentEvent,
   type Declared,
   decide,
+  emptyState,
   isRebound,
+  rowsOf,
   stateOf,
 } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
@@ -17,7 +19,6 @@ import {
   type ManifestDiff,
   ManifestError,
   type ManifestProblem,
-  nextVersion,
   readBindings,
   validateManifest,
 } from '@bulla/core/manifest';
@@ -161,7 +162,7 @@ export function createManifests(store: Store, { now = Date.now }: ManifestsOptio
     const bindings = given === undefined ? carriedOver(before, names) : readBindings(given, names);
     const diff = before === null ? null : diffManifests(await readContent(reading, before.hash), manifest);
     const at = now();
-    const version = nextVersion(before?.version ?? null);
+    const version = (before?.version ?? 0) + 1;
     const next = { agent, version, hash: manifest.hash, ...declaredOf(manifest, bindings) };
     const broke = diff !== null && diff.breaking.length > 0;
     const declared = declaring(agent, before, { type: 'manifest', at, manifest: next, breaking: broke });
@@ -283,16 +284,7 @@ function declaring(
 }
 
 function declaredState(agent: string, declared: Declared | null) {
-  const nobody = {
-    user: '',
-    disclosures: [],
-    grants: [],
-    silences: [],
-    prompts: [],
-    decisions: [],
-    approvals: [],
-  };
-  return stateOf({ ...nobody, agent, manifests: declared === null ? [] : [declared] });
+  return stateOf({ ...rowsOf(emptyState('', agent)), manifests: declared === null ? [] : [declared] });
 }
 
 function reboundOf(before: Declared | null, { agent, tools }: Declared): string[] {

@@ -1,5 +1,5 @@
 import type { Era } from '@bulla/core/lock';
-import { type Agreement, type AgreeOptions, discoverFirst, initialize } from './agree.ts';
+import { type Agreement, discoverFirst, initialize } from './agree.ts';
 import type { Authorizer, HttpOptions } from './call.ts';
 import { Connection, DEFAULT_TIMEOUT_MS, type Reply } from './connection.ts';
 import type { NotificationFrame, RequestFrame } from './frame.ts';
@@ -14,7 +14,11 @@ export interface Session extends Omit<Agreement, 'meta'> {
   readonly connection: Connection;
 }
 
-export interface OpenOptions extends HttpOptions, AgreeOptions {
+export interface OpenOptions extends HttpOptions {
+  /** How long a server may stay silent to `server/discover` before `initialize` is tried too. Default 3,000 ms. */
+  readonly probeMs?: number | undefined;
+  /** Ends the connection; its reason is what everything rejects with. */
+  readonly signal?: AbortSignal | undefined;
   /** How long to wait for each answer. Default 30,000 ms. */
   readonly timeoutMs?: number | undefined;
   /** Where the values for a target's environment names are taken from. Default: this process's. */

@@ -2,6 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 
+/** Runs one piece of work after the other, also after one that failed. */
+export type Exclusive = <T>(work: () => Promise<T>) => Promise<T>;
+
+export function createExclusive(): Exclusive {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const run = last.then(work);
+    last = run.catch(() => undefined);
+    return run;
+  };
+}
+
 /** Lets what concerns the same thing happen one after the other in this process. */
 type Queue = <T>(name: string, work: () => Promise<T>) => Promise<T>;
 

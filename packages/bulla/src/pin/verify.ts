@@ -4,8 +4,19 @@ import type { TreePackage } from '@bulla/core/lock';
 import { checkDownload } from './cache.ts';
 import type { NpmArtifact } from './install.ts';
 import { eachOf } from './parallel.ts';
+import type { ProvenanceFacts, verifyProvenance } from './provenance.ts';
 import type { Registry } from './registry.ts';
 import { differs } from './resolve.ts';
+
+/** Who vouches for workflows of GitHub Actions. */
+export const GITHUB_ISSUER = 'https://token.actions.githubusercontent.com';
+
+/** The same as `verifyProvenance`, which brings much code along that nobody else needs. */
+export async function checkProvenance(
+  ...args: Parameters<typeof verifyProvenance>
+): Promise<ProvenanceFacts> {
+  return (await import('./provenance.ts')).verifyProvenance(...args);
+}
 
 /** A package of which the registry says something else than the pin. */
 interface Difference {
@@ -28,7 +39,7 @@ const CONCURRENT = 8;
 
 /**
  * Asks the registry what it says about every package of a tree; `deep` also fetches every tarball, also those for other
- * machines, and hashes it. What was kept from before is not looked at. Rejects with the `DOWNLOAD_…` codes and `PIN_REGISTRY_ANSWER` when it cannot be told.
+ * machines, and hashes it, without the cache. Rejects with the `DOWNLOAD_…` codes and `PIN_REGISTRY_ANSWER`.
  */
 export async function verifyTree(
   { tree }: NpmArtifact,

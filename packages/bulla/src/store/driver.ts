@@ -150,11 +150,8 @@ export interface Query {
 }
 
 /** A record that a query found. */
-export interface Found {
+export interface Found extends Row {
   readonly chain: string;
-  readonly sequence: number;
-  readonly hash: string;
-  readonly data: string;
 }
 
 /**

@@ -15,11 +15,7 @@ const types = {
   getTypeParser: (oid: number, format?: never) => (oid === 20 ? Number : pg.types.getTypeParser(oid, format)),
 };
 
-export interface PoolOptions {
-  /** Connections at most. Default 16. */
-  readonly connections?: number | undefined;
-  readonly readOnly?: boolean | undefined;
-}
+const MAX_CONNECTIONS = 16;
 
 /** Not an option of the pool, which would also refuse callers that wait for their turn. */
 class Impatient extends pg.Client {
@@ -29,10 +25,10 @@ class Impatient extends pg.Client {
 }
 
 /** Connections to the server that is the primary now; one that is only read from may be a standby. */
-export function createPool(url: string, { connections = 16, readOnly = false }: PoolOptions): pg.Pool {
+export function createPool(url: string, readOnly: boolean): pg.Pool {
   const pool = new pg.Pool({
     connectionString: verifying(url),
-    max: connections,
+    max: MAX_CONNECTIONS,
     types,
     Client: Impatient,
     query_timeout: ANSWER_MS,

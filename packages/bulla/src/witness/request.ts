@@ -63,6 +63,13 @@ export function parseSize(body: string): number | null {
   return Number.isSafeInteger(size) ? size : null;
 }
 
+/** The address of a witness; null for what is none. */
+export function parseWitnessUrl(text: string): URL | null {
+  const url = URL.parse(text);
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) return null;
+  return url.username || url.search || url.hash ? null : url;
+}
+
 /** A text from outside in one line of printable ASCII, cut to a length that people read. */
 export function printable(text: string, length = 120): string {
   const line = text.trim().replace(/[^\x20-\x7e]/gu, (char) => `\\u{${char.codePointAt(0)!.toString(16)}}`);

@@ -1,12 +1,13 @@
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import {
   type AnyObject,
   type FloatPaths,
   JsonNumber,
   JsonObject,
   member,
-  pointer,
   sameDecimal,
+  type Trail,
+  trailPointer,
 } from '../json/index.ts';
 import { canonicalize, hashedPart } from './canonicalize.ts';
 import { orderOf } from './order.ts';
@@ -27,7 +28,6 @@ export interface Finding {
   readonly forms: Readonly<Record<string, string>>;
 }
 
-/** The families of the profile table. */
 export const families: readonly string[] = [
   ...new Set(Object.values(profiles).map((profile) => profile.family)),
 ];
@@ -42,12 +42,8 @@ export function lint(value: unknown, only: readonly string[] = families): Findin
   return only.flatMap((family) => {
     const members = Object.values(profiles as Record<string, Profile>).filter((p) => p.family === family);
     for (const member of members) {
-      try {
-        canonicalize(value, member.id as ProfileId);
-      } catch (error) {
-        if (error instanceof BullaError && error.code.startsWith('CANON_')) continue;
-        throw error;
-      }
+      const refusal = attempt(() => canonicalize(value, member.id as ProfileId));
+      if (refusal instanceof BullaError && !refusal.code.startsWith('CANON_')) throw refusal;
     }
     return lintFamily(value, family, members);
   });
@@ -55,8 +51,7 @@ export function lint(value: unknown, only: readonly string[] = families): Findin
 
 interface Place {
   readonly value: unknown;
-  readonly key: string | number | undefined;
-  readonly parent: Place | undefined;
+  readonly trail: Trail | undefined;
   /** For each profile, where this place stands among its float paths. */
   readonly floats: readonly (FloatPaths | 'float' | undefined)[];
 }
@@ -67,7 +62,7 @@ function lintFamily(root: unknown, family: string, members: readonly Profile[]):
     findings.push({
       family,
       rule: forms.some((form) => form.refused) ? 'refused' : rule,
-      path: pathOf(place),
+      path: trailPointer(place.trail),
       forms: Object.fromEntries(members.map((member, i) => [member.id, forms[i]!.text])),
     });
   };
@@ -76,16 +71,16 @@ function lintFamily(root: unknown, family: string, members: readonly Profile[]):
     place: Place,
     write: (profile: Profile, index: number) => string,
   ) => {
-    const forms = members.map((member, i) => attempt(() => write(member, i)));
+    const forms = members.map((member, i) => formOf(() => write(member, i)));
     if (forms.some((form) => form.refused || form.text !== forms[0]!.text)) report(rule, place, forms);
     return forms;
   };
 
   const open: Place[] = [
-    { value: root, key: undefined, parent: undefined, floats: members.map((member) => member.floatPaths) },
+    { value: root, trail: undefined, floats: members.map((member) => member.floatPaths) },
   ];
   for (let place = open.pop(); place !== undefined; place = open.pop()) {
-    const { value, floats } = place;
+    const { value, trail: parent, floats } = place;
     const isFloat = (i: number) => floats[i] === 'float';
     if (typeof value === 'string') {
       compare('string', place, (member) => `"${member.strings.escape(value)}"`);
@@ -102,10 +97,10 @@ function lintFamily(root: unknown, family: string, members: readonly Profile[]):
       if (agree && !sameDecimal(lexeme, forms[0]!.text)) report('inexact', place, forms);
     } else if (Array.isArray(value)) {
       for (let i = value.length - 1; i >= 0; i--) {
-        open.push({ value: value[i], key: i, parent: place, floats: below(floats, null) });
+        open.push({ value: value[i], trail: { key: i, parent }, floats: below(floats, null) });
       }
     } else if (typeof value === 'object' && value !== null) {
-      const parts = members.map((member) => (place.parent === undefined ? hashedPart(value, member) : value));
+      const parts = members.map((member) => (parent === undefined ? hashedPart(value, member) : value));
       const keyLists = parts.map((part, i) => keysOf(part as object, members[i]!));
       const keySets = keyLists.map((keys) => new Set(keys));
       const common = keyLists[0]!.filter((key) => keySets.every((keys) => keys.has(key)));
@@ -117,8 +112,7 @@ function lintFamily(root: unknown, family: string, members: readonly Profile[]):
       for (const key of common.toReversed()) {
         const inner = {
           value: member(value as AnyObject, key),
-          key,
-          parent: place,
+          trail: { key, parent },
           floats: below(floats, key),
         };
         compare('string', inner, (member) => `"${member.strings.escape(key)}"`);
@@ -135,13 +129,9 @@ function compareOrders(
   members: readonly Profile[],
   compare: (write: (profile: Profile, index: number) => string) => unknown,
 ): void {
-  const orders = members.map((member) => {
-    try {
-      return Array.from(orderOf(keys, member.keys), (position) => keys[position]!);
-    } catch (error) {
-      return error as BullaError;
-    }
-  });
+  const orders = members.map((member) =>
+    attempt(() => Array.from(orderOf(keys, member.keys), (position) => keys[position]!)),
+  );
   const lists = orders.filter((order) => Array.isArray(order));
   const at = keys.findIndex((_, i) => lists.some((list) => list[i] !== lists[0]![i]));
   compare((_, i) => {
@@ -156,13 +146,9 @@ interface Form {
   readonly refused: boolean;
 }
 
-function attempt(write: () => string): Form {
-  try {
-    return { text: write(), refused: false };
-  } catch (error) {
-    if (error instanceof BullaError) return { text: error.code, refused: true };
-    throw error;
-  }
+function formOf(write: () => string): Form {
+  const text = attempt(write);
+  return typeof text === 'string' ? { text, refused: false } : { text: text.code, refused: true };
 }
 
 function keysOf(value: object, member: Profile): readonly string[] {
@@ -174,11 +160,4 @@ function keysOf(value: object, member: Profile): readonly string[] {
 
 function below(floats: Place['floats'], key: string | null): Place['floats'] {
   return floats.map((node) => (node instanceof Map ? node.get(key) : undefined));
-}
-
-function pathOf(place: Place): string {
-  const segments: (string | number)[] = [];
-  for (let step: Place | undefined = place; step?.key !== undefined; step = step.parent)
-    segments.unshift(step.key);
-  return pointer(segments);
 }

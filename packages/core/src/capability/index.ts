@@ -4,6 +4,7 @@
  * reads a clock. Errors are `BullaError` with a code that starts with `CAPABILITY_`; what has no canonical form keeps
  * its `VALUE_…` or `CANON_…`.
  */
+export { throwIfAborted, untilAborted } from './abort.ts';
 export {
   type Affordances,
   createRegisteredAgent,

@@ -198,14 +198,8 @@ export const TOOL_CALL: Readonly<Record<keyof ToolCall, Kind>> = {
 };
 
 /** The six sections; their fields stand in the order in which the reference's validator reports a missing one. */
-export const SECTIONS: {
-  readonly trigger: Readonly<Record<keyof Trigger, Kind>>;
-  readonly context: Readonly<Record<keyof Context, Kind>>;
-  readonly reasoning: Readonly<Record<keyof Reasoning, Kind>>;
-  readonly authority: Readonly<Record<keyof Authority, Kind>>;
-  readonly execution: Readonly<Record<keyof Execution, Kind>>;
-  readonly outcome: Readonly<Record<keyof Outcome, Kind>>;
-} = {
+type SectionName = 'trigger' | 'context' | 'reasoning' | 'authority' | 'execution' | 'outcome';
+export const SECTIONS: { readonly [Name in SectionName]: Readonly<Record<keyof Capsule[Name], Kind>> } = {
   trigger: {
     type: 'string',
     source: 'string',

@@ -30,7 +30,6 @@ type State =
 
 const MATCH = 0;
 
-/** A compiled pattern. */
 export class Matcher {
   readonly #states: readonly State[];
   readonly #start: number;

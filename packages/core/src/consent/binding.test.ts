@@ -120,12 +120,12 @@ test('a low tool that is bound for the first time after the grant is asked about
   const relation = added();
   const send = there(NOTIFY, { server: 'mail', tool: 'send' });
   relation.bind([NOTIFY.name, send.bound!]);
-  expect(relation.call(send).prompt).toMatchObject({
-    tool: 'notify',
-    sensitivity: 'medium',
-    raised: ['new'],
-  });
-  relation.grant();
+  const { prompt } = relation.call(send);
+  expect(prompt).toMatchObject({ tool: 'notify', sensitivity: 'medium', raised: ['new'] });
+  // What waits for an answer under the grant before hears at once that it will not get one.
+  expect(relation.grant().decisions).toMatchObject([
+    { id: prompt!.id, stage: 'denied', reason: 'permission_revoked' },
+  ]);
   expect(relation.call(send).decisions[0]!.by).toBe('low-silent');
 });
 

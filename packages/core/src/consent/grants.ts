@@ -85,8 +85,12 @@ export function grant(state: ConsentState, event: GrantEvent, rules: Rules): Ste
       );
     for (const change of give(state, scope, id, event.disclosure, event)) changes.push(change);
     for (const prompt of state.rows.prompts.values()) {
-      if (prompt.kind !== 'grant' || prompt.scope !== scope) continue;
-      const decision = granted({ ...prompt, grant: id }, NO_BASIS, at);
+      const isRequest = prompt.kind === 'grant';
+      // A question about a call rests on the grant before, and ends with it; a sweep finds it where that did not hold.
+      if (prompt.scope !== scope || (!isRequest && scopeObstacle(state, scope) !== null)) continue;
+      const decision = isRequest
+        ? granted({ ...prompt, grant: id }, NO_BASIS, at)
+        : ended(prompt, 'scope_revoked', at);
       decisions.push(decision);
       changes.push(remove('prompts', prompt), put(state, 'decisions', decision));
     }

@@ -1,7 +1,7 @@
 import type { Commitment } from '../canon/index.ts';
 import type { DataObject } from '../capsule/index.ts';
 import { BullaError } from '../error.ts';
-import { JsonNumber, JsonObject, memberAt, pointer, toPlain } from '../json/index.ts';
+import { isObject, JsonObject, keysOf, member, memberAt, pointer, toNumber, toPlain } from '../json/index.ts';
 
 // The evidence map: what a capsule says in `context.environment.bulla` of what an action rests on. Only this file writes
 // it and reads it. Each value is a digest, an id, a name or a count, never a payload.
@@ -135,9 +135,10 @@ export function withOrigin<C extends { readonly context: { readonly environment:
   origin: string,
 ): C {
   const { environment } = capsule.context;
-  if (!isRecord(environment)) throw invalid('/context/environment', 'is an object');
+  if (!isObject(environment)) throw invalid('/context/environment', 'is an object');
   const evidence = readEvidence(capsule) ?? {};
-  const others = Object.fromEntries(entriesOf(environment).filter(([key]) => key !== 'bulla'));
+  const keys = keysOf(environment).filter((key) => key !== 'bulla');
+  const others = Object.fromEntries(keys.map((key) => [key, member(environment, key)]));
   const merged = { ...others, ...environmentOf({ ...evidence, origin }) };
   return { ...capsule, context: { ...capsule.context, environment: merged } };
 }
@@ -163,7 +164,7 @@ export function claimsOf(capsule: unknown): Claims {
     isOurs: bulla !== undefined,
     intent: typeof intent === 'string' ? intent : null,
     origin: typeof origin === 'string' ? origin : null,
-    recovered: isRecord(recovered) ? recovered : null,
+    recovered: isObject(recovered) ? recovered : null,
   };
 }
 
@@ -179,13 +180,13 @@ function readShape(value: unknown, shape: Shape, path: string): unknown {
       if (typeof value === 'string') return value;
       throw invalid(path, 'is a text');
     case 'count': {
-      const number = value instanceof JsonNumber ? value.toNumber() : value;
-      if (Number.isSafeInteger(number) && (number as number) >= 0) return number;
+      const number = toNumber(value) ?? -1;
+      if (Number.isSafeInteger(number) && number >= 0) return number;
       throw invalid(path, 'is a whole number');
     }
     case 'open':
       if (value instanceof JsonObject) return toPlain(value);
-      if (isRecord(value)) return value;
+      if (isObject(value)) return value;
       throw invalid(path, 'is an object');
     case 'codes':
       return readAll(value, path, () => 'text');
@@ -221,32 +222,20 @@ function readAll(
   path: string,
   shapeOf: (member: string) => Shape | null,
 ): Record<string, unknown> {
-  if (!isRecord(value)) throw invalid(path, 'is an object');
+  if (!isObject(value)) throw invalid(path, 'is an object');
   const read: Record<string, unknown> = {};
-  for (const [member, inner] of entriesOf(value)) {
+  for (const key of keysOf(value)) {
+    const inner = member(value, key);
     if (inner === undefined) continue;
-    const at = path + pointer([member]);
-    const shape = shapeOf(member);
+    const at = path + pointer([key]);
+    const shape = shapeOf(key);
     if (shape === null) throw invalid(at, 'is not a member of the evidence map');
-    read[member] = readShape(inner, shape, at);
+    read[key] = readShape(inner, shape, at);
   }
   return read;
 }
 
-function isRecord(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function entriesOf(value: object): (readonly [string, unknown])[] {
-  return value instanceof JsonObject ? [...value] : Object.entries(value);
-}
-
 function invalid(path: string, what: string): BullaError {
-  return new BullaError(
-    'EVIDENCE_INVALID',
-    `The evidence cannot be read: ${path.split('/').at(-1)} ${what}.`,
-    {
-      path,
-    },
-  );
+  const message = `The evidence cannot be read: ${path.split('/').at(-1)} ${what}.`;
+  return new BullaError('EVIDENCE_INVALID', message, { path });
 }

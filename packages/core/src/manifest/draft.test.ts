@@ -89,11 +89,7 @@ describe('sensitivities are proposed from annotations and risk', () => {
     [annotated({ destructiveHint: true }), 'files:destroy', 'high'],
     [annotated({ openWorldHint: true }), 'files:reach', 'high'],
     [annotated({ readOnlyHint: true }), 'files:read', 'medium'],
-    [
-      annotated({ readOnlyHint: true, destructiveHint: false, openWorldHint: false }),
-      'files:read',
-      'medium',
-    ],
+    [annotated({ readOnlyHint: true, destructiveHint: false, openWorldHint: false }), 'files:read', 'medium'],
     [annotated({}), 'files:use', 'medium'],
     [annotated({ readOnlyHint: true }, 'shell', 'Executes a command'), 'files:run', 'high'],
     [annotated({ readOnlyHint: true, destructiveHint: true }), 'files:destroy', 'high'],

@@ -1,5 +1,5 @@
 import { counted, markdownBlock, markdownCell, markdownReferences } from '../text/index.ts';
-import type { ManifestDiff } from './diff-types.ts';
+import type { ManifestDiff } from './diff.ts';
 import {
   type ChangeGroup,
   evidence,

@@ -1,6 +1,6 @@
 import { keyId, shownKeyId } from '../crypto/index.ts';
 import { execHash, openAuthorization, readApprovals } from '../envelope/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { type Artifact, type Finding, findings } from './artifact.ts';
 import { approverKey, type Trust } from './trust.ts';
 
@@ -70,12 +70,9 @@ function signed(
 }
 
 function orRefused(check: () => Finding): Finding {
-  try {
-    return check();
-  } catch (error) {
-    if (!(error instanceof BullaError)) throw error;
-    return bad(error.code, error.message, error.path === undefined ? {} : { path: error.path });
-  }
+  const finding = attempt(check);
+  if (!(finding instanceof BullaError)) return finding;
+  return bad(finding.code, finding.message, finding.path === undefined ? {} : { path: finding.path });
 }
 
 const shown = (ids: readonly string[]) => ids.map(shownKeyId).join(', ');

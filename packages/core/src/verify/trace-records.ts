@@ -1,7 +1,7 @@
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { readEvidence } from '../evidence/index.ts';
 import { JsonObject, parse, stringify } from '../json/index.ts';
-import { type Artifact, read } from './artifact.ts';
+import type { Artifact } from './artifact.ts';
 import { authorizationIn, text } from './trace-walk.ts';
 
 type Capsules = Artifact<'capsules'>;
@@ -85,7 +85,7 @@ async function* recordsIn(
       const whole = typeof record === 'string' ? record : decoder.decode(record);
       // A name can also be written with escapes.
       if (!whole.includes('\\u') && !names.some((name) => whole.includes(name))) continue;
-      const parsed = read(() => parse(record));
+      const parsed = attempt(() => parse(record));
       if (parsed instanceof JsonObject) yield parsed;
     }
   } catch (error) {
@@ -96,6 +96,6 @@ async function* recordsIn(
 /** An outcome says of which intent it is the outcome; a denial inside of a call has the same parent and does not. */
 export function isOutcomeOf(record: JsonObject, intent: JsonObject): boolean {
   const id = text(intent, 'id');
-  const evidence = read(() => readEvidence(record));
+  const evidence = attempt(() => readEvidence(record));
   return text(record, 'parent_id') === id && !(evidence instanceof BullaError) && evidence?.intent === id;
 }

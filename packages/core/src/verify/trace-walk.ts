@@ -1,10 +1,10 @@
 import { canonicalize } from '../canon/index.ts';
 import { type Code, isCode } from '../codes.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { type Evidence, isCommitment, readEvidence, readFailure } from '../evidence/index.ts';
 import { JsonNumber, type JsonObject, memberAt, textAt } from '../json/index.ts';
 import { createBindings } from '../manifest/index.ts';
-import { type Artifact, type Kind, read, type Verdict } from './artifact.ts';
+import type { Artifact, Kind, Verdict } from './artifact.ts';
 import { verifyRecord } from './check-capsules.ts';
 import { type Digest, digestsOf } from './digests.ts';
 import type { CallRecords, Held } from './trace-records.ts';
@@ -140,7 +140,7 @@ export function isSame(a: unknown, b: unknown): boolean {
 
 /** The evidence of a record; none where it cannot be read. */
 export function evidenceIn(record: JsonObject): Evidence {
-  const evidence = read(() => readEvidence(record));
+  const evidence = attempt(() => readEvidence(record));
   return evidence instanceof BullaError ? {} : (evidence ?? {});
 }
 

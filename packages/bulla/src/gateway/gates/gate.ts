@@ -7,7 +7,6 @@ import type { Subject } from './pinned.ts';
 /** A call of the host on its way through the gates. */
 export interface GatedCall {
   readonly frame: RequestFrame;
-  /** What it asks for. */
   readonly subject: Subject;
   /** As the recorder takes it, with the commitments to its parameters. */
   readonly call: Call;

@@ -6,7 +6,6 @@ import { Denial, RPC } from '../denial.ts';
 
 /** How a request of the host is dealt with. */
 export type HostRequest = {
-  /** In which eras the method exists. */
   readonly eras: readonly Era[];
   /** The members of its params beside `_meta`, in both eras. */
   readonly params: readonly string[];

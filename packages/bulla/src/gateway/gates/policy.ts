@@ -1,6 +1,6 @@
 import { JsonObject } from '@bulla/core/json';
 import type { Lock } from '@bulla/core/lock';
-import { callInput, evaluateCall, type Policy, prepareInput } from '@bulla/core/policy';
+import { callInput, evaluate, type Policy, prepareInput } from '@bulla/core/policy';
 import { Denial } from '../denial.ts';
 import type { Gate } from './gate.ts';
 
@@ -18,7 +18,7 @@ export function policyGate(policy: Policy, lock: Lock): Gate {
         const message = 'The policy cannot decide about this tool: the lock does not hold its definition.';
         return { deny: new Denial('policy', 'POLICY_INPUT', message) };
       }
-      const { digest, outcome, rules } = evaluateCall(
+      const { digest, outcome, rules } = evaluate(
         policy,
         prepareInput(
           'call',

@@ -1,7 +1,7 @@
 import { JsonObject } from '@bulla/core/json';
 import { LIST_KINDS, type ListKind } from '@bulla/core/lock';
 import { cursorKey, LISTS, type ResultFrame, readPages } from '../../mcp/index.ts';
-import { checkPage, type JudgedPage, type Offer, refused } from './page.ts';
+import { type CheckedPage, checkPage, type Offer, refused } from './page.ts';
 import type { Pins } from './pins.ts';
 
 /** Asks the server for one page of a list. Rejects with a denial. */
@@ -125,7 +125,7 @@ export class Offers {
     const known = this.#lists[kind];
     const { generation } = known;
     const { method } = LISTS[kind];
-    const askFrom = async (cursor: string | null): Promise<JudgedPage> => {
+    const askFrom = async (cursor: string | null): Promise<CheckedPage> => {
       const params = JsonObject.from([
         ...(cursor === null ? [] : [['cursor', cursor] as const]),
         ...(meta === null ? [] : [['_meta', meta] as const]),

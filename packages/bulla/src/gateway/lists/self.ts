@@ -9,7 +9,7 @@ import {
 } from '../../mcp/index.ts';
 import { Denial } from '../denial.ts';
 import { SERVER_CAPABILITIES } from '../gates/methods.ts';
-import { cutItems, cutMembers, type Edit, type Place, placeOf, replace } from '../wire/splice.ts';
+import { cutItems, cutMembers, type Edit, type Located, locate, replace } from '../wire/splice.ts';
 import { SERVER_INFO } from '../wire/tokens.ts';
 import { isSameJson, type Pins } from './pins.ts';
 
@@ -41,33 +41,30 @@ export function checkSelf(frame: ResultFrame, pins: Pins): SelfCheck {
   const twin = caseTwin(result, MEMBERS);
   if (twin !== null) throw misshapen(`its member ${quote(twin)} differs from a known one only in case`);
   if ((result.get('resultType') ?? 'complete') !== 'complete') throw misshapen('it is not complete');
-  const capabilities = placeOf(frame, 'result', 'capabilities');
+  const capabilities = locate(frame, 'result', 'capabilities');
   if (!(capabilities?.value instanceof JsonObject)) throw misshapen('it has no capabilities');
   const instructions = result.get('instructions') ?? null;
   if (instructions !== null && typeof instructions !== 'string') {
     throw misshapen('its instructions are not a string');
   }
-  const edits: Edit[] = [];
-  const changed: string[] = [];
-  const passed: string[] = [];
-  if (instructions !== null && instructions !== pins.instructions) {
-    const index = result.indexOf('instructions');
-    for (const edit of cutMembers(placeOf(frame, 'result')!.span, (i) => i === index)) edits.push(edit);
+  const parts: SelfCheck[] = [];
+  if (instructions !== pins.instructions) {
+    const index = instructions === null ? -1 : result.indexOf('instructions');
+    const edits = cutMembers(locate(frame, 'result')!.span, (i) => i === index);
+    parts.push({ edits, changed: ['/instructions'], passed: [] });
   }
-  if (instructions !== pins.instructions) changed.push('/instructions');
-  const kept = capabilitiesKept(capabilities, pins.capabilities);
-  for (const edit of kept.edits) edits.push(edit);
-  for (const path of kept.changed) changed.push(`/capabilities${path}`);
+  parts.push(capabilitiesKept(capabilities, pins.capabilities));
   for (const path of [['serverInfo'], ['_meta', SERVER_INFO]]) {
-    const info = placeOf(frame, 'result', ...path);
+    const info = locate(frame, 'result', ...path);
     if (info === null) continue;
     if (!(info.value instanceof JsonObject)) throw misshapen('its serverInfo is not an object');
-    const found = serverInfoKept(info, pins);
-    for (const edit of found.edits) edits.push(edit);
-    for (const path of found.changed) changed.push(path);
-    for (const path of found.passed) passed.push(path);
+    parts.push(serverInfoKept(info, pins));
   }
-  return { edits: [...edits, ...unknownVersions(frame)], changed, passed };
+  return {
+    edits: [...parts.flatMap(({ edits }) => edits), ...unknownVersions(frame)],
+    changed: parts.flatMap(({ changed }) => changed),
+    passed: parts.flatMap(({ passed }) => passed),
+  };
 }
 
 /**
@@ -75,15 +72,15 @@ export function checkSelf(frame: ResultFrame, pins: Pins): SelfCheck {
  * goes as a whole.
  */
 export function checkNamed(frame: ResultFrame, pins: Pins): SelfCheck {
-  const info = placeOf(frame, 'result', '_meta', SERVER_INFO);
+  const info = locate(frame, 'result', '_meta', SERVER_INFO);
   if (info === null) return { edits: [], changed: [], passed: [] };
   if (info.value instanceof JsonObject) return serverInfoKept(info, pins);
-  const meta = placeOf(frame, 'result', '_meta')!;
+  const meta = locate(frame, 'result', '_meta')!;
   const index = (meta.value as JsonObject).indexOf(SERVER_INFO);
   return { edits: cutMembers(meta.span, (i) => i === index), changed: ['/serverInfo'], passed: [] };
 }
 
-function serverInfoKept(info: Place, { serverInfo }: Pins): SelfCheck {
+function serverInfoKept(info: Located, { serverInfo }: Pins): SelfCheck {
   const { edits, changed } = common(info, serverInfo, NAMES);
   const passed: string[] = [];
   const { keys, values } = info.value as JsonObject;
@@ -100,12 +97,14 @@ function serverInfoKept(info: Place, { serverInfo }: Pins): SelfCheck {
 }
 
 /** Capabilities that the gateway has no methods for are cut as well, but that is no change of the server. */
-function capabilitiesKept(place: Place, locked: JsonObject): SelfCheck {
+function capabilitiesKept(place: Located, locked: JsonObject): SelfCheck {
   const passed = JsonObject.from([...locked].filter(([key]) => SERVER_CAPABILITIES.includes(key)));
-  const { changed } = common(place, locked, []);
+  const changed = common(place, locked, []).changed.filter((path) =>
+    SERVER_CAPABILITIES.includes(path.split('/')[1]!),
+  );
   return {
     edits: common(place, passed, []).edits,
-    changed: changed.filter((path) => SERVER_CAPABILITIES.includes(path.split('/')[1]!)),
+    changed: changed.map((path) => `/capabilities${path}`),
     passed: [],
   };
 }
@@ -115,7 +114,7 @@ function capabilitiesKept(place: Place, locked: JsonObject): SelfCheck {
  * only told. As deep as the lock is, without recursion.
  */
 function common(
-  root: Place,
+  root: Located,
   lockedRoot: JsonObject,
   spared: readonly string[],
 ): { edits: Edit[]; changed: string[] } {
@@ -143,7 +142,7 @@ function common(
 }
 
 function unknownVersions(frame: ResultFrame): Edit[] {
-  const place = placeOf(frame, 'result', 'supportedVersions');
+  const place = locate(frame, 'result', 'supportedVersions');
   if (place === null) return [];
   if (!Array.isArray(place.value)) throw misshapen('its supportedVersions is not a list');
   const versions = place.value;
@@ -152,9 +151,6 @@ function unknownVersions(frame: ResultFrame): Edit[] {
 }
 
 function misshapen(what: string): Denial {
-  return new Denial(
-    'session',
-    'GATEWAY_BAD_ANSWER',
-    `The server's description of itself cannot be used: ${what}.`,
-  );
+  const message = `The server's description of itself cannot be used: ${what}.`;
+  return new Denial('session', 'GATEWAY_BAD_ANSWER', message);
 }

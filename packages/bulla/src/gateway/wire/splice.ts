@@ -9,7 +9,7 @@ export interface Edit {
 }
 
 /** A value of a message, and where it stands. */
-export interface Place {
+export interface Located {
   readonly value: JsonValue;
   readonly span: Span;
 }
@@ -29,8 +29,8 @@ export function splice(bytes: Uint8Array, edits: readonly Edit[]): Uint8Array {
 }
 
 /** What stands in a message under these keys, one in the other; null where there is nothing. */
-export function placeOf(frame: Frame, ...path: readonly string[]): Place | null {
-  let place: Place = { value: frame.message, span: spanOf(frame) };
+export function locate(frame: Frame, ...path: readonly string[]): Located | null {
+  let place: Located = { value: frame.message, span: spanOf(frame) };
   for (const key of path) {
     const { value, span } = place;
     const index = value instanceof JsonObject ? value.indexOf(key) : -1;
@@ -41,11 +41,11 @@ export function placeOf(frame: Frame, ...path: readonly string[]): Place | null 
 }
 
 /** The bytes of a value, exactly as they were sent. */
-export function bytesOf(frame: Frame, { span }: Place): Uint8Array {
+export function bytesOf(frame: Frame, { span }: Located): Uint8Array {
   return frame.bytes.subarray(span.start, span.end);
 }
 
-export function replace({ span: { start, end } }: Place, bytes: Uint8Array): Edit {
+export function replace({ span: { start, end } }: Located, bytes: Uint8Array): Edit {
   return { start, end, bytes };
 }
 

@@ -14,7 +14,7 @@ import {
   type Waiting,
 } from '../../mcp/index.ts';
 import { asDenial, Denial } from '../denial.ts';
-import { bytesOf, type Edit, placeOf, replace, splice } from './splice.ts';
+import { bytesOf, type Edit, locate, replace, splice } from './splice.ts';
 import { SUBSCRIPTION_ID, tokenOf } from './tokens.ts';
 
 /** A request that goes to the server, and what is done when something comes of it. */
@@ -55,7 +55,6 @@ export class Wire {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** How many requests are open. */
   get size(): number {
     return this.#exchange.size;
   }
@@ -75,7 +74,7 @@ export class Wire {
     const request: Request = {
       id: frame.id,
       method: frame.method,
-      idBytes: Uint8Array.from(bytesOf(frame, placeOf(frame, 'id')!)),
+      idBytes: Uint8Array.from(bytesOf(frame, locate(frame, 'id')!)),
       token: tokenOf(frame.params?.get('_meta'), 'progressToken'),
       answered: () => {},
       failed: () => {},
@@ -111,7 +110,7 @@ export class Wire {
     try {
       const id = this.#exchange.assign(request);
       this.#wait(request);
-      const all = [replace(placeOf(frame, 'id')!, toUtf8(id.lexeme)), ...edits];
+      const all = [replace(locate(frame, 'id')!, toUtf8(id.lexeme)), ...edits];
       await this.#server.send({ ...frame, id, bytes: splice(frame.bytes, all) });
     } catch (error) {
       await this.#fail(request, error instanceof BullaError ? serverEnded(error) : asDenial(error));
@@ -120,8 +119,8 @@ export class Wire {
 
   /** The answer to the host's request, with its own id and nothing else changed but by the edits. */
   restored(request: Request, frame: ResultFrame | ErrorFrame, edits: readonly Edit[] = []): Uint8Array {
-    const all = [replace(placeOf(frame, 'id')!, request.idBytes), ...edits];
-    const subscription = placeOf(frame, 'result', '_meta', SUBSCRIPTION_ID);
+    const all = [replace(locate(frame, 'id')!, request.idBytes), ...edits];
+    const subscription = locate(frame, 'result', '_meta', SUBSCRIPTION_ID);
     if (subscription !== null) all.push(replace(subscription, request.idBytes));
     return splice(frame.bytes, all);
   }

@@ -6,7 +6,7 @@ import type { Lock } from '../file/lock.ts';
 import type { Artifact } from '../file/package.ts';
 import type { LockVersion } from '../file/released.ts';
 import { LIST_KINDS, type ListKind, type Surface } from '../file/surface.ts';
-import { type HashedSide, hashedItems } from './hashes.ts';
+import { hashedItems, hashedList } from './hashes.ts';
 import { type DriftItem, SEVERITIES, type Severity } from './item.ts';
 import { listItems } from './lists.ts';
 import { type ToolNames, toolNames } from './names.ts';
@@ -89,39 +89,32 @@ export function drift(lock: Lock, current: Surface | Lock, options: DriftOptions
     if (found === null) unseen.push(part);
     else add(found);
   };
-  /** What only two whole sides can tell. */
-  const whole = (compare: (before: Whole, after: Whole) => DriftItem[]) =>
-    before === null || after === null ? null : compare(before, after);
+  /** Both sides, where both are known whole. */
+  const both = before && after && ([before, after] as const);
 
   see('identity', transportItems(lock, current, options));
   see('authorization', rightsItems(lock, current, options));
   if (isLock(current)) add(fileItems(lock, current));
   else if (options.artifact !== undefined) add(artifactItems(lock.artifact, options.artifact));
-  see(
-    'serverInfo',
-    whole((was, is) => serverItems(was, is, names)),
-  );
-  if (before === null || after === null) add(nameItems(lock, current, after));
-  see(
-    'instructions',
-    whole((was, is) => instructionItems(was, is, names)),
-  );
-  see(
-    'capabilities',
-    whole((was, is) => capabilityItems(was, is, names)),
-  );
-  const known: HashedSide = { released: lock, whole: before };
-  const now: HashedSide = { released: isLock(current) ? current : null, whole: after };
+  see('serverInfo', both && serverItems(...both, names));
+  if (both === null) add(nameItems(lock, current, after));
+  see('instructions', both && instructionItems(...both, names));
+  see('capabilities', both && capabilityItems(...both, names));
   for (const kind of LIST_KINDS) {
     const around = {
       ...{ names, exclusions: exclusions[kind], profile: lock.profiles[0]! },
       others: kind === 'tools' ? others : [],
       isLock: isLock(current),
     };
-    const found = whole((was, is) => listItems(kind, was, is, around));
-    see(kind, found ?? (kind === 'resources' ? null : hashedItems(kind, known, now, profiles, around)));
+    if (both !== null || kind === 'resources') {
+      see(kind, both && listItems(kind, ...both, around));
+      continue;
+    }
+    const known = hashedList(kind, before, lock, profiles);
+    const now = hashedList(kind, after, isLock(current) ? current : null, profiles);
+    see(kind, known && now && hashedItems(kind, known, now, around));
   }
-  see('contents', whole(contentItems));
+  see('contents', both && contentItems(...both));
   return {
     items,
     counts: countsOf(items),

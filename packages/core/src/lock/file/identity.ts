@@ -42,6 +42,11 @@ const HTTP = { required: ['transport', 'url'] };
 const AUTHORIZATION = { required: ['scheme', 'issuer', 'subject', 'scopes', 'headers'] };
 const SCHEMES = ['none', 'bearer', 'oauth', 'headers'] as const;
 
+/** The text of `server_command` in the released program's files. */
+export function commandText(identity: Identity): string {
+  return identity.transport === 'http' ? identity.url : [identity.command, ...identity.args].join(' ');
+}
+
 export function writeIdentity(identity: Identity): JsonObject {
   checkIdentity(identity);
   if (identity.transport === 'http') return JsonObject.from(Object.entries({ ...identity }));

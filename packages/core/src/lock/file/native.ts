@@ -6,7 +6,7 @@ import { type Authorization, type Identity, writeAuthorization, writeIdentity } 
 import { pointedContent } from './pointed.ts';
 import { located } from './reading.ts';
 import { refuseRemoteRefs } from './remote-ref.ts';
-import { keptOf, type LeftOut } from './selection.ts';
+import { type LeftOut, lockedSurface } from './selection.ts';
 import {
   byKey,
   type Content,
@@ -64,7 +64,7 @@ export function nativeOf(
 ): Native {
   const { excluded } = options;
   for (const kind of LIST_KINDS) checkExclusions(kind, excluded[kind]);
-  const kept = keptOf(surface, leftOut);
+  const locked = lockedSurface(surface, leftOut);
   const list = (kind: ListKind, definitions: ReadonlyMap<string, JsonObject>) =>
     mapSorted(definitions, (definition, key) =>
       located([kind, key], () => entryOf(definition, excluded[kind])),
@@ -74,9 +74,9 @@ export function nativeOf(
     serverInfo: single('serverInfo'),
     instructions: single('instructions'),
     capabilities: single('capabilities'),
-    ...forLists((kind) => list(kind, byKey(kind, kept[kind]))),
+    ...forLists((kind) => list(kind, byKey(kind, locked[kind]))),
   };
-  const contents = contentsByUri(kept.contents);
+  const contents = contentsByUri(locked.contents);
   const out = [...byKey('tools', surface.tools)].filter(([name]) => leftOut.has(name));
   return {
     format: 1,

@@ -1,45 +1,28 @@
 import { sortNames } from '../../canon/index.ts';
 import { JsonObject, type JsonValue } from '../../json/index.ts';
 import { goIndented } from './go-json.ts';
-import {
-  hashPrompt,
-  hashTemplate,
-  hashTool,
-  type LockProfile,
-  type PromptHashes,
-  type TemplateHashes,
-  type ToolHashes,
-} from './hashes.ts';
+import { HASHED_KINDS, type HashedKind, type Hashes, hashDefinition, type LockProfile } from './hashes.ts';
 import { type Artifact, writeArtifact } from './package.ts';
 import { NATIVE_KEY } from './released.ts';
 
 // Writing what the released program writes, byte for byte: struct fields in their declared order, map keys by
 // the bytes of their UTF-8.
 
-/** The definitions that versions 1 to 3 hash, by name. */
-interface Definitions {
-  readonly tools: ReadonlyMap<string, JsonObject>;
-  readonly prompts: ReadonlyMap<string, JsonObject>;
-  readonly resourceTemplates: ReadonlyMap<string, JsonObject>;
-}
+/** The hashes that a lockfile holds, each map in the order of the file. */
+export type HashedLists = Readonly<Record<HashedKind, ReadonlyMap<string, Hashes>>>;
 
-/** The hashes that a lockfile holds of these definitions, each map in the order of the file. */
-export interface Hashes {
-  readonly tools: ReadonlyMap<string, ToolHashes>;
-  readonly prompts: ReadonlyMap<string, PromptHashes>;
-  readonly resourceTemplates: ReadonlyMap<string, TemplateHashes>;
-}
-
-/** Hashes every definition. Throws what `hashTool`, `hashPrompt` and `hashTemplate` throw, with the path. */
-export function hashDefinitions(definitions: Definitions, rule: LockProfile): Hashes {
-  const { tools, prompts, resourceTemplates } = definitions;
-  return {
-    tools: mapSorted(tools, (tool, name) => hashTool(tool, rule, ['tools', name])),
-    prompts: mapSorted(prompts, (prompt, name) => hashPrompt(prompt, ['prompts', name])),
-    resourceTemplates: mapSorted(resourceTemplates, (template, uri) =>
-      hashTemplate(template, ['resourceTemplates', uri]),
+/** Hashes every definition. Throws what `hashDefinition` throws, with the path. */
+export function hashDefinitions(
+  definitionsOf: (kind: HashedKind) => ReadonlyMap<string, JsonObject>,
+  rule: LockProfile,
+): HashedLists {
+  const hashed = HASHED_KINDS.map((kind) => [
+    kind,
+    mapSorted(definitionsOf(kind), (definition, name) =>
+      hashDefinition(kind, definition, rule, [kind, name]),
     ),
-  };
+  ]);
+  return Object.fromEntries(hashed);
 }
 
 /** Maps the values, keys in the order of their UTF-8 bytes. */
@@ -55,7 +38,7 @@ export function writeV2(
   version: '1.0' | '2.0',
   serverCommand: string,
   artifact: Artifact | null,
-  tools: Hashes['tools'],
+  tools: HashedLists['tools'],
 ): string {
   return goIndented(
     record({
@@ -71,7 +54,7 @@ export function writeV2(
 export function writeV3(
   meta: { readonly generator: string; readonly updatedAt: string },
   server: { readonly name: string; readonly artifact: Artifact | null },
-  { tools, prompts, resourceTemplates }: Hashes,
+  { tools, prompts, resourceTemplates }: HashedLists,
   native: JsonObject | null,
 ): string {
   const document = record({

@@ -2,10 +2,10 @@ import { BullaError } from '../../error.ts';
 import type { JsonObject } from '../../json/index.ts';
 import { DEFAULT_EXCLUSIONS, type Exclusions } from './entry.ts';
 import { type LockProfile, rulesPart, textOf } from './hashes.ts';
-import { type Authorization, type Identity, NO_AUTHORIZATION } from './identity.ts';
+import { type Authorization, commandText, type Identity, NO_AUTHORIZATION } from './identity.ts';
 import { type Native, nativeOf, refuseRemoteSchemas, writeNative } from './native.ts';
 import type { Artifact } from './package.ts';
-import { keptOf } from './selection.ts';
+import { lockedSurface } from './selection.ts';
 import { byKey, type Surface } from './surface.ts';
 import { hashDefinitions, writeV2, writeV3 } from './write-released.ts';
 
@@ -70,16 +70,12 @@ export function writeLock(
     const message = 'Only the native format says which tools are left out on purpose.';
     throw new BullaError('LOCK_SELECTION', message);
   }
-  const { tools } = keptOf(surface, leftOut);
+  const locked = lockedSurface(surface, leftOut);
   const profile: LockProfile = options.compatGo === true ? 'mcptrust-v1-go' : 'mcptrust-v1';
-  const definitions = {
-    tools: byKey('tools', tools),
-    prompts: byKey('prompts', surface.prompts),
-    resourceTemplates: byKey('resourceTemplates', surface.resourceTemplates),
-  };
-  refuseRemoteSchemas(definitions.tools);
-  const hashes = hashDefinitions(definitions, profile);
-  const warnings = numberWarnings(definitions.tools, profile);
+  const tools = byKey('tools', locked.tools);
+  refuseRemoteSchemas(tools);
+  const hashes = hashDefinitions((kind) => byKey(kind, locked[kind]), profile);
+  const warnings = numberWarnings(tools, profile);
   if (format === 'v1' || format === 'v2') {
     const command = commandText(identity);
     if (format === 'v1' && artifact !== null)
@@ -93,10 +89,6 @@ export function writeLock(
   const native = nativeOf(surface, leftOut, { profile, identity, authorization, excluded });
   const text = writeV3(meta, server, hashes, writeNative(native));
   return { text, warnings: [...warnings, ...nativeWarnings(native)] };
-}
-
-function commandText(identity: Identity): string {
-  return identity.transport === 'http' ? identity.url : [identity.command, ...identity.args].join(' ');
 }
 
 /** As Go writes RFC 3339 in UTC. */
