@@ -14,8 +14,8 @@ export type Question = Shown | { readonly id: string; readonly error: BullaError
 /** The questions that can still be answered; what cannot be shown does not hide what can. */
 export async function pendingQuestions(
   consent: Consent,
-  of: Partial<Pair> = {},
-  words?: Words,
+  of: Partial<Pair>,
+  words: Words,
 ): Promise<Question[]> {
   const questions: Question[] = [];
   for (const { id } of await consent.pending(of)) {

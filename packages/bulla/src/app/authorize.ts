@@ -1,6 +1,7 @@
 import type { Code } from '@bulla/core/codes';
 import { keyId, publicKey, type Signer } from '@bulla/core/crypto';
 import {
+  type ApprovalHow,
   type Authorization,
   addSignature,
   type Envelope,
@@ -19,8 +20,8 @@ import { claimsOf, signClaims, unixTime } from '../envelope/index.ts';
 interface AuthorizeInput {
   readonly envelope: Uint8Array;
   readonly signer: Signer;
-  /** `human` as one asked in person, `escalated` as a higher authority. */
-  readonly how: 'human' | 'escalated';
+  /** `human` if a person was asked, `policy` if a rule decided before, `escalated` as a higher authority. */
+  readonly how: ApprovalHow;
   readonly profile: ExecProfile;
   /** An authorization that others signed already; without it a new one is made. */
   readonly add?: Uint8Array | undefined;

@@ -17,13 +17,8 @@ export interface BundleInput {
   readonly compat?: boolean | undefined;
 }
 
-interface WrittenBundle {
-  readonly sha256: string;
-  readonly bytes: number;
-}
-
 /** Packs a lockfile and its signature into one file. Throws `INPUT_UNREADABLE`, and what `writeBundle` throws. */
-export function packBundle(input: BundleInput): WrittenBundle {
+export function packBundle(input: BundleInput): { sha256: string; bytes: number } {
   const { lockfile, signature } = input;
   const besides = (named: string | undefined, usual: string) =>
     named !== undefined ? readInput(named, 'document') : input.compat ? findInput(usual, 'document') : null;
@@ -53,18 +48,15 @@ function signatureOf(lockfile: string): Uint8Array {
 }
 
 /**
- * Verifies a bundle against trusted keys; the key inside is never one of them. Throws `LOCK_SIGNATURE_NO_KEY`, and what
- * `verifyBundle` throws.
+ * Verifies a bundle against trusted keys; the key inside is never one of them. The origin is where these come from.
+ * Throws `LOCK_SIGNATURE_NO_KEY`, and what `verifyBundle` throws.
  */
-export function openBundle(file: string, choice: KeyChoice = {}): OpenedBundle {
+export function openBundle(
+  file: string,
+  choice: KeyChoice,
+): { verified: ReturnType<typeof verifyBundle>; origin: string } {
   const { keys, origin } = keysFrom(choice);
   if (keys.length === 0)
     throw new BullaError('LOCK_SIGNATURE_NO_KEY', 'Name the keys that you trust with --key or --keyring.');
   return { verified: verifyBundle(readInput(file, 'document'), keys), origin };
-}
-
-interface OpenedBundle {
-  readonly verified: ReturnType<typeof verifyBundle>;
-  /** Where the trusted keys come from. */
-  readonly origin: string;
 }

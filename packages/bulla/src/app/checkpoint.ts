@@ -1,9 +1,11 @@
 import { formatVkey, noteVerifier, parseNote, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type AnchorTrust, parseCheckpointBody, readAnchor } from '@bulla/core/log';
+import { counted } from '@bulla/core/text';
 import { loadKeyring } from '../keys/index.ts';
 import type { Chain, StoredCheckpoint } from '../store/index.ts';
 import type { Opened } from './open.ts';
+import { timeText } from './witnessed.ts';
 
 /** A checkpoint as reports show it. */
 interface CheckpointFacts {
@@ -22,7 +24,7 @@ export function checkpointFacts({ origin, size, note }: StoredCheckpoint): Check
 /** Who stands behind a checkpoint: enough witnesses, the log alone, or nobody that is trusted. */
 type CheckpointState = CheckpointFacts & {
   readonly state: 'anchored' | 'local' | 'unverified';
-  readonly witnesses: ReturnType<typeof readAnchor>['witnesses'];
+  readonly witnesses: readonly { readonly name: string; readonly time: string }[];
   /** Why nobody does. */
   readonly code?: string;
 };
@@ -35,17 +37,18 @@ export async function listCheckpoints(
 ): Promise<CheckpointState[]> {
   return (await chain.checkpoints(limit)).map((stored) => ({
     ...checkpointFacts(stored),
-    ...judgeNote(stored.note, how),
+    ...stateOfNote(stored.note, how),
   }));
 }
 
-export function judgeNote(
+export function stateOfNote(
   note: string,
   how: AnchorTrust,
 ): Pick<CheckpointState, 'state' | 'witnesses' | 'code'> {
   try {
     const { witnesses, witnessed } = readAnchor(note, how);
-    return { state: witnessed ? 'anchored' : 'local', witnesses };
+    const seen = witnesses.map(({ name, time }) => ({ name, time: timeText(time) }));
+    return { state: witnessed ? 'anchored' : 'local', witnesses: seen };
   } catch (error) {
     if (!(error instanceof BullaError)) throw error;
     return { state: 'unverified', witnesses: [], code: error.code };
@@ -59,7 +62,7 @@ export async function findCheckpoint(chain: Chain, size?: number): Promise<Store
   const all = await chain.checkpoints(size === undefined ? 1 : MANY);
   const found = all.find((stored) => size === undefined || stored.size === size);
   if (found !== undefined) return found;
-  const which = size === undefined ? '' : ` of ${size === 1 ? '1 record' : `${size} records`}`;
+  const which = size === undefined ? '' : ` of ${counted(size, 'record')}`;
   throw new BullaError('CHECKPOINT_MISSING', `The chain ${chain.name} has no checkpoint${which}.`);
 }
 

@@ -29,7 +29,7 @@ export function lockConfigured(
 ): Promise<Outcome> {
   return outcome(server, 'lock', async () => {
     const { lockFile: output, target } = server;
-    if (server.isShared && dirname(output) !== folder) checkPlace(output, server.project!);
+    if (server.isShared && dirname(output) !== folder) checkLockFolder(output, server.project!);
     // One that could not be read is not replaced unawares, and a link that leads nowhere not followed.
     if (isThere(output)) throw new BullaError('FILE_EXISTS', `${output} is there already.`);
     const scanned = await scanConfigured(server, target!);
@@ -41,7 +41,7 @@ export function lockConfigured(
 }
 
 /** A project that somebody else filled has locks written in its own folders, and not where a link or a path leads. */
-function checkPlace(output: string, project: string): void {
+function checkLockFolder(output: string, project: string): void {
   let folder = dirname(output);
   while (!isThere(folder)) folder = dirname(folder);
   const real = realpathSync(project);

@@ -2,6 +2,7 @@ import type { Code } from '@bulla/core/codes';
 import { equalBytes } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { verifyConsistency } from '@bulla/core/log';
+import { counted } from '@bulla/core/text';
 import { proveConsistency, rootAt, type TileSource } from '../store/index.ts';
 
 /** How long a log was, and its root then. */
@@ -32,7 +33,7 @@ export async function compareStates(
     typeof state === 'number' ? { origin: null, size: state, root: await rootAt(tiles, state) } : state;
   const [a, b] = [await stateOf(old), await stateOf(newer)];
   if (a.size > b.size)
-    throw new BullaError('USAGE', `The first has ${records(a.size)}, the second only ${b.size}.`);
+    throw new BullaError('USAGE', `The first has ${counted(a.size, 'record')}, the second only ${b.size}.`);
   return { old: a, new: b, ...(await compare(a, b, tiles)) };
 }
 
@@ -45,7 +46,7 @@ async function compare(
   if (a.origin !== null && b.origin !== null && a.origin !== b.origin)
     return bad('LOG_ORIGIN', `The first is of the log ${a.origin}, the second of ${b.origin}.`);
   if (a.size === b.size && !equalBytes(a.root, b.root))
-    return bad('LOG_CONSISTENCY', `There are two different trees of ${records(a.size)}.`);
+    return bad('LOG_CONSISTENCY', `There are two different trees of ${counted(a.size, 'record')}.`);
   if (a.size === 0) return { proof: [], problem: null };
   const proof = await proveConsistency(tiles, a.size, b.size);
   try {
@@ -53,10 +54,6 @@ async function compare(
     return { proof, problem: null };
   } catch (error) {
     if (!(error instanceof BullaError)) throw error;
-    return bad('LOG_CONSISTENCY', `The ${records(b.size)} do not begin with the ${a.size}.`);
+    return bad('LOG_CONSISTENCY', `The ${counted(b.size, 'record')} do not begin with the ${a.size}.`);
   }
-}
-
-function records(count: number): string {
-  return count === 1 ? '1 record' : `${count} records`;
 }

@@ -40,7 +40,7 @@ export interface DiscoverInput {
   readonly working?:
     | ((
         server: CheckedServer,
-        place: number,
+        index: number,
         count: number,
         work: () => Promise<Outcome>,
       ) => Promise<Outcome>)
@@ -114,7 +114,7 @@ async function workAll(
   work: readonly CheckedServer[],
   input: DiscoverInput,
 ): Promise<DiscoveredServer[]> {
-  const { working = (_server, _place, _count, act) => act() } = input;
+  const { working = (_server, _index, _count, act) => act() } = input;
   const done = new Map<string, Outcome>();
   const told: DiscoveredServer[] = [];
   for (const server of checked) {

@@ -10,9 +10,9 @@ export interface LedgerInput {
   readonly store: Store;
   readonly chain: Chain;
   /** The name of the ledger, as authorizations name it. */
-  readonly audience: string | undefined;
-  /** The tenant whose envelopes it executes. Default: that of the store. */
-  readonly tenantId: string | undefined;
+  readonly audience: string;
+  /** The tenant whose envelopes it executes. */
+  readonly tenantId: string;
   readonly keys: readonly ApproverKey[];
   readonly profile: ExecProfile;
   readonly envelope: Uint8Array;
@@ -23,34 +23,24 @@ export interface LedgerInput {
 
 interface ExecuteInput extends LedgerInput {
   /** The program and its arguments. It gets the envelope on its standard input. */
-  readonly command: readonly string[];
+  readonly command: readonly [string, ...string[]];
 }
 
-/** How each step of the checklist would go; consumes and records nothing. Throws `USAGE`. */
+/** How each step of the checklist would go; consumes and records nothing. */
 export function explainSteps(input: LedgerInput): Promise<Verdict> {
   return verifierOf(input).check(input.envelope, input.authorization, aboutOf(input));
 }
 
-/**
- * Runs a command once for an envelope, when every step passes and that is durable; its output goes to standard error.
- * Throws as `explainSteps` does, and `USAGE`.
- */
+/** Runs a command once for an envelope, when every step passes and that is durable; its output goes to standard error. */
 export function executeEnvelope(input: ExecuteInput): Promise<Decision<number>> {
   const { envelope, authorization, command } = input;
   const [program, ...args] = command;
-  if (program === undefined) throw new BullaError('USAGE', 'Name what is to be executed.');
   const execute = () => run(program, args, envelope);
   return verifierOf(input).verifyAndConsume(envelope, authorization, execute, aboutOf(input));
 }
 
 function verifierOf({ store, chain, audience, tenantId, keys, profile }: LedgerInput): Verifier {
-  if (audience === undefined)
-    throw new BullaError('USAGE', 'Name this ledger, as the authorization names it.');
-  const record = createRecorder(chain);
-  return createVerifier({
-    ...{ store, record, audience, keys, profile },
-    ...(tenantId !== undefined && { tenantId }),
-  });
+  return createVerifier({ store, record: createRecorder(chain), audience, tenantId, keys, profile });
 }
 
 function aboutOf({ expected }: LedgerInput): { expected?: string } {

@@ -16,7 +16,7 @@ interface ExportedRecord {
  * The records of a chain from one on. Evidence is given whole, also where it was changed: only behind the last record
  * this throws `CAPSULE_HASH` if any was, and `CHAIN_EMPTY` if there was none.
  */
-export async function* exportRecords(chain: Chain, from = 0): AsyncGenerator<ExportedRecord> {
+export async function* exportRecords(chain: Chain, from: number): AsyncGenerator<ExportedRecord> {
   let count = 0;
   let changed = 0;
   for await (const { sequence, data, hash } of chain.records(from)) {

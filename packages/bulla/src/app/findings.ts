@@ -51,14 +51,14 @@ const MORE: ScanFinding = {
   message: 'There is more that is not told here.',
 };
 
-interface Place {
+interface Path {
   readonly key: string | number;
-  readonly above: Place | null;
+  readonly above: Path | null;
 }
 
 /** Every string in a value, the names of members among them, in order. Never recurses. */
 function* strings(root: JsonValue, name: string): Generator<{ text: string; path: (string | number)[] }> {
-  const open: { value: JsonValue; at: Place }[] = [{ value: root, at: { key: name, above: null } }];
+  const open: { value: JsonValue; at: Path }[] = [{ value: root, at: { key: name, above: null } }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { value, at } = next;
     if (typeof value === 'string') yield { text: value, path: pathOf(at) };
@@ -66,16 +66,16 @@ function* strings(root: JsonValue, name: string): Generator<{ text: string; path
       for (let i = value.length - 1; i >= 0; i--) open.push({ value: value[i]!, at: { key: i, above: at } });
     } else if (value instanceof JsonObject) {
       for (let i = value.size - 1; i >= 0; i--) {
-        const place = { key: value.keys[i]!, above: at };
-        open.push({ value: value.values[i]!, at: place });
-        open.push({ value: value.keys[i]!, at: place });
+        const here = { key: value.keys[i]!, above: at };
+        open.push({ value: value.values[i]!, at: here });
+        open.push({ value: value.keys[i]!, at: here });
       }
     }
   }
 }
 
-function pathOf(place: Place): (string | number)[] {
+function pathOf(end: Path): (string | number)[] {
   const path: (string | number)[] = [];
-  for (let step: Place | null = place; step !== null; step = step.above) path.push(step.key);
+  for (let step: Path | null = end; step !== null; step = step.above) path.push(step.key);
   return path.reverse();
 }

@@ -1,6 +1,7 @@
 import type { StoredRecord } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
 import { type JsonObject, parse, stringify, toPlain } from '@bulla/core/json';
+import { counted } from '@bulla/core/text';
 import type { VerifyChainOptions } from '@bulla/core/verify';
 import { openSource, verifyChain } from '../chain/index.ts';
 import { snapshot } from '../os/index.ts';
@@ -42,7 +43,7 @@ export async function verifyImport(
     const misnamed = verified.warnings.signed_by_mismatch ?? 0;
     if (misnamed > 0)
       throw refuse(
-        `the signed_by of ${misnamed === 1 ? '1 record' : `${misnamed} records`} names another key than the one that signed.`,
+        `the signed_by of ${counted(misnamed, 'record')} names another key than the one that signed.`,
       );
     const { count } = verified;
     return {

@@ -1,16 +1,21 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, rmSync } from 'node:fs';
 import {
   type AlgorithmName,
   detectKey,
   fromUtf8,
   type KeyFormat,
+  keyId,
   type PrivateKey,
   type PublicKey,
+  privateKey,
   readPrivateKey,
   readPublicKey,
+  writePrivateKey,
   writePublicKey,
 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { epochNamed, formatKeyring, loadKeyring } from '../keys/index.ts';
+import { epochNamed, formatKeyring, loadKeyring, writeKeyFile } from '../keys/index.ts';
 
 /** What a key file holds. */
 interface ReadKey {
@@ -53,7 +58,7 @@ interface PublicKeyChoice {
 }
 
 /** The text of a public key of a keyring, or of all. Throws `KEYRING_KEY_AMBIGUOUS` and `KEYRING_KEY_UNKNOWN`. */
-export function exportPublic(dir: string, choice: PublicKeyChoice = {}): string {
+export function exportPublic(dir: string, choice: PublicKeyChoice): string {
   const { name, epoch: number, all, pq, format = 'hex' } = choice;
   if (name !== undefined && (all || number !== undefined))
     throw new BullaError('KEYRING_KEY_AMBIGUOUS', 'Name one key, or --epoch, or --all.');
@@ -66,4 +71,24 @@ export function exportPublic(dir: string, choice: PublicKeyChoice = {}): string 
   const key = pq ? epoch.pqPublicKey : epoch.publicKey;
   if (key === null) throw new BullaError('KEYRING_KEY_UNKNOWN', `Epoch ${epoch.epoch} has no ML-DSA-65 key.`);
   return writePublicKey(key, format);
+}
+
+/**
+ * Makes a pair of Ed25519 keys in the format of the released lock program, and gives its key id. The private key is
+ * for its owner alone. Throws `FILE_EXISTS`: nothing is ever overwritten.
+ */
+export function makeLockKeys(privateFile: string, publicFile: string): string {
+  const there = [privateFile, publicFile].find((file) => existsSync(file));
+  if (there !== undefined)
+    throw new BullaError('FILE_EXISTS', `${there} exists already; it is never overwritten.`);
+  if (privateFile === publicFile) throw new BullaError('FILE_EXISTS', 'The two keys need a file each.');
+  const key = privateKey('Ed25519', new Uint8Array(randomBytes(32)));
+  writeKeyFile(privateFile, writePrivateKey(key, 'lock-pem'), 'private');
+  try {
+    writeKeyFile(publicFile, writePublicKey(key.publicKey, 'lock-pem'), 'public');
+  } catch (error) {
+    rmSync(privateFile, { force: true });
+    throw error;
+  }
+  return keyId(key.publicKey);
 }

@@ -3,7 +3,6 @@ import { BullaError } from '@bulla/core/error';
 import {
   type Artifact,
   type Drift,
-  drift,
   type Lock,
   type LockProfile,
   type LockWarning,
@@ -19,6 +18,7 @@ import type { Surface, Target } from '../mcp/index.ts';
 import { findInput, LIMITS, naming, replaceFile } from '../os/index.ts';
 import { refusing } from '../refusal.ts';
 import { VERSION } from '../version.ts';
+import { compareScanned } from './check.ts';
 import { isChoosing, leftOutOf, type ToolChoice } from './choice.ts';
 import type { Observer } from './observer.ts';
 import { artifactFacts, type Fetching, type Pinned, pinProgram } from './pinned.ts';
@@ -120,8 +120,16 @@ export async function writeScanned(
       'LOCK_SELECTION',
       `Format ${format} cannot say which tools are left out on purpose.`,
     );
-  const found = old && withoutTools(driftSince(old, target, scanned, pinned), leftOut);
-  const made = written(scanned, { target, old, artifact, format, compatGo, leftOut }, input);
+  // A program that is pinned for the first time is no change; another than the pinned one is.
+  const now = pinned !== null && old?.artifact ? { artifact: pinned.artifact } : {};
+  const found = old && withoutTools(compareScanned(old, target, scanned, now), leftOut);
+  const made = written(scanned.surface, {
+    ...{ format, compatGo, leftOut, authorization: scanned.authorization, identity: identityOf(target) },
+    ...{ generator: `bulla ${VERSION}`, updatedAt: input.now ?? timeOfFiles() },
+    ...(artifact && format !== 'v1' && { artifact }),
+    // What was left out of digests stays as the old lock has it.
+    ...(old?.native && { exclude: old.native.excluded }),
+  });
   if (found !== null) onFacts?.({ drift: { ...found.counts } });
   if (artifact !== null) onFacts?.({ artifact: artifactFacts(artifact) });
   const rest = {
@@ -154,60 +162,22 @@ function asksForAnother(old: Lock, leftOut: ReadonlySet<string>, input: LockWrit
   return isOtherRule || isOtherPin || isOtherChoice || (format !== undefined && format !== formatOf(old));
 }
 
-/** A program that is pinned for the first time is no change; another than the pinned one is. */
-function driftSince(
-  old: Lock,
-  target: Target,
-  { surface, authorization }: Scanned,
-  pinned: Pinned | null,
-): Drift {
-  const artifact = pinned !== null && old.artifact !== null ? { artifact: pinned.artifact } : {};
-  return refusing('The server cannot be compared', () =>
-    drift(old, surface, { identity: identityOf(target), authorization, ...artifact }),
-  );
-}
-
 function formatOf({ native, version }: Lock): LockFormat {
   return native !== null ? 'native' : ({ '1.0': 'v1', '2.0': 'v2', '3.0': 'v3' } as const)[version];
 }
 
-interface Contents {
-  readonly target: Target;
-  readonly old: Lock | null;
-  readonly artifact: Artifact | null;
-  readonly format: LockFormat;
-  readonly compatGo: boolean;
-  readonly leftOut: ReadonlySet<string>;
-}
-
-/** What was left out of digests stays as the old lock has it. */
-function written(
-  { surface, authorization }: Scanned,
-  { target, old, artifact, format, compatGo, leftOut }: Contents,
-  { now = timeOfFiles() }: LockWriting,
-): ReturnType<typeof writeLock> {
-  return refusing('The server cannot be locked', () =>
-    bounded(() =>
-      writeLock(surface, {
-        ...{ format, compatGo, generator: `bulla ${VERSION}`, updatedAt: now, authorization, leftOut },
-        identity: identityOf(target),
-        ...(artifact && format !== 'v1' && { artifact }),
-        ...(old?.native && { exclude: old.native.excluded }),
-      }),
-    ),
-  );
-}
-
 /** Nothing is written that would be too large to be read: deep definitions grow when they are set in lines. */
-function bounded(write: () => ReturnType<typeof writeLock>): ReturnType<typeof writeLock> {
-  try {
-    const made = write();
-    if (Buffer.byteLength(made.text) <= LIMITS.document) return made;
-  } catch (error) {
-    // A string that would be longer than the engine allows.
-    if (!(error instanceof RangeError)) throw error;
-  }
-  throw new BullaError('LOCK_TOO_LARGE', `The lock would be larger than ${LIMITS.document} bytes.`);
+function written(surface: Surface, options: WriteLockOptions): ReturnType<typeof writeLock> {
+  return refusing('The server cannot be locked', () => {
+    try {
+      const made = writeLock(surface, options);
+      if (Buffer.byteLength(made.text) <= LIMITS.document) return made;
+    } catch (error) {
+      // A string that would be longer than the engine allows.
+      if (!(error instanceof RangeError)) throw error;
+    }
+    throw new BullaError('LOCK_TOO_LARGE', `The lock would be larger than ${LIMITS.document} bytes.`);
+  });
 }
 
 /** `SOURCE_DATE_EPOCH` is what makes files that hold a time reproducible elsewhere too. */

@@ -25,7 +25,8 @@ export interface LockTrust extends KeyChoice {
  * The keys that were named, else those of the local keyring if there is one; never one that the local keyring knows to
  * be revoked.
  */
-export function keysFrom({ key = [], keyring }: KeyChoice, local: string = pathsOf().keys): LockKeys {
+export function keysFrom({ key = [], keyring }: KeyChoice): LockKeys {
+  const local = pathsOf().keys;
   const epochs = findKeyring(local)?.epochs ?? [];
   const found = loadKeys(key, keyring ?? (key.length === 0 && epochs.length > 0 ? local : null));
   const revoked = new Set(trustIn(epochs).revoked.map((one) => one.key));
@@ -59,11 +60,9 @@ export function openLock(path: string, trust: LockTrust = {}): OpenedLock {
 
 /** Reads a lockfile, usually the default one. Refuses pipes and devices instead of waiting for them. */
 export function readLockFile(path: string): Uint8Array {
-  return path === '-' ? readInput(path, 'document') : (findInput(path, 'document') ?? missing(path));
-}
-
-/** The first thing that goes wrong for somebody new, so it says what to do. */
-function missing(path: string): never {
+  const bytes = path === '-' ? readInput(path, 'document') : findInput(path, 'document');
+  if (bytes !== null) return bytes;
+  // The first thing that goes wrong for somebody new, so it says what to do.
   const sentence = `There is no lockfile ${path}. "bulla lock -- SERVER…" makes one; "-l FILE" names another.`;
   throw new BullaError('INPUT_UNREADABLE', sentence);
 }

@@ -4,7 +4,6 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import {
   type AgentSnapshotEnvelope,
-  type CapabilityProfile,
   checkEnvelope,
   type LintFinding,
   readEnvelope,
@@ -31,17 +30,6 @@ interface ModuleOutput {
   end(): void;
 }
 
-interface ModuleQuestion {
-  /** The file, with `#export` behind it where one is meant. */
-  readonly module: string;
-  readonly profile?: CapabilityProfile | undefined;
-  /** What the policies are asked in. */
-  readonly environment: unknown;
-  readonly context?: unknown;
-  readonly allow?: readonly string[] | undefined;
-  readonly staticContext?: boolean;
-}
-
 interface ModuleAnswer {
   readonly envelope: AgentSnapshotEnvelope;
   /** The same as it came. */
@@ -58,17 +46,14 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
  * recompute. Throws `CAPABILITY_MODULE`, `CAPABILITY_MODULE_TIMEOUT`, `CAPABILITY_MODULE`, `MCP_TARGET_ENV` for a variable
  * that is not set, and the codes with which the agent could not be evaluated.
  */
-export async function runModule(question: ModuleQuestion, limits: ModuleLimits): Promise<ModuleAnswer> {
-  const { path, exportName } = placeOf(question.module);
-  const request: RunnerRequest = {
-    module: pathToFileURL(path).href,
-    exportName,
-    profile: question.profile ?? null,
-    env: question.environment,
-    ...(question.context === undefined ? {} : { context: question.context }),
-    allow: question.allow ?? null,
-    staticContext: question.staticContext ?? false,
-  };
+export async function runModule(
+  /** The file, with `#export` behind it where one is meant. */
+  module: string,
+  question: Omit<RunnerRequest, 'module' | 'exportName'>,
+  limits: ModuleLimits,
+): Promise<ModuleAnswer> {
+  const { path, exportName } = exportIn(module);
+  const request: RunnerRequest = { ...question, module: pathToFileURL(path).href, exportName };
   const answer = read(await ask(JSON.stringify(request), limits));
   if (answer.get('ok') !== true) {
     const [code, message, where] = ['code', 'message', 'path'].map((key) => answer.get(key));
@@ -90,7 +75,7 @@ export function isModule(word: string): boolean {
   return /\.[cm]?[jt]s(?:#[^#]+)?$/.test(word);
 }
 
-function placeOf(word: string): { path: string; exportName: string | null } {
+function exportIn(word: string): { path: string; exportName: string | null } {
   const cut = word.lastIndexOf('#');
   const [path, exportName] =
     cut < 0 || isFile(word) ? [word, null] : [word.slice(0, cut), word.slice(cut + 1)];

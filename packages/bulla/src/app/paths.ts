@@ -51,13 +51,10 @@ export function privateFiles({ home, store, keys }: Paths): string[] {
 
 /** A folder and what lies in it. */
 export function withContents(folder: string): string[] {
-  return [folder, ...namesIn(folder).map((name) => join(folder, name))];
-}
-
-function namesIn(folder: string): string[] {
   try {
-    return readdirSync(folder).sort();
+    const names = readdirSync(folder).sort();
+    return [folder, ...names.map((name) => join(folder, name))];
   } catch {
-    return [];
+    return [folder];
   }
 }

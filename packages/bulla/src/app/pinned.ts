@@ -52,7 +52,7 @@ export function isPrivateAllowed({ allowPrivateRegistry }: Fetching): boolean {
   return allowPrivateRegistry ?? process.env.BULLA_ALLOW_PRIVATE_REGISTRY === '1';
 }
 
-export function openSupply(fetching: Fetching = {}): Supply {
+export function openSupply(fetching: Fetching): Supply {
   const { cache, trees } = pathsOf(fetching.home);
   const isAllowed = isPrivateAllowed(fetching);
   let [registry, fetcher]: [Promise<Registry> | undefined, Fetcher | undefined] = [undefined, undefined];
@@ -168,7 +168,7 @@ async function pinnedTarget(
 export async function pinnedServer(
   lock: Lock,
   target: Target,
-  options: Fetching & Observer = {},
+  options: Fetching & Observer,
 ): Promise<PinnedTarget> {
   using supply = openSupply(options);
   const stdio = stdioOf(target);
@@ -217,7 +217,7 @@ export interface Pinned extends Disposable {
  * Pins the program of a command: resolves it, installs it, and gives the server to scan. Rejects with the `PIN_…` and
  * `DOWNLOAD_…` codes.
  */
-export async function pinProgram(given: Target, options: Fetching & Observer = {}): Promise<Pinned> {
+export async function pinProgram(given: Target, options: Fetching & Observer): Promise<Pinned> {
   const target = stdioOf(given);
   const command = parsePinCommand(target.command, target.args);
   using supply = openSupply(options);

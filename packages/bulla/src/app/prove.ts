@@ -10,11 +10,12 @@ import {
   parseCheckpointBody,
   verifyInclusion,
 } from '@bulla/core/log';
+import { counted } from '@bulla/core/text';
 import { findKeyring, trustIn } from '../keys/index.ts';
 import type { PublishedLog } from '../log/index.ts';
 import { proveInclusion, type Query, type StoredCheckpoint, type TileSource } from '../store/index.ts';
 import { loadPolicy } from '../witness/index.ts';
-import { judgeNote } from './checkpoint.ts';
+import { stateOfNote } from './checkpoint.ts';
 import { readFound, uriQuery } from './find.ts';
 import type { Opened } from './open.ts';
 import type { Paths } from './paths.ts';
@@ -52,7 +53,7 @@ export async function proveStored(
   const covering = (await chain.checkpoints()).filter(({ size }) => size > sequenceOf(record));
   const how = localTrust(paths);
   const best =
-    covering.find(({ note }) => judgeNote(note, how).state === 'anchored') ??
+    covering.find(({ note }) => stateOfNote(note, how).state === 'anchored') ??
     covering[0] ??
     (await checkpoint());
   return proofOf(record, chain.tiles, best.note);
@@ -97,8 +98,8 @@ async function proofOf(record: JsonObject, tiles: TileSource, checkpoint: string
   const index = sequenceOf(record);
   const { size, root } = parseCheckpointBody(parseNote(checkpoint).text);
   if (index >= size) {
-    const covered = size === 1 ? '1 record' : `${size} records`;
-    throw new BullaError('CHECKPOINT_MISSING', `The checkpoint covers ${covered}, not record ${index}.`);
+    const message = `The checkpoint covers ${counted(size, 'record')}, not record ${index}.`;
+    throw new BullaError('CHECKPOINT_MISSING', message);
   }
   const hashes = await proveInclusion(tiles, index, size);
   // A proof that does not hold is of no use to anybody, and says that the tree or the record is not what it was.

@@ -99,7 +99,7 @@ test('a kill switch and its record become true together', async () => {
   const { capsule, isKnown } = await changeKill(at, change);
   await changeKill(at, { ...change, reason: 'it was mended', lift: true });
   const [set, lifted] = await capsules();
-  expect([capsule, isKnown]).toEqual([set.hash, false]);
+  expect([capsule.hash, isKnown]).toEqual([set.hash, false]);
   expect(set).toMatchObject({
     ...{ type: 'kill', domain: 'admin', context: { agent_id: 'bot' } },
     trigger: { type: 'user_request', request: 'Kill switch for agent bot' },

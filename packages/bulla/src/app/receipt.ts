@@ -12,18 +12,12 @@ export interface Decided<T> {
   readonly metrics?: DataObject;
 }
 
-interface Receipt<T> {
-  readonly value: T;
-  /** The hash of the record of the outcome. */
-  readonly hash: string;
-}
-
 /** How work ended whose outcome could not be recorded: `result` of the error. */
 export type Unrecorded<T> = { readonly value: T } | { readonly thrown: unknown };
 
 /**
  * Makes a decision with its receipt: one record before anything is started, and one after it, also when it throws. What
- * cannot be recorded is not done. Rejects as `Recorder.act` does, with what the work throws, and with
+ * cannot be recorded is not done. The hash is that of the outcome's record. Rejects as `Recorder.act` does, with what the work throws, and with
  * `OutcomeLostError`, whose `result` is an `Unrecorded`.
  */
 export async function withReceipt<T>(
@@ -31,7 +25,7 @@ export async function withReceipt<T>(
   /** What is decided, such as `bulla check`. */
   request: string,
   decide: (onFacts: NonNullable<Observer['onFacts']>) => Promise<Decided<T>>,
-): Promise<Receipt<T>> {
+): Promise<{ value: T; hash: string }> {
   const about = {
     type: 'auth',
     trigger: 'user_request',

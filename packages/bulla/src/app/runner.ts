@@ -13,10 +13,10 @@ export interface RunnerRequest {
   readonly module: string;
   /** The export that is meant; null for `agent`, else `default`. */
   readonly exportName: string | null;
-  readonly profile: Capability.CapabilityProfile | null;
+  readonly profile?: Capability.CapabilityProfile | undefined;
   readonly env: unknown;
   readonly context?: unknown;
-  readonly allow: readonly string[] | null;
+  readonly allow?: readonly string[] | undefined;
   /** Whether the agent's own context is written into the envelope. */
   readonly staticContext: boolean;
 }
@@ -48,7 +48,7 @@ async function answer(request: RunnerRequest): Promise<object> {
     agent: used,
     ctx: { env: request.env as never, agentId, agentName: name },
     invocationContext: request.context,
-    invocationContextAllowlist: request.allow ?? undefined,
+    invocationContextAllowlist: request.allow,
   });
   return { ok: true, envelope, disabled, findings: core.lint(rootComposable, used.hashing) };
 }

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { formatVkey, keyId, noteVerifier, publicKey, type Signer, toUtf8 } from '@bulla/core/crypto';
+import { formatVkey, keyId, noteVerifier, publicKey, toUtf8 } from '@bulla/core/crypto';
 import { signLock, signLockNote, signLockStatement } from '@bulla/core/lock';
 import { loadSigner, SIGNATURE_KINDS, type SignatureKind } from '../locks/index.ts';
 import { replaceFile } from '../os/index.ts';
@@ -41,21 +41,16 @@ export async function sign(input: SignInput): Promise<SignedLock> {
   try {
     const signing = publicKey(key.signer.algorithm, key.signer.publicKey);
     const vkey = format === 'note' ? formatVkey(noteVerifier(name, signing)) : null;
-    const text = await signAs(bytes, key.signer, { ...input, format, name });
+    const signers = {
+      sig: () => signLock(bytes, key.signer, { form: input.canonicalization ?? 'v1' }),
+      note: () => signLockNote(bytes, [{ name, signer: key.signer }]),
+      dsse: () => signLockStatement(bytes, [key.signer], { name: basename(lockfile) }),
+    } satisfies Record<SignatureKind, () => Promise<string>>;
+    const text = await signers[format]();
     const signature = input.output ?? `${lockfile}${SIGNATURE_KINDS[format]}`;
     replaceFile(signature, toUtf8(text));
     return { signature, format, keyId: keyId(signing), vkey };
   } finally {
     key.close();
   }
-}
-
-function signAs(
-  lock: Uint8Array,
-  signer: Signer,
-  { format, name, lockfile, canonicalization = 'v1' }: SignInput & { readonly name: string },
-): Promise<string> {
-  if (format === 'note') return signLockNote(lock, [{ name, signer }]);
-  if (format === 'dsse') return signLockStatement(lock, [signer], { name: basename(lockfile) });
-  return signLock(lock, signer, { form: canonicalization });
 }

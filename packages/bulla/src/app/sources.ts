@@ -14,13 +14,11 @@ import { isModule, type ModuleLimits, runModule } from './module.ts';
 
 /** Where agents, envelopes and links are read from, and how modules are run. */
 interface SourcesInput {
-  /** Files of JSON, `-` for standard input, or modules by their names. */
-  readonly sources: readonly string[];
   /** Modules, whatever their names end with. */
-  readonly modules?: readonly string[] | undefined;
+  readonly module: readonly string[];
   readonly profile?: CapabilityProfile | undefined;
   /** Files: what policies are asked in; one for all modules, or one for each. */
-  readonly environments?: readonly string[] | undefined;
+  readonly environment: readonly string[];
   /** The file of the context of the invocation. */
   readonly context?: string | undefined;
   /** Only these keys of the context count. */
@@ -46,11 +44,16 @@ export interface CapabilitySource {
  * link's tools hash to its runtime hash. Throws `USAGE` for too many or too few, and what the readers and
  * `runModule` throw.
  */
-export async function openSources(input: SourcesInput, count: number): Promise<CapabilitySource[]> {
-  const { environments = [] } = input;
+export async function openSources(
+  /** Files of JSON, `-` for standard input, or modules by their names. */
+  sources: readonly string[],
+  input: SourcesInput,
+  count: number,
+): Promise<CapabilitySource[]> {
+  const { environment: environments } = input;
   const named = [
-    ...input.sources.map((word) => ({ word, module: isModule(word) })),
-    ...(input.modules ?? []).map((word) => ({ word, module: true })),
+    ...sources.map((word) => ({ word, module: isModule(word) })),
+    ...input.module.map((word) => ({ word, module: true })),
   ];
   if (named.length !== count)
     throw new BullaError('USAGE', `Name ${count === 1 ? 'one source' : 'two sources'}.`);
@@ -59,13 +62,13 @@ export async function openSources(input: SourcesInput, count: number): Promise<C
     const why = 'An environment is for a module: one for all of them, or one for each.';
     throw new BullaError('USAGE', why);
   }
-  const sources: CapabilitySource[] = [];
-  let place = 0;
+  const opened: CapabilitySource[] = [];
+  let next = 0;
   for (const { word, module } of named) {
-    if (!module) sources.push(openFile(word, input));
-    else sources.push(await openModule(word, input, environments[place++] ?? environments[0]));
+    if (!module) opened.push(openFile(word, input));
+    else opened.push(await openModule(word, input, environments[next++] ?? environments[0]));
   }
-  return sources;
+  return opened;
 }
 
 /** The context of an invocation in a file; undefined for none. */
@@ -82,11 +85,9 @@ async function openModule(
   { profile, context, allow, envelope: staticContext = false, limits }: SourcesInput,
   environment: string | undefined,
 ): Promise<CapabilitySource> {
-  const question = {
-    ...{ module, profile, allow, staticContext, context: readContext(context) },
-    environment: environment === undefined ? {} : plainFile(environment),
-  };
-  const { envelope, json, findings, disabled } = await runModule(question, limits);
+  const env = environment === undefined ? {} : plainFile(environment);
+  const asked = { profile, allow, staticContext, context: readContext(context), env };
+  const { envelope, json, findings, disabled } = await runModule(module, asked, limits);
   const name = environment === undefined ? module : `${module} in ${environment}`;
   return { name, link: envelope.runtime.link, envelope, input: json, findings, disabled };
 }

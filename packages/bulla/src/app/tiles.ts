@@ -3,22 +3,15 @@ import { leafData } from '@bulla/core/log';
 import { exportTiles } from '../log/index.ts';
 import type { Chain } from '../store/index.ts';
 
-interface PublishedTiles {
-  readonly origin: string;
-  readonly size: number;
-  /** How many files were written. */
-  readonly files: number;
-}
-
 /**
  * Writes the log of a chain, with a checkpoint of all its records, into a folder that any static host can serve.
- * `progress` is told of how many records there are, and of how many are done.
+ * `progress` is told of how many records there are, and of how many are done. Gives the number of files that were written.
  */
 export async function publishTiles(
   chain: Chain,
   dir: string,
-  progress: (total: number) => (done: number) => void = () => () => undefined,
-): Promise<PublishedTiles> {
+  progress: (total: number) => (done: number) => void,
+): Promise<{ origin: string; size: number; files: number }> {
   const { note, size, origin } = await chain.checkpoint();
   const publication = {
     tiles: chain.tiles,

@@ -6,13 +6,16 @@ import {
   recognise,
   type SegmentRunner,
   SQLITE_MAGIC,
+  type Trace,
   type Trust,
+  trace,
   type Verdict,
   verifyArtifact,
 } from '@bulla/core/verify';
 import { openSource, runnerFor } from '../chain/index.ts';
 import { signatureBeside } from '../locks/index.ts';
-import { findInput, readInput } from '../os/index.ts';
+import { naming, readInput } from '../os/index.ts';
+import { readLockFile } from './locked.ts';
 
 /** A lockfile that was named as one, and the signature that was named with it. */
 interface NamedLock {
@@ -48,6 +51,15 @@ export async function* verifyFiles(
   }
 }
 
+/**
+ * Walks from a capsule, by its id or hash, to everything that it rests on among these files. Throws `TRACE_NO_RECORD`,
+ * `EVIDENCE_INVALID`, and for a file that cannot be read or recognised what `recognise` throws.
+ */
+export function traceFiles(capsule: string, files: readonly string[], trust: Trust): Promise<Trace> {
+  const artifacts = files.map((file) => naming(file, () => openArtifact(file)));
+  return trace(capsule, artifacts, trust);
+}
+
 function attempt<T>(action: () => T): T | BullaError {
   try {
     return action();
@@ -62,7 +74,7 @@ function runner(artifact: Artifact): SegmentRunner | undefined {
 }
 
 /** The artifact in a file. Throws `INPUT_…`, and what `recognise` and `openSource` throw. */
-export function openArtifact(file: string): Artifact {
+function openArtifact(file: string): Artifact {
   if (isSqlite(file)) return { kind: 'capsules', name: file, source: openSource(file), capsule: null };
   const bytes = readInput(file, 'chain');
   const artifact = attempt(() => recognise(bytes, { name: file }));
@@ -73,14 +85,8 @@ export function openArtifact(file: string): Artifact {
 }
 
 function openLock({ file, signature }: NamedLock): Artifact {
-  const bytes = file === '-' ? readInput(file, 'document') : findInput(file, 'document');
-  if (bytes === null)
-    throw new BullaError(
-      'INPUT_UNREADABLE',
-      `There is no lockfile ${file}. "bulla lock -- SERVER…" makes one; "-l FILE" names another.`,
-    );
   return withSignature(
-    recognise(bytes, { name: file, as: 'lockfile' }) as Artifact<'lockfile'>,
+    recognise(readLockFile(file), { name: file, as: 'lockfile' }) as Artifact<'lockfile'>,
     signature === undefined
       ? signatureBeside(file)
       : { path: signature, bytes: readInput(signature, 'signature') },

@@ -68,7 +68,7 @@ function seenBy(
   return { name, url, size: best?.size ?? null, time, behind: length - (best?.size ?? 0) };
 }
 
-/** The largest times that a cosignature can state have no date. */
-function timeText(time: number): string {
+/** A time in seconds as text; the largest that a cosignature can state have no date. */
+export function timeText(time: number): string {
   return time <= 8.64e12 ? new Date(time * 1000).toISOString() : `second ${time}`;
 }

@@ -12,6 +12,7 @@ describe('the program', () => {
     for (const name of ['canon', 'hash', 'profiles', 'lint', 'verify', 'keys', 'demo'])
       expect(stdout).toContain(`  ${name} `);
     expect(stdout).toContain('Exit codes: 0 good, 1 what was checked is bad');
+    expect(stdout).toContain('Keys and records lie in BULLA_HOME (default: ~/.local/share/bulla');
   });
 
   test('helps with a command and with its subcommands', () => {

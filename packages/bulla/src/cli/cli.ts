@@ -121,7 +121,7 @@ export async function programOf(run: Run, isCalled: (name: string) => boolean): 
       getErrHelpWidth: () => streams.stderr.columns ?? HELP_WIDTH,
     })
     .helpText(
-      '\nExit codes: 0 good, 1 what was checked is bad, 2 wrong usage or unreadable input, 3 could not decide.',
+      '\nExit codes: 0 good, 1 what was checked is bad, 2 wrong usage or unreadable input, 3 could not decide.\nKeys and records lie in BULLA_HOME (default: ~/.local/share/bulla, XDG_DATA_HOME/bulla if that is set; on macOS\n~/Library/Application Support/bulla; on Windows %LOCALAPPDATA%\\bulla).',
     );
   for (const [title, entries] of Object.entries(COMMANDS)) {
     for (const [name, summary, load, alias] of entries) {

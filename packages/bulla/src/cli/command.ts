@@ -21,6 +21,10 @@ export class Command extends Commander {
     return new Command(name, this.#run);
   }
 
+  subcommand(name: string, description: string): Command {
+    return this.command(name).description(description);
+  }
+
   /** Adds options that several commands share. */
   use(...adding: ((command: Command) => void)[]): this {
     for (const add of adding) add(this);

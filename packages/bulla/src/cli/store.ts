@@ -1,5 +1,5 @@
 import { counted } from '@bulla/core/text';
-import { type Access, defaultHome, type Notices, type Opened, open, pathsOf } from '../app/index.ts';
+import { type Access, type Notices, type Opened, open } from '../app/index.ts';
 import { type Loose, tightenCommand } from '../os/index.ts';
 import type { SubmitOutcome } from '../witness/index.ts';
 import type { Command } from './command.ts';
@@ -11,6 +11,7 @@ export interface StoreOptions {
   tenant?: string;
   chain: string;
   keys?: string;
+  strictInterop?: boolean;
 }
 
 export function storeOptions(command: Command): Command {
@@ -26,10 +27,6 @@ export function sealOptions(command: Command): void {
 }
 
 /** The option of the commands that seal what others say. */
-export interface StrictOptions {
-  strictInterop?: boolean;
-}
-
 export function strictOption(command: Command): Command {
   return command.option(
     '--strict-interop',
@@ -37,18 +34,9 @@ export function strictOption(command: Command): Command {
   );
 }
 
-/** The data directory. */
-export function home(): string {
-  return defaultHome();
-}
-
-export function keysFolder(options: Pick<StoreOptions, 'keys'>): string {
-  return pathsOf(undefined, options).keys;
-}
-
 /** Opens the data directory for a command; what people should know goes to standard error. */
 export function openFor(
-  options: StoreOptions & StrictOptions & { readonly quiet?: boolean },
+  options: StoreOptions & { readonly quiet?: boolean },
   access: Access,
 ): Promise<Opened> {
   const { store, tenant, chain, keys, strictInterop, quiet } = options;

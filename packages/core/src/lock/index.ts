@@ -66,4 +66,4 @@ export { driftJunit } from './report/junit.ts';
 export { driftMarkdown } from './report/markdown.ts';
 export type { PolicyResult } from './report/report.ts';
 export { driftSarif } from './report/sarif.ts';
-export { driftText, type TextOptions } from './report/text.ts';
+export { driftText } from './report/text.ts';

@@ -40,11 +40,11 @@ describe('a draft from a lock', () => {
               required: ['a'],
               additionalProperties: false,
             },
-            permission_scope: 'sample:use',
+            permission_scope: 'files:use',
           },
         ],
         permission_scopes: [
-          { id: 'sample:use', label_i18n_key: 'agent.scopes.sample_use.label', sensitivity: 'medium' },
+          { id: 'files:use', label_i18n_key: 'agent.scopes.files_use.label', sensitivity: 'medium' },
         ],
         capability_flags: {
           supports_streaming: false,
@@ -86,17 +86,13 @@ describe('a draft from a lock', () => {
 
 describe('sensitivities are proposed from annotations and risk', () => {
   test.each([
-    [annotated({ destructiveHint: true }), 'sample:destroy', 'high'],
-    [annotated({ openWorldHint: true }), 'sample:reach', 'high'],
-    [annotated({ readOnlyHint: true }), 'sample:read', 'medium'],
-    [
-      annotated({ readOnlyHint: true, destructiveHint: false, openWorldHint: false }),
-      'sample:read',
-      'medium',
-    ],
-    [annotated({}), 'sample:use', 'medium'],
-    [annotated({ readOnlyHint: true }, 'shell', 'Executes a command'), 'sample:run', 'high'],
-    [annotated({ readOnlyHint: true, destructiveHint: true }), 'sample:destroy', 'high'],
+    [annotated({ destructiveHint: true }), 'files:destroy', 'high'],
+    [annotated({ openWorldHint: true }), 'files:reach', 'high'],
+    [annotated({ readOnlyHint: true }), 'files:read', 'medium'],
+    [annotated({ readOnlyHint: true, destructiveHint: false, openWorldHint: false }), 'files:read', 'medium'],
+    [annotated({}), 'files:use', 'medium'],
+    [annotated({ readOnlyHint: true }, 'shell', 'Executes a command'), 'files:run', 'high'],
+    [annotated({ readOnlyHint: true, destructiveHint: true }), 'files:destroy', 'high'],
   ])('%s', (definition, scope, sensitivity) => {
     expect(scopeOf(definition)).toEqual([[scope, sensitivity, true]]);
   });

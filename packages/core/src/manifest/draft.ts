@@ -21,6 +21,8 @@ export interface ManifestDraft {
   readonly document: JsonObject;
   /** Which tool of the server each of the draft's is. */
   readonly bindings: Bindings;
+  /** The texts of its keys, for a person to edit: what the server says of its tools, and a label for each scope. */
+  readonly catalogue: Readonly<Record<string, string>>;
   readonly notes: readonly DraftNote[];
   /** What is still to be mended. */
   readonly report: ManifestReport;
@@ -38,7 +40,7 @@ const ACTIONS: Readonly<Record<string, { sensitivity: Sensitivity; because: stri
 /**
  * Drafts a manifest from what a lock holds of a server, for a person to edit: names in snake_case, schemas closed
  * where that is lawful, a scope for each kind of tool. What the server says of a tool (annotations) can raise a
- * sensitivity and lowers none. `server` is what the operator calls it; the lock knows what it calls itself. Throws
+ * sensitivity and lowers none. `server` is what the operator calls it; scopes are named after it. Throws
  * `LOCK_NO_DEFINITIONS` for a lock that holds no definitions, and as `createBindings` does.
  */
 export function draftFromLock(lock: Lock, server: string): ManifestDraft {
@@ -50,7 +52,8 @@ export function draftFromLock(lock: Lock, server: string): ManifestDraft {
   const notes: DraftNote[] = [];
   const note = (code: DraftNote['code'], at: (string | number)[], message: string) =>
     notes.push({ code, path: pointer(at), message });
-  const domain = snakeCase(lock.serverName ?? '') || 'server';
+  const domain = snakeCase(server) || 'server';
+  const texts: [string, string][] = [];
   const bound: [string, ServerTool][] = [];
   const taken = new Map<string, number>();
   const used = new Set<string>();
@@ -75,14 +78,17 @@ export function draftFromLock(lock: Lock, server: string): ManifestDraft {
       note('schema-missing', ['tools', i, 'input_schema'], 'The server does not say what it takes.');
     const drafted = draftSchema(input);
     for (const { code, message } of drafted.notes) note(code, ['tools', i, 'input_schema'], message);
+    const textKey = `agent.tools.${name}.desc`;
+    if (description(source) !== '') texts.push([textKey, description(source)]);
     return JsonObject.from([
       ['name', name],
-      ['description_i18n_key', `agent.tools.${name}.desc`],
+      ['description_i18n_key', textKey],
       ['input_schema', drafted.schema],
       ['permission_scope', scope],
     ]);
   });
   const scopes = Object.keys(ACTIONS).filter((action) => used.has(action));
+  for (const action of scopes) texts.push([labelKey(domain, action), `${server}: ${action}`]);
   const document = JsonObject.from([
     ['schema_version', '1.0'],
     ['agent_version', '0.1.0'],
@@ -100,15 +106,20 @@ export function draftFromLock(lock: Lock, server: string): ManifestDraft {
     bound,
     bound.map(([name]) => name),
   );
-  return { document, bindings, notes, report: validateManifest(stringify(document)) };
+  const catalogue = Object.fromEntries(texts);
+  return { document, bindings, catalogue, notes, report: validateManifest(stringify(document)) };
 }
 
 function scopeDraft(domain: string, action: string): JsonObject {
   return JsonObject.from([
     ['id', `${domain}:${action}`],
-    ['label_i18n_key', `agent.scopes.${domain}_${action}.label`],
+    ['label_i18n_key', labelKey(domain, action)],
     ['sensitivity', ACTIONS[action]!.sensitivity],
   ]);
+}
+
+function labelKey(domain: string, action: string): string {
+  return `agent.scopes.${domain}_${action}.label`;
 }
 
 function description(tool: JsonObject): string {

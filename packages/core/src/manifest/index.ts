@@ -9,7 +9,7 @@ export { CHANGE_CODES } from './diff-codes.ts';
 export { draftFromLock, type ManifestDraft } from './draft.ts';
 export { type Language, PRESET_SCOPES, scopeLabel } from './presets.ts';
 export type { ManifestProblem } from './problems.ts';
-export { changeJson, diffJson, diffText, type ReportTone } from './report.ts';
+export { changeJson, diffJson, diffText } from './report.ts';
 export { diffMarkdown } from './report-markdown.ts';
 export { type Manifest, SENSITIVITIES, type Sensitivity } from './types.ts';
 export { ManifestError, type ManifestReport, readManifest, validateManifest } from './validate.ts';

@@ -4,13 +4,7 @@ import { BullaError } from '@bulla/core/error';
 import { parse } from '@bulla/core/json';
 import { lines, readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
-import {
-  canonOptions,
-  type DocumentOptions,
-  parseOptions,
-  parsingOptions,
-  profileOption,
-} from '../terminal/input.ts';
+import { canonOptions, type DocumentOptions, parsingOptions, profileOption } from '../terminal/input.ts';
 import { errorDocument, printExact, printJson } from '../terminal/io.ts';
 import { isGone, streams } from '../terminal/streams.ts';
 
@@ -38,7 +32,7 @@ Example:
 }
 
 async function writeOne(file: string, options: CanonCommandOptions) {
-  const value = parse(readInput(file, 'chain'), parseOptions(options));
+  const value = parse(readInput(file, 'chain'), options);
   await printExact(canonicalBytes(value, options.profile, canonOptions(options)));
 }
 
@@ -53,11 +47,7 @@ async function answerLines(file: string, options: CanonCommandOptions) {
 
 function answer(line: Uint8Array, options: CanonCommandOptions): unknown {
   try {
-    const canonical = canonicalize(
-      parse(line, parseOptions(options)),
-      options.profile,
-      canonOptions(options),
-    );
+    const canonical = canonicalize(parse(line, options), options.profile, canonOptions(options));
     return { ok: true, canonical, digest: digestText(canonical, options.profile) };
   } catch (error) {
     if (error instanceof BullaError) return errorDocument(error);

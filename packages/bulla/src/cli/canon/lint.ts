@@ -3,7 +3,7 @@ import { parse } from '@bulla/core/json';
 import { Option } from 'commander';
 import { readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
-import { type DocumentOptions, parseOptions, parsingOptions } from '../terminal/input.ts';
+import { type DocumentOptions, parsingOptions } from '../terminal/input.ts';
 import { colors, EXIT, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 
 interface LintOptions extends DocumentOptions, ReportOptions {
@@ -28,7 +28,7 @@ export function define(command: Command): void {
     .use(reportOptions, parsingOptions)
     .helpText('\nExits with 1 when there are findings.')
     .run(async (file: string, options: LintOptions) => {
-      const findings = lint(parse(readInput(file, 'chain'), parseOptions(options)), options.family);
+      const findings = lint(parse(readInput(file, 'chain'), options), options.family);
       const document = { ok: findings.length === 0, families: options.family ?? families, findings };
       await report(options, document, () =>
         findings.length === 0 ? ['Every family agrees on this document.'] : findings.flatMap(text),

@@ -1,15 +1,12 @@
 import { type Profile, profiles } from '@bulla/core/canon';
 import type { Command } from '../command.ts';
-import { colors, type ReportOptions, report } from '../terminal/io.ts';
+import { colors, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 
 export function define(command: Command): void {
-  command
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing')
-    .run(async (options: ReportOptions) => {
-      const table = (Object.values(profiles) as Profile[]).map(describe);
-      await report(options, table, () => table.map(text).join('\n\n'));
-    });
+  command.use(reportOptions).run(async (options: ReportOptions) => {
+    const table = (Object.values(profiles) as Profile[]).map(describe);
+    await report(options, table, () => table.map(text).join('\n\n'));
+  });
 }
 
 function describe(profile: Profile) {

@@ -13,8 +13,7 @@ import { diffText, fieldRows } from './text.ts';
 
 export function defineDiff(command: Command): void {
   command
-    .command('diff')
-    .description('Show what differs between two agents, or one agent in two environments.')
+    .subcommand('diff', 'Show what differs between two agents, or one agent in two environments.')
     .argument('[sources...]', 'two of: modules, envelopes, links')
     .use(sourceOptions)
     .helpText(`${SOURCE_HELP}
@@ -26,8 +25,7 @@ Examples:
     .run(diff);
 
   command
-    .command('explain')
-    .description('Say in words how two runs stand to each other, and which hash says so.')
+    .subcommand('explain', 'Say in words how two runs stand to each other, and which hash says so.')
     .argument('[sources...]', 'two of: modules, envelopes, links')
     .use(sourceOptions)
     .helpText(`${SOURCE_HELP}

@@ -28,8 +28,8 @@ interface LinkCommandOptions extends SourceOptions {
 
 export function defineHash(command: Command): void {
   command
-    .command('hash')
-    .description(
+    .subcommand(
+      'hash',
       'Print one of the hashes of an agent: what is defined, what is enabled, what it is bound to.',
     )
     .argument('[source]', 'a module, an envelope or a link; for an invocation alone, none')
@@ -44,8 +44,7 @@ Examples:
     .run(hash);
 
   command
-    .command('link')
-    .description('Write the capability link of an agent: its hashes and those of its enabled tools.')
+    .subcommand('link', 'Write the capability link of an agent: its hashes and those of its enabled tools.')
     .argument('[source]', 'a module, or an envelope whose link is taken')
     .use(sourceOptions)
     .option('--envelope', 'write the whole snapshot, with which everyone can compute the hashes again')
@@ -58,8 +57,10 @@ Examples:
     .run(link);
 
   command
-    .command('lint')
-    .description('Tell what is weak in the definition of an agent: schemas that hash alike, twins, profiles.')
+    .subcommand(
+      'lint',
+      'Tell what is weak in the definition of an agent: schemas that hash alike, twins, profiles.',
+    )
     .argument('[source]', 'a module')
     .use(sourceOptions)
     .helpText(`${SOURCE_HELP}\nExits with 1 when there are findings.`)

@@ -68,13 +68,9 @@ export function sourcesOf(
   options: SourceOptions,
   count: number,
 ): Promise<CapabilitySource[]> {
-  const { module: modules, profile, environment: environments, context, allow, envelope } = options;
   const output = options.quiet ? undefined : () => tellLines('module');
   const limits = { timeoutMs: options.timeout, memoryMb: options.memory, env: options.env, output };
-  return openSources(
-    { sources: words, modules, profile, environments, context, allow, envelope, limits },
-    count,
-  );
+  return openSources(words, { ...options, limits }, count);
 }
 
 /** Tells on standard error of tools whose hashes know nothing of their schemas. */

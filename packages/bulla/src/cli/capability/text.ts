@@ -59,20 +59,15 @@ export function diffText(diff: SnapshotDiff, first: CapabilitySource, second: Ca
 }
 
 function toolRows({ tools, changes }: SnapshotDiff): string[] {
-  const removed = tools.onlyInFirst.map(
-    ({ toolKey, toolHash }) =>
-      `${colors.red('-')} ${visible(toolKey)} ${colors.dim(formatHashShort(toolHash))}`,
-  );
-  const added = tools.onlyInSecond.map(
-    ({ toolKey, toolHash }) =>
-      `${colors.green('+')} ${visible(toolKey)} ${colors.dim(formatHashShort(toolHash))}`,
-  );
+  const row = (mark: string) => (tool: { toolKey: string; toolHash: string }) =>
+    `${mark} ${visible(tool.toolKey)} ${colors.dim(formatHashShort(tool.toolHash))}`;
   const changed = tools.hashChanged.flatMap(({ toolKey, firstHash, secondHash }) => {
     const hashes = colors.dim(`${formatHashShort(firstHash)} → ${formatHashShort(secondHash)}`);
     const change = changes.find((one) => one.toolKey === toolKey);
     return [`${colors.yellow('~')} ${visible(toolKey)} ${hashes}`, ...changeRows(change ?? {}).map(indent)];
   });
-  return [...removed, ...added, ...changed];
+  const removed = tools.onlyInFirst.map(row(colors.red('-')));
+  return [...removed, ...tools.onlyInSecond.map(row(colors.green('+'))), ...changed];
 }
 
 function changeRows(change: ToolChange): string[] {
@@ -94,9 +89,8 @@ function changeRows(change: ToolChange): string[] {
   for (const { id, executeBinding } of policiesAdded ?? [])
     rows.push(`Gated by ${visible(id)} (${executeBinding}).`);
   if (runtimeBinding !== undefined) {
-    const [one, other] = [runtimeBinding.first, runtimeBinding.second].map((text) =>
-      visible(text ?? 'nothing'),
-    );
+    const { first, second } = runtimeBinding;
+    const [one, other] = [first, second].map((text) => visible(text ?? 'nothing'));
     rows.push(`It stood on ${one}, and stands on ${other}.`);
   }
   return rows;

@@ -5,7 +5,15 @@ import { Option } from 'commander';
 import { readContext } from '../../app/index.ts';
 import { readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
-import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
+import {
+  colors,
+  EXIT,
+  type Exit,
+  markOf,
+  type ReportOptions,
+  report,
+  reportOptions,
+} from '../terminal/io.ts';
 import { allowOption } from './source.ts';
 
 interface VerifyCapabilityOptions extends ReportOptions {
@@ -16,8 +24,7 @@ interface VerifyCapabilityOptions extends ReportOptions {
 
 export function defineVerify(command: Command): void {
   command
-    .command('verify')
-    .description('Compute every hash of an envelope or a link again.')
+    .subcommand('verify', 'Compute every hash of an envelope or a link again.')
     .argument('[file]', 'the envelope or link; - is standard input', '-')
     .addOption(
       new Option('-p, --profile <id>', 'how a link was hashed that does not say so').choices([
@@ -47,16 +54,13 @@ async function verify(file: string, options: VerifyCapabilityOptions): Promise<E
 }
 
 function text(file: string, { result, message, details, notProven }: Finding): string {
-  const undecided = colors.yellow('undecided');
-  const marks = { good: colors.green('good'), bad: colors.red('BAD'), undecided, unreadable: undecided };
-  const mark = marks[result];
   const failures = (details.failures as { path: string; message: string }[]).map(
     (failure) => `  ${colors.red('✗')} ${visible(failure.path)}: ${failure.message}`,
   );
   const rows = (title: string, list: unknown) =>
     (list as string[]).length === 0 ? [] : [`  ${title}: ${visible((list as string[]).join(', '))}`];
   return [
-    `${mark}  ${file}: ${visible(message)}`,
+    `${markOf(result)}  ${file}: ${visible(message)}`,
     ...failures,
     ...(result === 'bad' ? [] : rows('recomputed', details.recomputed)),
     ...rows('not recomputed', details.unchecked),

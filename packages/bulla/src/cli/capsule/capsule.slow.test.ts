@@ -150,7 +150,7 @@ describe('capsule', () => {
 
   test('show is for people, and shows what is invisible', () => {
     const text = seal('a\u202eb');
-    expect(bulla(['capsule', 'show', '-'], text).stdout).toContain('a\\u{202e}b');
+    expect(bulla(['capsule', 'show', '-'], text).stdout).toContain('a⟨U+202E⟩b');
   });
 
   test('export, and import into another store', () => {
@@ -463,7 +463,7 @@ describe('kill', () => {
     expect(bulla(['kill', '--lift', '--reason', 'x']).stderr).toContain('[KILL_NOT_STANDING]');
     expect(bulla(['kill', '--agent', 'bot', '--reason', 'it ran away']).status).toBe(0);
     expect(JSON.parse(bulla(['kill', '--list', '--json']).stdout).standing).toMatchObject([
-      { agentId: 'bot', reason: 'it ran away' },
+      { agent: 'bot', reason: 'it ran away', capsule_id: expect.stringMatching(/^[0-9a-f-]{36}$/) },
     ]);
     expect(bulla(['kill', '--agent', 'bot', '--lift', '--reason', 'caught']).status).toBe(0);
     expect(bulla(['kill', '--list']).stdout).toBe('No kill switch stands.\n');

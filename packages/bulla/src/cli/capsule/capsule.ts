@@ -1,19 +1,20 @@
-import { readHashed } from '@bulla/core/capsule';
+import { exportSealed, lint, readHashed, type SealedCapsule } from '@bulla/core/capsule';
 import { shownKeyId, toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
 import { counted } from '@bulla/core/text';
 import { missingText, unsealedPaths, verifyRecord } from '@bulla/core/verify';
-import { exportRecords, resolveUri, verifyImport } from '../../app/index.ts';
+import { exportRecords, readContent, resolveUri, verifyImport } from '../../app/index.ts';
 import { asLine, readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
-import { openFor, type StoreOptions, sealOptions, storeOptions } from '../store.ts';
+import { openFor, type StoreOptions, sealOptions, storeOptions, strictOption } from '../store.ts';
 import { nonNegative } from '../terminal/input.ts';
 import {
   colors,
   complain,
   EXIT,
   type Exit,
+  markOf,
   print,
   printExact,
   type ReportOptions,
@@ -23,22 +24,31 @@ import {
 } from '../terminal/io.ts';
 import { NAME_RECORD_KEYS } from '../verify/hints.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
-import { defineSeal } from './seal.ts';
 import { capsuleText } from './text.ts';
 
 export function define(command: Command): void {
-  defineSeal(command.command('seal').use(reportOptions));
+  command
+    .subcommand('seal', 'Seal a capsule and append it to a chain of the store.')
+    .use(reportOptions, sealOptions, strictOption)
+    .argument(
+      '[file]',
+      'the content: any of the six sections, all the rest takes its default; - is standard input',
+      '-',
+    )
+    .helpText(`
+Prints the sealed capsule when it is durable; with --json as {"capsule", "warnings"}. What another implementation
+would hash differently is sealed all the same, with a warning. Example:
+  $ echo '{"outcome":{"status":"success","summary":"deployed"}}' | bulla capsule seal`)
+    .run(seal);
 
   command
-    .command('verify')
-    .description('Verify one sealed capsule as it is stored.')
+    .subcommand('verify', 'Verify one sealed capsule as it is stored.')
     .use(trustOptions, reportOptions)
     .argument('[file]', 'the capsule; - is standard input', '-')
     .run(verifyOne);
 
   command
-    .command('show')
-    .description('Show a capsule for people. Its hash is recomputed; its signature is not verified.')
+    .subcommand('show', 'Show a capsule for people. Its hash is recomputed; its signature is not verified.')
     .argument('[file]', 'the capsule; - is standard input', '-')
     .run(async (file: string) => {
       const value = parse(readInput(file, 'document'), { allow: ['non-finite'] });
@@ -49,22 +59,22 @@ export function define(command: Command): void {
     });
 
   command
-    .command('export')
-    .description('Write a chain of the store, one sealed capsule a line, exactly as it is stored.')
+    .subcommand('export', 'Write a chain of the store, one sealed capsule a line, exactly as it is stored.')
     .use(storeOptions)
     .option('--from <n>', 'begin at this sequence', nonNegative, 0)
     .run(exportChain);
 
   command
-    .command('import')
-    .description('Verify a chain from a file and store it as it is, under an empty or matching chain.')
+    .subcommand(
+      'import',
+      'Verify a chain from a file and store it as it is, under an empty or matching chain.',
+    )
     .use(sealOptions, trustOptions)
     .argument('<file>', 'the chain, in any format that chain verify reads; - is standard input')
     .run(importChain);
 
   command
-    .command('resolve')
-    .description('Find what a capsule:// URI names in the local store, and print it.')
+    .subcommand('resolve', 'Find what a capsule:// URI names in the local store, and print it.')
     .use(storeOptions)
     .argument('<uri>', 'such as capsule://sha3_… or capsule://CHAIN/42#reasoning/confidence')
     .run(resolve);
@@ -90,17 +100,14 @@ function oneCapsule(input: Uint8Array, allowNonFinite: boolean): JsonObject | Ui
 
 async function verifyOne(file: string, options: TrustOptions & ReportOptions): Promise<Exit> {
   const trust = trusted(options);
-  const input = oneCapsule(readInput(file, 'document'), options.allowNan ?? false);
-  const verdict = verifyRecord(input, {
-    ...trust,
-    requirePq: options.requirePq ?? false,
-    allowNonFinite: options.allowNan ?? false,
-  });
+  const verdict = verifyRecord(oneCapsule(readInput(file, 'document'), trust.allowNonFinite), trust);
   const unsealed = unsealedPaths(verdict.unauthenticated);
   const isUndecided = verdict.code === 'unknown_key';
-  const title = isUndecided ? colors.yellow('undecided') : colors.red('BAD');
+  const title = markOf(isUndecided ? 'undecided' : 'bad');
   const message = isUndecided ? `${verdict.message} ${NAME_RECORD_KEYS}` : verdict.message;
-  await report(options, { ...verdict, not_sealed: unsealed }, () => {
+  const { key, pqKey, signedBy, ...rest } = verdict;
+  const names = { key_id: key, pq_key_id: pqKey, signed_by: signedBy };
+  await report(options, { ...rest, ...names, not_sealed: unsealed }, () => {
     const warnings = verdict.warnings.map(
       ({ code, path, message }) =>
         `  ${colors.yellow('warning')} ${path || '(root)'}: ${message} ${colors.dim(`[${code}]`)}`,
@@ -108,7 +115,7 @@ async function verifyOne(file: string, options: TrustOptions & ReportOptions): P
     if (!verdict.ok)
       return [`${title}  ${message} ${colors.dim(`[${verdict.code}]`)}`, ...warnings].join('\n');
     return [
-      `${colors.green('good')}  ${verdict.form} keys, ${verdict.profile}, signed by ${shownKeyId(verdict.key!)}`,
+      `${markOf('good')}  ${verdict.form} keys, ${verdict.profile}, signed by ${shownKeyId(verdict.key!)}`,
       ...warnings,
       ...(unsealed.length === 0 ? [] : [colors.dim(`  not sealed: ${unsealed.join(', ')}`)]),
       colors.dim(`  not proven: ${NOT_PROVEN.join('; ')}`),
@@ -137,8 +144,7 @@ async function exportChain(options: StoreOptions & { from: number }): Promise<vo
 }
 
 async function importChain(file: string, options: StoreOptions & TrustOptions): Promise<void> {
-  const { requirePq = false, allowNan: allowNonFinite = false } = options;
-  using verified = await verifyImport(file, { ...trusted(options), requirePq, allowNonFinite }, missingText);
+  using verified = await verifyImport(file, trusted(options), missingText);
   await using at = await openFor(options, 'write');
   const imported = await verified.into(at.chain);
   say(`bulla: imported ${counted(imported, 'record')} into ${options.chain}`);
@@ -147,4 +153,23 @@ async function importChain(file: string, options: StoreOptions & TrustOptions): 
 async function resolve(uri: string, options: StoreOptions): Promise<void> {
   await using at = await openFor(options, 'read');
   await printExact(asLine(toUtf8(await resolveUri(at.store, uri))));
+}
+
+async function seal(file: string, options: StoreOptions & ReportOptions): Promise<void> {
+  const content = readContent(readInput(file, 'document'));
+  await using at = await openFor(options, 'write');
+  const { strictInterop = false } = options;
+  const sealed = await at.chain.append(content, { strictInterop });
+  if (!options.quiet) await printSealed(sealed, options);
+}
+
+async function printSealed(sealed: SealedCapsule, { json }: ReportOptions): Promise<void> {
+  const warnings = lint(sealed).map(({ path, code, message }) => ({ path, code, message }));
+  const text = exportSealed(sealed);
+  // The capsule has digits that a parser of doubles would lose, so it is not written as a value.
+  const document = json ? `{"capsule":${text},"warnings":${JSON.stringify(warnings)}}` : text;
+  await printExact(asLine(toUtf8(document)));
+  if (json) return;
+  for (const { path, code, message } of warnings)
+    say([`bulla: warning: ${path || '(root)'}: ${message} [${code}]`]);
 }

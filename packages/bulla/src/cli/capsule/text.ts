@@ -1,4 +1,5 @@
 import { JsonObject, type JsonValue, stringify } from '@bulla/core/json';
+import { visible } from '@bulla/core/text';
 import { colors } from '../terminal/io.ts';
 
 const SECTIONS = ['trigger', 'context', 'reasoning', 'authority', 'execution', 'outcome'] as const;
@@ -36,9 +37,5 @@ function isEmpty(value: JsonValue): boolean {
 function valueText(value: JsonValue): string {
   const text = typeof value === 'string' ? value : stringify(value);
   // Control and format characters could rewrite the terminal or hide text.
-  const visible = text.replace(
-    /[\p{Cc}\p{Cf}\u2028\u2029]/gu,
-    (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`,
-  );
-  return visible.length > 200 ? `${visible.slice(0, 200)}… (${visible.length} characters)` : visible;
+  return text.length > 200 ? `${visible(text.slice(0, 200))}… (${text.length} characters)` : visible(text);
 }

@@ -3,30 +3,42 @@ import type { ChainState } from '@bulla/core/capsule';
 import { toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, toPlain } from '@bulla/core/json';
+import type { AnchoredRange } from '@bulla/core/log';
 import { counted } from '@bulla/core/text';
 import { historyLines } from '@bulla/core/verify';
 import { Option } from 'commander';
-import { chainStats } from '../../app/index.ts';
+import { chainStats, timeText } from '../../app/index.ts';
 import { openSource, storeSource, verifyChain } from '../../chain/index.ts';
 import { readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
 import { type AnchorOptions, anchorOptions, findAnchors } from '../log/anchors.ts';
 import { openFor, type StoreOptions, sealOptions, storeOptions } from '../store.ts';
 import { nonNegative } from '../terminal/input.ts';
-import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
+import {
+  colors,
+  EXIT,
+  type Exit,
+  markOf,
+  type ReportOptions,
+  report,
+  reportOptions,
+} from '../terminal/io.ts';
 import { progressBar } from '../terminal/progress.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
-import { type CheckedHow, NONE_LEFT_OUT, notProven, verdictText } from './text.ts';
+import { type CheckedHow, NONE_LEFT_OUT, notProven, RESULTS, verdictText } from './text.ts';
 
 interface VerifyOptions extends TrustOptions, StoreOptions, ReportOptions, AnchorOptions, CheckedHow {
   threads?: number;
   resume?: string;
 }
 
+/** Options that mean nothing where no signature is checked. */
+const FOR_SIGNATURES = ['byCheckpoint', 'requirePq', 'publicKey', 'keyring', 'pqKey'];
+
 export function define(command: Command): void {
   command
-    .command('verify')
-    .description(
+    .subcommand(
+      'verify',
       'Verify a chain: order, links, hashes and signatures, and that it continues its checkpoints.',
     )
     .use(storeOptions, trustOptions, anchorOptions, reportOptions)
@@ -38,22 +50,13 @@ export function define(command: Command): void {
       new Option(
         '--structural',
         'look at order and links alone, and trust the stored hashes: no content and no signature is checked',
-      ).conflicts([
-        'byCheckpoint',
-        'requirePq',
-        'checkpoint',
-        'policy',
-        'tiles',
-        'publicKey',
-        'keyring',
-        'pqKey',
-      ]),
+      ).conflicts([...FOR_SIGNATURES, 'checkpoint', 'policy', 'tiles']),
     )
     .addOption(
       new Option(
         '--hashes',
         'look at order, links and hashes alone: no key is needed, and no signature is checked',
-      ).conflicts(['structural', 'byCheckpoint', 'requirePq', 'publicKey', 'keyring', 'pqKey']),
+      ).conflicts([...FOR_SIGNATURES, 'structural']),
     )
     .option(
       '--by-checkpoint',
@@ -72,14 +75,12 @@ export function define(command: Command): void {
     .run(verify);
 
   command
-    .command('head')
-    .description('Tell how long a chain of the store is and what its last hash is.')
+    .subcommand('head', 'Tell how long a chain of the store is and what its last hash is.')
     .use(storeOptions, reportOptions)
     .run(head);
 
   command
-    .command('recover')
-    .description('Let a chain go on that was set back behind its checkpoints, and record that.')
+    .subcommand('recover', 'Let a chain go on that was set back behind its checkpoints, and record that.')
     .use(sealOptions)
     .requiredOption('--reason <text>', 'why; it becomes part of the chain')
     .use(reportOptions)
@@ -89,8 +90,7 @@ export function define(command: Command): void {
     .run(recover);
 
   command
-    .command('stats')
-    .description('Count the records of a chain of the store by type, status and tool.')
+    .subcommand('stats', 'Count the records of a chain of the store by type, status and tool.')
     .use(storeOptions, reportOptions)
     .run(stats);
 }
@@ -111,30 +111,24 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
         : await storeSource(store.chain(options.chain));
     if (trust.keys.length === 0 && !options.structural && !options.hashes) {
       const message = 'No key is known to verify with; name one with --public-key or --keyring.';
-      await report(
-        options,
-        { ok: false, code: 'VERIFY_NO_KEY', message },
-        () => `${colors.yellow('undecided')}  ${message}`,
-      );
+      const document = { ok: false, code: 'VERIFY_NO_KEY', message };
+      await report(options, document, () => `${markOf('undecided')}  ${message}`);
       return EXIT.undecided;
     }
+    const { resume, expectLength, expectHead, threads } = options;
     // A run that goes on from an earlier one has not seen the tree from its beginning.
     const found =
-      options.resume === undefined
-        ? await findAnchors(options, trust, store?.chain(options.chain))
-        : undefined;
-    const from = options.resume === undefined ? undefined : savedState(options.resume);
+      resume === undefined ? await findAnchors(options, trust, store?.chain(options.chain)) : undefined;
+    const from = resume === undefined ? undefined : savedState(resume);
     const bar = progressBar(source.size, options);
     const started = performance.now();
     const result = await verifyChain(source, {
       mode: options.structural ? 'structural' : options.hashes ? 'hashes' : 'cryptographic',
       ...trust,
-      requirePq: options.requirePq ?? false,
-      allowNonFinite: options.allowNan ?? false,
-      ...(options.expectLength === undefined ? {} : { expectLength: options.expectLength }),
-      ...(options.expectHead === undefined ? {} : { expectHead: options.expectHead }),
-      ...(options.threads === undefined ? {} : { threads: options.threads }),
-      ...(from === undefined ? {} : { from }),
+      ...(expectLength !== undefined && { expectLength }),
+      ...(expectHead !== undefined && { expectHead }),
+      ...(threads !== undefined && { threads }),
+      ...(from && { from }),
       anchors: found?.sources,
       byCheckpoint: options.byCheckpoint ?? false,
       progress: bar.update,
@@ -142,49 +136,28 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
     bar.done();
     const seconds = (performance.now() - started) / 1000;
     const { state, anchors, ...document } = result;
-    if (options.resume !== undefined)
-      writeFileSync(options.resume, `${JSON.stringify(state)}\n`, { mode: 0o600 });
+    if (resume !== undefined) writeFileSync(resume, `${JSON.stringify(state)}\n`, { mode: 0o600 });
     const anchored = anchors && {
-      ...anchors,
-      root: toHex(anchors.root),
-      unverified: found?.unverified ?? 0,
-      revoked: found?.revoked ?? 0,
+      ...{ ...anchors, root: toHex(anchors.root), ranges: anchors.ranges.map(rangeDocument) },
+      ...{ unverified: found?.unverified ?? 0, revoked: found?.revoked ?? 0 },
     };
-    const resumed = from === undefined ? null : { file: options.resume!, count: from.count };
+    const resumed = from === undefined ? null : { file: resume!, count: from.count };
     const limits = notProven(options, anchors?.ranges ?? [], resumed);
-    await report(
-      options,
-      {
-        ...document,
-        anchors: anchored,
-        format: source.format,
-        table: source.table ?? null,
-        not_read: source.unread ?? [],
-        copied: store?.copied ?? source.copied ?? null,
-        resumed,
-        not_proven: limits,
-      },
-      () =>
-        verdictText(
-          result,
-          source,
-          seconds,
-          {
-            keysFrom: trust.origin,
-            limits,
-            leftOut: found ?? NONE_LEFT_OUT,
-            copied: store?.copied ?? source.copied ?? null,
-            resumed,
-          },
-          options,
-        ),
-    );
-    return { ok: EXIT.good, failed: EXIT.bad, empty: EXIT.undecided, undecided: EXIT.undecided }[
-      result.outcome
-    ];
+    const copied = store?.copied ?? source.copied ?? null;
+    const { format, table = null, unread: not_read = [] } = source;
+    const about = { anchors: anchored, format, table, not_read, copied, resumed, not_proven: limits };
+    await report(options, { ...document, ...about }, () => {
+      const told = { keysFrom: trust.origin, limits, leftOut: found ?? NONE_LEFT_OUT, copied, resumed };
+      return verdictText(result, source, seconds, told, options);
+    });
+    return EXIT[RESULTS[result.outcome]];
   } finally {
     await store?.close();
   }
+}
+
+function rangeDocument({ witnesses, ...range }: AnchoredRange) {
+  return { ...range, witnesses: witnesses.map(({ name, time }) => ({ name, time: timeText(time) })) };
 }
 
 /** What an earlier run has seen; nothing if there was none. The file is trusted as much as the program is. */

@@ -8,8 +8,9 @@ import {
   noticeLines,
   type VerifiedChain,
 } from '@bulla/core/verify';
+import { timeText } from '../../app/index.ts';
 import type { FoundAnchors } from '../log/anchors.ts';
-import { colors } from '../terminal/io.ts';
+import { colors, markOf } from '../terminal/io.ts';
 import { NAME_RECORD_KEYS } from '../verify/hints.ts';
 
 /** What of a chain was looked at, and against what. */
@@ -66,9 +67,7 @@ export const NONE_LEFT_OUT: LeftOut = { unverified: 0, revoked: 0 };
 function rangeLines(anchors: AnchorReport | null, { unverified, revoked }: LeftOut): [string, string][] {
   const lines = (anchors?.ranges ?? []).map(({ from, to, kind, witnesses }): [string, string] => {
     const records = to - from === 1 ? `record ${from}` : `records ${from} to ${to - 1}`;
-    const who = witnesses
-      .map(({ name, time }) => `${name} at ${new Date(time * 1000).toISOString()}`)
-      .join(', ');
+    const who = witnesses.map(({ name, time }) => `${name} at ${timeText(time)}`).join(', ');
     if (kind === 'anchored') return ['anchored', `${records}, by ${who}`];
     if (kind === 'local') return ['anchored', `${records}, locally only: no witness saw them`];
     return ['unanchored', records];
@@ -83,24 +82,24 @@ function rangeLines(anchors: AnchorReport | null, { unverified, revoked }: LeftO
   return lines;
 }
 
+/** What a verdict rests on beside the records. */
+interface VerdictContext {
+  readonly keysFrom: string;
+  readonly limits: readonly string[];
+  readonly leftOut: LeftOut;
+  readonly copied: string | null;
+  readonly resumed: Resumed | null;
+}
+
+/** What an outcome means for the exit code, and for the first line. */
+export const RESULTS = { ok: 'good', failed: 'bad', empty: 'undecided', undecided: 'undecided' } as const;
+
 /** The verdict for people, in lines. */
 export function verdictText(
   result: VerifiedChain,
   source: ChainSource,
   seconds: number,
-  {
-    keysFrom,
-    limits,
-    leftOut,
-    copied,
-    resumed,
-  }: {
-    keysFrom: string;
-    limits: readonly string[];
-    leftOut: LeftOut;
-    copied: string | null;
-    resumed: Resumed | null;
-  },
+  { keysFrom, limits, leftOut, copied, resumed }: VerdictContext,
   options: CheckedHow,
 ): string[] {
   const rate = seconds > 0.5 ? `, ${Math.round(result.count / seconds).toLocaleString('en')} a second` : '';
@@ -110,10 +109,6 @@ export function verdictText(
       .join(', ');
   const isMissing = Object.keys(result.missingKeys).length > 0;
   const missing = missingText(result.missingKeys);
-  const undecided = colors.yellow('undecided');
-  const title = { ok: colors.green('good'), failed: colors.red('BAD'), empty: undecided, undecided }[
-    result.outcome
-  ];
   const facts: [string, string][] = [
     ['read', `${source.format}, ${counted(result.count, 'record')} in ${seconds.toFixed(1)} s${rate}`],
     ['from', copied ?? ''],
@@ -147,7 +142,7 @@ export function verdictText(
     undecided: `${missing} ${NAME_RECORD_KEYS}`,
   }[result.outcome];
   return [
-    `${title}  ${summary}`,
+    `${markOf(RESULTS[result.outcome])}  ${summary}`,
     ...facts
       .filter(([, value]) => value !== '')
       .map(([name, value]) => `  ${colors.dim(name.padEnd(12))}${value}`),

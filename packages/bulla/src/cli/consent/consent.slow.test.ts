@@ -62,7 +62,7 @@ describe('manifest push', () => {
       },
     ]);
     const [, retried] = json('manifest', 'push', file, '--agent', AGENT, '--idempotency-key', 'k1');
-    expect(retried).toEqual({ ...pushed, repeated: true, capsule: null });
+    expect(retried).toEqual({ ...pushed, repeated: true, capsule_id: null, capsule_hash: null });
     const again = run('manifest', 'push', file, '--agent', AGENT, '--idempotency-key', 'k1');
     expect([again.status, again.stdout.split('\n')[0]]).toEqual([0, `known  ${AGENT} version 2`]);
     const other = write(manifestText());
@@ -421,6 +421,25 @@ describe('consent', () => {
     expect((await waiting).answer).toMatchObject({ who: caller().user, channel: 'terminal' });
     expect(json('consent', 'deny', prompt.id)).toMatchObject([1, { code: 'CONSENT_ANSWERED' }]);
     expect(run('consent', 'pending').stdout).toBe('Nothing is asked.\n');
+  });
+
+  test('shows both ends of long arguments, counts what is between and runs of spaces', async () => {
+    const long = manifestText({ read_file: { input: 300_000 } });
+    expect(run('manifest', 'push', write(long), '--agent', AGENT).status).toBe(0);
+    granted('filesystem:read');
+    const args = { path: `/tmp/${' '.repeat(300)}${'x'.repeat(200_000)}/etc/passwd` };
+    const call = { ...calling('read_file', caller(), args), declared: digestOf('read_file', long) };
+    const { opened_at } = await questionOf(consent(), store, call);
+    const line = run('consent', 'pending')
+      .stdout.split('\n')
+      .find((one) => one.startsWith('  arguments '));
+    const text = JSON.stringify(args);
+    const start = `{"path":"/tmp/⟨300 × U+0020⟩${'x'.repeat(1000 - 314)}`;
+    const between = `… (${text.length - 2000} characters left out; bulla consent pending --json has all) …`;
+    expect(line).toBe(`  arguments ${start}${between}${text.slice(-1000)}`);
+    const [, { pending }] = json('consent', 'pending');
+    expect(pending[0].showing.arguments).toBe(text);
+    expect(pending[0].opened_at).toBe(new Date(opened_at).toISOString());
   });
 
   test.skipIf(process.platform !== 'linux' || !existsSync('/usr/bin/script'))(

@@ -6,17 +6,35 @@ import {
   type Words,
 } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
-import { visible } from '@bulla/core/text';
+import { type DiffPart, visible } from '@bulla/core/text';
 import { answerQuestion, isUnanswerable, pendingQuestions, type Question } from '../../app/index.ts';
 import type { Consent } from '../../consent/index.ts';
 import type { Command } from '../command.ts';
 import { openFor, sealOptions, storeOptions } from '../store.ts';
 import { askKey, isAnswered } from '../terminal/ask.ts';
-import { colors, EXIT, type Exit, errorDocument, report, reportOptions, say } from '../terminal/io.ts';
-import { questionId } from './id.ts';
-import { type LanguageOptions, languageOption, languageOptions, wordsOf } from './language.ts';
-import { atTerminal, type ConsentOptions, consentOver, disclosureText, refused } from './options.ts';
-import { phrasesOf } from './phrases.ts';
+import {
+  capsuleNames,
+  colors,
+  EXIT,
+  type Exit,
+  errorDocument,
+  isoTime,
+  report,
+  reportOptions,
+  say,
+} from '../terminal/io.ts';
+import {
+  atTerminal,
+  type ConsentOptions,
+  consentOver,
+  disclosureText,
+  type LanguageOptions,
+  languageOption,
+  languageOptions,
+  refused,
+  wordsOf,
+} from './options.ts';
+import { type Phrases, phrasesOf } from './phrases.ts';
 
 interface AnswerOptions extends ConsentOptions, LanguageOptions {
   session?: boolean;
@@ -26,8 +44,7 @@ interface AnswerOptions extends ConsentOptions, LanguageOptions {
 
 export function define(command: Command): void {
   command
-    .command('pending')
-    .description('Show what is asked, exactly, and can still be answered.')
+    .subcommand('pending', 'Show what is asked, exactly, and can still be answered.')
     .use(storeOptions, reportOptions, languageOptions)
     .option('--user <id>', 'only what this person is asked')
     .option('--agent <id>', 'only what this agent asks for')
@@ -35,8 +52,7 @@ export function define(command: Command): void {
 
   const answering = (name: string, description: string) =>
     command
-      .command(name)
-      .description(description)
+      .subcommand(name, description)
       .use(sealOptions, reportOptions)
       .argument('<id>', 'the question, as `consent pending` names it; the beginning of its id will do')
       .option('--user <id>', 'who answers (default: you, as this installation names you)')
@@ -81,9 +97,15 @@ function documentOf(shown: Question) {
   const { prompt, showing, disclosure } = shown;
   const { id, kind, agent, scope, sensitivity, asked, choices, opened_at, expires_at } = prompt;
   const digest = disclosure && disclosureDigest(disclosure);
+  const times = {
+    opened_at: isoTime(opened_at),
+    expires_at: expires_at === null ? null : isoTime(expires_at),
+  };
+  const previous = showing?.previous && { ...showing.previous, at: isoTime(showing.previous.at) };
   return {
-    ...{ id, kind, agent, scope, sensitivity, asked, choices, opened_at, expires_at, shown: prompt.shown },
-    ...{ showing, disclosure: disclosure && { digest, ...disclosure } },
+    ...{ id, kind, agent, scope, sensitivity, asked, choices, ...times, shown: prompt.shown },
+    showing: showing && { ...showing, ...times, previous },
+    disclosure: disclosure && { digest, ...disclosure },
   };
 }
 
@@ -134,7 +156,7 @@ function grantText(scope: string, { scopes }: Disclosure): string {
 function callLines(showing: Showing, words: Words): string[] {
   const phrases = phrasesOf(words);
   const { server, server_tool, declared, locked, scope, sensitivity, raised } = showing;
-  const { hidden, changed, previous, redefined } = showing;
+  const { hidden, changed, previous, redefined, description } = showing;
   const tool = colors.bold(server === null ? showing.tool : `${showing.tool} = ${server}/${server_tool}`);
   const digests = locked === null ? declared : phrases.declaredAndLocked(declared, locked);
   const why = raised.length === 0 ? null : raised.map((reason) => words.terms[reason]).join(', ');
@@ -142,20 +164,48 @@ function callLines(showing: Showing, words: Words): string[] {
     description === null ? name : `${name}: ${description}`,
   );
   return [
-    phrases.toCall(tool, showing.description, colors.dim(digests)),
+    phrases.toCall(tool, description && preview(description, phrases), colors.dim(digests)),
     phrases.scope(scopeText(showing.scope_label, scope), words.terms[sensitivity], why),
-    phrases.arguments(showing.arguments),
+    phrases.arguments(preview(showing.arguments, phrases)),
     ...(hidden.length === 0 ? [] : [colors.yellow(phrases.hidden(hidden.length))]),
-    ...(previous === null ? [] : [phrases.lastAllowed(new Date(previous.at).toISOString())]),
+    ...(previous === null ? [] : [phrases.lastAllowed(isoTime(previous.at))]),
     ...redefined.map((what) => colors.yellow(phrases.redefined[what])),
-    ...(changed === null ? [] : [phrases.changed(changed.map(partText).join(''))]),
-    ...(covers.length === 0 ? [] : [phrases.covers(covers.join('; '))]),
+    ...(changed === null ? [] : [phrases.changed(changedText(changed, phrases))]),
+    ...(covers.length === 0 ? [] : [phrases.covers(preview(covers.join('; '), phrases))]),
   ];
 }
 
-function partText({ kind, text }: NonNullable<Showing['changed']>[number]): string {
-  if (kind === 'same') return text;
-  return kind === 'added' ? colors.green(`{+${text}+}`) : colors.red(`[-${text}-]`);
+/** The parts that fit in a preview. */
+function changedText(parts: readonly DiffPart[], phrases: Phrases): string {
+  let room = 2 * MAX_END;
+  let leftOut = 0;
+  const shown = parts.map(({ kind, text }) => {
+    if (text.length > room) leftOut += text.length;
+    room -= text.length;
+    if (room < 0) return '';
+    const seen = blanksCounted(text);
+    if (kind === 'same') return seen;
+    return kind === 'added' ? colors.green(`{+${seen}+}`) : colors.red(`[-${seen}-]`);
+  });
+  return shown.join('') + (leftOut === 0 ? '' : colors.yellow(phrases.leftOut(leftOut)));
+}
+
+/** How much of each end of a long text is shown. */
+const MAX_END = 1000;
+
+/** A text of somebody else, exactly; of a long one both ends, since what matters could stand at either. */
+function preview(text: string, phrases: Phrases): string {
+  const leftOut = text.length - 2 * MAX_END;
+  if (leftOut <= 0) return blanksCounted(text);
+  const [start, end] = [text.slice(0, MAX_END), text.slice(-MAX_END)].map((part) =>
+    blanksCounted(part.toWellFormed()),
+  );
+  return `${start}${colors.yellow(phrases.leftOut(leftOut))}${end}`;
+}
+
+/** Blanks in a row, which could push what follows out of sight, by their number; no text has this bracket itself. */
+function blanksCounted(text: string): string {
+  return text.replace(/ {9,}/g, (blanks) => `⟨${blanks.length} × U+0020⟩`);
 }
 
 /** What a person chose, and the digest of what they saw. */
@@ -208,15 +258,32 @@ async function answer(given: string, options: AnswerOptions, choosing: Choosing)
     const step = await answerQuestion(consent, { id, choice, seen, disclosure, who, channel });
     if (step.refusal !== null) return await refused(step.refusal, options);
     const { by, reason } = step.decisions[0]!;
-    const capsule = step.capsules[0]!.hash;
+    const capsule = step.capsules[0]!;
     await report(
       options,
-      { ok: true, id, choice, by, reason, who, channel: channel.kind, capsule },
-      () => `${colors.green(words.terms[choice])}  ${id}  ${colors.dim(phrases.sealedAs(capsule))}`,
+      { ok: true, id, choice, by, reason, who, channel: channel.kind, ...capsuleNames(capsule) },
+      () => `${colors.green(words.terms[choice])}  ${id}  ${colors.dim(phrases.sealedAs(capsule.hash))}`,
     );
     return EXIT.good;
   } catch (error) {
     if (!isUnanswerable(error)) throw error;
     return await refused(error, options);
   }
+}
+
+/** Fewer characters would name a question by accident. */
+const SHORTEST = 4;
+
+/**
+ * The one question that somebody means by the beginning of its id, also with the dots of `6b1f…`. What no open question
+ * begins with is given back as it is. Throws `CONSENT_AMBIGUOUS` with those that it could be.
+ */
+export function questionId(given: string, open: readonly string[]): string {
+  if (open.includes(given)) return given;
+  const start = given.replace(/(?:…|\.\.\.)$/, '');
+  if (start.length < SHORTEST) return given;
+  const found = open.filter((id) => id.startsWith(start));
+  if (found.length > 1)
+    throw new BullaError('CONSENT_AMBIGUOUS', `${start} could be any of ${found.join(', ')}.`);
+  return found[0] ?? given;
 }

@@ -6,9 +6,27 @@ import type { Consent, ListedGrant } from '../../consent/index.ts';
 import type { Command } from '../command.ts';
 import { openFor, sealOptions, storeOptions } from '../store.ts';
 import { askKey, isAnswered } from '../terminal/ask.ts';
-import { colors, EXIT, type Exit, report, reportOptions, say } from '../terminal/io.ts';
-import { type LanguageOptions, languageOption, languageOptions, wordsOf } from './language.ts';
-import { atTerminal, type ConsentOptions, consentOver, disclosureText, refused } from './options.ts';
+import {
+  capsuleNames,
+  colors,
+  EXIT,
+  type Exit,
+  isoTime,
+  report,
+  reportOptions,
+  say,
+} from '../terminal/io.ts';
+import {
+  atTerminal,
+  type ConsentOptions,
+  consentOver,
+  disclosureText,
+  type LanguageOptions,
+  languageOption,
+  languageOptions,
+  refused,
+  wordsOf,
+} from './options.ts';
 import { phrasesOf } from './phrases.ts';
 
 interface GrantOptions extends ConsentOptions, LanguageOptions {
@@ -22,23 +40,20 @@ const USER = 'whose (default: yours, as this installation names you)';
 
 export function define(command: Command): void {
   command
-    .command('list')
-    .description('List what people last said of each scope.')
+    .subcommand('list', 'List what people last said of each scope.')
     .use(storeOptions, reportOptions, languageOption)
     .option('--user <id>', 'only of this person')
     .option('--agent <id>', 'only of this agent')
     .run(list);
 
   command
-    .command('show')
-    .description('Tell what an agent can do, as a person is told before any grant.')
+    .subcommand('show', 'Tell what an agent can do, as a person is told before any grant.')
     .use(storeOptions, reportOptions, languageOptions)
     .requiredOption('--agent <id>', 'the agent')
     .run(show);
 
   command
-    .command('grant')
-    .description('Grant scopes to an agent.')
+    .subcommand('grant', 'Grant scopes to an agent.')
     .use(sealOptions, reportOptions, languageOptions)
     .requiredOption('--agent <id>', 'the agent')
     .option('--scope <id...>', 'the scopes')
@@ -58,8 +73,7 @@ Examples:
     .run(grant);
 
   command
-    .command('revoke')
-    .description('Take scopes back, at once.')
+    .subcommand('revoke', 'Take scopes back, at once.')
     .use(sealOptions, reportOptions, languageOption)
     .requiredOption('--agent <id>', 'the agent')
     .option('--scope <id...>', 'the scopes')
@@ -82,7 +96,8 @@ async function list(options: ConsentOptions & LanguageOptions): Promise<void> {
     ...(user !== undefined && { user }),
     ...(agent !== undefined && { agent }),
   });
-  await report(options, { ok: true, grants }, () =>
+  const document = { ok: true, grants: grants.map((one) => ({ ...one, at: isoTime(one.at) })) };
+  await report(options, document, () =>
     grants.length === 0
       ? phrasesOf(words).nothingGranted
       : grants.map((grant) => lineOf(grant, words)).join('\n'),
@@ -95,7 +110,7 @@ function lineOf(grant: ListedGrant, words: Words): string {
   const rests = status === 'granted' && obstacle !== null;
   const word = rests ? phrases.rests(words.terms[obstacle]) : words.terms[status];
   const colored = (obstacle === null ? colors.green : colors.yellow)(word);
-  const said = phrases.said(visible(user), channel, new Date(at).toISOString());
+  const said = phrases.said(visible(user), channel, isoTime(at));
   return `${colored}  ${visible(agent)} ${visible(scope)} ${words.terms[sensitivity]}  ${colors.dim(said)}`;
 }
 
@@ -140,7 +155,7 @@ async function grant(options: GrantOptions): Promise<Exit> {
   const pair = { user: who, agent: options.agent };
   const step = await grantScopes(consent, pair, scopes, told, { who, channel });
   if (step.refusal !== null) return await refused(step.refusal, options);
-  await report(options, { ok: true, ...pair, scopes, capsules: step.capsules.map(({ hash }) => hash) }, () =>
+  await report(options, { ok: true, ...pair, scopes, capsules: step.capsules.map(capsuleNames) }, () =>
     step.capsules.length === 0
       ? phrases.allGranted
       : `${colors.green(words.terms.granted)}  ${scopes.map((scope) => visible(scope)).join(', ')}`,
@@ -167,14 +182,12 @@ async function revoke(options: GrantOptions): Promise<Exit> {
   if (step.refusal !== null) return await refused(step.refusal, options);
   const ended = step.decisions.map(({ id }) => id);
   const { running } = step;
-  await report(options, { ok: true, ...pair, scopes, changed: isChanged, ended, running }, () =>
-    [
-      isChanged
-        ? `${colors.green(words.terms.revoked)}  ${scopes === 'all' ? phrases.everything : scopes.map((scope) => visible(scope)).join(', ')}`
-        : phrases.noneRevoked,
-      ...ended.map((id) => `  ${phrases.ended} ${id}`),
-      ...running.map((id) => `  ${colors.yellow(phrases.stillRuns)} ${id}`),
-    ].join('\n'),
-  );
+  await report(options, { ok: true, ...pair, scopes, changed: isChanged, ended, running }, () => [
+    isChanged
+      ? `${colors.green(words.terms.revoked)}  ${scopes === 'all' ? phrases.everything : scopes.map((scope) => visible(scope)).join(', ')}`
+      : phrases.noneRevoked,
+    ...ended.map((id) => `  ${phrases.ended} ${id}`),
+    ...running.map((id) => `  ${colors.yellow(phrases.stillRuns)} ${id}`),
+  ]);
   return EXIT.good;
 }

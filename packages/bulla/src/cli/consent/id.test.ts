@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { questionId } from './id.ts';
+import { questionId } from './consent.ts';
 
 const open = ['6b1f0c1e-0000', '6b1f9999-0000', 'a1b2c3d4-0000', 'a1b2'];
 

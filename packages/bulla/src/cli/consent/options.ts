@@ -1,15 +1,24 @@
 import { join } from 'node:path';
 import {
+  CHINESE,
   type Channel,
   type Disclosure,
   disclosureLines,
+  ENGLISH,
   identityOf,
   type Refusal,
+  type Words,
+  wordsFor,
 } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
+import { JsonObject, parse } from '@bulla/core/json';
+import { Option } from 'commander';
+import { defaultHome } from '../../app/index.ts';
 import { type Consent, createConsent, installationId, readOperator } from '../../consent/index.ts';
+import { readInput } from '../../os/index.ts';
 import type { Store } from '../../store/index.ts';
-import { home, type StoreOptions } from '../store.ts';
+import type { Command } from '../command.ts';
+import type { StoreOptions } from '../store.ts';
 import {
   colors,
   complain,
@@ -30,7 +39,7 @@ export interface ConsentOptions extends StoreOptions, ReportOptions {
 
 /** Consent over the store, under what the operator decides. */
 export function consentOver(store: Store, { chain }: StoreOptions): Consent {
-  return createConsent(store, { chain, rules: readOperator(home()).rules });
+  return createConsent(store, { chain, rules: readOperator(defaultHome()).rules });
 }
 
 /**
@@ -44,10 +53,10 @@ export function atTerminal({ user }: ConsentOptions): { who: string; channel: Ch
       transport: 'stdio',
       agent: null,
       uid: process.getuid?.() ?? null,
-      installation: installationId(home()),
+      installation: installationId(defaultHome()),
       process: null,
     },
-    readOperator(home()).people,
+    readOperator(defaultHome()).people,
   );
   const who = user ?? identity.user;
   if (who === null) throw new BullaError('USAGE', 'Say who you are, with --user.');
@@ -60,7 +69,7 @@ export async function refused({ code, message }: Refusal, options: ReportOptions
   complain(error);
   if (code === 'CONSENT_CHANNEL')
     say(
-      `A terminal proves nobody. Answer where people sign in, or let terminals answer: "highChannels": "out-of-band" in ${join(home(), 'consent.json')}; see bulla consent allow --help.`,
+      `A terminal proves nobody. Answer where people sign in, or let terminals answer: "highChannels": "out-of-band" in ${join(defaultHome(), 'consent.json')}; see bulla consent allow --help.`,
     );
   if (options.json) await printJson(errorDocument(error));
   return EXIT.bad;
@@ -73,4 +82,44 @@ export function disclosureText(disclosure: Disclosure, digest: string): string {
     ...disclosureLines(disclosure).map((line) => `  ${line}`),
     colors.dim(named(digest)),
   ].join('\n');
+}
+
+/** The options of the commands that show people what they allow. */
+export interface LanguageOptions {
+  lang?: 'en' | 'zh';
+  catalogue?: string;
+}
+
+export function languageOption(command: Command): void {
+  const words = 'the language (default: that of LC_ALL, LC_MESSAGES or LANG)';
+  command.addOption(new Option('--lang <language>', words).choices(['en', 'zh']));
+}
+
+export function languageOptions(command: Command): void {
+  command
+    .use(languageOption)
+    .option('--catalogue <file>', 'a JSON object with the texts of the i18n keys that manifests have');
+}
+
+/** The words to show things in, and those in which they may have been shown before: all languages, that one first. */
+export function wordsOf({ lang, catalogue }: LanguageOptions): readonly [Words, ...Words[]] {
+  const texts = catalogue === undefined ? {} : { catalogue: readCatalogue(catalogue) };
+  const chosen = wordsFor(lang ?? localeOf(process.env));
+  const others = [ENGLISH, CHINESE].filter((words) => words !== chosen);
+  return [{ ...chosen, ...texts }, ...others.map((words) => ({ ...words, ...texts }))];
+}
+
+/** As POSIX says: the first of them that is set and not empty. */
+function localeOf(env: NodeJS.ProcessEnv): string {
+  return env.LC_ALL || env.LC_MESSAGES || env.LANG || 'C';
+}
+
+/** Throws `CONSENT_CATALOGUE` for anything but an object of texts, and what the parser throws. */
+function readCatalogue(file: string): { readonly [key: string]: string } {
+  const value = parse(readInput(file, 'document'));
+  const wrong = (path: string) =>
+    new BullaError('CONSENT_CATALOGUE', 'A catalogue is a JSON object whose members are texts.', { path });
+  if (!(value instanceof JsonObject)) throw wrong('');
+  for (const [key, text] of value) if (typeof text !== 'string') throw wrong(`/${key}`);
+  return Object.fromEntries(value) as { readonly [key: string]: string };
 }

@@ -2,78 +2,50 @@ import type { Words } from '@bulla/core/consent';
 
 // What the command line says around a question and a disclosure.
 
-export interface Phrases {
-  nothingAsked: string;
-  asks(agent: string, person: string): string;
-  when(at: string, until: string | null): string;
-  toBeGranted(scope: string): string;
-  toCall(tool: string, description: string | null, digest: string): string;
-  scope(label: string, level: string, raised: string | null): string;
-  arguments(text: string): string;
-  hidden(count: number): string;
-  lastAllowed(at: string): string;
-  declaredAndLocked(declared: string, locked: string): string;
-  redefined: Readonly<Record<'server' | 'declared' | 'locked', string>>;
-  changed(text: string): string;
-  covers(tools: string): string;
-  shown(digest: string): string;
-  canDo(agent: string, version: number): string;
-  disclosure(digest: string): string;
-  questions: Readonly<Record<'grant' | 'allow-session' | 'allow-once', string>>;
-  grantThese(scopes: string): string;
-  nothingAnswered(id: string): string;
-  sealedAs(hash: string): string;
-  nothingGranted: string;
-  allGranted: string;
-  noneRevoked: string;
-  everything: string;
-  rests(obstacle: string): string;
-  said(user: string, channel: string, at: string): string;
-  ended: string;
-  stillRuns: string;
-}
-
-const english: Phrases = {
+const english = {
   nothingAsked: 'Nothing is asked.',
-  asks: (agent, person) => `${agent} asks ${person}`,
-  when: (at, until) => `asked at ${at}, deadline ${until ?? 'none'}`,
-  toBeGranted: (scope) => `to be granted ${scope}`,
-  toCall: (tool, description, digest) =>
+  asks: (agent: string, person: string) => `${agent} asks ${person}`,
+  when: (at: string, until: string | null) => `asked at ${at}, deadline ${until ?? 'none'}`,
+  toBeGranted: (scope: string) => `to be granted ${scope}`,
+  toCall: (tool: string, description: string | null, digest: string) =>
     `to call ${tool}${description === null ? '' : `: ${description}`} ${digest}`,
-  scope: (label, level, raised) =>
+  scope: (label: string, level: string, raised: string | null) =>
     `scope ${label}, ${level}${raised === null ? '' : `, raised by ${raised}`}`,
-  arguments: (text) => `arguments ${text}`,
-  hidden: (count) => `${count} of their characters would not be seen`,
-  lastAllowed: (at) => `last allowed at ${at}`,
-  declaredAndLocked: (declared, locked) => `declared ${declared}, locked ${locked}`,
+  arguments: (text: string) => `arguments ${text}`,
+  hidden: (count: number) => `${count} of their characters would not be seen`,
+  lastAllowed: (at: string) => `last allowed at ${at}`,
+  declaredAndLocked: (declared: string, locked: string) => `declared ${declared}, locked ${locked}`,
   redefined: {
     server: 'since then the tool is one of another server',
     declared: 'since then the manifest declares the tool differently',
     locked: 'since then the lock pins another tool',
   },
-  changed: (text) => `changed since then: ${text}`,
-  covers: (tools) => `--session covers ${tools}`,
-  shown: (digest) => `shown ${digest}`,
-  canDo: (agent, version) => `${agent}, version ${version} of its manifest, can do this:`,
-  disclosure: (digest) => `disclosure ${digest}`,
+  changed: (text: string) => `changed since then: ${text}`,
+  covers: (tools: string) => `--session covers ${tools}`,
+  shown: (digest: string) => `shown ${digest}`,
+  leftOut: (count: number) => `… (${count} characters left out; bulla consent pending --json has all) …`,
+  canDo: (agent: string, version: number) => `${agent}, version ${version} of its manifest, can do this:`,
+  disclosure: (digest: string) => `disclosure ${digest}`,
   questions: {
     grant: 'Grant it?',
     'allow-session': 'Allow it for this session?',
     'allow-once': 'Allow it?',
   },
-  grantThese: (scopes) => `Grant ${scopes}?`,
-  nothingAnswered: (id) =>
+  grantThese: (scopes: string) => `Grant ${scopes}?`,
+  nothingAnswered: (id: string) =>
     `Nothing was answered: the question stays open. To deny it: bulla consent deny ${id}`,
-  sealedAs: (hash) => `sealed as ${hash}`,
+  sealedAs: (hash: string) => `sealed as ${hash}`,
   nothingGranted: 'Nothing was granted.',
   allGranted: 'All of that was granted already.',
   noneRevoked: 'None of that was granted: nothing changed.',
   everything: 'all',
-  rests: (obstacle) => `rests (${obstacle})`,
-  said: (user, channel, at) => `${user}, over ${channel} at ${at}`,
+  rests: (obstacle: string) => `rests (${obstacle})`,
+  said: (user: string, channel: string, at: string) => `${user}, over ${channel} at ${at}`,
   ended: 'ended',
   stillRuns: 'still runs',
 };
+
+export type Phrases = typeof english;
 
 const chinese: Phrases = {
   nothingAsked: '没有待回答的请求。',
@@ -95,6 +67,7 @@ const chinese: Phrases = {
   changed: (text) => `与上次相比的变化：${text}`,
   covers: (tools) => `--session 还包括 ${tools}`,
   shown: (digest) => `显示摘要 ${digest}`,
+  leftOut: (count) => `……（省略 ${count} 个字符；用 bulla consent pending --json 查看全部）……`,
   canDo: (agent, version) => `${agent}（能力声明第 ${version} 版）可以做这些：`,
   disclosure: (digest) => `披露摘要 ${digest}`,
   questions: {

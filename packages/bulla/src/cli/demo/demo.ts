@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type JsonObject, parse } from '@bulla/core/json';
+import { type JsonObject, parse, textAt } from '@bulla/core/json';
 import { parseProof } from '@bulla/core/log';
 import { counted, visible } from '@bulla/core/text';
 import { type Locked, lock, open, proveStored } from '../../app/index.ts';
@@ -28,7 +28,7 @@ export function define(command: Command): void {
 }
 
 /** Where everything of the demo lies; nothing outside is touched. */
-interface Place {
+interface Folders {
   readonly home: string;
   readonly files: string;
   readonly lock: string;
@@ -36,14 +36,14 @@ interface Place {
 
 async function demo(): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'bulla-demo-'));
-  const place = { home: join(root, 'home'), files: join(root, 'files'), lock: join(root, 'mcp-lock.json') };
+  const folders = { home: join(root, 'home'), files: join(root, 'files'), lock: join(root, 'mcp-lock.json') };
   try {
-    mkdirSync(place.files);
-    writeFileSync(join(place.files, 'notes.txt'), 'Rent is due on Friday.\n');
-    const server = serverFor(place.files);
-    await print(`${await pin(server, place)}\n\n`);
-    await print(`${await guarded(server, place)}\n\n`);
-    await print(`${await verified(place)}\n\n`);
+    mkdirSync(folders.files);
+    writeFileSync(join(folders.files, 'notes.txt'), 'Rent is due on Friday.\n');
+    const server = serverFor(folders.files);
+    await print(`${await pin(server, folders)}\n\n`);
+    await print(`${await guarded(server, folders)}\n\n`);
+    await print(`${await verified(folders)}\n\n`);
     await print(`Next: ${colors.bold(typed(['--help']))}, or README.md for your own servers.\n`);
     return;
   } finally {
@@ -66,7 +66,7 @@ function serverFor(files: string): StdioTarget {
 const title = (text: string) => colors.bold(text);
 const row = (name: string, text: string) => `  ${colors.dim(name.padEnd(9))} ${text}`;
 
-async function pin(server: StdioTarget, { lock: output }: Place): Promise<string> {
+async function pin(server: StdioTarget, { lock: output }: Folders): Promise<string> {
   // There is no lockfile yet, so nothing can have changed.
   const done = (await lock({ output, server: [server.command, ...server.args], only: APPROVED })) as Locked;
   const { tools, prompts, resources } = done.surface;
@@ -82,7 +82,7 @@ async function pin(server: StdioTarget, { lock: output }: Place): Promise<string
 }
 
 /** Speaks to the guarded server as any host would: it does not know that somebody stands in between. */
-async function guarded(server: StdioTarget, { home, files, lock }: Place): Promise<string> {
+async function guarded(server: StdioTarget, { home, files, lock }: Folders): Promise<string> {
   const [{ Client }, { StdioClientTransport }] = await Promise.all([
     import('@modelcontextprotocol/client'),
     import('@modelcontextprotocol/client/stdio'),
@@ -126,14 +126,15 @@ async function guarded(server: StdioTarget, { home, files, lock }: Place): Promi
 }
 
 /** What an auditor does, with the public key alone. */
-async function verified({ home }: Place): Promise<string> {
+async function verified({ home }: Folders): Promise<string> {
   const keys = loadKeyring(join(home, 'keys')).epochs.map(({ publicKey }) => publicKey);
   await using at = await open(home, { access: 'read' });
   const { chain } = at;
   const { ok, count } = await verifyChain(await storeSource(chain), { keys });
   const records = (await Array.fromAsync(chain.records())).map(({ data }) => parse(data) as JsonObject);
   const denied = records.findIndex(
-    (record) => text(record, 'outcome', 'status') === 'blocked' && requestOf(record).startsWith('tools/call'),
+    (record) =>
+      textAt(record, ['outcome', 'status'])! === 'blocked' && requestOf(record).startsWith('tools/call'),
   );
   const { size, text: proof } = await proveStored(at, String(denied));
   const { hashes } = parseProof(proof);
@@ -166,22 +167,19 @@ function recordRows(records: readonly JsonObject[]): string[] {
         : `tools/list, ${i - first + 1} tools that are not in the lock`;
     const place = i === first ? String(i) : `${first}–${i}`;
     rows.push(
-      row(place, `${text(record, 'outcome', 'status').padEnd(8)} ${text(record, 'type').padEnd(6)} ${what}`),
+      row(
+        place,
+        `${textAt(record, ['outcome', 'status'])!.padEnd(8)} ${textAt(record, ['type'])!.padEnd(6)} ${what}`,
+      ),
     );
   }
   return rows;
 }
 
 function isRemoval(record: JsonObject): boolean {
-  return text(record, 'outcome', 'status') === 'blocked' && requestOf(record).startsWith('tools/list');
+  return textAt(record, ['outcome', 'status'])! === 'blocked' && requestOf(record).startsWith('tools/list');
 }
 
 function requestOf(record: JsonObject): string {
-  return text(record, 'trigger', 'request');
-}
-
-function text(record: JsonObject, ...path: string[]): string {
-  let value: unknown = record;
-  for (const key of path) value = (value as JsonObject).get(key);
-  return String(value);
+  return textAt(record, ['trigger', 'request'])!;
 }

@@ -6,7 +6,16 @@ import type { Command } from '../command.ts';
 import { ownProgram } from '../guard/host-config.ts';
 import { COMPAT } from '../lock/compat.ts';
 import { askYes, isAnswered } from '../terminal/ask.ts';
-import { complain, EXIT, type Exit, type ReportOptions, report, say, showing } from '../terminal/io.ts';
+import {
+  complain,
+  EXIT,
+  type Exit,
+  type ReportOptions,
+  report,
+  reportOptions,
+  say,
+  showing,
+} from '../terminal/io.ts';
 import { discoveryText, problemDocument, serverDocument, shownTarget } from './text.ts';
 
 interface DiscoverOptions extends ReportOptions {
@@ -26,8 +35,7 @@ export function define(command: Command): void {
     .option('--lock-all', 'start and lock each server that is not locked')
     .option('--locks <folder>', 'where locks lie (default: BULLA_HOME/locks, and mcp-locks in the project)')
     .option('--yes', 'start servers without being asked')
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing but errors; the exit code tells')
+    .use(reportOptions)
     .helpText(`
 Looks into the configurations of Claude Desktop, Claude Code, Cursor, VS Code, GitHub Copilot, Windsurf, Zed, Codex,
 Gemini CLI, Antigravity, Cline, Roo Code, Continue, Goose, Amazon Q, Kiro, Junie, OpenCode and LM Studio. A server is
@@ -51,8 +59,8 @@ async function act(options: DiscoverOptions): Promise<Exit> {
   const found = await discover({
     ...{ user: options.home, project, locks, check, lockAll, own: ownProgram(), compat: COMPAT },
     permit: (servers) => isPermitted(servers, options),
-    working: (server, place, count, work) =>
-      options.quiet ? work() : showing(`scanning ${visible(server.name)} (${place} of ${count})…`, work),
+    working: (server, index, count, work) =>
+      options.quiet ? work() : showing(`scanning ${visible(server.name)} (${index} of ${count})…`, work),
   });
   if (found === null) {
     say('Nothing was started.');

@@ -1,5 +1,5 @@
 import { readPrivateKey, shownKeyId, signerOf, toUtf8 } from '@bulla/core/crypto';
-import { type ExecProfile, moment, toAuthorizationDetails } from '@bulla/core/envelope';
+import { type ApprovalHow, type ExecProfile, moment, toAuthorizationDetails } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
 import { stringify } from '@bulla/core/json';
 import { visible } from '@bulla/core/text';
@@ -19,7 +19,7 @@ interface AuthorizeOptions extends ReportOptions {
   audience?: string;
   expires?: number;
   notBefore: number;
-  how: 'human' | 'escalated';
+  how?: ApprovalHow;
   add?: string;
   output?: string;
   details?: boolean;
@@ -29,8 +29,7 @@ interface AuthorizeOptions extends ReportOptions {
 
 export function defineAuthorize(command: Command): void {
   command
-    .command('authorize')
-    .description('Read an envelope to the person who approves it, and sign exactly that.')
+    .subcommand('authorize', 'Read an envelope to the person who approves it, and sign exactly that.')
     .argument('<envelope>', 'the envelope; - is standard input')
     .requiredOption('--key <file>', 'the private key of the person who signs')
     .option('--who <name>', 'the issuer of a new authorization; proves nobody (default: the id of the key)')
@@ -48,19 +47,24 @@ export function defineAuthorize(command: Command): void {
       }),
     )
     .addOption(
-      new Option('--how <how>', 'as one asked in person, or as a higher authority')
-        .choices(['human', 'escalated'])
-        .default('human'),
+      new Option(
+        '--how <how>',
+        'how it is approved: by a person, by a rule that was decided before, or by a higher authority (default: human if you are asked, policy with --yes)',
+      ).choices(['human', 'policy', 'escalated']),
     )
     .option('--add <file>', 'sign an authorization that others signed already, instead of a new one')
     .option('-o, --output <file>', 'where to write it (default: standard output)')
     .option('--details', 'sign nothing; describe it as one authorization_details object of RFC 9396')
     .addOption(execProfileOption())
-    .option('--yes', 'sign without being asked')
+    .option(
+      '--yes',
+      'sign without asking anybody, and say so: the approval is by policy unless --how says otherwise',
+    )
     .option('--quiet', 'with --yes: do not show what is signed')
     .helpText(`
 Everything that the signature covers is shown first, and what others state who signed before; on a terminal it takes
-the word yes. Elsewhere --yes is needed. Who approved is nothing that can be claimed here: a verifier goes by the key,
+the word yes. Elsewhere --yes is needed: nobody is asked then, so the signature states policy and not human. A program
+that asked a person itself says so with --how human. Who approved is nothing that can be claimed here: a verifier goes by the key,
 and by the name under which it knows that key.
 
 Examples:
@@ -73,7 +77,8 @@ async function authorizeEnvelope(file: string, options: AuthorizeOptions): Promi
   const envelope = readInput(file, 'document');
   const add = options.add === undefined ? undefined : readInput(options.add, 'document');
   const signer = signerOf(readPrivateKey(Buffer.from(readInput(options.key, 'key')).toString('utf8')));
-  const { audience, who: issuer, notBefore, expires, how, profile } = options;
+  const { audience, who: issuer, notBefore, expires, profile } = options;
+  const how = options.how ?? (options.yes ? 'policy' : 'human');
   const proposed = proposeAuthorization({
     ...{ envelope, signer, how, profile, add },
     ...{ audience, issuer, notBefore, expires },
@@ -84,7 +89,7 @@ async function authorizeEnvelope(file: string, options: AuthorizeOptions): Promi
   }
   proposed.assertInTime();
   // Who is asked is shown what; only --yes can do without.
-  if (!options.quiet || !options.yes) say(shown(proposed, options).join('\n'));
+  if (!options.quiet || !options.yes) say(shown(proposed, profile, how).join('\n'));
   if (!options.yes && !(isAnswered() && (await askYes('Sign this?')))) {
     if (!isAnswered()) throw new BullaError('USAGE', 'Nobody is there to ask; --yes signs without asking.');
     say('Not signed.');
@@ -100,7 +105,11 @@ async function authorizeEnvelope(file: string, options: AuthorizeOptions): Promi
 }
 
 /** All that the signature covers, and what stands beside it. */
-function shown({ envelope, claims, keyId, others }: Proposed, { profile, how }: AuthorizeOptions): string[] {
+function shown(
+  { envelope, claims, keyId, others }: Proposed,
+  profile: ExecProfile,
+  how: ApprovalHow,
+): string[] {
   return [
     ...envelopeText(envelope, profile),
     `ledger   ${visible(claims.aud)}`,

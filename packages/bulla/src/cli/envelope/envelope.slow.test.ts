@@ -95,7 +95,8 @@ describe('a payment', () => {
         code: 'EE_HASH_MISMATCH',
         path: '/payload/exec_hash',
         message: 'The authorization is for another envelope.',
-        capsule: expect.stringMatching(/^[0-9a-f]{64}$/),
+        capsule_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        capsule_hash: expect.stringMatching(/^[0-9a-f]{64}$/),
       });
     }
     expect(paid()).toBe('');
@@ -194,6 +195,20 @@ describe('a command', () => {
       stderr: expect.stringContaining('[USAGE]'),
     });
   });
+});
+
+test('--yes asks nobody, and the signature states that', () => {
+  const stated = (...more: string[]) => {
+    approve('alice', '--audience', 'bank', ...more);
+    const { signatures } = JSON.parse(readFileSync(path('approved.json'), 'utf8'));
+    const header = Buffer.from(signatures[0].protected, 'base64url').toString('utf8');
+    return JSON.parse(header).approval.how;
+  };
+  publish();
+  newEnvelope();
+  expect([stated(), stated('--how', 'human'), stated('--how', 'escalated')]).toEqual([
+    ...['policy', 'human', 'escalated'],
+  ]);
 });
 
 test('an authorization holds as long as its envelope, unless it is said how long', () => {
@@ -315,13 +330,13 @@ describe('authorize', () => {
       'ledger   bank',
       'valid    from TIME to TIME',
       expect.stringMatching(/^issued {3}by ceo as [0-9a-f-]{36}$/),
-      `you      human at the moment of signing, key ${shownKeyId(keyId(keyOf('alice')))}`,
+      `you      policy at the moment of signing, key ${shownKeyId(keyId(keyOf('alice')))}`,
       `beside   escalated at TIME, key ${shownKeyId(keyId(keyOf('eve')))}, not verified here`,
       `signed   written to ${path('approved.json')}`,
       '',
     ]);
     expect(pay().stdout).toContain('(EE_AO_SIGNER_UNKNOWN at /signatures)');
-    sign('alice', '--who', 'ceo', '--audience', 'bank');
+    sign('alice', '--who', 'ceo', '--how', 'human', '--audience', 'bank');
     expect(pay().status).toBe(0);
     const found = good('capsule', 'export');
     expect(found.match(/"approver":"[^"]*"/g)).toEqual(new Array(4).fill('"approver":"alice"'));

@@ -11,8 +11,7 @@ import { defineExplain, defineVerify } from './verify.ts';
 export function define(command: Command): void {
   defineNew(command);
   command
-    .command('hash')
-    .description('Print the exec_hash of an envelope, and nothing else.')
+    .subcommand('hash', 'Print the exec_hash of an envelope, and nothing else.')
     .argument('<envelope>', 'the envelope; - is standard input')
     .addOption(execProfileOption())
     .run(hash);

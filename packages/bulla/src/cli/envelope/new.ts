@@ -8,12 +8,12 @@ import {
   writeEnvelope,
 } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
-import { InvalidArgumentError, Option } from 'commander';
+import { Option } from 'commander';
 import { createEnvelope, currentPolicy, unixTime } from '../../envelope/index.ts';
 import { readInput, replaceFile } from '../../os/index.ts';
 import type { Command } from '../command.ts';
 import { openFor, type StoreOptions, storeOptions } from '../store.ts';
-import { durationOption } from '../terminal/input.ts';
+import { durationOption, nonNegative } from '../terminal/input.ts';
 import { print, printExact, type ReportOptions } from '../terminal/io.ts';
 import { envelopeText } from './text.ts';
 
@@ -41,32 +41,25 @@ interface NewOptions extends ReportOptions, StoreOptions {
   output?: string;
 }
 
-function integer(text: string): number {
-  if (!/^(?:0|[1-9][0-9]{0,15})$/.test(text) || !Number.isSafeInteger(Number(text)))
-    throw new InvalidArgumentError('A whole number is expected.');
-  return Number(text);
-}
-
 export function defineNew(command: Command): void {
   command
-    .command('new')
-    .description('Write an envelope: one action with all its parameters.')
+    .subcommand('new', 'Write an envelope: one action with all its parameters.')
     .use(storeOptions)
     .requiredOption('--action <type>', 'what is done, such as TRANSFER')
     .requiredOption('--to <destination>', 'where it goes')
     .requiredOption('--amount <digits>', "the amount in the asset's smallest unit, without leading zeros")
     .requiredOption('--asset <name>', 'what is moved')
-    .option('--asset-class <n>', 'the class of the asset', integer)
-    .requiredOption('--decimals <n>', 'how many of the digits are behind the point', integer)
+    .option('--asset-class <n>', 'the class of the asset', nonNegative)
+    .requiredOption('--decimals <n>', 'how many of the digits are behind the point', nonNegative)
     .requiredOption('--rail <type>', 'the kind of rail, such as EVM')
     .requiredOption('--network <name>', 'the network on that rail')
-    .option('--chain-id <n>', 'the chain; an EVM rail needs it', integer)
+    .option('--chain-id <n>', 'the chain; an EVM rail needs it', nonNegative)
     .option('--contract <address>', 'the contract')
     .requiredOption('--caller <name>', 'who will act')
     .option('--role <name>', 'as what')
     .requiredOption('--tenant-id <name>', 'for whom')
     .addOption(durationOption('--ttl', 'how long it holds', { unit: 's', initial: '10m' }))
-    .option('--nonce <n>', 'the number that is used once (default: a random one)', integer)
+    .option('--nonce <n>', 'the number that is used once (default: a random one)', nonNegative)
     .addOption(
       new Option('--scope <scope>', 'within what the number is used once')
         .choices(['caller', 'tenant', 'global'])

@@ -2,10 +2,10 @@ import { fromUtf8, readPublicKey, toUtf8 } from '@bulla/core/crypto';
 import type { ApproverKey, ExecProfile } from '@bulla/core/envelope';
 import { approverKey } from '@bulla/core/verify';
 import { InvalidArgumentError, Option } from 'commander';
+import { pathsOf } from '../../app/index.ts';
 import { findKeyring, parseKeyring, trustIn } from '../../keys/index.ts';
 import { readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
-import { keysFolder } from '../store.ts';
 
 export function execProfileOption(): Option {
   return new Option('--profile <id>', 'the form that is hashed: of the seed, or of the later draft')
@@ -41,8 +41,7 @@ export function approverOption(command: Command): Command {
  * Throws `INPUT_UNREADABLE`, and what reading a key or a keyring throws.
  */
 export function approverKeys({ approver, keys }: ApproverOptions & { keys?: string }): ApproverKey[] {
-  const folder = keysFolder({ ...(keys !== undefined && { keys }) });
-  const local = findKeyring(folder)?.epochs ?? [];
+  const local = findKeyring(pathsOf(undefined, { keys }).keys)?.epochs ?? [];
   return approver.flatMap(({ person, file }) => {
     const bytes = /^[0-9a-f]{64}$/.test(file) ? toUtf8(file) : readInput(file, 'document');
     const own = isKeyring(bytes) ? parseKeyring(bytes).epochs : [];

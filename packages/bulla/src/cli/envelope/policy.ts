@@ -1,21 +1,22 @@
+import { userInfo } from 'node:os';
 import { moment, parsePolicy } from '@bulla/core/envelope';
-import { publishEnvelopePolicy } from '../../app/index.ts';
+import { publishPolicy } from '../../envelope/index.ts';
 import { readInput } from '../../os/index.ts';
 import { createLedger } from '../../store/index.ts';
 import type { Command } from '../command.ts';
 import { openFor, type StoreOptions, sealOptions, storeOptions } from '../store.ts';
-import { colors, print, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
+import { capsuleNames, colors, print, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 
 type PolicyOptions = StoreOptions & ReportOptions;
 
 export function definePolicy(command: Command): void {
-  const policy = command
-    .command('policy')
-    .description('Publish, list and hash the policies that envelopes are bound to.');
+  const policy = command.subcommand(
+    'policy',
+    'Publish, list and hash the policies that envelopes are bound to.',
+  );
 
   policy
-    .command('publish')
-    .description('Publish a version of a policy; nothing changes it any more.')
+    .subcommand('publish', 'Publish a version of a policy; nothing changes it any more.')
     .argument('<file>', 'the policy; - is standard input')
     .use(sealOptions, reportOptions)
     .helpText(`
@@ -24,14 +25,12 @@ that are bound to an older version are refused (EE_POLICY_DRIFT). Who published 
     .run(publish);
 
   policy
-    .command('list')
-    .description('List what was published, the newest version of each first.')
+    .subcommand('list', 'List what was published, the newest version of each first.')
     .use(storeOptions, reportOptions)
     .run(list);
 
   policy
-    .command('hash')
-    .description('Print the policy_hash of a policy, and nothing else.')
+    .subcommand('hash', 'Print the policy_hash of a policy, and nothing else.')
     .argument('<file>', 'the policy; - is standard input')
     .run(hash);
 }
@@ -40,17 +39,17 @@ async function publish(file: string, options: PolicyOptions): Promise<void> {
   const document = Buffer.from(readInput(file, 'policy')).toString('utf8');
   parsePolicy(document);
   await using at = await openFor(options, 'write');
-  const { policy, capsule } = await publishEnvelopePolicy(at, document);
+  const by = { record: at.record, by: userInfo().username };
+  const { policy, capsule } = await publishPolicy(at.store, document, by);
   const { policy_id, policy_version, policy_hash, policy_effective_at } = policy;
   await report(
     options,
-    { ok: true, policy_id, policy_version, policy_hash, policy_effective_at, capsule: capsule.hash },
-    () =>
-      [
-        `${colors.green('published')}  ${policy_id} version ${policy_version}, in effect from ${moment(policy_effective_at)}`,
-        `  ${colors.dim(`policy_hash ${policy_hash}`)}`,
-        `  ${colors.dim(`sealed as ${capsule.hash}`)}`,
-      ].join('\n'),
+    { ok: true, policy_id, policy_version, policy_hash, policy_effective_at, ...capsuleNames(capsule) },
+    () => [
+      `${colors.green('published')}  ${policy_id} version ${policy_version}, in effect from ${moment(policy_effective_at)}`,
+      `  ${colors.dim(`policy_hash ${policy_hash}`)}`,
+      `  ${colors.dim(`sealed as ${capsule.hash}`)}`,
+    ],
   );
 }
 

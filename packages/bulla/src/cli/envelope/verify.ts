@@ -14,7 +14,15 @@ import type { Decision } from '../../envelope/index.ts';
 import { readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
 import { openFor, type StoreOptions, sealOptions } from '../store.ts';
-import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
+import {
+  capsuleNames,
+  colors,
+  EXIT,
+  type Exit,
+  type ReportOptions,
+  report,
+  reportOptions,
+} from '../terminal/io.ts';
 import { type ApproverOptions, approverKeys, approverOption, execProfileOption } from './options.ts';
 import { envelopeText } from './text.ts';
 
@@ -40,9 +48,10 @@ function checking(command: Command): Command {
 
 export function defineVerify(command: Command): void {
   checking(
-    command
-      .command('verify')
-      .description('Run the whole checklist, use the envelope up, and run a command exactly once.'),
+    command.subcommand(
+      'verify',
+      'Run the whole checklist, use the envelope up, and run a command exactly once.',
+    ),
   )
     .argument(
       '[command...]',
@@ -61,11 +70,10 @@ Example:
 
 export function defineExplain(command: Command): void {
   checking(
-    command
-      .command('explain')
-      .description(
-        'Tell what an envelope says and how each step of the checklist would go; nothing is used up.',
-      ),
+    command.subcommand(
+      'explain',
+      'Tell what an envelope says and how each step of the checklist would go; nothing is used up.',
+    ),
   ).run(explainOne);
 }
 
@@ -99,27 +107,26 @@ async function explainOne(file: string, options: CheckOptions): Promise<Exit> {
     envelope: input.envelope,
   }));
   const problems = explainEnvelope(envelope);
-  await report(options, { ...documentOf(verdict), problems }, () =>
-    [
-      ...(problems.length === 0 ? envelopeText(parseEnvelope(envelope), options.profile) : []),
-      ...(problems.length === 0 ? [''] : []),
-      ...stepsText(verdict),
-      ...problems.slice(1).map(({ code, path, message }) => `  also: ${message} (${code} at ${path ?? ''})`),
-    ].join('\n'),
-  );
+  await report(options, { ...documentOf(verdict), problems }, () => [
+    ...(problems.length === 0 ? envelopeText(parseEnvelope(envelope), options.profile) : []),
+    ...(problems.length === 0 ? [''] : []),
+    ...stepsText(verdict),
+    ...problems.slice(1).map(({ code, path, message }) => `  also: ${message} (${code} at ${path ?? ''})`),
+  ]);
   return exitOfVerdict(verdict, verdict.permit !== null);
 }
 
-async function verify(file: string, command: readonly string[], options: CheckOptions): Promise<Exit> {
-  if (command.length === 0)
+async function verify(file: string, words: readonly string[], options: CheckOptions): Promise<Exit> {
+  const [program, ...args] = words;
+  if (program === undefined)
     throw new BullaError(
       'USAGE',
       'Name what is to be executed, after --; "bulla envelope explain" looks without using anything up.',
     );
   const decision = await withLedger(file, options, 'write', (input) =>
-    executeEnvelope({ ...input, command }),
+    executeEnvelope({ ...input, command: [program, ...args] }),
   );
-  await report(options, decisionDocument(decision), () => decisionText(decision).join('\n'));
+  await report(options, decisionDocument(decision), () => decisionText(decision));
   return exitOfVerdict(decision.verdict, decision.status === 'success');
 }
 
@@ -136,7 +143,7 @@ function documentOf({ code, path, message, exec_hash, steps, violations }: Verdi
 function decisionDocument(decision: Decision<number>): Record<string, unknown> {
   const { status, verdict } = decision;
   const document = { ok: status === 'success', status, ...documentOf(verdict) };
-  if (decision.status === 'blocked') return { ...document, capsule: decision.capsule?.hash ?? null };
+  if (decision.status === 'blocked') return { ...document, ...capsuleNames(decision.capsule) };
   const { intent, outcome } = decision;
   return { ...document, intent: intent.hash, outcome: outcome?.hash ?? null };
 }

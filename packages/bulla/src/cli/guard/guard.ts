@@ -7,8 +7,8 @@ import { checkIdentity } from '../../locks/index.ts';
 import type { Command } from '../command.ts';
 import { lockOption, requireOptions } from '../lock/options.ts';
 import { tellLines } from '../lock/server-lines.ts';
-import { type FetchOptions, fetchOptions, observing } from '../run/pinned.ts';
-import { openFor, type StoreOptions, type StrictOptions, sealOptions, strictOption } from '../store.ts';
+import { type FetchOptions, fetchOptions, observing } from '../run/options.ts';
+import { openFor, type StoreOptions, sealOptions, strictOption } from '../store.ts';
 import { escaped } from '../terminal/indented.ts';
 import { durationOption } from '../terminal/input.ts';
 import { collect, complain, EXIT, type Exit, print, refusing, say } from '../terminal/io.ts';
@@ -16,7 +16,7 @@ import { createRepeats } from '../terminal/repeats.ts';
 import { relockCommand, unseenNames } from './env.ts';
 import { typed } from './host-config.ts';
 
-interface GuardOptions extends StoreOptions, StrictOptions, LockTrust, FetchOptions {
+interface GuardOptions extends StoreOptions, LockTrust, FetchOptions {
   lock: string;
   pinned?: boolean;
   only?: string[];
@@ -37,8 +37,7 @@ interface GuardOptions extends StoreOptions, StrictOptions, LockTrust, FetchOpti
 export function define(command: Command): void {
   const server = command.argument('[server...]', 'the server, after --; without it the one of the lock');
   server
-    .use(sealOptions, strictOption, fetchOptions, requireOptions)
-    .use(lockOption)
+    .use(sealOptions, strictOption, fetchOptions, requireOptions, lockOption)
     .option('--pinned', 'start the program that the lock pins, not whatever the command would start now')
     .option('--only <name...>', 'of the locked tools pass these alone; * stands for any text')
     .option('--agent <id>', 'the agent that the host runs, for records and kill switches', 'default')

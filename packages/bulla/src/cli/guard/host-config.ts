@@ -2,11 +2,12 @@ import { existsSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { defaultHome } from '../../app/index.ts';
 import type { OwnProgram } from '../../discover/index.ts';
 import { quoteWords } from '../../locks/index.ts';
 import type { StdioTarget } from '../../mcp/index.ts';
 import { dataDirectory } from '../../os/index.ts';
-import { home } from '../store.ts';
+import { escaped } from '../terminal/indented.ts';
 
 /** What a host is configured with to reach a server through the guard, in the form that hosts share. */
 export interface HostConfig {
@@ -51,7 +52,7 @@ function homeFor({ HOME, LOCALAPPDATA }: NodeJS.ProcessEnv): Record<string, stri
   const usual = isAbsolute(homedir())
     ? dataDirectory({ HOME, LOCALAPPDATA }, process.platform, homedir())
     : null;
-  return home() === usual ? {} : { BULLA_HOME: home() };
+  return defaultHome() === usual ? {} : { BULLA_HOME: defaultHome() };
 }
 
 function labelOf(name: string): string {
@@ -64,14 +65,15 @@ function labelOf(name: string): string {
 
 /** How to type a command of this very program: as `bulla` where the path leads to it, else by its file. */
 export function typed(words: readonly string[]): string {
-  const [command, ...own] = ownCommand();
-  const onPath = (process.env.PATH ?? '')
-    .split(delimiter)
-    .map((folder) => join(folder, 'bulla'))
-    .find((file) => existsSync(file));
-  const isPlain =
-    onPath !== undefined && [command!, ...own].some((file) => realpathSync(onPath) === realpathSync(file));
-  return quoteWords([...(isPlain ? ['bulla'] : [command!, ...own]), ...words]);
+  const own = ownCommand();
+  const found = onPath(() => true);
+  const isPlain = found !== undefined && own.some((file) => realpathSync(found) === realpathSync(file));
+  return quoteWords([...(isPlain ? ['bulla'] : own), ...words]);
+}
+
+function onPath(isMeant: (folder: string) => boolean): string | undefined {
+  const folders = (process.env.PATH ?? '').split(delimiter).filter(isMeant);
+  return folders.map((folder) => join(folder, 'bulla')).find((file) => existsSync(file));
 }
 
 /** How this very program is started from anywhere: by its file in a clone or on the path, else by Node. */
@@ -80,12 +82,8 @@ function ownCommand(): string[] {
   if (process.platform !== 'win32') {
     const inClone = launcher(script);
     if (inClone !== null) return [inClone];
-    const onPath = (process.env.PATH ?? '')
-      .split(delimiter)
-      .filter((folder) => isAbsolute(folder))
-      .map((folder) => join(folder, 'bulla'))
-      .find((file) => existsSync(file));
-    if (onPath !== undefined && realpathSync(onPath) === script) return [onPath];
+    const found = onPath(isAbsolute);
+    if (found !== undefined && realpathSync(found) === script) return [found];
   }
   return [process.execPath, script];
 }
@@ -103,7 +101,7 @@ export function ownProgram(): OwnProgram {
     files: [script, ...(inClone === null ? [] : [realpathSync(inClone)])],
     node: realpathSync(process.execPath),
     path: process.env.PATH ?? '',
-    home: home(),
+    home: defaultHome(),
   };
 }
 
@@ -124,12 +122,5 @@ export function relativePaths({ command, args }: StdioTarget): string[] {
 
 /** As JSON to paste; what a terminal would obey or hide is escaped. */
 export function hostConfigText(config: HostConfig): string {
-  return JSON.stringify(config, null, 2).replace(
-    /[[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]--[\n]]/gv,
-    (character) =>
-      character
-        .split('')
-        .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-        .join(''),
-  );
+  return escaped(JSON.stringify(config, null, 2));
 }

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { isAbsolute, resolve } from 'node:path';
-import { fromUtf8, type KeyFormat, readPublicKey, shownKeyId } from '@bulla/core/crypto';
+import { fromUtf8, type KeyFormat, keyId, readPublicKey, shownKeyId, toHex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { Option } from 'commander';
-import { exportPublic } from '../../app/index.ts';
+import { exportPublic, pathsOf } from '../../app/index.ts';
 import {
+  type Epoch,
   epochNamed,
   initKeyring,
   loadKeyring,
@@ -16,17 +17,15 @@ import {
 } from '../../keys/index.ts';
 import { readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
-import { keysFolder } from '../store.ts';
 import { nonNegative } from '../terminal/input.ts';
 import { colors, printExact, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
-import { describe, epochDocument, remarks, state } from './epoch.ts';
 
 interface KeyringOptions extends ReportOptions {
   keys?: string;
 }
 interface NewKeyOptions extends KeyringOptions {
   pq?: boolean;
-  notAfter?: string;
+  notAfter?: Date;
   pkcs11?: string;
   token?: string;
   slot?: number;
@@ -40,24 +39,23 @@ interface ExportOptions extends KeyringOptions {
 }
 interface RegisterOptions extends KeyringOptions {
   pq?: string;
-  notBefore?: string;
-  notAfter?: string;
+  notBefore?: Date;
+  notAfter?: Date;
 }
 interface RevokeOptions extends KeyringOptions {
   reason: string;
-  at?: string;
+  at?: Date;
 }
 
 export function defineKeyring(command: Command): void {
   const sub = (usage: string, description: string) =>
     command
-      .command(usage)
-      .description(description)
+      .subcommand(usage, description)
       .option('--keys <folder>', 'the keyring (default: BULLA_HOME/keys)');
   const making = (it: Command) =>
     it
       .use(reportOptions)
-      .option('--not-after <time>', 'when the new key ends, such as 2027-01-31T12:00:00Z')
+      .option('--not-after <time>', 'when the new key ends, such as 2027-01-31T12:00:00Z', readTime)
       .option('--pkcs11 <library>', 'use a key of a token; its PIN is read from BULLA_PKCS11_PIN')
       .option('--token <label>', 'the label of the token')
       .option('--slot <id>', 'the slot of the token, instead of its label', nonNegative)
@@ -101,15 +99,15 @@ Example, for an auditor, who needs every key that signed:
     .use(reportOptions)
     .argument('<key>', 'a file (- is standard input), or 64 hex digits')
     .option('--pq <file>', 'the ML-DSA-65 public key that belongs to it')
-    .option('--not-before <time>', 'when it begins')
-    .option('--not-after <time>', 'when it ends')
+    .option('--not-before <time>', 'when it begins', readTime)
+    .option('--not-after <time>', 'when it ends', readTime)
     .run(register);
 
   sub('revoke', 'Revoke a key. The active one is rotated at the same time.')
     .use(reportOptions)
     .argument('<key>', 'its epoch, its id or fingerprint as listed, its label or its key id')
     .requiredOption('--reason <text>', 'why, for those who verify')
-    .option('--at <time>', 'since when it is not to be trusted (default: now)')
+    .option('--at <time>', 'since when it is not to be trusted (default: now)', readTime)
     .helpText(`
 What a revoked key signed counts only if a witnessed checkpoint from before that time covers it.
 
@@ -119,36 +117,33 @@ Example:
 }
 
 function directory(options: KeyringOptions): string {
-  return resolve(keysFolder(options));
+  return resolve(pathsOf(undefined, options).keys);
 }
 
 const surroundings = { now: () => new Date(), randomBytes };
 
-async function init(options: NewKeyOptions) {
+async function init(options: NewKeyOptions): Promise<void> {
   const dir = directory(options);
   const { active } = await initKeyring(dir, { ...surroundings, ...newKey(options) });
-  await report(options, { ok: true, dir, epoch: epochDocument(active) }, () =>
-    [`Made a keyring in ${dir}.`, ...describe(active)].join('\n'),
-  );
+  await reportKey(options, dir, active, `Made a keyring in ${dir}.`);
 }
 
-async function rotate(options: NewKeyOptions) {
+async function rotate(options: NewKeyOptions): Promise<void> {
   const dir = directory(options);
   const { active } = await rotateKeys(dir, { ...surroundings, ...newKey(options) });
-  await report(options, { ok: true, dir, epoch: epochDocument(active) }, () =>
-    [`Epoch ${active.epoch} is active now; the private key before it is erased.`, ...describe(active)].join(
-      '\n',
-    ),
-  );
+  const sentence = `Epoch ${active.epoch} is active now; the private key before it is erased.`;
+  await reportKey(options, dir, active, sentence);
+}
+
+function reportKey(options: KeyringOptions, dir: string, epoch: Epoch, sentence: string): Promise<void> {
+  const document = { ok: true, dir, epoch: epochDocument(epoch) };
+  return report(options, document, () => [sentence, ...describe(epoch)]);
 }
 
 function newKey(options: NewKeyOptions): { pq?: boolean; notAfter?: Date; token?: TokenKey } {
+  const { pq, notAfter } = options;
   const token = tokenKey(options);
-  return {
-    ...(options.pq !== undefined && { pq: options.pq }),
-    ...(options.notAfter !== undefined && { notAfter: readTime(options.notAfter) }),
-    ...(token && { token }),
-  };
+  return { ...(pq !== undefined && { pq }), ...(notAfter && { notAfter }), ...(token && { token }) };
 }
 
 function tokenKey({
@@ -206,12 +201,10 @@ async function register(key: string, options: RegisterOptions) {
     ...(options.pq !== undefined && {
       pqPublicKey: readPublicKey(fromUtf8(readInput(options.pq, 'key')), 'ML-DSA-65'),
     }),
-    ...(options.notBefore !== undefined && { notBefore: readTime(options.notBefore) }),
-    ...(options.notAfter !== undefined && { notAfter: readTime(options.notAfter) }),
+    ...(options.notBefore && { notBefore: options.notBefore }),
+    ...(options.notAfter && { notAfter: options.notAfter }),
   });
-  await report(options, { ok: true, dir, epoch: epochDocument(epoch) }, () =>
-    [`Registered a key to verify with, as epoch ${epoch.epoch}.`, ...describe(epoch)].join('\n'),
-  );
+  await reportKey(options, dir, epoch, `Registered a key to verify with, as epoch ${epoch.epoch}.`);
 }
 
 async function revoke(name: string, options: RevokeOptions) {
@@ -219,15 +212,61 @@ async function revoke(name: string, options: RevokeOptions) {
   const keyring = await revokeKey(dir, name, {
     ...surroundings,
     reason: options.reason,
-    ...(options.at !== undefined && { revokedAt: readTime(options.at) }),
+    ...(options.at && { revokedAt: options.at }),
   });
   const revoked = epochNamed(keyring.epochs, name);
   const { active } = keyring;
   const document = { ok: true, dir, revoked: epochDocument(revoked), active_epoch: active.epoch };
-  await report(options, document, () =>
-    [
-      `Revoked the key of epoch ${revoked.epoch} from ${revoked.revocation!.at} on.`,
-      `Epoch ${active.epoch} is active (${active.fingerprint}).`,
-    ].join('\n'),
-  );
+  await report(options, document, () => [
+    `Revoked the key of epoch ${revoked.epoch} from ${revoked.revocation!.at} on.`,
+    `Epoch ${active.epoch} is active (${active.fingerprint}).`,
+  ]);
+}
+
+/** What a key is good for, in one word. */
+function state(epoch: Epoch): string {
+  if (epoch.revocation !== null) return 'revoked';
+  return epoch.verifyOnly ? 'registered' : epoch.status;
+}
+
+/** What else is to be said of a key, on one line. */
+function remarks(epoch: Epoch): string {
+  return [
+    epoch.createdAt,
+    ...(epoch.pqPublicKey ? ['ML-DSA-65'] : []),
+    ...(epoch.token ? ['in a token'] : []),
+    ...(epoch.notBefore ? [`from ${epoch.notBefore}`] : []),
+    ...(epoch.notAfter ? [`until ${epoch.notAfter}`] : []),
+    ...(epoch.revocation ? [`revoked ${epoch.revocation.at}: ${epoch.revocation.reason}`] : []),
+  ].join(', ');
+}
+
+/** The names of a key, a line each. */
+function describe(epoch: Epoch): string[] {
+  return [
+    ['key id', epoch.keyId],
+    ['public key', toHex(epoch.publicKey.bytes)],
+    ['labels', `${epoch.label}, ${epoch.fingerprint}`],
+    ...(epoch.pqPublicKey ? [['ML-DSA-65', keyId(epoch.pqPublicKey)]] : []),
+  ].map(([name, value]) => `${colors.dim(name!.padEnd(12))}${value}`);
+}
+
+/** What `--json` says of a key. */
+function epochDocument(epoch: Epoch): Record<string, unknown> {
+  return {
+    epoch: epoch.epoch,
+    state: state(epoch),
+    id: shownKeyId(epoch.keyId),
+    key_id: epoch.keyId,
+    public_key: toHex(epoch.publicKey.bytes),
+    labels: { signed_by: epoch.label, python: epoch.fingerprint },
+    pq_key_id: epoch.pqPublicKey && keyId(epoch.pqPublicKey),
+    created_at: epoch.createdAt,
+    rotated_at: epoch.verifyOnly ? null : epoch.rotatedAt,
+    not_before: epoch.notBefore,
+    not_after: epoch.notAfter,
+    revoked_at: epoch.revocation?.at ?? null,
+    revoked_reason: epoch.revocation?.reason ?? null,
+    in_token: epoch.token !== null,
+  };
 }

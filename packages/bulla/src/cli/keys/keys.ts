@@ -16,7 +16,7 @@ import { readKeyFile } from '../../app/index.ts';
 import { writeKeyFile } from '../../keys/index.ts';
 import { readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
-import { colors, printExact, type ReportOptions, report } from '../terminal/io.ts';
+import { colors, printExact, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';
 import { defineKeyring } from './keyring.ts';
 
@@ -45,16 +45,16 @@ export function define(command: Command): void {
       .option('--seed', 'read 64 hex digits as a private seed, not as a public key');
 
   reading(
-    command
-      .command('show')
-      .description('Tell what a key file holds: format, algorithm and identity, never the secret.'),
+    command.subcommand(
+      'show',
+      'Tell what a key file holds: format, algorithm and identity, never the secret.',
+    ),
   )
     .option('--name <name>', 'also print the verifier key (vkey) under this name, for signed notes')
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing; the exit code tells whether the key is good')
+    .use(reportOptions)
     .run(show);
 
-  reading(command.command('convert').description('Write a key in another format.'))
+  reading(command.subcommand('convert', 'Write a key in another format.'))
     .addOption(
       new Option('--to <format>', 'the format to write')
         .choices(['hex', 'pem', 'jwk', 'lock-pem'])
@@ -97,9 +97,7 @@ async function show(file: string, options: KeyOptions) {
       ],
       ['labels', `${document.labels.signed_by}, ${document.labels.python}`],
       ...('vkey' in document ? [['vkey', document.vkey as string]] : []),
-    ]
-      .map(([name, value]) => `${colors.dim(name!.padEnd(12))}${value}`)
-      .join('\n'),
+    ].map(([name, value]) => `${colors.dim(name!.padEnd(12))}${value}`),
   );
 }
 

@@ -1,8 +1,9 @@
+import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
-import { changeKill, requireReason } from '../../app/index.ts';
+import { changeKill } from '../../app/index.ts';
 import type { Command } from '../command.ts';
 import { openFor, type StoreOptions, sealOptions } from '../store.ts';
-import { colors, type ReportOptions, report, say } from '../terminal/io.ts';
+import { capsuleNames, colors, type ReportOptions, report, reportOptions, say } from '../terminal/io.ts';
 
 interface KillOptions extends StoreOptions, ReportOptions {
   agent?: string;
@@ -18,8 +19,7 @@ export function define(command: Command): void {
     .option('--reason <text>', 'why; it goes into the record')
     .option('--lift', 'end it; that is recorded too')
     .option('--list', 'show what stands')
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing')
+    .use(reportOptions)
     .helpText(
       '\nWhile a kill switch stands, nothing that asks the store may act. It stands when this command has ended well.',
     )
@@ -28,11 +28,11 @@ export function define(command: Command): void {
 
 async function change(options: KillOptions): Promise<void> {
   const { agent: agentId = null, reason, lift = false } = options;
-  requireReason(reason);
+  if (!reason) throw new BullaError('USAGE', 'Say why, with --reason.');
   await using at = await openFor(options, 'write');
   const { summary, capsule, isKnown } = await changeKill(at, { agentId, reason, lift });
-  await report(options, { ok: true, lifted: lift, agent: agentId, capsule }, () => [
-    `${summary}, sealed as ${capsule}`,
+  await report(options, { ok: true, lifted: lift, agent: agentId, ...capsuleNames(capsule) }, () => [
+    `${summary}, sealed as ${capsule.hash}`,
   ]);
   if (isKnown === false && !options.quiet)
     say(
@@ -43,7 +43,10 @@ async function change(options: KillOptions): Promise<void> {
 async function list(options: KillOptions): Promise<void> {
   await using at = await openFor(options, 'read');
   const kills = await at.store.kills();
-  await report(options, { ok: true, standing: kills }, () =>
+  const standing = kills.map(({ agentId, reason, capsuleId }) => ({
+    ...{ agent: agentId, reason, capsule_id: capsuleId },
+  }));
+  await report(options, { ok: true, standing }, () =>
     kills.length === 0
       ? ['No kill switch stands.']
       : kills.map(

@@ -8,8 +8,10 @@ import { keyOptions, lockfileAlias, lockOption } from './options.ts';
 
 export function define(command: Command): void {
   command
-    .command('export')
-    .description('Pack a lockfile and its signature into one file, the same bytes wherever it is done.')
+    .subcommand(
+      'export',
+      'Pack a lockfile and its signature into one file, the same bytes wherever it is done.',
+    )
     .use(lockOption, lockfileAlias)
     .option('-s, --signature <file>', 'its signature (default: the lockfile with .sig)')
     .option('-o, --output <file>', 'where to write the bundle', 'approval.zip')
@@ -22,8 +24,7 @@ export function define(command: Command): void {
     .run(exportBundle);
 
   command
-    .command('verify')
-    .description('Verify a bundle of ours or of the released program against keys that you trust.')
+    .subcommand('verify', 'Verify a bundle of ours or of the released program against keys that you trust.')
     .argument('<file>', 'the bundle')
     .use(keyOptions, reportOptions)
     .helpText(`
@@ -39,23 +40,19 @@ async function exportBundle(
 ): Promise<void> {
   const { output: bundle } = options;
   const { sha256, bytes } = packBundle({ ...options, lockfile: options.lock, compat: COMPAT });
-  await report(options, { ok: true, bundle, sha256, bytes }, () =>
-    [
-      ...(COMPAT ? [`✓ Bundle created: ${bundle}`] : []),
-      `${colors.green('packed')}  ${bundle} (${bytes} bytes)`,
-      `  ${colors.dim(`SHA-256 ${sha256}`)}`,
-    ].join('\n'),
-  );
+  await report(options, { ok: true, bundle, sha256, bytes }, () => [
+    ...(COMPAT ? [`✓ Bundle created: ${bundle}`] : []),
+    `${colors.green('packed')}  ${bundle} (${bytes} bytes)`,
+    `  ${colors.dim(`SHA-256 ${sha256}`)}`,
+  ]);
 }
 
 async function verify(file: string, options: KeyChoice & ReportOptions): Promise<void> {
   const { verified, origin } = openBundle(file, options);
   const details = { ...bundleDetails(verified), trusted_from: origin };
-  await report(options, { ok: true, file, ...details, not_proven: BUNDLE_NOT_PROVEN }, () =>
-    [
-      `${colors.green('good')}  ${file}: ${bundleText(verified)}`,
-      `  ${colors.dim(`trusted key ${shownKeyId(verified.trusted.keyId)} (from ${origin})`)}`,
-      `  ${colors.dim(`not proven: ${BUNDLE_NOT_PROVEN.join('; ')}`)}`,
-    ].join('\n'),
-  );
+  await report(options, { ok: true, file, ...details, not_proven: BUNDLE_NOT_PROVEN }, () => [
+    `${colors.green('good')}  ${file}: ${bundleText(verified)}`,
+    `  ${colors.dim(`trusted key ${shownKeyId(verified.trusted.keyId)} (from ${origin})`)}`,
+    `  ${colors.dim(`not proven: ${BUNDLE_NOT_PROVEN.join('; ')}`)}`,
+  ]);
 }

@@ -3,7 +3,7 @@ import { Option } from 'commander';
 import { check, type LockTrust } from '../../app/index.ts';
 import type { Command } from '../command.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
-import { type FetchOptions, fetchOptions, observing } from '../run/pinned.ts';
+import { type FetchOptions, fetchOptions, observing } from '../run/options.ts';
 import { EXIT, type Exit, print } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
 import { type FormatOptions, formatOf, formatOptions, printDrift, writeReports } from './drift-formats.ts';
@@ -20,8 +20,7 @@ interface CheckOptions extends ServerOptions, FormatOptions, LockTrust, FetchOpt
 export function define(command: Command): void {
   command
     .argument('[server...]', 'the server, after --; without it the one of the lock')
-    .use(serverOptions, fetchOptions)
-    .use(lockOption)
+    .use(serverOptions, fetchOptions, lockOption)
     .option('--pinned', 'start the program that the lock pins, not whatever the command would start now')
     .addOption(
       new Option('--fail-on <severity>', 'the mildest difference that fails; benign is any, as info')

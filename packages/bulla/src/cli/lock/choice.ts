@@ -6,6 +6,7 @@ import type { ToolChoice } from '../../app/index.ts';
 import type { Surface } from '../../mcp/index.ts';
 import type { Command } from '../command.ts';
 import { isAnswered, type Terminal, terminal } from '../terminal/ask.ts';
+import { textOf } from './scan-document.ts';
 
 /** Which of the tools are approved. */
 export interface ChoiceOptions {
@@ -39,13 +40,9 @@ export async function chooseTools(
   if (!isAnswered(at))
     throw new BullaError('LOCK_SELECTION', 'There is no terminal to ask on; name the tools with --only.');
   const { input, output } = at;
-  const text = (tool: (typeof tools)[number], key: string) => {
-    const value = tool.get(key);
-    return typeof value === 'string' ? value : '';
-  };
-  const names = tools.map((tool) => text(tool, 'name'));
+  const names = tools.map((tool) => textOf(tool, 'name'));
   const rows = tools.map((tool, i) => {
-    const [name, description] = [text(tool, 'name'), text(tool, 'description')];
+    const [name, description] = [textOf(tool, 'name'), textOf(tool, 'description')];
     const mark = before.has(name) ? ' (left out so far)' : '';
     const cut =
       description.length > MAX_DESCRIPTION ? `${description.slice(0, MAX_DESCRIPTION)}…` : description;

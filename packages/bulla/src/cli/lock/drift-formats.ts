@@ -9,13 +9,12 @@ import {
   driftText,
   type PolicyResult,
   type Severity,
-  type TextOptions,
 } from '@bulla/core/lock';
 import { InvalidArgumentError, Option } from 'commander';
 import { VERSION } from '../../version.ts';
 import type { Command } from '../command.ts';
-import { colors, coloured, print, printExact } from '../terminal/io.ts';
-import { type Output, streams } from '../terminal/streams.ts';
+import { print, printExact, tones } from '../terminal/io.ts';
+import { streams } from '../terminal/streams.ts';
 
 /** How a difference is shown. */
 const FORMATS = ['text', 'json', 'sarif', 'junit', 'markdown'] as const;
@@ -75,23 +74,6 @@ export function formatOf({ format, json }: FormatOptions): Format {
   return format ?? (json ? 'json' : 'text');
 }
 
-/** Words that came and went are told by their colour, and where there is none, by marks around them. */
-export function painted(stream: Output): Pick<TextOptions, 'color'> {
-  if (!coloured(stream)) return {};
-  const { red, yellow, cyan, green, bold, dim, strikethrough, underline } = colors;
-  const paints = {
-    critical: (text: string) => bold(red(text)),
-    moderate: yellow,
-    info: cyan,
-    good: green,
-    name: bold,
-    added: (text: string) => underline(green(text)),
-    removed: (text: string) => strikethrough(red(text)),
-    dim,
-  };
-  return { color: (tone, text) => paints[tone](text) };
-}
-
 /** What a drift is shown with. */
 interface Shown {
   readonly lockfile: string;
@@ -119,5 +101,5 @@ function rendered(
   if (format === 'sarif') return driftSarif(drift, { lockfile, source, policy, version: VERSION });
   if (format === 'junit') return driftJunit(drift, options);
   if (format === 'markdown') return driftMarkdown(drift, options);
-  return driftText(drift, { policy, ...(isPainted && painted(streams.stdout)), ...(failOn && { failOn }) });
+  return driftText(drift, { policy, ...(isPainted && tones(streams.stdout)), ...(failOn && { failOn }) });
 }

@@ -21,10 +21,8 @@ ever overwritten. 'bulla keys' makes keys that rotate, and keys in tokens; 'bull
 async function keygen(options: KeygenOptions): Promise<void> {
   const id = makeLockKeys(options.private, options.public);
   const document = { ok: true, private: options.private, public: options.public, key_id: id };
-  await report(options, document, () =>
-    [
-      `${colors.green('made')}  ${options.private} (keep it secret) and ${options.public} (hand it on)`,
-      `  ${colors.dim(`key id ${id}`)}`,
-    ].join('\n'),
-  );
+  await report(options, document, () => [
+    `${colors.green('made')}  ${options.private} (keep it secret) and ${options.public} (hand it on)`,
+    `  ${colors.dim(`key id ${id}`)}`,
+  ]);
 }

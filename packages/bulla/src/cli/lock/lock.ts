@@ -4,13 +4,22 @@ import { Option } from 'commander';
 import { type LockFormat, lock } from '../../app/index.ts';
 import type { Command } from '../command.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
-import { type FetchOptions, fetchOptions, observing } from '../run/pinned.ts';
+import { type FetchOptions, fetchOptions, observing } from '../run/options.ts';
 import { askKey, askYes, isAnswered } from '../terminal/ask.ts';
-import { complain, EXIT, type Exit, print, printExact, type ReportOptions, say } from '../terminal/io.ts';
+import {
+  complain,
+  EXIT,
+  type Exit,
+  print,
+  printExact,
+  type ReportOptions,
+  reportOptions,
+  say,
+  tones,
+} from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';
 import { type ChoiceOptions, choiceOf, choiceOptions } from './choice.ts';
 import { COMPAT } from './compat.ts';
-import { painted } from './drift-formats.ts';
 import { accessOf, SERVER_HELP, type ServerOptions, serverOptions } from './server.ts';
 import { tell } from './summary.ts';
 
@@ -46,8 +55,7 @@ export function define(command: Command): void {
     .option('--compat-go', "hash numbers in schemas by the released lock program's rule")
     .option('--pin', 'pin the program too: an npm package with all that it needs, or the digest of an image')
     .option('--no-pin', 'drop what the lockfile pins of the program')
-    .option('--json', 'print one JSON document')
-    .option('--quiet', 'print nothing but errors; the exit code tells')
+    .use(reportOptions)
     .helpText(`${SERVER_HELP}
 If the server changed since it was locked, the difference is shown. On a terminal you are asked: one key where only
 prose changed, the word yes for anything else. Elsewhere it ends with 1, and the lockfile stays as it is.
@@ -100,7 +108,7 @@ async function act(words: string[], options: LockOptions): Promise<Exit> {
 /** Shows what changed, and whether it is to be the new baseline. */
 async function isAccepted(found: Drift, options: LockOptions): Promise<boolean> {
   const isGranted = options.force === true || options.yes === true;
-  if (!options.quiet) say(`${driftText(found, painted(streams.stderr))}`);
+  if (!options.quiet) say(driftText(found, tones(streams.stderr)));
   if (isGranted || options.quiet || !isAnswered()) return isGranted;
   const isGentle = found.items.every(({ prose, severity }) => prose === true || severity === 'info');
   return isGentle ? askKey('Only prose changed. Accept it?') : askYes('Is this the server that you want?');

@@ -64,7 +64,7 @@ function heading(target: Target, now: Date): [string, JsonValue][] {
 const FIRST = ['name', 'description', 'inputSchema'];
 
 function toolDocument(tool: JsonObject): JsonObject {
-  const [name, description] = [text(tool.get('name')), text(tool.get('description'))];
+  const [name, description] = [textOf(tool, 'name'), textOf(tool, 'description')];
   const reasons = riskKeywords(name, description).map((word) => `contains dangerous keyword: "${word}"`);
   return JsonObject.from([
     ...FIRST.filter((key) => tool.has(key)).map((key): [string, JsonValue] => [key, tool.get(key)!]),
@@ -74,7 +74,9 @@ function toolDocument(tool: JsonObject): JsonObject {
   ]);
 }
 
-function text(value: JsonValue | undefined): string {
+/** A text of a definition; empty where the server gives none. */
+export function textOf(definition: JsonObject, key: string): string {
+  const value = definition.get(key);
   return typeof value === 'string' ? value : '';
 }
 

@@ -1,7 +1,7 @@
 import { BullaError } from '@bulla/core/error';
 import { type JsonObject, stringify } from '@bulla/core/json';
 import { LIST_KINDS, LISTS, type ListKind, riskOf } from '@bulla/core/lock';
-import { visible } from '@bulla/core/text';
+import { counted, visible } from '@bulla/core/text';
 import { findingsOf, type ScanFinding, scanServer, targetFor } from '../../app/index.ts';
 import { describeTarget } from '../../locks/index.ts';
 import type { Surface, Target } from '../../mcp/index.ts';
@@ -9,7 +9,7 @@ import type { Command } from '../command.ts';
 import { escaped, indented } from '../terminal/indented.ts';
 import { colors, EXIT, type Exit, exitOf, print, printExact, type ReportOptions } from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';
-import { failureDocument, scanDocument } from './scan-document.ts';
+import { failureDocument, scanDocument, textOf } from './scan-document.ts';
 import { accessOf, SERVER_HELP, type ServerOptions, scanning, serverOptions } from './server.ts';
 
 interface ScanOptions extends ServerOptions, ReportOptions {
@@ -67,10 +67,7 @@ const WORDS: Readonly<Record<ListKind, string>> = {
 
 /** How many a server has of each, in words: `2 tools, 1 prompt, …`. */
 export function countWords(surface: Surface): string[] {
-  return LIST_KINDS.map((kind) => {
-    const { length } = surface[kind];
-    return `${length} ${WORDS[kind]}${length === 1 ? '' : 's'}`;
-  });
+  return LIST_KINDS.map((kind) => counted(surface[kind].length, WORDS[kind]));
 }
 const RISK = { LOW: colors.green, MEDIUM: colors.yellow, HIGH: colors.red };
 const NAME_WIDTH = 28;
@@ -92,7 +89,7 @@ function summary(target: Target, surface: Surface, findings: readonly ScanFindin
       ? []
       : [
           '',
-          colors.bold(colors.yellow(`${findings.length} ${findings.length === 1 ? 'finding' : 'findings'}`)),
+          colors.bold(colors.yellow(counted(findings.length, 'finding'))),
           ...findings.map((finding) => `  ${findingText(finding)}`),
         ]),
   ].join('\n');
@@ -104,11 +101,6 @@ function line(kind: ListKind, definition: JsonObject): string {
   if (kind !== 'tools') return `  ${name} ${colors.dim(description)}`;
   const risk = riskOf(definition).level;
   return `  ${name} ${RISK[risk](risk.padEnd(6))} ${colors.dim(description)}`;
-}
-
-export function textOf(definition: JsonObject, key: string): string {
-  const value = definition.get(key);
-  return typeof value === 'string' ? value : '';
 }
 
 /** The first line of a text, cut to fit; that it goes on is shown. */

@@ -37,12 +37,10 @@ async function act(options: Omit<SignInput, 'lockfile'> & ReportOptions & { lock
   const { lock: lockfile } = options;
   const { signature, format, keyId: id, vkey } = await sign({ ...options, lockfile });
   const document = { ok: true, lockfile, signature, format, key_id: id, ...(vkey && { vkey }) };
-  await report(options, document, () =>
-    [
-      ...(COMPAT ? [`✓ Signature created: ${signature}`] : []),
-      `${colors.green('signed')}  ${lockfile} in ${signature}`,
-      `  ${colors.dim(`key id ${shownKeyId(id)}`)}`,
-      ...(vkey === null ? [] : [`  ${colors.dim(`vkey ${vkey}`)}`]),
-    ].join('\n'),
-  );
+  await report(options, document, () => [
+    ...(COMPAT ? [`✓ Signature created: ${signature}`] : []),
+    `${colors.green('signed')}  ${lockfile} in ${signature}`,
+    `  ${colors.dim(`key id ${shownKeyId(id)}`)}`,
+    ...(vkey === null ? [] : [`  ${colors.dim(`vkey ${vkey}`)}`]),
+  ]);
 }

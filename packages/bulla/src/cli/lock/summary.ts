@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs';
 import { type Artifact, LIST_KINDS, type RiskLevel, riskOf } from '@bulla/core/lock';
-import { visible } from '@bulla/core/text';
+import { counted, visible } from '@bulla/core/text';
 import { deceptions, isPrivateAllowed, type Locked } from '../../app/index.ts';
 import { SIGNATURE_KINDS } from '../../locks/index.ts';
 import { type HostConfig, hostConfig, hostConfigText, relativePaths, typed } from '../guard/host-config.ts';
 import { colors, report } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
 import type { LockOptions } from './lock.ts';
-import { countWords, findingText, textOf } from './scan.ts';
+import { countWords, findingText } from './scan.ts';
+import { textOf } from './scan-document.ts';
 
 const RISKS: readonly RiskLevel[] = ['HIGH', 'MEDIUM', 'LOW'];
 
@@ -115,7 +116,7 @@ function summary(
     ...(leftOut.size === 0
       ? []
       : [
-          `  ${colors.yellow('left out')} ${leftOut.size} ${leftOut.size === 1 ? 'tool' : 'tools'}, on purpose: ${fewNames([...leftOut])}`,
+          `  ${colors.yellow('left out')} ${counted(leftOut.size, 'tool')}, on purpose: ${fewNames([...leftOut])}`,
         ]),
     ...(format === 'native'
       ? []

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { fromUtf8, parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import {
@@ -17,12 +16,12 @@ import {
   missingWitnesses,
   unknownSigner,
 } from '@bulla/core/verify';
+import { pathsOf } from '../../app/index.ts';
 import { openPublished } from '../../log/index.ts';
 import { naming, readInput } from '../../os/index.ts';
 import { type Chain, readCheckpointLines } from '../../store/index.ts';
-import { loadPolicy, POLICY_FILE } from '../../witness/index.ts';
+import { loadPolicy } from '../../witness/index.ts';
 import type { Command } from '../command.ts';
-import { home } from '../store.ts';
 import { collect } from '../terminal/io.ts';
 import { NAME_KEYS } from '../verify/hints.ts';
 import type { Trust } from '../verify/trust.ts';
@@ -47,7 +46,7 @@ export function anchorOptions(command: Command): Command {
 /** The policy that was named, else the one of the data directory if there is one. */
 export function readPolicy({ policy }: Pick<AnchorOptions, 'policy'>): Policy | undefined {
   if (policy !== undefined) return naming(policy, () => parsePolicy(readInput(policy, 'signature')));
-  return loadPolicy(join(home(), POLICY_FILE)) ?? undefined;
+  return loadPolicy(pathsOf().witnesses) ?? undefined;
 }
 
 /** The checkpoints in a file: one signed note, the one of a proof, or the lines that a store keeps. */
@@ -100,7 +99,7 @@ export async function findAnchors(
     if (last !== null && !lacking.includes(null)) throw new BullaError('LOG_QUORUM', last);
     return opened;
   });
-  const kept = chain === undefined ? [] : await keptNotes(chain);
+  const kept = chain === undefined ? [] : await storedNotes(chain);
   let unverified = 0;
   let revoked = 0;
   for (const note of kept) {
@@ -137,7 +136,7 @@ function openNamed(note: string, how: AnchorTrust): Anchor {
  * What the database and the file outside it keep, each once. Those of an earlier origin are left out: the record of
  * the recovery says what the chain does not continue.
  */
-async function keptNotes(chain: Chain): Promise<string[]> {
+async function storedNotes(chain: Chain): Promise<string[]> {
   const origin = await chain.origin();
   const stored = (await chain.checkpoints())
     .filter((checkpoint) => checkpoint.origin === origin)

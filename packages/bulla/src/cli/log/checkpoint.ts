@@ -18,32 +18,27 @@ import { readPolicy } from './anchors.ts';
 
 export function define(command: Command): void {
   command
-    .command('create')
-    .description('Make a checkpoint of a chain now, show it to the witnesses, and print it.')
-    .use(sealOptions)
-    .use(reportOptions)
+    .subcommand('create', 'Make a checkpoint of a chain now, show it to the witnesses, and print it.')
+    .use(sealOptions, reportOptions)
     .helpText(
       '\nPrints the signed note. Keep it where whoever holds the key cannot change it: it proves how the chain was.',
     )
     .run(create);
 
   command
-    .command('list')
-    .description('List the checkpoints of a chain, the newest first.')
+    .subcommand('list', 'List the checkpoints of a chain, the newest first.')
     .use(storeOptions, trustOptions)
     .option('--limit <n>', 'at most n checkpoints', nonNegative, 20)
     .use(reportOptions)
     .run(list);
 
   command
-    .command('vkey')
-    .description('Print the verifier key of a chain: what a witness or a policy knows its log by.')
+    .subcommand('vkey', 'Print the verifier key of a chain: what a witness or a policy knows its log by.')
     .use(sealOptions)
     .run(vkey);
 
   command
-    .command('show')
-    .description('Print a checkpoint as it was signed.')
+    .subcommand('show', 'Print a checkpoint as it was signed.')
     .use(storeOptions)
     .argument('[size]', 'how many records it covers; without it the newest', nonNegative)
     .run(show);
@@ -66,9 +61,7 @@ async function list(options: StoreOptions & TrustOptions & ReportOptions & { lim
       ? 'no checkpoints'
       : checkpoints
           .map(({ size, root, state, witnesses }) => {
-            const seen = witnesses.map(
-              ({ name, time }) => `  ${name} ${new Date(time * 1000).toISOString()}`,
-            );
+            const seen = witnesses.map(({ name, time }) => `  ${name} ${time}`);
             return `${String(size).padStart(9)}  ${root.slice(0, 16)}…  ${COLOR_OF[state](state)}${seen.join('')}`;
           })
           .join('\n'),

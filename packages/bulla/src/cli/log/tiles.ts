@@ -7,8 +7,10 @@ import { type Progress, progressBar } from '../terminal/progress.ts';
 
 export function define(command: Command): void {
   command
-    .command('export')
-    .description('Write the log of a chain into a folder that any static host can serve (C2SP tlog-tiles).')
+    .subcommand(
+      'export',
+      'Write the log of a chain into a folder that any static host can serve (C2SP tlog-tiles).',
+    )
     .use(sealOptions)
     .argument('<dir>', 'the folder; what it has already is not written again')
     .use(reportOptions)

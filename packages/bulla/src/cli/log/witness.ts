@@ -47,8 +47,7 @@ interface StatusOptions extends StoreOptions, ReportOptions {
 
 export function define(command: Command): void {
   command
-    .command('serve')
-    .description('Run a witness, which cosigns the checkpoints of logs.')
+    .subcommand('serve', 'Run a witness, which cosigns the checkpoints of logs.')
     .use(reportOptions)
     .requiredOption('--name <name>', 'its name: a URL without a scheme, such as witness.example/w1')
     .addOption(
@@ -78,8 +77,7 @@ Example:
     .run(serve);
 
   command
-    .command('add')
-    .description('Add a witness to the policy, by which checkpoints are shown to it from then on.')
+    .subcommand('add', 'Add a witness to the policy, by which checkpoints are shown to it from then on.')
     .argument('<name>', 'what the policy calls it')
     .argument('<vkey>', 'its verifier key')
     .argument('<url>', 'its address: what stands before /add-checkpoint')
@@ -93,8 +91,10 @@ Example:
     .run(add);
 
   command
-    .command('status')
-    .description('Tell what each witness has cosigned of a chain, and how far that is behind its end.')
+    .subcommand(
+      'status',
+      'Tell what each witness has cosigned of a chain, and how far that is behind its end.',
+    )
     .use(storeOptions, reportOptions)
     .option('--policy <file>', 'the policy (default: BULLA_HOME/witnesses.policy)')
     .helpText(
@@ -156,9 +156,9 @@ async function serve(options: ServeOptions): Promise<void> {
     const { url } = served;
     const { vkeys, name } = witness;
     await report(options, { ok: true, name, url, vkeys, state, logs: [...logs.keys()] }, () =>
-      [['witness', name], ...vkeys.map((vkey) => ['vkey', vkey]), ['url', url]]
-        .map(([key, value]) => `${colors.dim(key!.padEnd(9))}${value}`)
-        .join('\n'),
+      [['witness', name], ...vkeys.map((vkey) => ['vkey', vkey]), ['url', url]].map(
+        ([key, value]) => `${colors.dim(key!.padEnd(9))}${value}`,
+      ),
     );
     await stopped;
     process.off('SIGHUP', reload);
@@ -219,14 +219,12 @@ async function status(options: StatusOptions): Promise<Exit> {
   }
   await using at = await openFor(options, 'read');
   const { records, checkpoint, quorum, witnesses } = await witnessedChain(at.chain, policy);
-  await report(options, { ok: quorum, chain: options.chain, records, checkpoint, quorum, witnesses }, () =>
-    [
-      checkpoint === null
-        ? `${colors.yellow('undecided')}  the chain ${options.chain} has no checkpoint`
-        : `${quorum ? colors.green('witnessed') : colors.red('not witnessed')}  the newest checkpoint covers ${checkpoint} of ${records} records`,
-      ...witnesses.map(seenLine),
-    ].join('\n'),
-  );
+  await report(options, { ok: quorum, chain: options.chain, records, checkpoint, quorum, witnesses }, () => [
+    checkpoint === null
+      ? `${colors.yellow('undecided')}  the chain ${options.chain} has no checkpoint`
+      : `${quorum ? colors.green('witnessed') : colors.red('not witnessed')}  the newest checkpoint covers ${checkpoint} of ${records} records`,
+    ...witnesses.map(seenLine),
+  ]);
   if (checkpoint === null) return EXIT.undecided;
   return quorum ? EXIT.good : EXIT.bad;
 }

@@ -3,17 +3,15 @@ import { visible } from '@bulla/core/text';
 import { type BindResult, bindTools, readEdits } from '../../app/index.ts';
 import type { Command } from '../command.ts';
 import { openFor, type StoreOptions, sealOptions } from '../store.ts';
-import { colors, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
+import { capsuleNames, colors, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { endedLines, reboundLines } from './push.ts';
 
 export function defineBind(command: Command): void {
   command
-    .command('bind')
-    .description('Say which tools of servers the tools of an agent are, and seal that.')
+    .subcommand('bind', 'Say which tools of servers the tools of an agent are, and seal that.')
     .argument('<agent>', 'the agent')
     .argument('<binding...>', 'TOOL=SERVER/TOOL for each; TOOL= for one that is called without a server')
-    .use(sealOptions)
-    .use(reportOptions)
+    .use(sealOptions, reportOptions)
     .helpText(`
 The other tools stay what they were, and the version of the manifest does too. A tool that was bound before and is bound
 to another one, or to none, lets what people granted rest until they have reviewed it.
@@ -38,7 +36,7 @@ function documentOf({ bound, ended }: BindResult) {
     capability_manifest_version: version,
     capability_manifest_hash: hash,
     ...{ ok: true, bindings: bindings.digest, tools: Object.fromEntries(bindings.tools) },
-    ...{ breaking, rebound, ended: ended.map(({ id }) => id), capsule: capsule.hash },
+    ...{ breaking, rebound, ended: ended.map(({ id }) => id), ...capsuleNames(capsule) },
   };
 }
 

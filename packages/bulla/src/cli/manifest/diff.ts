@@ -5,15 +5,14 @@ import {
   diffText,
   type Manifest,
   ManifestError,
-  type ReportTone,
   readManifest,
 } from '@bulla/core/manifest';
 import { Option } from 'commander';
 import { readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
-import { colors, coloured, EXIT, type Exit, print, printExact, say } from '../terminal/io.ts';
+import { EXIT, type Exit, print, printExact, say, tones } from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';
-import { parseStored, reading, type StoredOptions, storedOptions, storedVersion } from './stored.ts';
+import { parseStored, reading, type StoredOptions, storedOptions, storedVersion } from './show.ts';
 import { problemLines } from './validate.ts';
 
 const FORMATS = ['text', 'json', 'markdown'] as const;
@@ -26,8 +25,7 @@ interface DiffOptions extends StoredOptions {
 
 export function defineDiff(command: Command): void {
   command
-    .command('diff')
-    .description('Tell what a new manifest changes, and whether people must review it.')
+    .subcommand('diff', 'Tell what a new manifest changes, and whether people must review it.')
     .argument('<old>', 'the manifest as it was: a file, - for standard input, or AGENT@VERSION')
     .argument('<new>', 'the manifest as it is to be: the same')
     .use(storedOptions)
@@ -58,7 +56,7 @@ async function diff(before: string, after: string, options: DiffOptions): Promis
   if (!options.quiet) {
     if (format === 'json') await printExact(diffJson(found));
     else if (format === 'markdown') await printExact(diffMarkdown(found));
-    else await print(diffText(found, painted()));
+    else await print(diffText(found, tones(streams.stdout)));
   }
   return found.breaking.length > 0 ? EXIT.bad : EXIT.good;
 }
@@ -85,19 +83,4 @@ function read(file: string): Manifest {
     }
     throw error;
   }
-}
-
-/** Words that came and went are told by their colour, and where there is none, by marks around them. */
-function painted() {
-  if (!coloured(streams.stdout)) return {};
-  const { red, green, bold, dim, strikethrough, underline } = colors;
-  const paints: Record<ReportTone, (text: string) => string> = {
-    breaking: (text) => bold(red(text)),
-    good: green,
-    name: bold,
-    added: (text) => underline(green(text)),
-    removed: (text) => strikethrough(red(text)),
-    dim,
-  };
-  return { color: (tone: ReportTone, text: string) => paints[tone](text) };
 }

@@ -12,46 +12,58 @@ import { EXIT, type Exit, printExact, type ReportOptions, say } from '../termina
 import { problemLines } from './validate.ts';
 
 interface InitOptions extends ReportOptions {
-  fromLock: string;
+  lock: string;
   server?: string;
   output?: string;
   bindings?: string;
+  catalogue?: string;
   force?: boolean;
 }
 
 export function defineInit(command: Command): void {
   command
-    .command('init')
-    .description('Draft a manifest from a locked tool server, for a person to edit.')
-    .requiredOption('--from-lock <file>', 'the lockfile; it must hold the definitions')
-    .option('--server <name>', 'what you call the server (default: what it calls itself)')
+    .subcommand('init', 'Draft a manifest from a locked tool server, for a person to edit.')
+    .option('-l, --lock <file>', 'the lockfile; it must hold the definitions', 'mcp-lock.json')
+    .option(
+      '--server <name>',
+      'what you call the server, for scopes and bindings (default: what it calls itself)',
+    )
     .option('-o, --output <file>', 'where to write it (default: standard output)')
     .option(
       '--bindings <file>',
       'where to write which tool of the server each is, for manifest push --bindings',
     )
+    .option(
+      '--catalogue <file>',
+      'where to write what the server says of its tools, for --catalogue of consent and grants',
+    )
     .option('-f, --force', 'replace the files if they are there')
-    .option('--json', 'print one JSON document: the draft, the bindings, the notes and what is to be mended')
+    .option(
+      '--json',
+      'print one JSON document: the draft, the bindings, the texts, the notes and what is to be mended',
+    )
     .option('--quiet', 'no notes')
     .helpText(`
 Notes for the person who edits it go to standard error. Exits with 0 if the draft is valid as it is, 1 if something in
 it must be mended first, 2 if the lock cannot be read or holds no definitions.
 
 Example:
-  $ bulla manifest init --from-lock mcp-lock.json -o manifest.json --bindings bindings.json`)
+  $ bulla manifest init --lock mcp-lock.json -o manifest.json --bindings bindings.json --catalogue words.json`)
     .run(init);
 }
 
 async function init(options: InitOptions): Promise<Exit> {
-  const { output, bindings } = options;
-  for (const file of [output, bindings])
+  const { output, bindings, catalogue } = options;
+  for (const file of [output, bindings, catalogue])
     if (file !== undefined && !options.force && existsSync(file))
       throw new BullaError('FILE_EXISTS', `${file} is there already; --force replaces it.`);
-  const lock = readLock(readInput(options.fromLock, 'document'));
+  const lock = readLock(readInput(options.lock, 'document'));
   const draft = draftFromLock(lock, options.server ?? (lock.serverName || 'server'));
   const text = `${indented(stringify(draft.document))}\n`;
   if (output !== undefined) replaceFile(output, toUtf8(text));
   if (bindings !== undefined) replaceFile(bindings, toUtf8(`${indented(draft.bindings.canonical)}\n`));
+  if (catalogue !== undefined)
+    replaceFile(catalogue, toUtf8(`${JSON.stringify(draft.catalogue, null, 2)}\n`));
   if (options.json) await printExact(`${documentOf(draft)}\n`);
   else if (output === undefined) await printExact(text);
   if (!options.json && !options.quiet) say(notesText(draft).trimEnd());
@@ -59,9 +71,10 @@ async function init(options: InitOptions): Promise<Exit> {
 }
 
 /** The draft is written by the lossless writer: its numbers are those of the lock. */
-function documentOf({ document, bindings, notes, report }: ManifestDraft): string {
+function documentOf({ document, bindings, catalogue, notes, report }: ManifestDraft): string {
   const told = {
     bindings: Object.fromEntries(bindings.tools),
+    catalogue,
     notes,
     problems: report.problems,
     warnings: report.warnings,

@@ -154,31 +154,36 @@ describe('manifest init', () => {
     const lock = join(folder, 'mcp-lock.json');
     expect(bulla(['lock', '-o', lock, ...everything]).status).toBe(0);
     const file = join(folder, 'manifest.json');
-    const made = bulla(['manifest', 'init', '--from-lock', lock, '-o', file]);
+    const made = bulla(['manifest', 'init', '--lock', lock, '-o', file]);
     expect([made.status, made.stdout]).toEqual([0, '']);
     expect(made.stderr).toMatch(/^Drafted 19 tools\./);
     expect(made.stderr).toContain('    get-sum → get_sum\n');
     expect(bulla(['manifest', 'validate', file]).status).toBe(0);
 
-    const again = bulla(['manifest', 'init', '--from-lock', lock, '-o', file]);
+    const again = bulla(['manifest', 'init', '--lock', lock, '-o', file]);
     expect([again.status, again.stderr.includes('[FILE_EXISTS]')]).toEqual([2, true]);
-    expect(bulla(['manifest', 'init', '--from-lock', lock, '-o', file, '--force', '--quiet'])).toEqual({
+    expect(bulla(['manifest', 'init', '--lock', lock, '-o', file, '--force', '--quiet'])).toEqual({
       status: 0,
       stdout: '',
       stderr: '',
     });
-    expect(bulla(['manifest', 'init', '--from-lock', lock, '--quiet']).stdout).toBe(
-      readFileSync(file, 'utf8'),
-    );
-    const json = JSON.parse(bulla(['manifest', 'init', '--from-lock', lock, '--json']).stdout);
+    expect(bulla(['manifest', 'init', '--lock', lock, '--quiet']).stdout).toBe(readFileSync(file, 'utf8'));
+    const json = JSON.parse(bulla(['manifest', 'init', '--lock', lock, '--json']).stdout);
     expect(json.draft).toEqual(JSON.parse(readFileSync(file, 'utf8')));
     expect([json.ok, json.bindings.get_sum]).toEqual([
       true,
       { server: 'mcp-servers/everything', tool: 'get-sum' },
     ]);
     const bindings = join(folder, 'bindings.json');
-    const init = ['manifest', 'init', '--from-lock', lock, '--server', 'all', '--bindings', bindings];
-    expect(bulla([...init, '--quiet']).status).toBe(0);
+    const words = join(folder, 'words.json');
+    const init = ['manifest', 'init', '--lock', lock, '--server', 'all', '--bindings', bindings];
+    const named = bulla([...init, '--catalogue', words, '--quiet']);
+    const { permission_scopes } = JSON.parse(named.stdout);
+    expect([named.status, permission_scopes[0].id]).toEqual([0, expect.stringMatching(/^all:[a-z]+$/)]);
+    expect(JSON.parse(readFileSync(words, 'utf8'))).toMatchObject({
+      'agent.tools.get_sum.desc': 'Returns the sum of two numbers',
+      [permission_scopes[0].label_i18n_key]: permission_scopes[0].id.replace(':', ': '),
+    });
     expect(JSON.parse(readFileSync(bindings, 'utf8')).get_sum).toEqual({ server: 'all', tool: 'get-sum' });
     expect(bulla([...init, '--quiet']).stderr).toContain('[FILE_EXISTS]');
   });
@@ -188,7 +193,7 @@ describe('manifest init', () => {
     const lock = join(folder, 'mcp-lock.json');
     expect(bulla(['lock', '--format', 'v3', '-o', lock, ...everything]).status).toBe(0);
     const file = join(folder, 'manifest.json');
-    const { status, stderr } = bulla(['manifest', 'init', '--from-lock', lock, '-o', file]);
+    const { status, stderr } = bulla(['manifest', 'init', '--lock', lock, '-o', file]);
     expect([status, stderr.includes('[LOCK_NO_DEFINITIONS]'), existsSync(file)]).toEqual([2, true, false]);
   });
 });

@@ -12,8 +12,7 @@ import { defineValidate } from './validate.ts';
 export function define(command: Command): void {
   defineValidate(command);
   command
-    .command('hash')
-    .description('Print the hash of a manifest (SHA-256 of its RFC 8785 form), and nothing else.')
+    .subcommand('hash', 'Print the hash of a manifest (SHA-256 of its RFC 8785 form), and nothing else.')
     .argument('<file>', 'the manifest; - is standard input')
     .helpText(`
 An invalid manifest has no hash: the command ends with 2.

@@ -8,6 +8,7 @@ import { readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
 import { openFor, type StoreOptions, sealOptions } from '../store.ts';
 import {
+  capsuleNames,
   colors,
   EXIT,
   type Exit,
@@ -27,8 +28,7 @@ interface PushOptions extends StoreOptions, ReportOptions {
 
 export function definePush(command: Command): void {
   command
-    .command('push')
-    .description('Make a manifest the next version of an agent’s, and seal that.')
+    .subcommand('push', 'Make a manifest the next version of an agent’s, and seal that.')
     .argument('<file>', 'the manifest; - is standard input')
     .requiredOption('--agent <id>', 'whose manifest it is')
     .use(sealOptions)
@@ -76,7 +76,7 @@ function documentOf(pushed: Pushed, ended: readonly Decision[]) {
     non_breaking_changes: (diff?.non_breaking ?? []).map(changeJson),
     ...{ ok: true, bytes, bindings: pushed.bindings.digest, breaking, rebound, repeated, warnings },
     ended: ended.map(({ id }) => id),
-    capsule: capsule?.hash ?? null,
+    ...capsuleNames(capsule),
   };
 }
 

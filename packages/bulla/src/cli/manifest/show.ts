@@ -1,9 +1,10 @@
 import { BullaError } from '@bulla/core/error';
 import { type CurrentManifest, createManifests, type StoredVersion } from '../../manifest/index.ts';
+import type { Store } from '../../store/index.ts';
 import type { Command } from '../command.ts';
+import { openFor, type StoreOptions } from '../store.ts';
 import { indented } from '../terminal/indented.ts';
 import { colors, printExact, type ReportOptions, report, say } from '../terminal/io.ts';
-import { parseVersion, reading, type StoredOptions, storedOptions, storedVersion } from './stored.ts';
 
 type ShowOptions = StoredOptions & ReportOptions;
 
@@ -14,7 +15,7 @@ export function defineShow(command: Command): void {
       .option('--json', 'print one JSON document')
       .option('--quiet', 'print no facts about it');
 
-  reporting(command.command('show').description('Print a stored version of an agent’s manifest.'))
+  reporting(command.subcommand('show', 'Print a stored version of an agent’s manifest.'))
     .argument('<agent>', 'whose manifest')
     .argument('[version]', 'its number, or latest', 'latest')
     .option('--bindings [digest]', 'print its bindings instead: the last ones, or those of this digest')
@@ -28,7 +29,7 @@ Examples:
   $ bulla manifest show desk 3 --bindings > bindings-3.json`)
     .run(show);
 
-  reporting(command.command('versions').description('List the stored versions of an agent’s manifest.'))
+  reporting(command.subcommand('versions', 'List the stored versions of an agent’s manifest.'))
     .argument('<agent>', 'whose manifest')
     .helpText(`
 The first one first. Exits with 2 if the agent has no manifest.
@@ -111,4 +112,62 @@ function versionDocument({ version, hash, bytes, breaking, by, at, capsuleId }: 
 function factsOf({ agent, version, breaking, by, at }: StoredVersion): string {
   const mark = breaking ? `, ${colors.red('breaking')}` : '';
   return `${agent} version ${version}, pushed by ${by} on ${new Date(at).toISOString()}${mark}`;
+}
+
+/** The options of the commands that read manifests from a store: no chain is asked for. */
+export type StoredOptions = Pick<StoreOptions, 'store' | 'tenant'>;
+
+export function storedOptions(command: Command): Command {
+  return command
+    .option('--store <url>', 'the store: a file or postgres://… (default: BULLA_HOME/store.db)')
+    .option('--tenant <name>', 'whose agents (default: those of no tenant)');
+}
+
+/** Does something with the store, opened to read. */
+export async function reading<Result>(
+  options: StoredOptions,
+  work: (store: Store) => Promise<Result>,
+): Promise<Result> {
+  await using at = await openFor({ ...options, chain: 'default' }, 'read');
+  return await work(at.store);
+}
+
+/** A version of an agent's manifest; null stands for the newest. Throws `MANIFEST_NOT_FOUND`. */
+export async function storedVersion(
+  store: Store,
+  agent: string,
+  version: number | null,
+): Promise<CurrentManifest> {
+  const manifests = createManifests(store);
+  const found = version === null ? await manifests.current(agent) : await manifests.version(agent, version);
+  if (found !== null) return found;
+  const name = JSON.stringify(agent);
+  const all = await manifests.versions(agent);
+  throw new BullaError(
+    'MANIFEST_NOT_FOUND',
+    all.length === 0
+      ? `The store has no manifest of the agent ${name}.`
+      : `The store has no version ${version} of the manifest of ${name}; the newest is ${all.at(-1)!.version}.`,
+  );
+}
+
+const VERSION = /^(?:[1-9][0-9]{0,14}|latest)$/;
+
+/** The number of a version, or null for `latest`. Throws `MANIFEST_VERSION`. */
+function parseVersion(text: string): number | null {
+  if (!VERSION.test(text))
+    throw new BullaError('MANIFEST_VERSION', `${JSON.stringify(text)} is no version: 1, 2, 3, … or latest.`);
+  return text === 'latest' ? null : Number(text);
+}
+
+/**
+ * The agent and the version that `AGENT@VERSION` names; null for the name of a file. What begins with `./`, `../` or `/`
+ * is a file in any case, so that what lies in a folder never decides what is read.
+ */
+export function parseStored(
+  text: string,
+): { readonly agent: string; readonly version: number | null } | null {
+  const at = text.lastIndexOf('@');
+  if (at < 1 || /^\.{0,2}\//.test(text) || !VERSION.test(text.slice(at + 1))) return null;
+  return { agent: text.slice(0, at), version: parseVersion(text.slice(at + 1)) };
 }

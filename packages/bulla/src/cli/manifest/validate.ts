@@ -17,8 +17,7 @@ import {
 
 export function defineValidate(command: Command): void {
   command
-    .command('validate')
-    .description('Tell whether manifests are valid, with all that is to be mended and how.')
+    .subcommand('validate', 'Tell whether manifests are valid, with all that is to be mended and how.')
     .argument('<file...>', 'the manifests; - is standard input')
     .use(reportOptions)
     .helpText(`

@@ -39,8 +39,7 @@ function policyOptions(command: Command): void {
 
 export function define(command: Command): void {
   command
-    .command('check')
-    .description('Ask the rules of a policy about what a server offers now.')
+    .subcommand('check', 'Ask the rules of a policy about what a server offers now.')
     .argument('[server...]', 'the server, after --; without it what the lock stores, or its server')
     .use(serverOptions, policyOptions)
     .option('-l, --lock <file>', 'a lock: rules may then speak of the artifact and of drift')
@@ -58,8 +57,7 @@ Examples:
     .run(recorded('policy check', check));
 
   command
-    .command('explain')
-    .description('Show the rules of a policy.')
+    .subcommand('explain', 'Show the rules of a policy.')
     .use(policyOptions)
     .addOption(new Option('--format <format>', 'how to print it').choices(['markdown', 'json']))
     .option('--json', 'the same as --format json')
@@ -73,8 +71,7 @@ Examples:
     .run(explain);
 
   command
-    .command('test')
-    .description('Ask the rules of a policy about recorded inputs, and compare the answers.')
+    .subcommand('test', 'Ask the rules of a policy about recorded inputs, and compare the answers.')
     .argument('<input...>', 'files with {"shape", "input", "expect"}')
     .use(policyOptions, reportOptions)
     .helpText(`

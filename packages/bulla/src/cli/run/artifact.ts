@@ -12,8 +12,7 @@ import type { Command } from '../command.ts';
 import { requireOptions } from '../lock/options.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
-import { type FetchOptions, fetchOptions, observing } from './pinned.ts';
-import { provenanceOptions } from './provenance.ts';
+import { type FetchOptions, fetchOptions, observing, provenanceOptions } from './options.ts';
 
 interface LockedOptions extends LockTrust, ReportOptions {
   lock: string;
@@ -26,8 +25,7 @@ interface VerifyOptions extends LockedOptions, FetchOptions, RecordOptions {
 export function define(command: Command): void {
   const locked = (name: string, description: string) =>
     command
-      .command(name)
-      .description(description)
+      .subcommand(name, description)
       .argument('[lock]', 'the lockfile (default: mcp-lock.json)')
       .option('-l, --lock <file>', 'the same', 'mcp-lock.json')
       .use(requireOptions, reportOptions);

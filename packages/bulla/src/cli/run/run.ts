@@ -13,8 +13,7 @@ import { keepExit } from '../lock/compat.ts';
 import { lockOption, requireOptions } from '../lock/options.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
 import { EXIT, type Exit, print } from '../terminal/io.ts';
-import { type FetchOptions, fetchOptions, observing } from './pinned.ts';
-import { provenanceOptions } from './provenance.ts';
+import { type FetchOptions, fetchOptions, observing, provenanceOptions } from './options.ts';
 
 interface RunOptions extends FetchOptions, LockTrust, ProvenanceChoice, RecordOptions {
   lock: string;
@@ -26,8 +25,7 @@ interface RunOptions extends FetchOptions, LockTrust, ProvenanceChoice, RecordOp
 export function define(command: Command): void {
   command
     .argument('[words...]', 'after --: other arguments, or a whole command for the same package')
-    .use(lockOption)
-    .use(requireOptions, fetchOptions, provenanceOptions, recordOptions)
+    .use(lockOption, requireOptions, fetchOptions, provenanceOptions, recordOptions)
     .option('--dry-run', 'do everything except the last step, and tell what it would be')
     .option('--bin <name>', 'the program of the package, where it has several')
     .option('--require-provenance [true|false]', 'run only with a provenance (--bundle) that verifies')

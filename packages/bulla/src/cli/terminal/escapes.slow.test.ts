@@ -259,7 +259,7 @@ describe('no command sends what others wrote to a terminal raw', () => {
       [['diff', '--lockfile', lock], other, 1],
       [['policy', 'check', '--preset', 'strict'], other, 1],
       [['guard', '--lock', lock, '--print-effective-allowlist'], surface, 0],
-      [['manifest', 'init', '--from-lock', lock], null, 0],
+      [['manifest', 'init', '--lock', lock], null, 0],
     ] as const) {
       const result = await run([...args, ...(offer === null ? [] : ['--', ...server(offer)])]);
       expect(result.exit, `${args.join(' ')}: ${result.text}`).toBe(exit);

@@ -1,6 +1,6 @@
 import { type CanonOptions, type ProfileId, profile } from '@bulla/core/canon';
-import { BullaError } from '@bulla/core/error';
-import { DEFAULT_MAX_BYTES, DEFAULT_MAX_DEPTH, type Leniency, type ParseOptions } from '@bulla/core/json';
+import type { BullaError } from '@bulla/core/error';
+import { DEFAULT_MAX_BYTES, DEFAULT_MAX_DEPTH, type Leniency } from '@bulla/core/json';
 import { DURATION_FORM, parseDuration } from '@bulla/core/text';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from '../command.ts';
@@ -15,10 +15,9 @@ export interface DocumentOptions {
 
 const LENIENCIES: Leniency[] = ['duplicate-keys', 'non-finite', 'lone-surrogates', 'bom'];
 
-/** Throws `USAGE`. */
 export function nonNegative(text: string): number {
-  if (!/^(?:0|[1-9][0-9]{0,14})$/.test(text))
-    throw new BullaError('USAGE', `${JSON.stringify(text)} is not a whole number.`);
+  if (!/^(?:0|[1-9][0-9]{0,15})$/.test(text) || !Number.isSafeInteger(Number(text)))
+    throw new InvalidArgumentError('A whole number is expected.');
   return Number(text);
 }
 
@@ -79,10 +78,6 @@ export function parsingOptions(command: Command): Command {
     )
     .option('--max-depth <n>', 'the deepest nesting accepted', positiveInteger, DEFAULT_MAX_DEPTH)
     .option('--max-bytes <n>', 'the longest document accepted', positiveInteger, DEFAULT_MAX_BYTES);
-}
-
-export function parseOptions({ allow, maxDepth, maxBytes }: DocumentOptions): ParseOptions {
-  return { allow, maxDepth, maxBytes };
 }
 
 export function canonOptions({ allow, maxDepth }: DocumentOptions): CanonOptions {

@@ -46,6 +46,20 @@ export function coloured(stream: Output): boolean {
   return force !== undefined ? force !== '0' && force !== 'false' : stream.isTTY === true;
 }
 
+const { red, yellow, cyan, green, bold, dim, strikethrough, underline } = colors;
+const TONES = {
+  ...{ moderate: yellow, info: cyan, good: green, name: bold, dim },
+  critical: (text: string) => bold(red(text)),
+  breaking: (text: string) => bold(red(text)),
+  added: (text: string) => underline(green(text)),
+  removed: (text: string) => strikethrough(red(text)),
+};
+
+/** Words that came and went are told by their colour, and where there is none, by marks around them. */
+export function tones(stream: Output): { color?: (tone: keyof typeof TONES, text: string) => string } {
+  return coloured(stream) ? { color: (tone, text) => TONES[tone](text) } : {};
+}
+
 // The print boundary. Whatever a command shows goes through one of the functions below, and nothing around them: texts
 // for people through `print` and `say`, which show every control character instead of sending it; documents, in which
 // such characters can stand only as data, through `printJson` and `printExact`.
@@ -99,10 +113,26 @@ export function drawOver(text: string): void {
   write(stderr, `\r\u001b[2K${line}`).catch(() => undefined);
 }
 
+/** How a verdict begins. */
+export function markOf(result: 'good' | 'bad' | 'undecided' | 'unreadable'): string {
+  if (result === 'good') return colors.green('good');
+  return result === 'bad' ? colors.red('BAD') : colors.yellow('undecided');
+}
+
 /** Prints a report: as one JSON document with `--json`, else as the text for people, unless `--quiet`. */
 export async function report(options: ReportOptions, document: unknown, text: () => Text): Promise<void> {
   if (options.json) await printJson(document);
   else if (!options.quiet) await print(`${joined(text())}\n`);
+}
+
+/** How documents name a sealed record: by both of its names. */
+export function capsuleNames(capsule: { readonly id: string; readonly hash: string } | null) {
+  return { capsule_id: capsule?.id ?? null, capsule_hash: capsule?.hash ?? null };
+}
+
+/** A time in milliseconds as text. */
+export function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
 }
 
 /** An error as a document: its code and sentence, and where it lies if that is known. */

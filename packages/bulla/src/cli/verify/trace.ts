@@ -39,14 +39,8 @@ async function traceOne(
   files: string[],
   options: TrustOptions & ReportOptions & ApproverOptions & { policy?: string },
 ): Promise<Exit> {
-  const { requirePq = false, allowNan: allowNonFinite = false } = options;
-  const trust = {
-    ...{ ...trusted(options), vkeys: [], requirePq, allowNonFinite },
-    ...{
-      policy: options.policy === undefined ? undefined : readPolicy(options),
-      approvers: approversAmong(options),
-    },
-  };
+  const policy = options.policy === undefined ? undefined : readPolicy(options);
+  const trust = { ...trusted(options), vkeys: [], policy, approvers: approversAmong(options) };
   const found = await traceFiles(capsule, files, trust);
   const { intent, outcome, steps, notProven } = found;
   const has = (basis: Basis) => steps.some((step) => step.basis === basis);

@@ -1,10 +1,10 @@
 import { fromUtf8, keyId, type NoteVerifier, type PublicKey, readPublicKey } from '@bulla/core/crypto';
 import type { KeyTrust } from '@bulla/core/verify';
+import { pathsOf } from '../../app/index.ts';
 import { findKeyring, refuseSeed, trustIn } from '../../keys/index.ts';
 import { readKeyring } from '../../locks/index.ts';
 import { readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
-import { keysFolder } from '../store.ts';
 import { collect } from '../terminal/io.ts';
 
 /** What records are verified with. */
@@ -17,6 +17,8 @@ export interface TrustOptions {
 }
 
 export interface Trust extends KeyTrust {
+  readonly requirePq: boolean;
+  readonly allowNonFinite: boolean;
   /** Nobody named these keys: they are those of the local keyring. */
   readonly unasked: boolean;
   /** Where the keys come from, for the report. */
@@ -43,7 +45,7 @@ export function trustOptions(command: Command): Command {
 export function trusted(options: TrustOptions, vkeys: readonly NoteVerifier[] = []): Trust {
   const named = options.publicKey.map((text) => readKey(text, 'Ed25519'));
   const pqNamed = options.pqKey.map((text) => readKey(text, 'ML-DSA-65'));
-  const folder = keysFolder({});
+  const folder = pathsOf().keys;
   const local = findKeyring(folder)?.epochs ?? [];
   for (const key of named) refuseSeed(key, local);
   const chosen =
@@ -60,6 +62,8 @@ export function trusted(options: TrustOptions, vkeys: readonly NoteVerifier[] = 
   const { pqKeys, facts, revoked } = trustIn(known);
   return {
     ...{ keys, pqKeys: [...pqNamed, ...pqKeys], facts, revoked },
+    requirePq: options.requirePq ?? false,
+    allowNonFinite: options.allowNan ?? false,
     unasked: options.keyring === undefined && named.length === 0,
     origin:
       chosen !== undefined

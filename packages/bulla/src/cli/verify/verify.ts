@@ -17,6 +17,7 @@ import {
   EXIT,
   type Exit,
   errorDocument,
+  markOf,
   print,
   printJson,
   type ReportOptions,
@@ -121,15 +122,13 @@ async function verifyAll(files: string[], options: VerifyOptions): Promise<Exit>
 
 /** What the options say is trusted. */
 function trustOf(options: VerifyOptions, lock: string | undefined): Trust {
-  const { key, publicKey, vkey: vkeys, pqKey, keyring, policy, requirePq, allowNan } = options;
+  const { key, publicKey, vkey: vkeys, pqKey, keyring, policy, requirePq } = options;
   const named = COMPAT && lock !== undefined && key.length === 0 ? ['public.key'] : key;
   const keys = loadKeys(named, null).keys.map((one) => toHex(one.bytes));
   return {
     ...trusted({ ...options, publicKey: [...publicKey, ...keys] }, vkeys),
     vkeys,
     approvers: approversAmong(options),
-    requirePq: requirePq ?? false,
-    allowNonFinite: allowNan ?? false,
     policy: policy === undefined ? undefined : readPolicy(options),
     kinds: options.kind,
     signed:
@@ -139,14 +138,15 @@ function trustOf(options: VerifyOptions, lock: string | undefined): Trust {
 }
 
 function text(file: string, verdict: Verdict): string[] {
-  const undecided = colors.yellow('undecided');
-  const marks = { good: colors.green('good'), bad: colors.red('BAD'), undecided, unreadable: undecided };
-  const mark = marks[verdict.result];
   const code = verdict.result === 'good' ? '' : ` ${colors.dim(`[${verdict.code}]`)}`;
   const limits =
     verdict.result === 'good' ? [`  ${colors.dim(`not proven: ${verdict.notProven.join('; ')}`)}`] : [];
   const lines = (verdict.lines ?? []).map((line) => `  ${line}`);
-  return [`${mark}  ${file} (${verdict.kind}): ${verdict.message}${code}`, ...lines, ...limits];
+  return [
+    `${markOf(verdict.result)}  ${file} (${verdict.kind}): ${verdict.message}${code}`,
+    ...lines,
+    ...limits,
+  ];
 }
 
 /** The released program's words for a lock. */

@@ -1,23 +1,49 @@
 import type { Bound, Decision } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
 import { createConsent } from '../consent/index.ts';
-import { createManifests, type Rebound } from '../manifest/index.ts';
+import { createManifests, type Pushed, type Rebound } from '../manifest/index.ts';
 import { createRecorder } from '../record/index.ts';
 import type { Store } from '../store/index.ts';
 
-interface BindRequest {
+/** Whose manifest changes, by whom, and where that is recorded. */
+interface ManifestChange {
   readonly agent: string;
-  /** What each tool is from now on; null for one that is called without a server. */
-  readonly edits: ReadonlyMap<string, Bound | null>;
-  /** Who binds. */
   readonly by: string;
   readonly chain: string;
 }
 
-export interface BindResult {
-  readonly bound: Rebound;
-  /** The questions and calls that it ended. */
+interface PushRequest extends ManifestChange {
+  readonly manifest: Uint8Array;
+  /** Which tools of servers its tools are. Default: what they were. */
+  readonly bindings?: Uint8Array | undefined;
+  readonly idempotencyKey?: string | undefined;
+}
+
+interface BindRequest extends ManifestChange {
+  /** What each tool is from now on; null for one that is called without a server. */
+  readonly edits: ReadonlyMap<string, Bound | null>;
+}
+
+/** The questions and calls that a change ended. */
+interface Ended {
   readonly ended: readonly Decision[];
+}
+
+export interface BindResult extends Ended {
+  readonly bound: Rebound;
+}
+
+/**
+ * Makes a manifest the next version of an agent's, and ends what does not hold under it. Rejects as `Manifests.push`
+ * does.
+ */
+export async function pushManifest(
+  store: Store,
+  { agent, manifest, chain, ...options }: PushRequest,
+): Promise<Ended & { readonly pushed: Pushed }> {
+  const record = createRecorder(store.chain(chain));
+  const pushed = await createManifests(store).push(agent, manifest, { ...options, record });
+  return { pushed, ended: pushed.repeated ? [] : await createConsent(store, { chain, record }).sweep() };
 }
 
 /** Says anew which tools of servers an agent's tools are, and ends what rested on others. Rejects as `Manifests.bind`. */
