@@ -1,13 +1,6 @@
 import { type JsonObject, parse, toPlain } from '@bulla/core/json';
 import type { Surface } from '@bulla/core/lock';
-import {
-  callInput,
-  evaluateCall,
-  evaluateList,
-  parsePolicy,
-  policyCheckInput,
-  prepareInput,
-} from '@bulla/core/policy';
+import { callInput, evaluate, parsePolicy, policyCheckInput, prepareInput } from '@bulla/core/policy';
 import { Environment } from '@marcbachmann/cel-js';
 import { compare, type Row } from './measure.ts';
 
@@ -57,7 +50,7 @@ export async function policy(): Promise<Row[]> {
     `rules:\n${expressions.map((expr, i) => `- {name: r${i}, expr: '${expr}'}`).join('\n')}`,
   );
   const prepared = prepareInput('policy-check', json);
-  const ours = () => evaluateList(rules, prepared).outcome === 'pass';
+  const ours = () => evaluate(rules, prepared).outcome === 'pass';
   const theirs = library(expressions, toPlain(json));
   const programs = rules.rules.map((rule) => rule.programs.get('policy-check')!);
   const same = () => programs.every((program) => program.run(prepared.value) === true);
@@ -67,7 +60,7 @@ export async function policy(): Promise<Row[]> {
   const callRules = parsePolicy(`rules: [{name: r, phase: call, expr: '${call}'}]`);
   const args = parse('{"amount":12,"path":"a/b/c","note":"as agreed"}') as JsonObject;
   const asked = callInput(surface().tools[0]!, args, { server: 'bench', digest: 'sha256:0' });
-  const oneCall = () => evaluateCall(callRules, prepareInput('call', asked)).outcome === 'pass';
+  const oneCall = () => evaluate(callRules, prepareInput('call', asked)).outcome === 'pass';
   const environment = new Environment({ unlistedVariablesAreDyn: true });
   const program = environment.parse(call);
   // Plain numbers are doubles to the library, and it compares them with ints.

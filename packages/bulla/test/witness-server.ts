@@ -1,8 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { sha256Hex } from '@bulla/core/crypto';
 import { onTestFinished } from 'vitest';
 import {
+  type Evidence,
   type OpenedWitness,
   openWitness,
   readLogs,
@@ -17,6 +19,8 @@ export interface RunningWitness {
   /** The verifier key by Ed25519. */
   readonly vkey: string;
   readonly state: string;
+  /** The kinds of the evidence that it stored. */
+  readonly evidence: Evidence['kind'][];
   close(): Promise<void>;
 }
 
@@ -30,7 +34,11 @@ export interface RunOptions extends Partial<ServeOptions> {
 export async function runWitness(logs: readonly string[], options: RunOptions = {}): Promise<RunningWitness> {
   const { name = 'witness.example/w', state = join(temporaryFolder(), 'state.db'), mlDsa = false } = options;
   const known = readLogs(logs);
-  const witness = openWitness({ name, state, mlDsa, logs: () => known, now: () => new Date() });
+  const evidence: Evidence['kind'][] = [];
+  const witness = openWitness({
+    ...{ name, state, mlDsa, logs: () => known, now: () => new Date() },
+    onEvidence: ({ kind }) => evidence.push(kind),
+  });
   const served = await serveWitness({ witness, host: '127.0.0.1', port: 0, ...options });
   let closed: Promise<void> | undefined;
   const close = () => {
@@ -38,7 +46,12 @@ export async function runWitness(logs: readonly string[], options: RunOptions = 
     return closed;
   };
   onTestFinished(close);
-  return { url: served.url, witness, vkey: witness.vkeys[0]!, state, close };
+  return { url: served.url, witness, vkey: witness.vkeys[0]!, state, evidence, close };
+}
+
+/** The size of the checkpoint that a witness cosigned last of a log; null for none. */
+export function cosignedSize(witness: Pick<OpenedWitness, 'checkpoint'>, origin: string): number | null {
+  return witness.checkpoint(sha256Hex(origin)).size ?? null;
 }
 
 /** A server that answers as a test wants; gives its address. */

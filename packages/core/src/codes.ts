@@ -186,7 +186,6 @@ export const AREAS = {
     WITNESS_LOGS: ['input', 'A source of log keys is unreadable or wrong.'],
     WITNESS_LISTEN: ['unavailable', 'The address cannot be listened on.'],
     WITNESS_CLOCK: ['unavailable', 'The clock does not tell the time, or is behind what was cosigned.'],
-    WITNESS_STATE_MISSING: ['missing', 'There is no state of a witness here.'],
     WITNESS_STATE_LOST: ['bad', 'The state that says what the key cosigned is gone, emptied, older than its mark, or damaged.'],
     WITNESS_STATE_OTHER: ['usage', 'The state is that of another key or witness, or the file of its key is gone.'],
     WITNESS_STATE_FOREIGN: ['input', 'The database is not the state of a witness, or a later version wrote it.'],

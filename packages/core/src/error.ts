@@ -45,6 +45,16 @@ export function failureOf(error: unknown): string {
   }
 }
 
+/** What an action gives, or the `BullaError` that it throws; anything else is thrown on. */
+export function attempt<Value>(action: () => Value): Value | BullaError {
+  try {
+    return action();
+  } catch (error) {
+    if (error instanceof BullaError) return error;
+    throw error;
+  }
+}
+
 /** Whether a thrown value is of a class. Anything can be thrown, also what throws when it is looked at. */
 export function isThrown<T extends Error>(
   error: unknown,

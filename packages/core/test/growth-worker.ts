@@ -74,16 +74,13 @@ import {
 import { parsePolicy } from '../src/policy/index.ts';
 import { compareSchemas, schemaFaults } from '../src/schema/index.ts';
 import {
-  confusable,
   inspectText,
-  lineDiff,
   markdownBlock,
   mixedScript,
   normalized,
   parseDuration,
   references,
   safeText,
-  scripts,
   skeleton,
   visible,
   wordDiff,
@@ -240,15 +237,12 @@ const READERS: readonly Reader[] = [
   ...each('safeText', TEXTS, safeText),
   ...each('inspectText', TEXTS, inspectText),
   ...each('skeleton', TEXTS, skeleton),
-  ...each('confusable', TEXTS, (text) => confusable(text, `${text}x`)),
   ...each('normalized', TEXTS, (text) => normalized(text, 'NFKC')),
-  ...each('scripts', TEXTS, scripts),
   ...each('mixedScript', TEXTS, mixedScript),
   ...each('references', TEXTS, references),
   ...each('markdownBlock', TEXTS, markdownBlock),
   // Beyond some differences it looks no further; below that, its work is their number times the length.
   ...each('wordDiff', TEXTS, (text) => wordDiff(text, turned(text)), 2000),
-  ...each('lineDiff', TEXTS, (text) => lineDiff(text, text.replaceAll('a', 'b')), 2000),
   ...['properties', 'patternProperties', '$defs', 'dependentSchemas'].flatMap((keyword) =>
     each('compareSchemas', { [keyword]: schemaWith(keyword) }, ([before, after]) =>
       compareSchemas(before, after),

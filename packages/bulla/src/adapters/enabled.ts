@@ -36,8 +36,8 @@ export async function lastOf(output: unknown): Promise<unknown> {
 
 /**
  * The JSON Schema of what a tool takes: by Standard JSON Schema where the schema has it, because that tells what goes
- * in from what comes out, else what its `toJSONSchema()` returns. Throws `ADAPTER_SCHEMA` for a schema that can
- * say neither, and `ADAPTER_SCHEMA` for one that fails to.
+ * in from what comes out, else what its `toJSONSchema()` returns. Throws `ADAPTER_SCHEMA` for a schema that has
+ * neither, or that fails.
  */
 export function inputJsonSchema(
   name: string,
@@ -57,12 +57,9 @@ export function inputJsonSchema(
     const why = `The schema of the tool ${JSON.stringify(name)} cannot be written as JSON Schema.`;
     throw new BullaError('ADAPTER_SCHEMA', why, { path, cause });
   }
-  if (
-    typeof found === 'object' &&
-    found !== null &&
-    !Array.isArray(found) &&
-    !('then' in found && typeof found.then === 'function')
-  )
+  const isObject = typeof found === 'object' && found !== null && !Array.isArray(found);
+  // A schema may answer with a promise, which is no schema.
+  if (isObject && typeof (found as Record<string, unknown>).then !== 'function')
     return found as Record<string, unknown>;
   const why = `The schema of the tool ${JSON.stringify(name)} has no form as JSON Schema, so nobody can be told what it takes.`;
   throw new BullaError('ADAPTER_SCHEMA', why, { path });

@@ -33,9 +33,9 @@ export function openLocked(lock: Lock, options: OpenOptions = {}): Promise<Sessi
  * A toolkit of the tools of a locked server. Names, descriptions, schemas and the text for the model are those of the
  * lock, so its hash does not depend on the server. Each call reads the server's list first: where its definition is
  * not, to the last member, the one that was locked, nothing is called. A handler gives the server's result as it came,
- * one with `isError` too. Throws `LOCK_NO_DEFINITIONS` for a lock of the released program,
- * `ADAPTER_DRIFTED`, `ADAPTER_SCHEMA` for a schema of an unknown dialect, `ADAPTER_TOOL_UNKNOWN` for a name in `only` that is not locked, and
- * `VALUE_INEXACT_NUMBER` for a schema with a number that JavaScript cannot hold. Calls reject with
+ * one with `isError` too. Throws `LOCK_NO_DEFINITIONS` for a lock of the released program, `ADAPTER_DRIFTED`,
+ * `ADAPTER_SCHEMA` for a schema of an unknown dialect, `ADAPTER_TOOL_UNKNOWN` for a name in `only` that is not locked,
+ * and `VALUE_INEXACT_NUMBER` for a schema with a number that JavaScript cannot hold. Calls reject with
  * `ADAPTER_TOOL_GONE`, `ADAPTER_DRIFTED`, the `MCP_…` codes, and what the gate and the validation throw.
  */
 export function toolkitFromLock<Env = unknown>(
@@ -85,7 +85,7 @@ function lockedTool<Env>(
   name: string,
   entry: Entry,
   native: Native,
-  session: Session,
+  { connection }: Session,
   { prefix = '', policies, timeoutMs }: LockedToolkitOptions<Env>,
 ) {
   const definition = entry.definition as JsonObject;
@@ -93,33 +93,27 @@ function lockedTool<Env>(
   return tool<StandardSchema, Env>({
     name: prefix + name,
     description: typeof description === 'string' ? description : null,
-    inputSchema: schemaOf(definition),
+    inputSchema: schemaOf(name, definition),
     policies,
     async handler({ abortSignal: signal }, input) {
-      checkSame(name, entry, await offered(name, session), native.excluded.tools);
-      const { connection } = session;
-      const result = await connection.request(
-        'tools/call',
-        { name, arguments: input },
-        { signal, timeoutMs },
-      );
+      await checkOffered(name, entry, native.excluded.tools, connection);
+      const params = { name, arguments: input };
+      const result = await connection.request('tools/call', params, { signal, timeoutMs });
       return noteCallResult(toPlain(result) as object);
     },
   });
 }
 
-/** What the server offers under a name now. */
-async function offered(name: string, { connection }: Session): Promise<JsonObject | undefined> {
-  return (await readList(connection, 'tools')).find((definition) => definition.get('name') === name);
-}
-
-function checkSame(
+/** The server offers the tool now, exactly as it was locked. Rejects with `ADAPTER_TOOL_GONE` and `ADAPTER_DRIFTED`. */
+async function checkOffered(
   name: string,
   locked: Entry,
-  definition: JsonObject | undefined,
   excluded: readonly string[],
-): void {
+  connection: Session['connection'],
+): Promise<void> {
   const path = pointer(['tools', name]);
+  const tools = await readList(connection, 'tools');
+  const definition = tools.find((tool) => tool.get('name') === name);
   if (definition === undefined) {
     const why = `The server no longer offers the tool ${JSON.stringify(name)}.`;
     throw new BullaError('ADAPTER_TOOL_GONE', why, { path });
@@ -134,10 +128,16 @@ function checkSame(
 const engine = new CfWorkerJsonSchemaValidator();
 
 /** The schema that was locked, as Standard Schema. */
-function schemaOf(definition: JsonObject): StandardSchema & { toJSONSchema(): unknown } {
+function schemaOf(name: string, definition: JsonObject): StandardSchema & { toJSONSchema(): unknown } {
   const plain = toPlain(definition.get('inputSchema') ?? null) as Record<string, unknown>;
-  const validator = validatorOf(definition.get('name') as string, plain);
   const jsonSchema = () => plain;
+  let validator: ReturnType<typeof engine.getValidator>;
+  try {
+    validator = engine.getValidator(plain);
+  } catch (cause) {
+    const why = `The schema of the tool ${JSON.stringify(name)} cannot be used: ${(cause as Error).message}`;
+    throw new BullaError('ADAPTER_SCHEMA', why, { path: pointer(['tools', name, 'inputSchema']), cause });
+  }
   return {
     '~standard': {
       version: 1,
@@ -150,16 +150,4 @@ function schemaOf(definition: JsonObject): StandardSchema & { toJSONSchema(): un
     },
     toJSONSchema: jsonSchema,
   };
-}
-
-function validatorOf(name: string, schema: Record<string, unknown>) {
-  try {
-    return engine.getValidator(schema);
-  } catch (cause) {
-    const why = `The schema of the tool ${JSON.stringify(name)} cannot be used: ${(cause as Error).message}`;
-    throw new BullaError('ADAPTER_SCHEMA', why, {
-      path: pointer(['tools', name, 'inputSchema']),
-      cause,
-    });
-  }
 }

@@ -9,7 +9,6 @@ export function noteCallResult<Result extends object>(result: Result): Result {
   return result;
 }
 
-/** What a server answers to a call. */
 export interface CallResult {
   [key: string]: unknown;
   content: { type: 'text'; text: string }[];

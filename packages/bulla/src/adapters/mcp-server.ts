@@ -12,13 +12,11 @@ import { call, inputJsonSchema, lastOf } from './enabled.ts';
 import { callResult } from './mcp-result.ts';
 
 export interface ServeOptions {
-  /** What the server calls itself. */
   readonly name: string;
   readonly version: string;
 }
 
 export interface Served {
-  /** Ends the conversation. */
   close(): Promise<void>;
 }
 
@@ -81,13 +79,10 @@ async function answer(run: () => unknown) {
   try {
     return callResult(await lastOf(run()));
   } catch (error) {
-    const told = error instanceof BullaError ? `${error.message} [${error.code}]` : messageOf(error);
-    return { content: [{ type: 'text' as const, text: told }], isError: true };
+    const message = error instanceof Error ? error.message : 'The tool failed.';
+    const text = error instanceof BullaError ? `${message} [${error.code}]` : message;
+    return { content: [{ type: 'text' as const, text }], isError: true };
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'The tool failed.';
 }
 
 function objectSchema(name: string, schema: Record<string, unknown>) {

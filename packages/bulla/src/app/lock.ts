@@ -4,11 +4,11 @@ import {
   type Artifact,
   type Drift,
   drift,
-  keptOf,
   type Lock,
   type LockProfile,
   type LockWarning,
   lockDigest,
+  lockedSurface,
   readLock,
   type WriteLockOptions,
   withoutTools,
@@ -125,7 +125,7 @@ export async function writeScanned(
   if (found !== null) onFacts?.({ drift: { ...found.counts } });
   if (artifact !== null) onFacts?.({ artifact: artifactFacts(artifact) });
   const rest = {
-    ...{ artifact, target, leftOut, surface: keptOf(scanned.surface, leftOut) },
+    ...{ artifact, target, leftOut, surface: lockedSurface(scanned.surface, leftOut) },
     warnings: [...made.warnings, ...(pinned?.warnings ?? [])],
   };
   if (found?.counts.total === 0 && !asksForAnother(old!, leftOut, input)) {

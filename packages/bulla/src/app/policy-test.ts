@@ -1,16 +1,7 @@
-import type { PreparedInput, RuleResult } from '@bulla/core/cel';
+import type { RuleResult } from '@bulla/core/cel';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, type JsonValue, parse, pointer } from '@bulla/core/json';
-import {
-  evaluateCall,
-  evaluateList,
-  evaluateTool,
-  type Policy,
-  type PolicyVerdict,
-  prepareInput,
-  SHAPE_NAMES,
-  type Shape,
-} from '@bulla/core/policy';
+import { evaluate, type Policy, prepareInput, SHAPE_NAMES, type Shape } from '@bulla/core/policy';
 
 /** What a rule answered to one input. */
 interface RuleAnswer extends RuleResult {
@@ -77,10 +68,4 @@ function expectations(
       return [name, answer];
     }),
   );
-}
-
-function evaluate(policy: Policy, input: PreparedInput): PolicyVerdict {
-  if (input.shape === 'tool') return evaluateTool(policy, input as PreparedInput<'tool'>);
-  if (input.shape === 'call') return evaluateCall(policy, input as PreparedInput<'call'>);
-  return evaluateList(policy, input as PreparedInput<'policy-check' | 'check'>);
 }

@@ -5,6 +5,7 @@ import {
   type StandardSchema,
   type ToolRuntimeContext,
   type ToolSpec,
+  throwIfAborted,
 } from '@bulla/core/capability';
 import type { DataObject } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
@@ -20,7 +21,6 @@ import {
   type Recorder,
 } from '../record/index.ts';
 import type { Store } from '../store/index.ts';
-import { isAbort, throwIfAborted } from './abort.ts';
 import { failureIn } from './evidence.ts';
 
 /** A tool that is enabled in a turn; it is called through the turn alone. */
@@ -222,6 +222,11 @@ export class Calls<Env> {
     const why = `Policies keep the tool out of this turn: ${deniedBy.join(', ')}.`;
     throw new BullaError('SESSION_TOOL_DISABLED', why);
   }
+}
+
+/** Whether this is what the signal makes work throw. */
+export function isAbort(error: unknown, signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true && error instanceof BullaError && error.code === 'CAPABILITY_ABORTED';
 }
 
 /** What was committed to is what the tool gets, whatever the caller does to its object meanwhile. */

@@ -7,6 +7,7 @@ import {
   createCapabilityLink,
   type EnvelopeVerdict,
   hashingOf,
+  passed,
   type RegisteredAgent,
   readCapabilityLink,
   registeredAgentToWire,
@@ -46,18 +47,12 @@ export function hashedEnvelope(
   input: unknown,
   options: VerifyEnvelopeOptions = {},
 ): Hashed<AgentSnapshotEnvelope> {
-  const { envelope, unchecked } = checked(verifyEnvelope(input, options));
+  const { envelope, unchecked } = passed(verifyEnvelope(input, options));
   if (unchecked.length > 0) {
     const why = 'The envelope does not hold what this hash is made of, so it cannot be computed again.';
     throw new BullaError('REGISTRY_ENVELOPE', why, { path: unchecked[0]! });
   }
   return hash(envelope);
-}
-
-function checked(verdict: EnvelopeVerdict): EnvelopeVerdict {
-  const [first] = verdict.failures;
-  if (first === undefined) return verdict;
-  throw new BullaError('CAPABILITY_ENVELOPE_INVALID', first.message, { path: first.path });
 }
 
 /**
@@ -102,7 +97,7 @@ export function readStoredLink(hash: string, text: string): Hashed<CapabilityLin
  * may have been shown when it was put, and is not in it. Throws `REGISTRY_CORRUPT` unless it is the one of that hash.
  */
 export function readStoredEnvelope(hash: string, text: string): Hashed<EnvelopeVerdict> {
-  return readStored('envelope', hash, text, () => checked(verifyEnvelope(text)));
+  return readStored('envelope', hash, text, () => passed(verifyEnvelope(text)));
 }
 
 function readStored<T>(what: string, hash: string, text: string, read: () => T): Hashed<T> {

@@ -1,5 +1,9 @@
-import type { CapabilityLink, HookFailure, ToolPipelineHooks } from '@bulla/core/capability';
-import { untilAborted } from './abort.ts';
+import {
+  type CapabilityLink,
+  type HookFailure,
+  type ToolPipelineHooks,
+  untilAborted,
+} from '@bulla/core/capability';
 
 /** Which turn a hook is told of. */
 export interface TurnEvent {

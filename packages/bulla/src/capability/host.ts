@@ -1,12 +1,11 @@
 import type { RegisteredAgent, ToolPipelineHooks } from '@bulla/core/capability';
 import { BullaError } from '@bulla/core/error';
 import { lossListener, type OnLoss } from '../record/index.ts';
-import type { ContextSource } from './context.ts';
 import type { OnHookError, SessionHooks } from './hooks.ts';
 import { newId, type Registry } from './registry.ts';
 import type { AgentRecord } from './rows.ts';
 import { addSession, type SessionRecord } from './sessions.ts';
-import { runTurn, type Turn, type TurnOptions } from './turn.ts';
+import { type ContextSource, runTurn, type Turn, type TurnOptions } from './turn.ts';
 
 export interface SessionHostOptions<Env> {
   /** Its store also has the chain. */

@@ -4,7 +4,6 @@
  * `SESSION_`; what core and the store throw keeps its own.
  */
 export type { TurnTool } from './call.ts';
-export type { ContextSource } from './context.ts';
 export type { Transition, TurnRecord } from './history.ts';
 export type {
   ContextEvent,
@@ -25,4 +24,4 @@ export {
 export { createRegistry, type Registry } from './registry.ts';
 export type { AgentRecord } from './rows.ts';
 export type { SessionRecord } from './sessions.ts';
-export type { Turn, TurnOptions } from './turn.ts';
+export type { ContextSource, Turn, TurnOptions } from './turn.ts';

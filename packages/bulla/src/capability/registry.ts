@@ -12,8 +12,7 @@ import { readTransitions, readTurns, type Transition, type TurnRecord } from './
 import {
   type AgentRecord,
   addAgent,
-  addEnvelope,
-  addLink,
+  addHashed,
   allAgents,
   findAgent,
   findEnvelope,
@@ -105,13 +104,13 @@ export function createRegistry(store: Store, { now = () => new Date() }: Registr
     agents: () => allAgents(reading),
     async putEnvelope(input, options) {
       const hashed = hashedEnvelope(input, options);
-      await store.transaction((transaction) => addEnvelope(transaction, hashed));
+      await store.transaction((transaction) => addHashed(transaction, 'envelope', hashed));
       return (await envelope(hashed.hash)) ?? corrupt('The envelope is not there.');
     },
     envelope,
     async putLink(input) {
       const hashed = hashedLink(input);
-      await store.transaction((transaction) => addLink(transaction, hashed));
+      await store.transaction((transaction) => addHashed(transaction, 'link', hashed));
       return { hash: hashed.hash, link: hashed.value };
     },
     link: async (hash) => (await findLink(reading, hash))?.value ?? null,

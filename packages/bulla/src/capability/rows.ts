@@ -50,21 +50,16 @@ export async function addAgent(
   definition: Hashed<AgentSnapshotEnvelope>,
   registeredAt: string,
 ): Promise<void> {
-  const { agentId, agentName, staticHash, profile } = definition.value.runtime.link;
+  const { hash: content, text, value } = definition;
+  const { agentId, agentName, staticHash, profile } = value.runtime.link;
+  const rowDigest = agentDigest({ id, content, registeredAt });
+  const values = [id, content, agentId, agentName, staticHash, profile, text, registeredAt, rowDigest];
   await run(
     `INSERT INTO capability_agent
        (tenant, id, content, agent_id, name, static_hash, profile, definition, registered_at, digest)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     tenant,
-    id,
-    definition.hash,
-    agentId,
-    agentName,
-    staticHash,
-    profile,
-    definition.text,
-    registeredAt,
-    agentDigest({ id, content: definition.hash, registeredAt }),
+    ...values,
   );
 }
 
@@ -102,56 +97,42 @@ function readAgent(row: AgentRow): AgentRecord {
 }
 
 /** Over what the definition does not hold; a row that was put together from two is found by it. */
-function agentDigest({
-  id,
-  content,
-  registeredAt,
-}: Pick<AgentRow, 'id' | 'content' | 'registeredAt'>): string {
+function agentDigest(row: Pick<AgentRow, 'id' | 'content' | 'registeredAt'>): string {
+  const { id, content, registeredAt } = row;
   return digest({ id, content, registeredAt }, 'jcs');
 }
 
-type Table = 'capability_link' | 'capability_envelope';
+/** What is kept under its hash. */
+type Content = 'link' | 'envelope';
 
 /** Adds what is not there yet. Throws `REGISTRY_CORRUPT` when something else lies under its hash. */
-async function addHashed(
-  { tenant, all, run }: Transaction,
-  table: Table,
-  hashed: Hashed<unknown>,
-): Promise<void> {
-  const sql = `SELECT data FROM ${table} WHERE tenant IS NOT DISTINCT FROM ? AND hash = ?`;
-  const find = async () => (await all<{ data: string }>(sql, tenant, hashed.hash))[0];
-  let found = await find();
-  if (found === undefined) {
-    const insert = `INSERT INTO ${table} (tenant, hash, data) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`;
-    if ((await run(insert, tenant, hashed.hash, hashed.text)) === 1) return;
-    found = await find();
-  }
-  if (found?.data !== hashed.text) corrupt(`What lies under ${hashed.hash} is not what was stored.`);
-}
-
-export function addLink(transaction: Transaction, link: Hashed<CapabilityLink>): Promise<void> {
-  return addHashed(transaction, 'capability_link', link);
-}
-
-export function addEnvelope(
+export async function addHashed(
   transaction: Transaction,
-  envelope: Hashed<AgentSnapshotEnvelope>,
+  what: Content,
+  { hash, text }: Hashed<unknown>,
 ): Promise<void> {
-  return addHashed(transaction, 'capability_envelope', envelope);
+  const { tenant, run } = transaction;
+  const insert = `INSERT INTO capability_${what} (tenant, hash, data) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`;
+  let found = await findText(transaction, what, hash);
+  if (found === null) {
+    if ((await run(insert, tenant, hash, text)) === 1) return;
+    found = await findText(transaction, what, hash);
+  }
+  if (found !== text) corrupt(`What lies under ${hash} is not what was stored.`);
 }
 
-async function findText({ tenant, all }: Reading, table: Table, hash: string): Promise<string | null> {
-  const sql = `SELECT data FROM ${table} WHERE tenant IS NOT DISTINCT FROM ? AND hash = ?`;
+async function findText({ tenant, all }: Reading, what: Content, hash: string): Promise<string | null> {
+  const sql = `SELECT data FROM capability_${what} WHERE tenant IS NOT DISTINCT FROM ? AND hash = ?`;
   const [row] = await all<{ data: string }>(sql, tenant, hash);
   return row?.data ?? null;
 }
 
 export async function findLink(reading: Reading, hash: string): Promise<Hashed<CapabilityLink> | null> {
-  const text = await findText(reading, 'capability_link', hash);
+  const text = await findText(reading, 'link', hash);
   return text === null ? null : readStoredLink(hash, text);
 }
 
 export async function findEnvelope(reading: Reading, hash: string): Promise<Hashed<EnvelopeVerdict> | null> {
-  const text = await findText(reading, 'capability_envelope', hash);
+  const text = await findText(reading, 'envelope', hash);
   return text === null ? null : readStoredEnvelope(hash, text);
 }

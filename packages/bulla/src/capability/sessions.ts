@@ -3,7 +3,7 @@ import { type AgentSnapshotEnvelope, type CapabilityLink, diffCapabilityLinks } 
 import { BullaError } from '@bulla/core/error';
 import type { Effect, Transaction } from '../store/index.ts';
 import { corrupt, type Hashed } from './hashed.ts';
-import { addEnvelope, addLink, findLink, type Reading } from './rows.ts';
+import { addHashed, findLink, type Reading } from './rows.ts';
 
 /** A session of an agent. */
 export interface SessionRecord {
@@ -44,12 +44,7 @@ export async function addSession({ tenant, run }: Transaction, session: NewSessi
   await run(
     `INSERT INTO capability_session (tenant, id, agent_id, chain, opened_at, digest, turns)
      VALUES (?, ?, ?, ?, ?, ?, 0)`,
-    tenant,
-    id,
-    agentId,
-    chain,
-    openedAt,
-    sessionDigest(session),
+    ...[tenant, id, agentId, chain, openedAt, sessionDigest(session)],
   );
 }
 
@@ -111,30 +106,19 @@ export function beginTurn(turn: NewTurn, begun: (place: Begun) => void): Effect 
     const before = last[0] === undefined ? null : await findLink(transaction, last[0].linkHash);
     if (last[0] !== undefined && before === null) corrupt(`The link ${last[0].linkHash} is missing.`);
 
-    await addLink(transaction, link);
-    if (envelope !== null) await addEnvelope(transaction, envelope);
+    await addHashed(transaction, 'link', link);
+    if (envelope !== null) await addHashed(transaction, 'envelope', envelope);
     await run(
       `INSERT INTO capability_turn (tenant, session_id, number, agent, link_hash, envelope_hash, capsule_id)
        VALUES (?, ?, ?, ?, ?, ?, ?)`,
-      tenant,
-      session.id,
-      number,
-      agent,
-      link.hash,
-      envelope?.hash ?? null,
-      capsuleId,
+      ...[tenant, session.id, number, agent, link.hash, envelope?.hash ?? null, capsuleId],
     );
     if (before !== null && before.hash !== link.hash) {
       await run(
         `INSERT INTO capability_transition (tenant, session_id, turn, from_link, to_link, changed, capsule_id)
          VALUES (?, ?, ?, ?, ?, ?, ?)`,
-        tenant,
-        session.id,
-        number,
-        before.hash,
-        link.hash,
-        changedFields(before.value, link.value),
-        capsuleId,
+        ...[tenant, session.id, number, before.hash, link.hash],
+        ...[changedFields(before.value, link.value), capsuleId],
       );
     }
     await run(

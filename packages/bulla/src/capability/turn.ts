@@ -11,20 +11,26 @@ import {
   type RuntimeToolAugments,
   type ToolkitContext,
   type ToolPipelineHooks,
+  throwIfAborted,
+  untilAborted,
 } from '@bulla/core/capability';
 import type { SealedCapsule } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
 import { type Failure, failureAt, type Stage } from '@bulla/core/evidence';
 import { type Call, createRecorder, type Intent, type OnLoss, type Recorder } from '../record/index.ts';
 import type { Store } from '../store/index.ts';
-import { isAbort, throwIfAborted, untilAborted } from './abort.ts';
-import { Calls, isStream, type TurnTool } from './call.ts';
-import { type ContextSource, mergeContexts } from './context.ts';
+import { Calls, isAbort, isStream, type TurnTool } from './call.ts';
 import { DOOR, failureIn, turnEvidence, turnPart } from './evidence.ts';
 import { type Hashed, hashedEnvelope, hashedLink } from './hashed.ts';
 import { type OnHookError, type RunEvent, runSessionHooks, type SessionHooks } from './hooks.ts';
 import type { AgentRecord } from './rows.ts';
 import { type Begun, beginTurn, type SessionRecord } from './sessions.ts';
+
+/** Data for a session, or a function that makes it of what there is so far. */
+export type ContextSource =
+  | Readonly<Record<string, unknown>>
+  | ((soFar: Readonly<Record<string, unknown>>) => ContextData | Promise<ContextData>);
+type ContextData = Readonly<Record<string, unknown>>;
 
 export interface TurnOptions {
   /** Wins over the contexts of the agent, the host and the session. */
@@ -211,6 +217,22 @@ async function evaluate<Env>(
     link: hashedLink(found.link),
     envelope: hashedEnvelope(envelope, { invocationContext, allowlist }),
   };
+}
+
+/**
+ * The contexts as one object; a later one wins. Throws `SESSION_CONTEXT` for one that is no object, and what the
+ * functions throw.
+ */
+async function mergeContexts(sources: readonly (ContextSource | undefined)[]): Promise<ContextData> {
+  let merged: ContextData = {};
+  for (const source of sources) {
+    if (source === undefined) continue;
+    const data: unknown = typeof source === 'function' ? await source(merged) : source;
+    if (typeof data !== 'object' || data === null || Array.isArray(data))
+      throw new BullaError('SESSION_CONTEXT', 'The context of a session is an object.');
+    merged = { ...merged, ...data };
+  }
+  return Object.freeze(merged);
 }
 
 function contextOf<Env>(

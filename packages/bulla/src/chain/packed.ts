@@ -130,7 +130,7 @@ export function packResults(results: readonly RecordResult[]): PackedResults {
   const leaves = results.flatMap(({ leaf }) => leaf ?? []);
   const packedLeaves = new Uint8Array(leaves.length * HASH_BYTES);
   for (const [i, leaf] of leaves.entries()) packedLeaves.set(leaf, i * HASH_BYTES);
-  const told = results.flatMap(({ story }, i): [number, RecordResult['story']][] =>
+  const others = results.flatMap(({ story }, i): [number, RecordResult['story']][] =>
     story !== null && isPlain(story) ? [] : [[i, story]],
   );
   const follows = (i: number) => i > 0 && results[i]!.link.previous_hash === results[i - 1]!.link.hash;
@@ -144,7 +144,7 @@ export function packResults(results: readonly RecordResult[]): PackedResults {
     verdicts,
     verdictOf,
     times: Float64Array.from(results, ({ story }) => story?.time ?? Number.NaN),
-    stories: new Map(told),
+    stories: new Map(others),
   };
 }
 

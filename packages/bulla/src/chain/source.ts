@@ -1,7 +1,8 @@
 import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:fs';
 import { BullaError } from '@bulla/core/error';
 import { type ChainSource, openBytes, openText, SQLITE_MAGIC, startOf } from '@bulla/core/verify';
-import { isThere, readInput } from '../os/index.ts';
+import { accessFile, fileError, isThere, readInput } from '../os/index.ts';
+import type { Chain } from '../store/index.ts';
 import { readSqlite } from './sqlite-source.ts';
 
 export interface SourceOptions {
@@ -16,11 +17,11 @@ export interface SourceOptions {
  */
 export function openSource(file: string, options: SourceOptions = {}): ChainSource {
   if (file === '-') return openBytes('Standard input', readInput('-', 'chain'));
-  if (!readable(file, () => isThere(file)))
+  if (!accessFile('INPUT_UNREADABLE', file, 'read', () => isThere(file)))
     throw new BullaError('CHAIN_SOURCE_MISSING', `There is no file ${file}.`);
   // A pipe such as `<(command)` has no size and can be read once.
   if (!statSync(file).isFile()) return openBytes(file, readInput(file, 'chain'));
-  const start = readable(file, () => beginning(file));
+  const start = accessFile('INPUT_UNREADABLE', file, 'read', () => beginning(file));
   if (start.startsWith(SQLITE_MAGIC)) return readSqlite(file, options.tenant);
   return openText({
     name: file,
@@ -31,26 +32,12 @@ export function openSource(file: string, options: SourceOptions = {}): ChainSour
   });
 }
 
-function readable<T>(file: string, read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    throw unreadable(file, cause);
-  }
-}
-
 async function* streamed(file: string): AsyncGenerator<Uint8Array> {
   try {
     yield* createReadStream(file, { highWaterMark: 1 << 18 }) as AsyncIterable<Buffer>;
   } catch (cause) {
-    throw unreadable(file, cause);
+    throw fileError('INPUT_UNREADABLE', file, 'read', cause);
   }
-}
-
-function unreadable(file: string, cause: unknown): unknown {
-  const { code } = cause as NodeJS.ErrnoException;
-  if (cause instanceof BullaError || code === undefined) return cause;
-  return new BullaError('INPUT_UNREADABLE', `${file} cannot be read (${code}).`, { cause });
 }
 
 function beginning(file: string): string {
@@ -64,4 +51,20 @@ function beginning(file: string): string {
       closeSync(opened);
     }
   });
+}
+
+/** A chain of the local store as a source, up to the head that it has now. */
+export async function storeSource(chain: Chain): Promise<ChainSource> {
+  const { length } = await chain.head();
+  return {
+    format: 'store',
+    size: { unit: 'records', total: length },
+    async *records(progress) {
+      for await (const row of chain.records()) {
+        if (row.sequence >= length) return;
+        yield row.data;
+        progress?.(row.sequence + 1);
+      }
+    },
+  };
 }

@@ -19,9 +19,9 @@ type Row = Record<'content' | (typeof SEAL_COLUMNS)[number], unknown>;
  * `CHAIN_SOURCE_AMBIGUOUS` when there is more than one tenant and none is named; null names the records without one.
  */
 export function readSqlite(file: string, tenant: string | null | undefined): ChainSource {
-  const opened = told(file, () => openReadable(file));
+  const opened = guarded(file, () => openReadable(file));
   try {
-    return told(file, () => sourceOf(file, opened, tenant));
+    return guarded(file, () => sourceOf(file, opened, tenant));
   } catch (error) {
     opened.close();
     throw error;
@@ -43,8 +43,8 @@ function sourceOf(
   const most = Math.ceil(size / MIN_ROW);
   const texts = [content, ...SEAL_COLUMNS];
   const byTenant = columns.includes('tenant_id');
-  const asked = [...texts, 'sequence', ...(byTenant ? ['tenant_id'] : [])].join(', ');
-  const walked = `(SELECT ${asked} FROM "${table.replaceAll('"', '""')}" NOT INDEXED LIMIT ${most + 1})`;
+  const selected = [...texts, 'sequence', ...(byTenant ? ['tenant_id'] : [])].join(', ');
+  const walked = `(SELECT ${selected} FROM "${table.replaceAll('"', '""')}" NOT INDEXED LIMIT ${most + 1})`;
   const lengths = texts.map((name) => `iif(typeof(${name}) IN ('text', 'blob'), octet_length(${name}), 0)`);
   const { rows, bytes, longest } = db
     .prepare(
@@ -65,11 +65,11 @@ function sourceOf(
   );
 
   async function* walk(progress?: (done: number) => void): AsyncGenerator<StoredRecord> {
-    const found = told(file, () => statement.iterate(...values) as IterableIterator<Row>);
+    const found = guarded(file, () => statement.iterate(...values) as IterableIterator<Row>);
     let done = 0;
     try {
       for (;;) {
-        const next = told(file, () => found.next());
+        const next = guarded(file, () => found.next());
         if (next.done === true) break;
         yield content === 'data' ? sealedText(next.value) : canonicalText(next.value);
         progress?.(++done);
@@ -202,7 +202,7 @@ function listed(names: readonly string[]): string[] {
 }
 
 /** Turns SQLite's errors into ours. */
-function told<T>(file: string, work: () => T): T {
+function guarded<T>(file: string, work: () => T): T {
   try {
     return work();
   } catch (cause) {

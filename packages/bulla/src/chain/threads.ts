@@ -10,10 +10,7 @@ export const onThreads =
   (threads: number): SegmentRunner =>
   async (segments, start, options, take) => {
     const workers = Array.from({ length: threads }, () => startWorker(options));
-    const waiting = new Map<
-      number,
-      { resolve(results: PackedResults): void; reject(error: unknown): void }
-    >();
+    const waiting = new Map<number, PromiseWithResolvers<PackedResults>>();
     let failure: unknown;
     for (const worker of workers) {
       worker.on('message', ({ batch, results }: { batch: number; results: PackedResults }) => {
@@ -34,11 +31,10 @@ export const onThreads =
       for await (const records of segments) {
         if (failure !== undefined) throw failure;
         const batch = next++;
-        const result = new Promise<PackedResults>((resolve, reject) =>
-          waiting.set(batch, { resolve, reject }),
-        );
-        result.catch(() => undefined);
-        underWay.push(result);
+        const result = Promise.withResolvers<PackedResults>();
+        waiting.set(batch, result);
+        result.promise.catch(() => undefined);
+        underWay.push(result.promise);
         // What was in this slot has been taken: no more than there are slots are under way.
         const packed = pack(records, slots[batch % slots.length]!);
         workers[batch % threads]!.postMessage({ batch, first, packed });

@@ -11,23 +11,21 @@ interface Unfit {
   readonly manifest: Declared;
 }
 
-export interface Schemas {
-  /**
-   * Says which declared tool refuses the arguments for certain; null where none does. Of a call that is of no declared
-   * tool, or of another definition of it, nothing is said: it is denied anyway.
-   */
-  refuses(
-    state: ConsentState,
-    called: { readonly server: string | null; readonly tool: string },
-    declared: string | null,
-    args: JsonValue,
-  ): Promise<Unfit | null>;
-}
+/**
+ * Says which declared tool refuses the arguments for certain; null where none does. Of a call that is of no declared
+ * tool, or of another definition of it, nothing is said: it is denied anyway.
+ */
+export type CheckArguments = (
+  state: ConsentState,
+  called: { readonly server: string | null; readonly tool: string },
+  declared: string | null,
+  args: JsonValue,
+) => Promise<Unfit | null>;
 
 const KNOWN = 64;
 
 /** `content` reads the manifest with a hash; each is read once. */
-export function createSchemas(content: (hash: string) => Promise<Manifest>): Schemas {
+export function createArgumentCheck(content: (hash: string) => Promise<Manifest>): CheckArguments {
   const known = new Map<string, ReadonlyMap<string, JsonObject>>();
   const schemasOf = async (hash: string) => {
     const found = known.get(hash);
@@ -38,15 +36,13 @@ export function createSchemas(content: (hash: string) => Promise<Manifest>): Sch
     known.set(hash, schemas);
     return schemas;
   };
-  return {
-    async refuses(state, called, declared, args) {
-      const manifest = state.rows.manifests.get(state.agent);
-      const tool = calledTool(state, called);
-      if (manifest === undefined || tool === undefined) return null;
-      if (declared !== null && declared !== tool.digest) return null;
-      const schema = (await schemasOf(manifest.hash)).get(tool.name)!;
-      if (accepts(schema, args) !== false) return null;
-      return { declared: tool.digest, manifest };
-    },
+  return async (state, called, declared, args) => {
+    const manifest = state.rows.manifests.get(state.agent);
+    const tool = calledTool(state, called);
+    if (manifest === undefined || tool === undefined) return null;
+    if (declared !== null && declared !== tool.digest) return null;
+    const schema = (await schemasOf(manifest.hash)).get(tool.name)!;
+    if (accepts(schema, args) !== false) return null;
+    return { declared: tool.digest, manifest };
   };
 }

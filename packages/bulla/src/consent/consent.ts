@@ -27,7 +27,7 @@ import { createManifests, namedOf, readContent } from '../manifest/index.ts';
 import { createRecorder, type Door, frozenCopy, type Recorder } from '../record/index.ts';
 import type { Store } from '../store/index.ts';
 import type { About } from './acts.ts';
-import { createSchemas } from './arguments.ts';
+import { createArgumentCheck } from './arguments.ts';
 import {
   allGrants,
   type Found,
@@ -170,7 +170,7 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
   const record = options.record ?? createRecorder(store.chain(chain));
   const runner = createRunner({ store, record, now, rules });
   const manifests = createManifests(store, options.now === undefined ? {} : { now: options.now });
-  const schemas = createSchemas((hash) => readContent(reading, hash));
+  const checkArguments = createArgumentCheck((hash) => readContent(reading, hash));
 
   /** Runs an event in the relation that its id belongs to; of no id at all nobody's rows know anything. */
   const about = async (id: string, given: Untimed, from = ADMIN): Promise<Decided> => {
@@ -197,7 +197,7 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
       now,
       pollMs,
     });
-  const rule = createRuler({ store, runner, rules, schemas, holder, newId, now, wait });
+  const rule = createRuler({ store, runner, rules, checkArguments, holder, newId, now, wait });
 
   const opened = async ({ commitment }: Commitment) => {
     const opening = await store.opening(commitment);

@@ -73,11 +73,7 @@ export async function overdue({ tenant, all }: Reading, at: number): Promise<Pai
      JOIN consent_subject s ON s.relation_key = r.relation_key AND s.open = 1
      WHERE coalesce(a.tenant, '') = ?
      ORDER BY 1`,
-    tenant ?? '',
-    at,
-    at,
-    tenant ?? '',
-    tenant ?? '',
+    ...[tenant ?? '', at, at, tenant ?? '', tenant ?? ''],
   );
   return found.map(({ user, agent }) => ({ user, agent }));
 }
@@ -90,8 +86,6 @@ export async function held({ tenant, all }: Reading, holder: string | null): Pro
        WHERE coalesce(s.tenant, '') = ? AND s.open = 1 AND (CAST(? AS TEXT) IS NULL OR s.holder = ?)
      ) own JOIN consent_relation r ON r.relation_key = own.relation_key
      ORDER BY r.relation_key`,
-    tenant ?? '',
-    holder,
-    holder,
+    ...[tenant ?? '', holder, holder],
   );
 }

@@ -67,18 +67,9 @@ const LOAD = `
 
 /** The rows of a relation: all but the decisions that ended, and of those the one with this id. */
 export async function load({ tenant, all }: Reading, pair: Pair, id: string | null): Promise<Loaded> {
-  const own = [tenant ?? '', digestOf(pair)];
-  const raw = await all<RawRow>(
-    LOAD,
-    ...own,
-    tenant ?? '',
-    pair.agent,
-    ...own,
-    ...own,
-    tenant ?? '',
-    id ?? '',
-    ...own,
-  );
+  const whose = tenant ?? '';
+  const own = [whose, digestOf(pair)];
+  const raw = await all<RawRow>(LOAD, ...own, whose, pair.agent, ...own, ...own, whose, id ?? '', ...own);
   const rows = { disclosures: [], grants: [], silences: [], prompts: [], decisions: [], approvals: [] };
   const sealed = new Map<string, Sealed>();
   let [rev, seen, declared]: [number | null, number, number | null] = [null, 0, null];
@@ -119,10 +110,7 @@ export async function hold(transaction: Transaction, pair: Pair): Promise<void> 
     await run(
       `INSERT INTO consent_relation (tenant, digest, user_id, agent_id, rev, seen)
        VALUES (?, ?, ?, ?, 0, 0) ON CONFLICT DO NOTHING`,
-      tenant,
-      digest,
-      pair.user,
-      pair.agent,
+      ...[tenant, digest, pair.user, pair.agent],
     );
     await all(found, tenant ?? '', digest);
   }
@@ -143,19 +131,12 @@ export function write({ pair, rev, declared, seen, changes, sealed }: Writing): 
         ? await run(
             `INSERT INTO consent_relation (tenant, digest, user_id, agent_id, rev, seen)
              VALUES (?, ?, ?, ?, 1, ?) ON CONFLICT DO NOTHING`,
-            tenant,
-            digest,
-            pair.user,
-            pair.agent,
-            seen,
+            ...[tenant, digest, pair.user, pair.agent, seen],
           )
         : await run(
             `UPDATE consent_relation SET rev = rev + 1, seen = ?
              WHERE coalesce(tenant, '') = ? AND digest = ? AND rev = ?`,
-            seen,
-            tenant ?? '',
-            digest,
-            rev,
+            ...[seen, tenant ?? '', digest, rev],
           );
     if (moved === 0) throw conflict('relation');
     if ((await declaredRev(transaction, pair.agent)) !== declared) throw conflict('manifests');
@@ -210,14 +191,7 @@ async function writeSubject(
     `INSERT INTO consent_subject
        (tenant, id, relation_key, part, open, due, holder, rev, data, door, asked, answered)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-    tenant,
-    key,
-    relation,
-    table,
-    ...values,
-    door,
-    asked,
-    answered,
+    ...[tenant, key, relation, table, ...values, door, asked, answered],
   );
   if (added === 0)
     throw new BullaError('CONSENT_REPEATED', 'This id was used before; an answer is for one call alone.');
@@ -232,23 +206,14 @@ async function writeRow(
   const which = [relation, table, sha256Hex(key)] as const;
   const here = 'relation_key = ? AND part = ? AND digest = ? AND rev = ?';
   if (row === null) return run(`DELETE FROM consent_row WHERE ${here}`, ...which, rev);
-  const due = table === 'silences' ? (row as Silence).until : null;
+  const values = [table === 'silences' ? (row as Silence).until : null, row.rev, JSON.stringify(row)];
   if (rev !== null)
-    return run(
-      `UPDATE consent_row SET due = ?, rev = ?, data = ? WHERE ${here}`,
-      due,
-      row.rev,
-      JSON.stringify(row),
-      ...which,
-      rev,
-    );
+    return run(`UPDATE consent_row SET due = ?, rev = ?, data = ? WHERE ${here}`, ...values, ...which, rev);
   return run(
     `INSERT INTO consent_row (relation_key, part, digest, due, rev, data) VALUES (?, ?, ?, ?, ?, ?)
      ON CONFLICT DO NOTHING`,
     ...which,
-    due,
-    row.rev,
-    JSON.stringify(row),
+    ...values,
   );
 }
 

@@ -33,7 +33,7 @@ import {
 } from '../record/index.ts';
 import { assertNotKilled, type Effect, type Store } from '../store/index.ts';
 import { failureOf, manifestEvidence } from './acts.ts';
-import type { Schemas } from './arguments.ts';
+import type { CheckArguments } from './arguments.ts';
 import type { Found } from './found.ts';
 import type { Pair, Sealed } from './rows.ts';
 import type { Read, Runner } from './runner.ts';
@@ -91,7 +91,7 @@ interface RulerContext {
   readonly store: Store;
   readonly runner: Runner;
   readonly rules: Rules;
-  readonly schemas: Schemas;
+  readonly checkArguments: CheckArguments;
   readonly holder: string;
   newId(): string;
   now(): Promise<number>;
@@ -99,7 +99,7 @@ interface RulerContext {
 }
 
 export function createRuler(context: RulerContext) {
-  const { store, runner, rules, schemas, holder, newId, now, wait } = context;
+  const { store, runner, rules, checkArguments, holder, newId, now, wait } = context;
 
   /** What a decision adds to the records of its call. */
   const passing = (
@@ -251,7 +251,7 @@ export function createRuler(context: RulerContext) {
       return refuse({ stage: 'consent', code: 'CONSENT_ID' }, 'invalid_call');
     for (;;) {
       const read = await runner.read(pair, id);
-      const unfit = await schemas.refuses(read.state, { server, tool: name }, declared, args);
+      const unfit = await checkArguments(read.state, { server, tool: name }, declared, args);
       if (unfit !== null) {
         const evidence = { tool: { name, declared: unfit.declared }, ...manifestEvidence(unfit.manifest) };
         const denial = refuse({ stage: 'arguments', code: 'ARGUMENTS_INVALID' }, 'invalid_arguments');

@@ -82,19 +82,19 @@ export async function runCall<T, A>(
   options: RulingOptions = {},
 ): Promise<Outcome<T>> {
   const { args, payload } = readArguments(given, record);
-  const asked = askedOf(frozenCopy(rest), args, payload);
+  const wanted = callOf(frozenCopy(rest), args, payload);
   for (let attempt = 1; ; attempt++) {
-    const first = await rule(asked, options);
+    const first = await rule(wanted, options);
     const ruling = 'ask' in first ? await first.ask : first;
-    if ('deny' in ruling) return denied(record, asked.call, ruling);
+    if ('deny' in ruling) return denied(record, wanted.call, ruling);
     let intent: Intent;
     try {
-      intent = await record.intent(asked.call, [ruling.pass]);
+      intent = await record.intent(wanted.call, [ruling.pass]);
     } catch (error) {
       const refusal = refusalOf(error);
       if (refusal === null) throw error;
       if (refusal.stage === 'consent' && attempt < ATTEMPTS) continue;
-      return denied(record, asked.call, refused(ruling, refusal));
+      return denied(record, wanted.call, refused(ruling, refusal));
     }
     return made(store, record, intent, ruling, (note) => action(args as A, note));
   }
@@ -110,7 +110,7 @@ function readArguments(given: unknown, record: Recorder): { args: unknown; paylo
   }
 }
 
-function askedOf(given: Omit<LibraryCall, 'args'>, args: unknown, payload: Payload): Call {
+function callOf(given: Omit<LibraryCall, 'args'>, args: unknown, payload: Payload): Call {
   const { identity, tool, server, declared, locked, lock, raises, devices } = given;
   const name = server === undefined ? tool : `${server}/${tool}`;
   return {
@@ -147,8 +147,7 @@ async function made<T>(
   { decision }: Pass,
   action: (note: (notes: Notes) => void) => Promise<T> | T,
 ): Promise<Outcome<T>> {
-  const { id } = decision;
-  const named = { id, call_id: decision.call_id ?? id };
+  const named = namesOf(decision);
   try {
     // A kill switch that came while the intent was written stands before the call, and stops it.
     await store.assertMayAct(intent.call.agentId);
@@ -199,7 +198,9 @@ function refusalOf(error: unknown): Failure | null {
 function refused({ pass, decision }: Pass, deny: Failure): Deny {
   const part: Part = { ...(pass.evidence && { evidence: pass.evidence }) };
   const reason = deny.code.toLowerCase();
-  const { id } = decision;
-  const named = { id, call_id: decision.call_id ?? id };
-  return { deny, part, decision, result: { ...named, status: 'error', reason } };
+  return { deny, part, decision, result: { ...namesOf(decision), status: 'error', reason } };
+}
+
+function namesOf({ id, call_id }: Decision) {
+  return { id, call_id: call_id ?? id };
 }

@@ -22,9 +22,10 @@ export async function waitForDecision(
   signal: AbortSignal | undefined,
   { find, onDecided, sweep, withdraw, now, pollMs }: Waiting,
 ): Promise<Found & { readonly decision: Decision }> {
-  const bell = createBell();
-  const deaf = onDecided(bell.ring);
-  signal?.addEventListener('abort', bell.ring);
+  let bell = Promise.withResolvers<void>();
+  const ring = () => bell.resolve();
+  const stopListening = onDecided(ring);
+  signal?.addEventListener('abort', ring);
   try {
     for (;;) {
       const found = await find();
@@ -34,34 +35,15 @@ export async function waitForDecision(
       const left = (found.prompt!.expires_at ?? Number.POSITIVE_INFINITY) - (await now());
       if (signal?.aborted) await withdraw(found);
       else if (left <= 0 || found.unseen) await sweep(found);
-      else await bell.wait(Math.min(pollMs, left));
+      else {
+        const timer = setTimeout(ring, Math.min(pollMs, left));
+        await bell.promise;
+        clearTimeout(timer);
+        bell = Promise.withResolvers();
+      }
     }
   } finally {
-    deaf();
-    signal?.removeEventListener('abort', bell.ring);
+    stopListening();
+    signal?.removeEventListener('abort', ring);
   }
-}
-
-/** Wakes who waits, and does not forget that it rang while nobody did. */
-function createBell(): { ring: () => void; wait(ms: number): Promise<void> } {
-  let rang = false;
-  let wake: (() => void) | undefined;
-  return {
-    ring() {
-      rang = true;
-      wake?.();
-    },
-    async wait(ms) {
-      if (!rang)
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, ms);
-          wake = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-      rang = false;
-      wake = undefined;
-    },
-  };
 }

@@ -33,7 +33,6 @@ export interface Problem {
 
 export interface Discovery {
   readonly servers: readonly Configured[];
-  /** The configurations that are there. */
   readonly files: readonly {
     readonly client: Client;
     readonly path: string;
@@ -48,46 +47,55 @@ export interface Discovery {
  */
 export function discover(location: Location, own: OwnProgram): Discovery {
   const servers: Configured[] = [];
-  const files: { client: Client; path: string; scope: ConfigFile['scope'] }[] = [];
+  const files: Discovery['files'][number][] = [];
   const problems: Problem[] = [];
   const seen = new Set<string>();
   for (const client of CLIENTS) {
     const off: NonNullable<Reading['off']>[number][] = [];
     const found: Configured[] = [];
-    for (const file of client.files(location)) {
-      for (const path of expand(file.path, location, (error) =>
-        problems.push({ client, file: file.path, error }),
-      )) {
-        // A project in the home folder has the same files.
-        const key = `${client.id}\0${realPath(path) ?? path}`;
-        if (seen.has(key)) continue;
-        seen.add(key);
-        attempt(client, path, problems, () => {
-          const bytes = findInput(path, 'document');
-          if (bytes === null) return;
-          files.push({ client, path, scope: file.scope });
-          const reading = file.reader(readDocument(bytes, file.syntax));
-          for (const switches of reading.off ?? []) off.push(switches);
-          for (const server of reading.servers) {
-            attempt(client, path, problems, () => {
-              const entry = readEntry(server.value, server.path, file.shape);
-              const project = server.project ?? (file.scope === 'project' ? location.project : null);
-              const at = project === null ? location : { ...location, project };
-              found.push({
-                client,
-                scope: server.project === undefined ? file.scope : 'project',
-                project,
-                isShared: file.scope === 'project',
-                file: path,
-                name: server.name,
-                entry,
-                disabled: entry.disabled || server.disabled === true,
-                ...launchOf(entry, { location: at, project, isEditor: client.isEditor, own }),
-              });
-            });
-          }
+    const attempt = (file: string, action: () => void): void => {
+      try {
+        action();
+      } catch (error) {
+        if (!(error instanceof BullaError)) throw error;
+        problems.push({ client, file, error });
+      }
+    };
+    const read = (file: ConfigFile, path: string): void => {
+      const bytes = findInput(path, 'document');
+      if (bytes === null) return;
+      files.push({ client, path, scope: file.scope });
+      const reading = file.reader(readDocument(bytes, file.syntax));
+      for (const switches of reading.off ?? []) off.push(switches);
+      for (const server of reading.servers) {
+        attempt(path, () => {
+          const entry = readEntry(server.value, server.path, file.shape);
+          const project = server.project ?? (file.scope === 'project' ? location.project : null);
+          const at = project === null ? location : { ...location, project };
+          found.push({
+            client,
+            scope: server.project === undefined ? file.scope : 'project',
+            project,
+            isShared: file.scope === 'project',
+            file: path,
+            name: server.name,
+            entry,
+            disabled: entry.disabled || server.disabled === true,
+            ...launchOf(entry, { location: at, project, isEditor: client.isEditor, own }),
+          });
         });
       }
+    };
+    for (const file of client.files(location)) {
+      attempt(file.path, () => {
+        for (const path of expand(file.path, location)) {
+          // A project in the home folder has the same files.
+          const key = `${client.id}\0${realPath(path) ?? path}`;
+          if (seen.has(key)) continue;
+          seen.add(key);
+          attempt(path, () => read(file, path));
+        }
+      });
     }
     for (const server of found) servers.push(switchedOff(server, location, off));
   }
@@ -103,32 +111,26 @@ function switchedOff(server: Configured, location: Location, off: NonNullable<Re
   return isOff ? { ...server, disabled: true } : server;
 }
 
-function attempt(client: Client, file: string, problems: Problem[], action: () => void): void {
-  try {
-    action();
-  } catch (error) {
-    if (!(error instanceof BullaError)) throw error;
-    problems.push({ client, file, error });
-  }
-}
-
-/** The paths that a path with one `*` stands for, in their order. */
-function expand(path: string, { platform }: Location, tell: (error: BullaError) => void): string[] {
+/** The paths that a path with one `*` stands for, in their order. Throws `INPUT_UNREADABLE`. */
+function expand(path: string, { platform }: Location): string[] {
   const star = path.indexOf('*');
   if (star < 0) return [path];
   const { dirname, join, sep } = platform === 'win32' ? win32 : posix;
   const folder = dirname(path.slice(0, star + 1));
   const [pattern = '', ...rest] = path.slice(folder.length + 1).split(sep);
   const [head = '', tail = ''] = pattern.split('*');
+  return namesIn(folder, ['ENOENT', 'ENOTDIR'])
+    .filter((name) => name.startsWith(head) && name.endsWith(tail) && name.length > head.length + tail.length)
+    .map((name) => join(folder, name, ...rest));
+}
+
+/** The names in a folder, in their order; none where it fails so. Throws `INPUT_UNREADABLE` for other failures. */
+export function namesIn(folder: string, none: readonly string[]): string[] {
   try {
-    const names = readdirSync(folder).filter(
-      (name) => name.startsWith(head) && name.endsWith(tail) && name.length > head.length + tail.length,
-    );
-    return names.sort().map((name) => join(folder, name, ...rest));
+    return readdirSync(folder).sort();
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    if (code !== 'ENOENT' && code !== 'ENOTDIR')
-      tell(new BullaError('INPUT_UNREADABLE', `${folder} cannot be read (${code}).`, { cause }));
-    return [];
+    const { code = '' } = cause as NodeJS.ErrnoException;
+    if (none.includes(code)) return [];
+    throw new BullaError('INPUT_UNREADABLE', `${folder} cannot be read (${code}).`, { cause });
   }
 }

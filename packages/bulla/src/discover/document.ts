@@ -17,8 +17,8 @@ const MAX_ALIASES = 100;
 
 /**
  * Reads a configuration. Plain JSON is read strictly; JSONC may have comments and commas at the end. An empty file holds
- * nothing where the format allows that. Throws the `JSON_…` codes, `CRYPTO_ENCODING`, `DISCOVER_SYNTAX` with the
- * byte offset, and `DISCOVER_SYNTAX`. No message quotes the text, which may hold secrets.
+ * nothing where the format allows that. Throws the `JSON_…` codes, `CRYPTO_ENCODING` and `DISCOVER_SYNTAX`. No message
+ * quotes the text, which may hold secrets.
  */
 export function readDocument(bytes: Uint8Array, syntax: Syntax): Value {
   if (syntax === 'json') return converted(parse(bytes), 0);

@@ -19,7 +19,6 @@ export interface Shape {
   readonly off: 'disabled' | 'enabled' | null;
 }
 
-/** What most clients take. */
 export const COMMON: Shape = {
   command: 'command',
   args: 'args',

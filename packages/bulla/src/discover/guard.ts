@@ -9,11 +9,9 @@ export interface OwnProgram {
   readonly node: string;
   /** Where a program without a folder is looked for, as `PATH` has it. */
   readonly path: string;
-  /** Its data directory. */
   readonly home: string;
 }
 
-/** A guard that stands before a server. */
 export interface Guard {
   readonly lock: string;
   /** Whether the guard names the server, and does not take it from the lock. */

@@ -29,10 +29,10 @@ interface Around {
 
 /**
  * What a client starts for this entry. A guard is looked through: its server is meant. What does not name one program
- * exactly has no target, and `why` is `DISCOVER_LAUNCH` for a variable that only the client can fill in,
- * `DISCOVER_LAUNCH` for one that decides which program is run, `DISCOVER_LAUNCH` for a folder to start in,
- * `DISCOVER_GUARD` for a guard that does not hold the server to its lock, `DISCOVER_BY_CLIENT` for a server that the
- * client starts in a way of its own, `MCP_TARGET` and `MCP_TARGET_ENV` for what cannot be locked at all.
+ * exactly has no target, and `why` is `DISCOVER_LAUNCH` for a variable that only the client can fill in or that decides
+ * which program is run, and for a folder to start in, `DISCOVER_GUARD` for a guard that does not hold the server to its
+ * lock, `DISCOVER_BY_CLIENT` for a server that the client starts in a way of its own, `MCP_TARGET` and `MCP_TARGET_ENV`
+ * for what cannot be locked at all.
  */
 export function launchOf(entry: Entry, around: Around): Launch {
   const none = (code: Code, message: string, guard: Guard | null = null) => ({

@@ -1,4 +1,3 @@
-import { readdirSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import { sha256Hex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
@@ -6,7 +5,7 @@ import { type Lock, readLock } from '@bulla/core/lock';
 import { isSameServer, serverKey, targetOf } from '../locks/index.ts';
 import type { Target } from '../mcp/index.ts';
 import { findInput } from '../os/index.ts';
-import type { Configured, Problem } from './discover.ts';
+import { type Configured, namesIn, type Problem } from './discover.ts';
 
 /** A lock that is known, and the server that it names. */
 interface KnownLock {
@@ -131,14 +130,12 @@ function namedBy(lock: Lock): Target | null {
 
 function list(folder: string, problems: Problem[]): string[] {
   try {
-    const names = readdirSync(folder).filter(
-      (name) => name.endsWith('.json') && !name.endsWith('.dsse.json'),
-    );
-    return names.sort().map((name) => join(folder, name));
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return [];
-    const error = new BullaError('INPUT_UNREADABLE', `${folder} cannot be read (${code}).`, { cause });
+    const names = namesIn(folder, ['ENOENT']);
+    return names
+      .filter((name) => name.endsWith('.json') && !name.endsWith('.dsse.json'))
+      .map((name) => join(folder, name));
+  } catch (error) {
+    if (!(error instanceof BullaError)) throw error;
     if (!problems.some(({ file }) => file === folder)) problems.push({ client: null, file: folder, error });
     return [];
   }

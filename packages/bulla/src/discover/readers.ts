@@ -11,7 +11,6 @@ interface FoundEntry {
   readonly disabled?: boolean;
 }
 
-/** What a file says. */
 export interface Reading {
   readonly servers: readonly FoundEntry[];
   /** Servers of `.mcp.json` that are switched off here: in all projects, or in one. */

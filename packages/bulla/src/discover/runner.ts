@@ -1,7 +1,6 @@
 /** How programs are fetched and run in one step: which word names what is run, and whether that names one version. */
 
 interface Runner {
-  /** What the program is called. */
   readonly name: string;
   /** The index, among all words, of the one that names what is run; null where it cannot be told. */
   readonly at: number | null;

@@ -3,7 +3,6 @@ import { runnerOf } from './runner.ts';
 /** What stands in place of a value that may be a secret. */
 export const HIDDEN = '…';
 
-/** Names of options and headers that carry secrets. */
 const SECRET_NAME =
   /key|token|secret|pass|pwd|auth|cred|bearer|cookie|session|sign|private|dsn|conn|account|\bpat\b/i;
 const OPTION = /^--[A-Za-z][A-Za-z0-9.-]*$/;

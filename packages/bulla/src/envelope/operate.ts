@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { SealedCapsule } from '@bulla/core/capsule';
-import type { Policy } from '@bulla/core/envelope';
+import { type Policy, parsePolicy } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
 import type { Act, Recorder } from '../record/index.ts';
-import { createLedger, type HoldState, type Store } from '../store/index.ts';
+import { createLedger, type HoldState, type Ledger, type Store } from '../store/index.ts';
 import { unixTime } from './create.ts';
-import { createPolicySource } from './policies.ts';
 
 /** Who does it, and what records that. */
 export interface Operator {
@@ -39,7 +38,7 @@ export async function currentPolicy(
   policyId: string,
   now: number = unixTime(),
 ): Promise<Policy | null> {
-  const policy = await createPolicySource(createLedger(store)).current(policyId, now);
+  const policy = await policyReader(createLedger(store))(policyId, now);
   if (typeof policy === 'string')
     throw new BullaError('EE_POLICY_INVALID', 'The stored text of the policy cannot be read.', { path: '' });
   return policy;
@@ -72,4 +71,35 @@ function actOf(by: string, request: string): Act {
     ...{ type: 'auth', door: 'admin', trigger: 'user_request' },
     ...{ agentId: '', source: by, request, status: 'success' },
   };
+}
+
+/** Limit on the parsed policies in memory; parsing a long one is slow. */
+const MAX_KNOWN = 16;
+
+/** Reads the policy in effect, each version once: its text if it cannot be read, null if there is none. */
+export function policyReader(ledger: Ledger) {
+  const known = new Map<string, Policy>();
+  return async (policyId: string, now: number): Promise<Policy | string | null> => {
+    const version = await ledger.policyVersion(policyId, now);
+    if (version === null) return null;
+    const found = known.get(version.policy_hash);
+    if (found !== undefined) return found;
+    const document = await ledger.policyDocument(policyId, version.policy_version);
+    if (document === null) return null;
+    const policy = readPolicy(document);
+    // A text that is not the one whose hash was published is looked at anew each time, and refused.
+    if (typeof policy === 'string' || policy.policy_hash !== version.policy_hash) return policy;
+    if (known.size === MAX_KNOWN) known.delete(known.keys().next().value!);
+    known.set(policy.policy_hash, policy);
+    return policy;
+  };
+}
+
+function readPolicy(document: string): Policy | string {
+  try {
+    return parsePolicy(document);
+  } catch (error) {
+    if (!(error instanceof BullaError)) throw error;
+    return document;
+  }
 }

@@ -24,8 +24,8 @@ import { createLedger, type Store } from '../store/index.ts';
 import { type About, agentIdsOf, approvedCall, callOf, otherCall } from './call.ts';
 import { unixTime } from './create.ts';
 import { type Blocked, type Decision, ExecutionNotStarted } from './decision.ts';
+import { policyReader } from './operate.ts';
 import { failureOfVerdict, type Presented, permittedPart, refusedPart } from './parts.ts';
-import { createPolicySource } from './policies.ts';
 
 export interface VerifierOptions {
   readonly store: Store;
@@ -116,10 +116,10 @@ export function createVerifier(options: VerifierOptions): Verifier {
       `The store is of the tenant ${store.tenant}; envelopes of another are not executed in it.`,
     );
   const ledger = createLedger(store);
-  const policies = createPolicySource(ledger);
+  const policyOf = policyReader(ledger);
   // What is read before the consumption only tells early what the ledger decides then, on its own reading.
   const readTime = sharedInTurn(async () => Math.floor((await store.time()) / 1000));
-  const readPolicy = sharedInTurn((policyId, time) => policies.current(policyId, Number(time)));
+  const readPolicy = sharedInTurn((policyId, time) => policyOf(policyId, Number(time)));
 
   /** An envelope is copied before anything is checked: its owner could change it afterwards. */
   const read = (given: GivenEnvelope): { text: string | Uint8Array; envelope: Envelope | null } => {

@@ -21,17 +21,13 @@ import type { Request } from './wire/wire.ts';
 
 type CallRow = Extract<HostRequest, { kind: 'call' }>;
 
-/** A call on its way through the gates. */
-interface Passing {
+interface Passing extends GatedCall {
   readonly request: Request;
-  readonly frame: RequestFrame;
   readonly edits: readonly Edit[];
-  readonly subject: Subject;
-  readonly horizon: number;
   readonly stop: AbortController;
   readonly weight: number;
-  call: Call;
   parts: Part[];
+  call: Call;
   evidence: Evidence;
 }
 
@@ -45,10 +41,10 @@ const CANCELLED = {
 };
 const NOT_SENT = failure('GATEWAY_NOT_SENT', 'The call ended before it was forwarded.');
 
-/** Limit on what the messages of all parked calls weigh together. */
+/** Limit on the weight of the messages of all parked calls. */
 const MAX_PARKED_WEIGHT = 64 * 1024 * 1024;
 
-/** Calls: through the gates, sealed, asked again, forwarded, sealed. */
+/** A call passes the gates, its intent is sealed, the gates are asked again, it is forwarded, its outcome is sealed. */
 export class Calls {
   readonly #context: Context;
   readonly #flows: Flows;
@@ -85,8 +81,9 @@ export class Calls {
       };
       const parts: Part[] = waived === null ? [] : [{ authority: [waivedStep(waived)] }];
       const stop = new AbortController();
+      const { signal } = stop;
       const evidence = record.base.evidence ?? {};
-      passing = { request, frame, edits, subject, horizon, stop, weight, call, parts, evidence };
+      passing = { request, frame, edits, subject, horizon, stop, signal, weight, call, parts, evidence };
     } catch (error) {
       return this.#flows.deny(request, record.call(about), error);
     }
@@ -99,7 +96,7 @@ export class Calls {
     return this.#pass(passing, 0);
   }
 
-  /** In the modes that only watch, what is not locked is called all the same. */
+  /** In the modes that only watch, what is not locked is called too. */
   #subject(frame: RequestFrame, { names, params }: CallRow): { subject: Subject; waived: Denial | null } {
     try {
       return { subject: subjectOf(frame, names, params, this.#context.pins), waived: null };
@@ -116,7 +113,7 @@ export class Calls {
     for (let at = from; at < gates.length; at++) {
       let ruling: Ruling;
       try {
-        ruling = at === from && first !== undefined ? first : await gates[at]!.rule(gated(passing));
+        ruling = at === from && first !== undefined ? first : await gates[at]!.rule(passing);
       } catch (error) {
         return this.#refused(passing, asDenial(error), []);
       }
@@ -130,7 +127,7 @@ export class Calls {
     return this.#seal(passing);
   }
 
-  /** Waits for an answer of a person beside everything else: no slot is held, and the host is read on. */
+  /** Waits for an answer of a person without holding a slot: the host is read on. */
   #park(passing: Passing, at: number, ask: Promise<Ruling>): void | Promise<void> {
     const { weight, request } = passing;
     if (this.#parkedWeight + weight > MAX_PARKED_WEIGHT) {
@@ -155,7 +152,7 @@ export class Calls {
 
   async #refused(passing: Passing, denial: Denial, parts: readonly Part[]): Promise<void> {
     const { request, call } = passing;
-    // A call that is over already has its answer, or wants none; that it was denied is recorded all the same.
+    // A call that is over has its answer, or wants none; the denial is recorded too.
     if (!this.#context.wire.isOpen(request)) {
       await this.#context.record.blocked(call, denial, [...passing.parts, ...parts]);
       return;
@@ -163,7 +160,7 @@ export class Calls {
     return this.#flows.deny(request, call, denial, [...passing.parts, ...parts]);
   }
 
-  /** Seals, asks the gates again with what has come meanwhile, and forwards. */
+  /** Seals the intent, asks the gates again, and forwards. */
   async #seal(passing: Passing): Promise<void> {
     const { wire, record, gates } = this.#context;
     const { request, frame, edits } = passing;
@@ -175,7 +172,7 @@ export class Calls {
       return this.#refused(passing, asDenial(error), []);
     }
     try {
-      for (const gate of gates) await gate.again?.(gated(passing));
+      for (const gate of gates) await gate.again?.(passing);
     } catch (error) {
       const denial = asDenial(error);
       const isOpen = wire.isOpen(request);
@@ -193,13 +190,12 @@ export class Calls {
     await wire.forward(request, frame, edits);
   }
 
-  /** What is done with the answer to a call: it is recorded, then it reaches the host. */
+  /** Sets the handlers of the answer: the outcome is recorded, then the host gets the answer. */
   #expect(request: Request, intent: Intent, requested: string | null): void {
     const { pins, features, wire } = this.#context;
     const flows = this.#flows;
     const startedAt = performance.now();
-    const elapsed = (): number => performance.now() - startedAt;
-    const ended = (result: Result): Outcome => ({ ...result, durationMs: elapsed() });
+    const ended = (result: Result): Outcome => ({ ...result, durationMs: performance.now() - startedAt });
     request.cancelled = (by) => {
       const outcome = ended(CANCELLED[by]);
       void flows.record(request, async () => void (await this.#outcome(intent, outcome)));
@@ -217,16 +213,13 @@ export class Calls {
         result = checkResult(request.method, answer, features);
         // Data in a tool's result is not a message of the protocol.
         checkContents(answer, requested, ['structuredContent'], pins);
-        // Before the outcome is recorded: what is recorded as done must not fail afterwards.
+        // Before the outcome is recorded, so that a recorded success cannot fail afterwards.
         bytes = wire.restored(request, answer, flows.named(request, answer));
       } catch (error) {
         denial = asDenial(error);
         result = { status: 'failure', failure: denial.failure };
       }
-      const outcome = {
-        ...ended(result),
-        ...(answer.kind === 'result' && { result: answer.result }),
-      };
+      const outcome = { ...ended(result), ...(answer.kind === 'result' && { result: answer.result }) };
       const work = async (): Promise<void> => {
         const lost = await this.#outcome(intent, outcome);
         const refusal = denial ?? lost;
@@ -237,7 +230,7 @@ export class Calls {
     };
   }
 
-  /** Records what came of a call. Gives the denial that stands in the way of the answer if that cannot be done. */
+  /** Records the outcome of a call. Returns the denial that replaces the answer if that fails, else null. */
   async #outcome(intent: Intent, outcome: Outcome): Promise<Denial | null> {
     const lost = await this.#context.record.outcome(intent, outcome);
     if (lost !== null)
@@ -246,7 +239,7 @@ export class Calls {
   }
 }
 
-/** What a part refuses in the transaction of the intent is a denial of its gate. */
+/** A part that refuses in the transaction of the intent denies as its gate does. */
 function stamped(part: Part, stage: Stage): Part {
   const { onIntent } = part;
   if (onIntent === undefined) return part;
@@ -261,8 +254,4 @@ function stamped(part: Part, stage: Stage): Part {
       }
     },
   };
-}
-
-function gated({ frame, subject, call, evidence, horizon, stop }: Passing): GatedCall {
-  return { frame, subject, call, evidence, horizon, signal: stop.signal };
 }

@@ -7,15 +7,15 @@ import type { HostWriter } from './peer/host.ts';
 import type { SessionRecord } from './record.ts';
 import type { Wire } from './wire/wire.ts';
 
-/** Which decisions are enforced; those that are not are recorded all the same. */
+/** Which decisions are enforced; the others are only recorded. */
 export interface Enforcement {
-  /** Whether what is not as it was locked is removed from lists. */
+  /** Remove definitions from lists that are not as they were locked. */
   readonly lists: boolean;
-  /** Whether calls to it are blocked. */
+  /** Block calls to them. */
   readonly calls: boolean;
 }
 
-/** What everything that deals with a message of the session shares. */
+/** What the handlers of one session share. */
 export interface Context {
   readonly pins: Pins;
   readonly enforce: Enforcement;
@@ -25,8 +25,7 @@ export interface Context {
   readonly record: SessionRecord;
   readonly host: HostWriter;
   readonly wire: Wire;
-  /** What a call must pass, in order. */
   readonly gates: readonly Gate[];
-  /** Tells the operator something, in a line. */
+  /** Writes one line for the operator. */
   log(line: string): void;
 }

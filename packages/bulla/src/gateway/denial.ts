@@ -4,7 +4,7 @@ import { BullaError } from '@bulla/core/error';
 import type { Failure, Stage } from '@bulla/core/evidence';
 import { stringify } from '@bulla/core/json';
 
-/** Codes that JSON-RPC and MCP (2026-07-28, Basic, Error Codes) have for one case; else the kind of a denial decides. */
+/** Codes of JSON-RPC and MCP (2026-07-28, Basic, Error Codes) for one case; else the kind of the denial decides. */
 export const RPC = {
   parse: -32700,
   invalid: -32600,
@@ -12,7 +12,7 @@ export const RPC = {
   version: -32022,
 } as const;
 
-/** A message that may not pass: why, where that was decided, and how the sender is told. */
+/** Why a message does not pass, at which stage that was decided, and the error that the sender gets. */
 export class Denial extends BullaError {
   readonly stage: Stage;
   readonly rpc: number;
@@ -35,7 +35,7 @@ export class Denial extends BullaError {
   }
 }
 
-/** An error that is not a denial is a defect of ours; it denies too. */
+/** Any other error is a defect of the gateway, and denies too. */
 export function asDenial(error: unknown): Denial {
   if (error instanceof Denial) return error;
   return new Denial('bulla', 'GATEWAY_FAILED', 'The gateway failed.', { cause: error });

@@ -28,7 +28,7 @@ const MAX_BUSY_WEIGHT = 32 * 1024 * 1024;
 export class Flows {
   readonly #context: Context;
   readonly #calls: Calls;
-  /** Apart, because a call that is decided may wait for the answer to a list, behind answers that are recorded. */
+  /** Separate slots: a decision may wait for the answer to a list, which comes after answers that are recorded. */
   readonly #deciding = new Slots(MAX_BUSY, MAX_BUSY_WEIGHT);
   readonly #recording = new Slots(MAX_BUSY, MAX_BUSY_WEIGHT);
 
@@ -125,7 +125,7 @@ export class Flows {
     return this.#context.host.write(bytes);
   }
 
-  /** What an answer must lose of how the server names itself in it. */
+  /** The edits that remove from an answer how the server describes itself otherwise than locked. */
   named({ method }: Request, answer: Answer): readonly Edit[] {
     if (answer.kind === 'error') return [];
     const check = checkNamed(answer, this.#context.pins);

@@ -28,7 +28,7 @@ const ENFORCED: Readonly<Record<Mode, Enforcement>> = {
 };
 
 export interface GuardOptions {
-  /** What the server may offer and the host may call. One that a key verified is one too. */
+  /** What the server may offer and the host may call. */
   readonly lock: Lock;
   readonly server: StdioTarget;
   /** What is started for that command: the program that the lock pins for it. Default: the command itself. */
@@ -51,7 +51,7 @@ export interface GuardOptions {
   readonly allowOtherServer?: boolean | undefined;
   /** How long to wait for an answer, since the last progress. Default 600,000 ms. */
   readonly timeoutMs?: number | undefined;
-  /** What is known of the server's lists counts for so long; then they are read again before a call. Default 60,000 ms. */
+  /** The lists of the server are read again before a call when they are older than this. Default 60,000 ms. */
   readonly recheckMs?: number | undefined;
   /** How long answers are waited for once the host has closed its side. Default 1,000 ms. */
   readonly drainMs?: number | undefined;
@@ -65,14 +65,14 @@ export interface GuardOptions {
   /** Ends the session as if the host had closed its side; if that was so before, without waiting for answers. */
   readonly signal?: AbortSignal | undefined;
   readonly onStderr?: ((chunk: Uint8Array) => void) | undefined;
-  /** Told, in a line each, what the operator should know. Default: nobody is. */
+  /** Takes lines for the operator. Default: they are dropped. */
   readonly log?: ((line: string) => void) | undefined;
 }
 
 /** How a session ended. */
 export interface GuardExit {
   readonly ended: 'host' | 'server' | 'signal' | 'gateway';
-  /** What is known of the server's end, where it ended first; or of a failure of ours. */
+  /** Why the server ended, if it ended first, or a failure of the gateway. */
   readonly error: BullaError | null;
   readonly calls: number;
   readonly blocked: number;

@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { fromHex, publicKey, toUtf8 } from '@bulla/core/crypto';
+import { fromHex, type PublicKey, publicKey, toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Artifact, recognise, type Trace, type Trust, trace } from '@bulla/core/verify';
 import { build } from 'esbuild';
@@ -125,6 +125,43 @@ test('without a file, only what rests on it is absent', async () => {
   expect(await missing('envelope')).toEqual(['envelope']);
   expect(await missing('authorization')).toEqual(['authorization']);
   await expect(missing('chain')).rejects.toMatchObject({ code: 'TRACE_NO_RECORD' });
+});
+
+test('the keys of people who approve count for authorizations and for nothing else', async () => {
+  const { files, keys, intent } = joined;
+  const [sealer, alice] = trustIn(keys).keys as [PublicKey, PublicKey];
+  const basisOf = async (trust: Partial<Trust>) => {
+    const { steps } = await trace(intent.id, artifactsOf(files), { ...trustIn([]), ...trust });
+    return Object.fromEntries(steps.map(({ step, basis }) => [step, basis]));
+  };
+  const approvers = [{ person: 'alice', key: alice }];
+  expect(await basisOf({ keys: [sealer], approvers })).toMatchObject({
+    ...{ record: 'verified', chain: 'verified', authorization: 'verified' },
+  });
+  expect(await basisOf({ keys: [sealer] })).toMatchObject({ record: 'verified', authorization: 'absent' });
+  const swapped = [{ person: 'gateway', key: sealer }];
+  expect(await basisOf({ keys: [sealer], approvers: swapped })).toMatchObject({ authorization: 'absent' });
+  expect(await basisOf({ keys: [alice], approvers })).toMatchObject({ record: 'absent', chain: 'absent' });
+});
+
+test('a chain that was cut off is not good because its checkpoint was spoiled', async () => {
+  const { files, keys, intent } = joined;
+  const lines = files.chain!.split('\n');
+  const chainStep = async (checkpoint: string, chain = files.chain!) => {
+    const { steps } = await trace(intent.id, artifactsOf({ ...files, chain, checkpoint }), trustIn(keys));
+    return steps.find(({ step }) => step === 'chain')!;
+  };
+  const cut = lines.slice(0, -3).join('\n');
+  expect(await chainStep(files.checkpoint!, `${cut}\n`)).toMatchObject({ basis: 'failed' });
+  const [origin, size, root] = files.checkpoint!.split('\n') as [string, string, string];
+  const other = root.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'));
+  for (const chain of [files.chain!, `${cut}\n`])
+    for (const spoiled of [
+      files.checkpoint!.replace(root, other),
+      files.checkpoint!.replace(`\n${size}\n`, '\n1\n'),
+      files.checkpoint!.replaceAll(origin, 'log.example/other'),
+    ])
+      expect((await chainStep(spoiled, chain)).basis, spoiled).toBe('failed');
 });
 
 /** The steps that may fail when a file was tampered with. */

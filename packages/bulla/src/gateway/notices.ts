@@ -1,5 +1,5 @@
 import { digest } from '@bulla/core/canon';
-import { JsonNumber, JsonObject } from '@bulla/core/json';
+import { JsonNumber, textAt } from '@bulla/core/json';
 import { quote, type RequestFrame } from '../mcp/index.ts';
 import type { Context } from './context.ts';
 import { asDenial, Denial } from './denial.ts';
@@ -7,11 +7,11 @@ import type { Offer } from './lists/page.ts';
 import type { SelfCheck } from './lists/self.ts';
 import type { About } from './record.ts';
 
-// What the host does not see is told to the operator, and recorded once.
+// What is removed before the host sees it is logged for the operator, and recorded once.
 
 /**
- * A name that somebody else chose, no longer than a record should have it. It is a copy: a part of a text would keep
- * the whole message in memory for as long as it is kept.
+ * A name that somebody else chose, cut to 200 characters. It is a copy: a slice of a string would keep the whole message
+ * in memory.
  */
 export function boundedName(name: string): string {
   const text = name.length > 200 ? `${name.slice(0, 200).toWellFormed()}\u2026` : name;
@@ -31,16 +31,14 @@ const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/;
  * prompt as the host names it. Nothing of it is checked yet.
  */
 export function aboutOf({ id, method, params }: RequestFrame, host: string): About {
-  const meta = params?.get('_meta');
-  const trace = meta instanceof JsonObject ? meta.get('traceparent') : undefined;
-  const traceId = typeof trace === 'string' ? TRACEPARENT.exec(trace)?.[1] : undefined;
+  const traceId = TRACEPARENT.exec(textAt(params, ['_meta', 'traceparent']) ?? '')?.[1];
   const correlationId = traceId ?? boundedName(id instanceof JsonNumber ? id.lexeme : id);
-  const name = NAMED.includes(method) ? params?.get('name') : undefined;
-  const tool = typeof name === 'string' ? { name: boundedName(name) } : null;
+  const name = NAMED.includes(method) ? textAt(params, ['name']) : null;
+  const tool = name === null ? null : { name: boundedName(name) };
   return { method: boundedName(method), host, correlationId, tool };
 }
 
-/** We failed at a message, and it was refused. Never throws. */
+/** An internal error refused a message. Never throws. */
 export function tellFailure({ record, log }: Context, method: string, error: unknown): void {
   const denial = asDenial(error);
   try {
@@ -69,9 +67,9 @@ export function tellPage(
     changed.length > 0
       ? (['GATEWAY_CHANGED', 'not as they were locked'] as const)
       : (['GATEWAY_NOT_LOCKED', 'not in the lock'] as const);
-  const names = [...changed, ...unlocked].map(({ key }) => boundedName(key ?? ''));
+  const nameOf = ({ key }: Offer): string => boundedName(key ?? '');
   const cutDigest = `sha256:${digest(
-    cut.map(({ key, digest }) => [boundedName(key ?? '').toWellFormed(), digest]),
+    cut.map((offer) => [nameOf(offer), offer.digest]),
     'jcs',
   )}`;
   const count = cut.length === 1 ? 'One definition' : `${cut.length} definitions`;
@@ -82,19 +80,17 @@ export function tellPage(
     waived: !enforce.lists,
     facts: {
       removed: cut.length,
-      changed: changed.slice(0, MAX_NAMES).map(({ key }) => boundedName(key!).toWellFormed()),
-      not_locked: unlocked
-        .slice(0, Math.max(0, MAX_NAMES - changed.length))
-        .map(({ key }) => boundedName(key ?? '').toWellFormed()),
+      changed: changed.slice(0, MAX_NAMES).map(nameOf),
+      not_locked: unlocked.slice(0, Math.max(0, MAX_NAMES - changed.length)).map(nameOf),
       digest: cutDigest,
     },
     key: cutDigest,
-    // What is locked and was changed matters most: it has a budget of its own.
+    // A locked definition that changed matters most, so it has a budget of its own.
     budget: changed.length > 0 ? `${code} ${changed[0]!.kind} ${changed[0]!.key}` : `${code} ${cut[0]!.kind}`,
   });
   if (!isNew) return;
-  const told = names.slice(0, 8).map((name) => quote(name));
-  const more = names.length > told.length ? ` and ${names.length - told.length} more` : '';
+  const told = [...changed, ...unlocked].slice(0, 8).map((offer) => quote(nameOf(offer)));
+  const more = cut.length > told.length ? ` and ${cut.length - told.length} more` : '';
   const leftOut = unlocked.filter(({ kind, key }) => key !== null && pins.isLeftOut(kind, key)).length;
   const why = leftOut === cut.length ? 'left out here' : what;
   log(
@@ -103,23 +99,21 @@ export function tellPage(
 }
 
 /** Some of what the server says of itself is not as it was locked. */
-export function tellSelf(context: Context, method: string, { changed, passed }: SelfCheck): void {
-  const isPassed = new Set(passed);
-  for (const path of changed) tellPath(context, method, path, isPassed.has(path));
-}
-
-function tellPath(
+export function tellSelf(
   { pins, record, enforce, log }: Context,
   method: string,
-  path: string,
-  isPassed: boolean,
+  { changed, passed }: SelfCheck,
 ): void {
-  const message = `The server's answer to ${method} is not what was locked at ${quote(path)}.`;
-  const denial = new Denial('session', 'GATEWAY_SELF_CHANGED', message);
-  // What the lock holds has a budget of its own, whatever else the server adds to it.
-  const [, part, name = ''] = path.split('/', 3);
-  const locked = part === 'serverInfo' ? pins.serverInfo : part === 'capabilities' ? pins.capabilities : null;
-  const budget = `${denial.code} ${part} ${locked?.has(name) ? name : ''}`;
-  const waived = !enforce.lists || isPassed;
-  if (record.incident({ denial, method, waived, key: path, budget })) log(`${message} [${denial.code}]`);
+  const isPassed = new Set(passed);
+  for (const path of changed) {
+    const message = `The server's answer to ${method} is not what was locked at ${quote(path)}.`;
+    const denial = new Denial('session', 'GATEWAY_SELF_CHANGED', message);
+    // What the lock holds has a budget of its own, whatever else the server adds to it.
+    const [, part, name = ''] = path.split('/', 3);
+    const locked =
+      part === 'serverInfo' ? pins.serverInfo : part === 'capabilities' ? pins.capabilities : null;
+    const budget = `${denial.code} ${part} ${locked?.has(name) ? name : ''}`;
+    const waived = !enforce.lists || isPassed.has(path);
+    if (record.incident({ denial, method, waived, key: path, budget })) log(`${message} [${denial.code}]`);
+  }
 }

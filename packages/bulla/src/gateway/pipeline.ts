@@ -20,7 +20,7 @@ import { checkParams, checkTwins } from './gates/params.ts';
 import { resourceItems } from './gates/pinned.ts';
 import { tellFailure } from './notices.ts';
 import { idIn } from './peer/host.ts';
-import { bytesOf, placeOf, replace, splice } from './wire/splice.ts';
+import { bytesOf, locate, replace, splice } from './wire/splice.ts';
 import { idOf, SUBSCRIPTION_ID, tokenOf } from './wire/tokens.ts';
 
 type Side = 'host' | 'server';
@@ -31,7 +31,6 @@ interface ServerRequest extends Waiting {
   readonly token: string | null;
 }
 
-/** Limit on open requests of the server. */
 const MAX_SERVER_REQUESTS = 256;
 
 /**
@@ -58,7 +57,7 @@ export class Pipeline {
       if (match === 'late') return;
       if (typeof match === 'string') return this.#unasked('host', match);
       this.#serverRequests.free(match);
-      return this.#send(frame, splice(frame.bytes, [replace(placeOf(frame, 'id')!, match.idBytes)]));
+      return this.#send(frame, splice(frame.bytes, [replace(locate(frame, 'id')!, match.idBytes)]));
     });
   }
 
@@ -135,7 +134,7 @@ export class Pipeline {
 
   #serverRequest(frame: RequestFrame): void | Promise<void> {
     const { features, session, host, pins } = this.#context;
-    const place = placeOf(frame, 'id')!;
+    const place = locate(frame, 'id')!;
     const request: ServerRequest = {
       id: frame.id,
       idBytes: Uint8Array.from(bytesOf(frame, place)),
@@ -194,7 +193,7 @@ export class Pipeline {
     }
   }
 
-  /** It may be about a part of what the host has subscribed to, but about nothing that it could not read. */
+  /** The updated resource may be a part of what the host subscribed to, but must be one that it could read. */
   #checkUpdated({ params }: NotificationFrame): void {
     const uri = params?.get('uri');
     if (typeof uri !== 'string') throw unrelated('It names no resource.');
@@ -204,7 +203,7 @@ export class Pipeline {
   /** The cancelled request has another id on the other side. */
   #cancelled(from: Side, frame: NotificationFrame): void | Promise<void> {
     const { wire, host } = this.#context;
-    const place = placeOf(frame, 'params', 'requestId');
+    const place = locate(frame, 'params', 'requestId');
     const id = idOf(frame.params ?? undefined, 'requestId');
     if (place === null || id === null) throw unrelated('It names no request.');
     if (from === 'host') {
@@ -223,7 +222,7 @@ export class Pipeline {
   /** In the stateless era the notification says to which request of the host it belongs. */
   #subscribed(frame: NotificationFrame): void | Promise<void> {
     const { session, wire, host } = this.#context;
-    const place = placeOf(frame, 'params', '_meta', SUBSCRIPTION_ID);
+    const place = locate(frame, 'params', '_meta', SUBSCRIPTION_ID);
     if (place === null) {
       if (!session.isEstablished) throw unrelated('The host has not subscribed to it.');
       return host.write(frame.bytes);

@@ -13,7 +13,6 @@ import {
 import type { Store } from '../store/index.ts';
 import { Denial } from './denial.ts';
 
-/** What every record of a session says. */
 export interface RecordContext {
   readonly store: Store;
   readonly recorder: Recorder;
@@ -21,7 +20,6 @@ export interface RecordContext {
   readonly sessionId: string;
   /** What the operator calls the server, and the digest of how it is reached. */
   readonly server: { readonly name: string; readonly digest: string };
-  /** The digest of the lock. */
   readonly lock: string;
 }
 
@@ -35,16 +33,16 @@ export interface About {
   readonly correlationId?: string | null;
 }
 
-/** Something that was dropped or removed, or would have been, without anybody being answered. */
+/** A message or definition that was dropped or removed, or would have been, without an answer to anybody. */
 export interface Incident extends About {
   readonly denial: Denial;
   /** Names, counts and digests of what was removed. */
   readonly facts?: DataObject;
-  /** It passed all the same, because the gateway only watches. */
+  /** It passed, because the gateway only watches. */
   readonly waived?: boolean;
-  /** What is the same again under this key is only counted. */
+  /** A second incident with the same key is only counted. */
   readonly key: string;
-  /** What shares a limit on records, so that a flood of one kind hides no other. Default: the code. */
+  /** Incidents of one budget share a limit on records: a flood of one kind hides no other. Default: the code. */
   readonly budget?: string;
 }
 
@@ -69,17 +67,12 @@ export class SessionRecord {
     this.#context = context;
   }
 
-  get counts(): {
-    readonly calls: number;
-    readonly blocked: number;
-    readonly dropped: DataObject;
-    /** Of those that were dropped: how many have no record of their own, because there were too many. */
-    readonly unrecorded: DataObject;
-  } {
+  get counts() {
     return {
       calls: this.#calls,
       blocked: this.#blocked,
       dropped: { ...this.#dropped },
+      /** Of those that were dropped: how many have no record of their own, because there were too many. */
       unrecorded: { ...this.#unrecorded },
     };
   }
@@ -127,7 +120,6 @@ export class SessionRecord {
     };
   }
 
-  /** Commits to the parameters of a call. */
   payload(kind: 'args' | 'rest', value: unknown): NonNullable<Call['args']> {
     return this.#context.recorder.payload(kind, value);
   }
@@ -149,7 +141,7 @@ export class SessionRecord {
     }
   }
 
-  /** Seals what came of a call. Gives the denial of its answer where that cannot be done, else null. */
+  /** Seals the outcome of a call. Returns the denial that replaces the answer where that fails, else null. */
   async outcome(intent: Intent, outcome: Outcome): Promise<Denial | null> {
     try {
       await this.#context.recorder.outcome(intent, outcome);
@@ -164,7 +156,7 @@ export class SessionRecord {
     }
   }
 
-  /** Records what was denied to the host; the id of the capsule, or null when there is none: it stays denied. */
+  /** Records a denial. Returns the id of the capsule, or null if it cannot be recorded; the call stays denied. */
   async blocked(call: Call, { failure }: Denial, parts: readonly Part[]): Promise<string | null> {
     this.#blocked++;
     try {
@@ -198,7 +190,7 @@ export class SessionRecord {
       status: waived ? 'success' : 'blocked',
       failure: waived ? null : denial.failure,
     });
-    // What could not be recorded is recorded when it comes again.
+    // If this fails, the next such incident is recorded.
     const settled = noted.catch(() => void this.#seen.delete(name));
     this.#noting = Promise.allSettled([this.#noting, settled]);
     return true;

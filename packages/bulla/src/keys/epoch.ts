@@ -3,10 +3,13 @@ import { BullaError } from '@bulla/core/error';
 import { pointer } from '@bulla/core/json';
 
 /** A key in a PKCS#11 token, and how to find it. The PIN is never written down. */
-export type TokenKey = { readonly module: string; readonly keyLabel: string } & (
-  | { readonly tokenLabel: string }
-  | { readonly slot: number }
-);
+export type TokenKey = {
+  /** The path of the token's PKCS#11 library. */
+  readonly module: string;
+  /** The label of the private key and of the public key that belongs to it. */
+  readonly keyLabel: string;
+  /** A slot is given by its id, as the token's own tools print it. */
+} & ({ readonly tokenLabel: string } | { readonly slot: number });
 
 /** What the keyring file says of one key. Times are texts as the file has them; they sort by time. */
 export interface EpochFacts {
@@ -39,21 +42,11 @@ export interface Epoch extends EpochFacts {
 export interface Keyring {
   readonly epochs: readonly Epoch[];
   readonly active: Epoch;
-  /**
-   * The keys to try for a `signed_by`, in order: every one that has it as fingerprint, label or key id, then the
-   * active key. Never empty; whether a key is revoked or was valid at the time is for the caller to judge.
-   */
-  lookup(signedBy: string): readonly Epoch[];
 }
 
 export function epochOf(facts: EpochFacts): Epoch {
   const { publicKey: key } = facts;
   return Object.freeze({ ...facts, keyId: keyId(key), fingerprint: qpLabel(key), label: shortLabel(key) });
-}
-
-/** The names under which a key is found. */
-function hasName(epoch: Epoch, name: string): boolean {
-  return name === epoch.fingerprint || name === epoch.label || name === epoch.keyId;
 }
 
 /**
@@ -63,10 +56,9 @@ function hasName(epoch: Epoch, name: string): boolean {
 export function epochNamed(epochs: readonly Epoch[], name: string): Epoch {
   const id = name.replace(/…$/, '');
   const [found, other] = epochs.filter(
-    (epoch) =>
-      hasName(epoch, name) ||
-      name === `${epoch.epoch}` ||
-      (id.length >= shownKeyId(epoch.keyId).length && epoch.keyId.startsWith(id)),
+    ({ epoch, fingerprint, label, keyId }) =>
+      [`${epoch}`, fingerprint, label, keyId].includes(name) ||
+      (id.length >= shownKeyId(keyId).length && keyId.startsWith(id)),
   );
   if (found === undefined)
     throw new BullaError('KEYRING_KEY_UNKNOWN', `The keyring has no key ${JSON.stringify(name)}.`);
@@ -107,12 +99,5 @@ export function keyringOf(epochs: readonly Epoch[], activeEpoch: number): Keyrin
   }
   if (active.revocation !== null || active.verifyOnly)
     throw new BullaError('KEYRING_MALFORMED', 'The active epoch is revoked or only for verification.');
-  return {
-    epochs,
-    active,
-    lookup(signedBy) {
-      const named = epochs.filter((epoch) => hasName(epoch, signedBy));
-      return named.includes(active) ? named : [...named, active];
-    },
-  };
+  return { epochs, active };
 }

@@ -1,9 +1,8 @@
 /** Key files, keys in tokens, and the keyring. */
-export { ensureKeyring } from './ensure.ts';
 export { type Epoch, epochNamed, type Keyring, type TokenKey } from './epoch.ts';
 export { writeKeyFile } from './file.ts';
 export { findKeyring, loadKeyring } from './keyring.ts';
-export { initKeyring, registerKey, revokeKey, rotateKeys } from './keyring-change.ts';
+export { ensureKeyring, initKeyring, registerKey, revokeKey, rotateKeys } from './keyring-change.ts';
 
 export { formatKeyring, parseKeyring } from './keyring-file.ts';
 

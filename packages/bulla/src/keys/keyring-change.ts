@@ -1,10 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { derivePublicKey, type PublicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { createDirectory, type Environment } from '../os/index.ts';
 import { type Epoch, epochNamed, epochOf, type Keyring, type TokenKey } from './epoch.ts';
-import { loadKeyring } from './keyring.ts';
+import { findKeyring, loadKeyring } from './keyring.ts';
 import { type ChangeOptions, change, commit, type Fresh, locked, type Plan } from './keyring-commit.ts';
 import { checkReason } from './keyring-file.ts';
 import { checkReplaceable, tidy } from './private-keys.ts';
@@ -66,9 +67,28 @@ export async function initKeyring(dir: string, options: NewKeyOptions): Promise<
 }
 
 /**
+ * The keyring of a directory; one is made where there is none. Safe when several processes do it at the same time:
+ * one makes it, the others get that one. A keyring that cannot be read is never replaced: then this rejects as
+ * {@link loadKeyring} throws. Rejects with `KEYRING_EXISTS` for a directory that holds private keys without their
+ * keyring, and as {@link initKeyring} does.
+ */
+export async function ensureKeyring(dir: string): Promise<{ keyring: Keyring; made: boolean }> {
+  const found = findKeyring(dir);
+  if (found !== null) return { keyring: found, made: false };
+  try {
+    return { keyring: await initKeyring(dir, { now: () => new Date(), randomBytes }), made: true };
+  } catch (error) {
+    if (!(error instanceof BullaError) || error.code !== 'KEYRING_EXISTS') throw error;
+    const other = findKeyring(dir);
+    if (other === null) throw error;
+    return { keyring: other, made: false };
+  }
+}
+
+/**
  * Makes a new key, one number above all others, the active one, and retires the old, whose private key is erased.
  * Rejects with `KEYRING_TOKEN` if the old key lies in a token and no `token` is given, with `KEYRING_KEY_KNOWN`
- * or `KEYRING_KEY_KNOWN` for a token's key, and with the codes of the private key if the file to erase holds
+ * for a token's key, and with the codes of the private key if the file to erase holds
  * another key than the active one.
  */
 export async function rotateKeys(dir: string, options: NewKeyOptions): Promise<Keyring> {
@@ -79,8 +99,8 @@ export async function rotateKeys(dir: string, options: NewKeyOptions): Promise<K
 
 /**
  * Adds somebody's public key to verify with. It is written as a retired epoch with `verify_only`, so that exactly one
- * epoch stays active. Rejects with `KEY_ALGORITHM`, with `KEYRING_KEY_KNOWN` for a key that is there, and with
- * `KEYRING_KEY_KNOWN` for another key with the same fingerprint.
+ * epoch stays active. Rejects with `KEY_ALGORITHM`, and with `KEYRING_KEY_KNOWN` for a key that is there, or
+ * another one with its fingerprint.
  */
 export async function registerKey(dir: string, key: PublicKey, options: RegisterOptions): Promise<Epoch> {
   const { pqPublicKey = null, notBefore, notAfter } = options;
@@ -201,10 +221,9 @@ function newKey(
 function refuseTaken(epochs: readonly Epoch[], { fingerprint, keyId }: Epoch): void {
   const twin = epochs.find((epoch) => epoch.fingerprint === fingerprint);
   if (twin === undefined) return;
-  if (twin.keyId === keyId)
-    throw new BullaError('KEYRING_KEY_KNOWN', `The key is in the keyring already, as epoch ${twin.epoch}.`);
-  throw new BullaError(
-    'KEYRING_KEY_KNOWN',
-    `Epoch ${twin.epoch} has the same fingerprint, ${fingerprint}; fingerprints are unique in a keyring.`,
-  );
+  const message =
+    twin.keyId === keyId
+      ? `The key is in the keyring already, as epoch ${twin.epoch}.`
+      : `Epoch ${twin.epoch} has the same fingerprint, ${fingerprint}; fingerprints are unique in a keyring.`;
+  throw new BullaError('KEYRING_KEY_KNOWN', message);
 }

@@ -3,7 +3,7 @@ import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Disk, type LockOptions, realDisk, withLock, writeNewFile } from '../os/index.ts';
 import type { Epoch, Keyring } from './epoch.ts';
-import { KEYRING_FILE, loadKeyring } from './keyring.ts';
+import { findKeyring, KEYRING_FILE, loadKeyring } from './keyring.ts';
 import { formatKeyring, parseKeyring } from './keyring-file.ts';
 import { type Seeds, stageSeeds, tidy } from './private-keys.ts';
 
@@ -90,17 +90,8 @@ export function commit(dir: string, epochs: readonly Epoch[], fresh: Fresh | nul
 /** Removes what a failed write left. What counts is the keyring on disk: a rename may fail and yet be made. */
 function abandon(dir: string, disk: Disk): void {
   try {
-    tidy(dir, keyringIfThere(dir), disk);
+    tidy(dir, findKeyring(dir), disk);
   } catch {} // the next open or change does it
-}
-
-function keyringIfThere(dir: string): Keyring | null {
-  try {
-    return loadKeyring(dir);
-  } catch (error) {
-    if ((error as BullaError).code === 'KEYRING_MISSING') return null;
-    throw error;
-  }
 }
 
 function isDiskError(error: unknown): boolean {
@@ -111,8 +102,8 @@ function unwritable(dir: string, cause: unknown): BullaError {
   const { code } = cause as NodeJS.ErrnoException;
   let state = 'the keyring cannot be read';
   try {
-    const keyring = keyringIfThere(dir);
+    const keyring = findKeyring(dir);
     state = keyring === null ? 'there is no keyring' : `epoch ${keyring.active.epoch} is active`;
-  } catch {} // told by the sentence above
+  } catch {} // the sentence above says so
   return new BullaError('KEYRING_UNWRITABLE', `${dir} cannot be written (${code}); ${state}.`, { cause });
 }

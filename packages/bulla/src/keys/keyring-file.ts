@@ -92,17 +92,10 @@ function readKey(object: Member, name: keyof typeof WRITTEN_ALGORITHM): PublicKe
     throw algorithm.error('KEY_ALGORITHM', `The algorithm here is ${WRITTEN_ALGORITHM[name]}.`);
   const hex = object.get('public_key_hex');
   const written = hex.text();
-  let bytes: Uint8Array;
   try {
-    bytes = fromHex(written);
-  } catch {
-    throw hex.error('KEYRING_MALFORMED', 'A public key is written in lower-case hex.');
-  }
-  try {
-    return publicKey(name, bytes);
+    return publicKey(name, fromHex(written));
   } catch (error) {
-    const { code, message } = error as BullaError;
-    throw hex.error(code === 'KEY_SIZE' ? 'KEYRING_MALFORMED' : 'KEYRING_MALFORMED', message);
+    throw hex.error('KEYRING_MALFORMED', (error as BullaError).message);
   }
 }
 
@@ -170,6 +163,6 @@ export function formatKeyring(epochs: readonly Epoch[]): string {
 
 function formatToken(token: TokenKey): object {
   const { module, keyLabel } = token;
-  const place = 'slot' in token ? { slot: token.slot } : { token_label: token.tokenLabel };
-  return { type: 'pkcs11', module, ...place, key_label: keyLabel };
+  const where = 'slot' in token ? { slot: token.slot } : { token_label: token.tokenLabel };
+  return { type: 'pkcs11', module, ...where, key_label: keyLabel };
 }

@@ -16,7 +16,7 @@ import { toUtf8, verify } from '@bulla/core/crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
 import { initKeyring, loadKeyring, openKeyring, revokeKey, rotateKeys } from './index.ts';
-import { loadPkcs11, type Pkcs11 } from './pkcs11.ts';
+import { loadPkcs11 } from './pkcs11.ts';
 
 const library = ['/usr/lib/softhsm/libsofthsm2.so', '/usr/lib/x86_64-linux-gnu/softhsm/libsofthsm2.so'].find(
   existsSync,
@@ -35,10 +35,6 @@ function usable(): boolean {
 }
 if (!usable() && process.env.BULLA_REQUIRE_HSM === '1')
   throw new Error('BULLA_REQUIRE_HSM=1, but there is no SoftHSM');
-
-interface Generating extends Pkcs11 {
-  C_GenerateKeyPair(session: Buffer, mechanism: object, open: object[], secret: object[]): unknown;
-}
 
 const home = mkdtempSync(join(tmpdir(), 'bulla-token-'));
 afterAll(() => rmSync(home, { recursive: true }));
@@ -61,7 +57,7 @@ async function prepare(): Promise<void> {
     '--so-pin',
     '13579',
   ]);
-  const pkcs11 = new (await loadPkcs11())() as Generating;
+  const pkcs11 = new (await loadPkcs11())();
   pkcs11.load(library!);
   pkcs11.C_Initialize({ flags: 0x02 });
   const slot = pkcs11

@@ -4,7 +4,15 @@ import { join } from 'node:path';
 import { derivePublicKey, publicKey, toUtf8, verify } from '@bulla/core/crypto';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
-import { initKeyring, loadKeyring, openKeyring, registerKey, revokeKey, rotateKeys } from './index.ts';
+import {
+  epochNamed,
+  initKeyring,
+  loadKeyring,
+  openKeyring,
+  registerKey,
+  revokeKey,
+  rotateKeys,
+} from './index.ts';
 
 const message = toUtf8('a'.repeat(64));
 const names = (dir: string) => readdirSync(dir).sort();
@@ -87,7 +95,7 @@ test('reading to verify needs keyring.json alone, and changes nothing', async ()
   await initKeyring(dir, known());
   rmSync(join(dir, 'key'));
   writeFileSync(join(dir, 'key.retired'), seed(8));
-  expect(loadKeyring(dir).lookup('8a88e3dd7409f195')[0]!.publicKey).toEqual(ed(1));
+  expect(epochNamed(loadKeyring(dir).epochs, '8a88e3dd7409f195').publicKey).toEqual(ed(1));
   expect(names(dir)).toEqual(['key.retired', 'keyring.json']);
 });
 
@@ -187,9 +195,9 @@ describe('register', () => {
       notBefore: '1970-01-01T00:00:00+00:00',
       notAfter: '2001-09-09T01:46:40+00:00',
     });
-    const { active, lookup } = loadKeyring(dir);
+    const { active, epochs } = loadKeyring(dir);
     expect(active.epoch).toBe(0);
-    expect(lookup(epoch.label).map((one) => one.epoch)).toEqual([1, 0]);
+    expect(epochNamed(epochs, epoch.label).epoch).toBe(1);
     expect(readFileSync(join(dir, 'key'))).toEqual(seed(1));
   });
 
@@ -240,7 +248,7 @@ describe('revoke', () => {
     expect(active).toMatchObject({ epoch: 1, revocation: null });
     expect(open.sealer().epoch).toBe(1);
     expect(open.sealer().pqSigner).toBeDefined();
-    expect(open.lookup(old.label)[0]!.revocation).not.toBeNull();
+    expect(epochNamed(open.current().epochs, old.label).revocation).not.toBeNull();
   });
 
   test('once, for a reason, of a key that is there, and not from a later time on', async () => {
@@ -270,9 +278,9 @@ describe('an open keyring', () => {
     const after = open.sealer();
     expect([before.epoch, after.epoch]).toEqual([0, 1]);
     for (const sealer of [before, after]) {
-      const [named] = open.lookup(sealer.label);
-      expect(named!.epoch).toBe(sealer.epoch);
-      expect(verify(named!.publicKey, message, await sealer.signer.sign(message))).toBe(true);
+      const named = epochNamed(open.current().epochs, sealer.label);
+      expect(named.epoch).toBe(sealer.epoch);
+      expect(verify(named.publicKey, message, await sealer.signer.sign(message))).toBe(true);
     }
   });
 

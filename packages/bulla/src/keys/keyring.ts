@@ -1,15 +1,11 @@
-import { closeSync, fstatSync, statSync } from 'node:fs';
+import { type BigIntStats, closeSync, fstatSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
-import { naming, openFound, readUpTo } from '../os/index.ts';
+import { fileError, LIMITS, naming, openFound, readUpTo } from '../os/index.ts';
 import type { Keyring } from './epoch.ts';
 import { parseKeyring } from './keyring-file.ts';
 
 export const KEYRING_FILE = 'keyring.json';
-const MAX_KEYRING_BYTES = 64 * 1024 * 1024;
-
-/** Tells whether the file was replaced since: every change makes a new file, which is longer or was made later. */
-export type FileIdentity = string;
 
 /**
  * Reads a keyring to verify with. Touches nothing but `keyring.json`, never a private key, and creates nothing.
@@ -30,12 +26,12 @@ export function findKeyring(dir: string): Keyring | null {
 }
 
 /** The keyring, and the identity of the very file that it was read from. Throws as {@link loadKeyring} does. */
-export function readKeyring(dir: string): { keyring: Keyring; identity: FileIdentity } {
+export function readKeyring(dir: string): { keyring: Keyring; identity: string } {
   const path = join(dir, KEYRING_FILE);
   const [bytes, identity] = reading(path, () => {
     const file = openFound(path);
     try {
-      const bytes = readUpTo(file, MAX_KEYRING_BYTES);
+      const bytes = readUpTo(file, LIMITS.document);
       if (bytes === null) throw Object.assign(new Error(`${path} is too large`), { code: 'EFBIG' });
       return [bytes, identityOf(fstatSync(file, { bigint: true }))] as const;
     } finally {
@@ -45,15 +41,16 @@ export function readKeyring(dir: string): { keyring: Keyring; identity: FileIden
   return { keyring: naming(path, () => parseKeyring(bytes)), identity };
 }
 
-/** The identity of the file as it is now. Throws `KEYRING_MISSING` or `KEYRING_UNREADABLE`. */
-export function keyringIdentity(dir: string): FileIdentity {
+/**
+ * Tells whether the file was replaced since: every change makes a new file, which is longer or was made later. Throws
+ * `KEYRING_MISSING` or `KEYRING_UNREADABLE`.
+ */
+export function keyringIdentity(dir: string): string {
   const path = join(dir, KEYRING_FILE);
   return reading(path, () => identityOf(statSync(path, { bigint: true })));
 }
 
-type Stats = { dev: bigint; ino: bigint; size: bigint; mtimeNs: bigint };
-
-function identityOf({ dev, ino, size, mtimeNs }: Stats): FileIdentity {
+function identityOf({ dev, ino, size, mtimeNs }: BigIntStats): string {
   return `${dev}:${ino}:${size}:${mtimeNs}`;
 }
 
@@ -64,6 +61,6 @@ function reading<Result>(path: string, read: () => Result): Result {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR')
       throw new BullaError('KEYRING_MISSING', `There is no keyring at ${path}; "bulla keys init" makes one.`);
-    throw new BullaError('KEYRING_UNREADABLE', `${path} cannot be read (${code}).`, { cause });
+    throw fileError('KEYRING_UNREADABLE', path, 'read', cause);
   }
 }

@@ -6,24 +6,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { localSigner, noteVerifier, openNote, publicKey, signNote, toUtf8, verify } from '@bulla/core/crypto';
 import { afterAll, describe, expect, it } from 'vitest';
-import { loadPkcs11, type Pkcs11, type Pkcs11Options, pkcs11Signer } from './pkcs11.ts';
+import { loadPkcs11, type Pkcs11Options, pkcs11Signer } from './pkcs11.ts';
 
 const repo = fileURLToPath(new URL('../../../../', import.meta.url));
 const { BULLA_REQUIRE_HSM } = process.env;
 const library = ['/usr/lib/softhsm/libsofthsm2.so', '/usr/lib/x86_64-linux-gnu/softhsm/libsofthsm2.so'].find(
   existsSync,
 );
-
-/** What the test needs of the package beyond what the signer uses. */
-interface Generating extends Pkcs11 {
-  C_GenerateKeyPair(
-    session: Buffer,
-    mechanism: object,
-    open: object[],
-    secret: object[],
-  ): { publicKey: Buffer };
-  C_CreateObject(session: Buffer, template: object[]): Buffer;
-}
 
 function run(command: string, args: string[], env: NodeJS.ProcessEnv = process.env): string | null {
   const { status, stdout, stderr, error } = spawnSync(command, args, { cwd: repo, env, encoding: 'utf8' });
@@ -65,7 +54,7 @@ async function prepare(): Promise<{ slot: number }> {
   ]);
   if (made !== null) throw new Error(made);
 
-  const pkcs11 = new (await loadPkcs11())() as Generating;
+  const pkcs11 = new (await loadPkcs11())();
   pkcs11.load(library!);
   pkcs11.C_Initialize({ flags: 0x02 });
   const slot = pkcs11

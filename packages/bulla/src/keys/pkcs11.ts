@@ -1,5 +1,8 @@
 import { type PublicKey, publicKey, type Signer, verify } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
+import type { PKCS11 } from 'pkcs11js';
+import { createExclusive } from '../os/index.ts';
+import type { TokenKey } from './epoch.ts';
 
 // Constants of PKCS#11 v3.0; the package predates those of the Edwards curves.
 const CKF_SERIAL_SESSION = 0x04;
@@ -14,57 +17,27 @@ const CKA_KEY_TYPE = 0x100;
 const CKA_EC_POINT = 0x181;
 const CKM_EDDSA = 0x1057;
 
-/** The part of `pkcs11js` that is used here, so that building Bulla does not need the package. */
-export interface Pkcs11 {
-  load(path: string): void;
-  close(): void;
-  C_Initialize(options: { flags: number }): void;
-  C_Finalize(): void;
-  C_GetSlotList(tokenPresent: boolean): Buffer[];
-  C_GetTokenInfo(slot: Buffer): { label: string };
-  C_OpenSession(slot: Buffer, flags: number): Buffer;
-  C_CloseSession(session: Buffer): void;
-  C_Login(session: Buffer, user: number, pin: string): void;
-  C_FindObjectsInit(session: Buffer, template: Attribute[]): void;
-  C_FindObjects(session: Buffer, max: number): Buffer[];
-  C_FindObjectsFinal(session: Buffer): void;
-  C_GetAttributeValue(session: Buffer, object: Buffer, template: Attribute[]): { value: Buffer }[];
-  C_SignInit(session: Buffer, mechanism: { mechanism: number }, key: Buffer): void;
-  C_SignAsync(session: Buffer, message: Buffer, signature: Buffer): Promise<Buffer>;
-}
-
-interface Attribute {
-  type: number;
-  value?: number | string | Buffer;
-}
-
-/** Which key of which token signs. A slot is given by its id, as the token's own tools print it. */
-export type Pkcs11Options = {
-  /** The path of the token's PKCS#11 library. */
-  readonly module: string;
-  readonly pin: string;
-  /** The label of the private key and of the public key that belongs to it. */
-  readonly keyLabel: string;
-} & ({ readonly tokenLabel: string } | { readonly slot: number });
+/** Which key of which token signs. */
+export type Pkcs11Options = TokenKey & { readonly pin: string };
 
 /** A signer whose private key never leaves the token. */
-export interface Pkcs11Signer extends Signer {
+export interface TokenSigner extends Signer {
   sign(message: Uint8Array): Promise<Uint8Array>;
   /** Ends the session once pending signatures are made. Later calls of `sign` reject with `KEY_PKCS11_UNAVAILABLE`. */
   close(): void;
 }
 
 // A library may be initialised once a process, so its signers share it and the last one to close ends it.
-const modules = new Map<string, { readonly pkcs11: Pkcs11; users: number }>();
+const modules = new Map<string, { readonly pkcs11: PKCS11; users: number }>();
 
 /**
  * Opens an Ed25519 key in a PKCS#11 token. The first signature is checked against the public key before it is
  * given out. A process logs in to a token once: while another signer of the same token is open, the PIN is not
- * asked again. Rejects with `KEY_PKCS11_UNAVAILABLE` without the package `pkcs11js`, `KEY_PKCS11_UNAVAILABLE` if the library
- * does not load, `KEY_PKCS11_UNAVAILABLE` or `KEY_PKCS11_KEY` if there is not exactly one that fits, `KEY_PKCS11_PIN`,
- * `KEY_PKCS11_UNAVAILABLE` for any other failure of the token, and the codes of loading a public key.
+ * asked again. Rejects with `KEY_PKCS11_UNAVAILABLE` without the package `pkcs11js`, its library, or exactly one token
+ * that fits, and for any failure of the token; with `KEY_PKCS11_KEY` if there is not exactly one key that fits, with
+ * `KEY_PKCS11_PIN`, and with the codes of loading a public key.
  */
-export async function pkcs11Signer(options: Pkcs11Options): Promise<Pkcs11Signer> {
+export async function pkcs11Signer(options: Pkcs11Options): Promise<TokenSigner> {
   const Library = await loadPkcs11();
   const pkcs11 = acquire(Library, options.module);
   try {
@@ -87,15 +60,9 @@ export async function pkcs11Signer(options: Pkcs11Options): Promise<Pkcs11Signer
   }
 }
 
-function signer(
-  pkcs11: Pkcs11,
-  session: Buffer,
-  key: Buffer,
-  open: PublicKey,
-  end: () => void,
-): Pkcs11Signer {
+function signer(pkcs11: PKCS11, session: Buffer, key: Buffer, open: PublicKey, end: () => void): TokenSigner {
   // A session has one operation at a time, so signatures wait for each other.
-  let last: Promise<unknown> = Promise.resolve();
+  const exclusive = createExclusive();
   let trusted = false;
   let closed = false;
 
@@ -123,20 +90,18 @@ function signer(
     async sign(message) {
       if (closed) throw new BullaError('KEY_PKCS11_UNAVAILABLE', 'The signer was closed.');
       const own = Buffer.from(message);
-      const made = last.then(() => signNow(own));
-      last = made.catch(() => undefined);
-      return made;
+      return exclusive(() => signNow(own));
     },
     close() {
       if (closed) return;
       closed = true;
-      void last.then(end);
+      void exclusive(async () => end());
     },
   };
 }
 
 /** Loads the optional package; rejects with `KEY_PKCS11_UNAVAILABLE` if it, or its native part, is not there. */
-export async function loadPkcs11(specifier = 'pkcs11js'): Promise<new () => Pkcs11> {
+export async function loadPkcs11(specifier = 'pkcs11js'): Promise<new () => PKCS11> {
   try {
     const loaded = await import(specifier);
     return (loaded.default ?? loaded).PKCS11;
@@ -149,7 +114,7 @@ export async function loadPkcs11(specifier = 'pkcs11js'): Promise<new () => Pkcs
   }
 }
 
-function acquire(Library: new () => Pkcs11, path: string): Pkcs11 {
+function acquire(Library: new () => PKCS11, path: string): PKCS11 {
   const open = modules.get(path);
   if (open !== undefined) {
     open.users++;
@@ -176,7 +141,7 @@ function release(path: string): void {
   open.pkcs11.close();
 }
 
-function findSlot(pkcs11: Pkcs11, options: Pkcs11Options): Buffer {
+function findSlot(pkcs11: PKCS11, options: Pkcs11Options): Buffer {
   const slots = attempt('list the slots', () => pkcs11.C_GetSlotList(true));
   const found = slots.filter((slot) => {
     if ('slot' in options) return slotId(slot) === BigInt(options.slot);
@@ -196,7 +161,7 @@ function slotId(handle: Buffer): bigint {
   return handle.length === 8 ? handle.readBigUInt64LE() : BigInt(handle.readUInt32LE());
 }
 
-function login(pkcs11: Pkcs11, session: Buffer, pin: string): void {
+function login(pkcs11: PKCS11, session: Buffer, pin: string): void {
   try {
     pkcs11.C_Login(session, CKU_USER, pin);
   } catch (cause) {
@@ -209,7 +174,7 @@ function login(pkcs11: Pkcs11, session: Buffer, pin: string): void {
   }
 }
 
-function findKey(pkcs11: Pkcs11, session: Buffer, kind: number, label: string): Buffer {
+function findKey(pkcs11: PKCS11, session: Buffer, kind: number, label: string): Buffer {
   const found = attempt('look for a key', () => {
     pkcs11.C_FindObjectsInit(session, [
       { type: CKA_CLASS, value: kind },
@@ -230,7 +195,7 @@ function findKey(pkcs11: Pkcs11, session: Buffer, kind: number, label: string): 
   );
 }
 
-function readPublicKey(pkcs11: Pkcs11, session: Buffer, label: string): PublicKey {
+function readPublicKey(pkcs11: PKCS11, session: Buffer, label: string): PublicKey {
   const object = findKey(pkcs11, session, CKO_PUBLIC_KEY, label);
   const [attribute] = attempt('read the public key', () =>
     pkcs11.C_GetAttributeValue(session, object, [{ type: CKA_EC_POINT }]),

@@ -1,8 +1,8 @@
-import { readdirSync, statSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AlgorithmName, derivePublicKey, equalBytes, type PublicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type Disk, eraseFile, readIfThere, writeNewFile } from '../os/index.ts';
+import { accessFile, type Disk, eraseFile, findLoose, readIfThere, writeNewFile } from '../os/index.ts';
 import type { Epoch, Keyring } from './epoch.ts';
 
 /*
@@ -47,7 +47,10 @@ export function readSeeds(dir: string, active: Epoch): Seeds {
 }
 
 function readSeed(dir: string, store: Store, epoch: number, key: PublicKey): Uint8Array {
-  let problem = missing(dir, store.name);
+  let problem = new BullaError(
+    'KEYRING_PRIVATE_KEY_MISSING',
+    `The private key of the active epoch is not in ${join(dir, store.name)}.`,
+  );
   // The staged file first: it disappears only once `key` holds the same seed.
   for (const name of [`${store.name}.${epoch}`, store.name]) {
     const path = join(dir, name);
@@ -63,45 +66,30 @@ function readSeed(dir: string, store: Store, epoch: number, key: PublicKey): Uin
 }
 
 function readPrivate(path: string): Uint8Array | null {
-  try {
-    return readIfThere(path);
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new BullaError('KEYRING_UNREADABLE', `${path} cannot be read (${code}).`, { cause });
-  }
+  return accessFile('KEYRING_UNREADABLE', path, 'read', () => readIfThere(path));
 }
 
 function belongs(seed: Uint8Array, key: PublicKey): boolean {
   return seed.length === 32 && equalBytes(derivePublicKey(key.algorithm, seed).bytes, key.bytes);
 }
 
-function missing(dir: string, name: string): BullaError {
-  return new BullaError(
-    'KEYRING_PRIVATE_KEY_MISSING',
-    `The private key of the active epoch is not in ${join(dir, name)}.`,
-  );
-}
-
 /** What is wrong with a private key that is not the one looked for. */
 function foreign(path: string, seed: Uint8Array): BullaError {
-  if (seed.length === 4032) {
-    return new BullaError(
-      'KEYRING_PRIVATE_KEY',
-      `${path} holds an expanded ML-DSA-65 key, as the Python reference writes it; Bulla needs the 32-byte seed, which cannot be got back from it.`,
-    );
-  }
-  return seed.length === 32
-    ? new BullaError('KEYRING_PRIVATE_KEY', `${path} is not the private key of the active epoch.`)
-    : new BullaError('KEYRING_PRIVATE_KEY', `${path} holds ${seed.length} bytes; a seed has 32.`);
+  const what =
+    seed.length === 32
+      ? 'is not the private key of the active epoch.'
+      : seed.length === 4032
+        ? 'holds an expanded ML-DSA-65 key, as the Python reference writes it; Bulla needs the 32-byte seed, which cannot be got back from it.'
+        : `holds ${seed.length} bytes; a seed has 32.`;
+  return new BullaError('KEYRING_PRIVATE_KEY', `${path} ${what}`);
 }
 
 function refuseExposed(path: string): void {
-  if (process.platform === 'win32') return; // there are no such modes
-  const mode = (statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o777;
-  if ((mode & 0o077) === 0) return;
+  const [loose] = findLoose([path]);
+  if (loose === undefined) return;
   throw new BullaError(
     'KEY_EXPOSED',
-    `Others can reach ${path} (mode ${mode.toString(8)}); rotate the key, or allow its owner alone (chmod 600).`,
+    `Others can reach ${path} (mode ${loose.mode.toString(8)}); rotate the key, or allow its owner alone (chmod 600).`,
   );
 }
 

@@ -3,10 +3,11 @@ import { localSigner, type PublicKey, type Signer } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Disk, type Environment, type LockOptions, realDisk, tryLock } from '../os/index.ts';
 import type { Epoch, Keyring } from './epoch.ts';
-import { type FileIdentity, keyringIdentity, loadKeyring, readKeyring } from './keyring.ts';
+import { keyringIdentity, loadKeyring, readKeyring } from './keyring.ts';
+import type { TokenSigner } from './pkcs11.ts';
 import { isUntidy, readSeeds, tidy } from './private-keys.ts';
 import { timestamp } from './timestamp.ts';
-import { type TokenSigner, tokenSigner } from './token.ts';
+import { tokenSigner } from './token.ts';
 
 /**
  * The key that signs now, with its names: one consistent view, which never changes. Take one for each signature or
@@ -29,12 +30,10 @@ export interface Sealer {
 export interface OpenKeyring {
   /** The keyring as it is on disk now. Throws as {@link loadKeyring} does. */
   current(): Keyring;
-  /** As {@link Keyring.lookup}, in the keyring as it is on disk now. */
-  lookup(signedBy: string): readonly Epoch[];
   /**
-   * The active key as it is on disk now. Throws as {@link loadKeyring} does, and `KEYRING_PRIVATE_KEY_…`,
-   * `KEYRING_PRIVATE_KEY` or `KEY_EXPOSED` for what is wrong with the private key,
-   * `KEYRING_KEY_NOT_VALID` outside the epoch's time.
+   * The active key as it is on disk now. Throws as {@link loadKeyring} does, `KEYRING_PRIVATE_KEY_MISSING`,
+   * `KEYRING_PRIVATE_KEY` or `KEY_EXPOSED` for what is wrong with the private key, and `KEYRING_KEY_NOT_VALID`
+   * outside the epoch's time.
    */
   sealer(): Sealer;
   /**
@@ -63,8 +62,8 @@ export function openKeyring(dir: string, options: OpenOptions = {}): OpenKeyring
   recover(dir, options);
   const { now = () => new Date(), env = process.env } = options;
   const tokens = new Map<string, TokenSigner>();
-  let loaded: { keyring: Keyring; identity: FileIdentity } | undefined;
-  let sealed: { sealer: Sealer; active: Epoch; keyring: Keyring } | undefined;
+  let loaded: ReturnType<typeof readKeyring> | undefined;
+  let sealed: Sealer | undefined;
 
   function current(): Keyring {
     if (loaded === undefined || loaded.identity !== keyringIdentity(dir)) loaded = readKeyring(dir);
@@ -75,10 +74,9 @@ export function openKeyring(dir: string, options: OpenOptions = {}): OpenKeyring
   function load(): Sealer {
     for (;;) {
       const keyring = current();
-      if (sealed?.keyring === keyring) return sealed.sealer;
+      if (sealed?.keyring === keyring) return sealed;
       try {
-        const sealer = makeSealer(keyring);
-        sealed = { sealer, active: keyring.active, keyring };
+        sealed = makeSealer(keyring);
       } catch (error) {
         if (current() === keyring) throw error;
       }
@@ -112,13 +110,12 @@ export function openKeyring(dir: string, options: OpenOptions = {}): OpenKeyring
 
   function sealer(): Sealer {
     const found = load();
-    checkWindow(sealed!.active, now);
+    checkWindow(found.keyring.active, now);
     return found;
   }
 
   return {
     current,
-    lookup: (signedBy) => current().lookup(signedBy),
     sealer,
     signer() {
       const own = sealer();

@@ -1,24 +1,18 @@
-import { equalBytes, type PublicKey, publicKey, type Signer } from '@bulla/core/crypto';
+import { equalBytes, type PublicKey, publicKey } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import type { Environment } from '../os/index.ts';
 import type { TokenKey } from './epoch.ts';
-import { type Pkcs11Signer, pkcs11Signer } from './pkcs11.ts';
-
-/** A signer that opens its token when it is first used. */
-export interface TokenSigner extends Signer {
-  sign(message: Uint8Array): Promise<Uint8Array>;
-  close(): void;
-}
+import { pkcs11Signer, type TokenSigner } from './pkcs11.ts';
 
 /**
- * Makes a signer of a key in a token. Its `sign` rejects with `KEYRING_TOKEN`, also if the token holds
+ * Makes a signer of a key in a token, which is opened when it is first used. Its `sign` rejects with `KEYRING_TOKEN`, also if the token holds
  * another key than the keyring says, and with the codes of {@link pkcs11Signer}; a token that failed to open
  * is tried again the next time.
  */
 export function tokenSigner(token: TokenKey, expected: PublicKey, env: Environment): TokenSigner {
-  let opened: Promise<Pkcs11Signer> | undefined;
+  let opened: Promise<TokenSigner> | undefined;
 
-  async function open(): Promise<Pkcs11Signer> {
+  async function open(): Promise<TokenSigner> {
     const signer = await openToken(token, env);
     if (equalBytes(signer.publicKey, expected.bytes)) return signer;
     signer.close();
@@ -55,7 +49,7 @@ export async function tokenPublicKey(token: TokenKey, env: Environment): Promise
   }
 }
 
-function openToken(token: TokenKey, env: Environment): Promise<Pkcs11Signer> {
+function openToken(token: TokenKey, env: Environment): Promise<TokenSigner> {
   const pin = env.BULLA_PKCS11_PIN;
   if (pin) return pkcs11Signer({ ...token, pin });
   throw new BullaError('KEYRING_TOKEN', 'The key lies in a token; set BULLA_PKCS11_PIN to its PIN.');

@@ -58,7 +58,6 @@ function readText(file: string, missing?: string): string {
   return fromUtf8(readInput(file, 'key', missing));
 }
 
-/** A key that can sign now. */
 interface SigningKey {
   readonly signer: Signer;
   close(): void;

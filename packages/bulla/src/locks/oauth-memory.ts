@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fromUtf8, sha256Hex, toUtf8 } from '@bulla/core/crypto';
 import type { OAuthMemory } from '../mcp/index.ts';
-import { createDirectory, findInput, realDisk } from '../os/index.ts';
+import { createDirectory, findInput, realDisk, writeNewFile } from '../os/index.ts';
 
 /**
  * What a sign-in gave, kept for the next time in a file of this server, which its owner alone can read. One that cannot
@@ -26,12 +26,7 @@ export function oauthMemory(
       createDirectory(folder);
       const draft = `${path}.${process.pid}.new`;
       realDisk.remove(draft);
-      const file = realDisk.create(draft, 0o600);
-      try {
-        realDisk.write(file, toUtf8(JSON.stringify(memory)));
-      } finally {
-        realDisk.close(file);
-      }
+      writeNewFile(realDisk, draft, toUtf8(JSON.stringify(memory)));
       realDisk.rename(draft, path);
     },
   };

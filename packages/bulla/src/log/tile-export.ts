@@ -11,6 +11,7 @@ import {
   tilePath,
   tilesSince,
 } from '@bulla/core/log';
+import { fileError } from '../os/index.ts';
 import { rootAt, type TileSource } from '../store/index.ts';
 import { openPublished } from './tile-folder.ts';
 
@@ -102,7 +103,6 @@ async function writeWhole(folder: string, path: string, bytes: Uint8Array | stri
     await rename(draft, target);
   } catch (cause) {
     await rm(draft, { force: true });
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new BullaError('TILES_UNWRITABLE', `${target} cannot be written (${code}).`, { cause });
+    throw fileError('TILES_UNWRITABLE', target, 'written', cause);
   }
 }

@@ -2,37 +2,14 @@ import type { DeclaredScope, NamedScope, NamedTool, Tool } from '@bulla/core/con
 import type { JsonObject } from '@bulla/core/json';
 import { type Bindings, declaredDigest, type Manifest, type Sensitivity } from '@bulla/core/manifest';
 
-/** The same with the keys by which people are told of it. */
+/** What a manifest declares under its bindings, with the keys by which people are told of it. */
 export function namedOf(
-  manifest: Manifest,
+  { document, tools, permission_scopes }: Manifest,
   bindings: Bindings,
 ): {
   readonly bindings: string;
   readonly scopes: readonly (DeclaredScope & NamedScope)[];
   readonly tools: readonly (Tool & NamedTool)[];
-} {
-  const { scopes, tools, ...declared } = declaredOf(manifest, bindings);
-  return {
-    ...declared,
-    scopes: scopes.map((scope, i) => ({
-      ...scope,
-      label_i18n_key: manifest.permission_scopes[i]!.label_i18n_key,
-    })),
-    tools: tools.map((tool, i) => ({
-      ...tool,
-      description_i18n_key: manifest.tools[i]!.description_i18n_key,
-    })),
-  };
-}
-
-/** What a manifest declares under its bindings, as consent needs it. */
-export function declaredOf(
-  { document, tools, permission_scopes }: Manifest,
-  bindings: Bindings,
-): {
-  readonly bindings: string;
-  readonly scopes: readonly DeclaredScope[];
-  readonly tools: readonly Tool[];
 } {
   const definitions = document.get('tools') as readonly JsonObject[];
   const levels = new Map<string, Sensitivity>(
@@ -40,14 +17,29 @@ export function declaredOf(
   );
   return {
     bindings: bindings.digest,
-    scopes: permission_scopes.map(({ id, sensitivity }) => ({ id, sensitivity })),
-    tools: tools.map(({ name, permission_scope, timeout_ms }, i) => ({
+    scopes: permission_scopes.map(({ id, sensitivity, label_i18n_key }) => ({
+      id,
+      sensitivity,
+      label_i18n_key,
+    })),
+    tools: tools.map(({ name, permission_scope, timeout_ms, description_i18n_key }, i) => ({
       name,
       permission_scope,
       sensitivity: levels.get(permission_scope)!,
       digest: declaredDigest(definitions[i]!),
       timeout_ms,
       bound: bindings.tools.get(name) ?? null,
+      description_i18n_key,
     })),
+  };
+}
+
+/** The same as consent keeps it: without those keys. */
+export function declaredOf(manifest: Manifest, of: Bindings) {
+  const { bindings, scopes, tools } = namedOf(manifest, of);
+  return {
+    bindings,
+    scopes: scopes.map(({ label_i18n_key: _, ...scope }) => scope),
+    tools: tools.map(({ description_i18n_key: _, ...tool }) => tool),
   };
 }

@@ -5,7 +5,9 @@ import {
   type ConsentEvent,
   type Declared,
   decide,
+  emptyState,
   isRebound,
+  rowsOf,
   stateOf,
 } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
@@ -17,7 +19,6 @@ import {
   type ManifestDiff,
   ManifestError,
   type ManifestProblem,
-  nextVersion,
   readBindings,
   validateManifest,
 } from '@bulla/core/manifest';
@@ -113,15 +114,14 @@ export interface Manifests {
   agents(): Promise<readonly string[]>;
 }
 
-export interface ManifestsOptions {
-  /** Unix time in milliseconds. Default: the system's clock. */
-  readonly now?: () => number;
-}
-
 const KEY = /^[\x21-\x7e]{1,255}$/;
 const MAX_AGENT = 512;
 
-export function createManifests(store: Store, { now = Date.now }: ManifestsOptions = {}): Manifests {
+/** `now` gives Unix time in milliseconds; default: the system's clock. */
+export function createManifests(
+  store: Store,
+  { now = Date.now }: { readonly now?: () => number } = {},
+): Manifests {
   const { reading } = store;
   const inTurn = createQueue();
 
@@ -161,37 +161,21 @@ export function createManifests(store: Store, { now = Date.now }: ManifestsOptio
     const bindings = given === undefined ? carriedOver(before, names) : readBindings(given, names);
     const diff = before === null ? null : diffManifests(await readContent(reading, before.hash), manifest);
     const at = now();
-    const version = nextVersion(before?.version ?? null);
+    const version = (before?.version ?? 0) + 1;
     const next = { agent, version, hash: manifest.hash, ...declaredOf(manifest, bindings) };
     const broke = diff !== null && diff.breaking.length > 0;
-    const declared = declaring(agent, before, { type: 'manifest', at, manifest: next, breaking: broke });
-    const rebound = reboundOf(before, declared);
-    const breaking = declared.breaking === declared.rev;
+    const event = { type: 'manifest', at, manifest: next, breaking: broke } as const;
+    const { declared, rebound, breaking } = declaring(agent, before, event);
     const capsuleId = randomUUID();
-    const stored: StoredVersion = {
-      agent,
-      version,
-      hash: manifest.hash,
-      bytes: manifest.bytes,
-      breaking,
-      by,
-      at,
-      capsuleId,
-    };
+    const { hash, bytes } = manifest;
+    const stored: StoredVersion = { agent, version, hash, bytes, breaking, by, at, capsuleId };
     const changes = diff && { breaking: diff.breaking.length, non_breaking: diff.non_breaking.length };
     const capsule = await seal(record, declared, by, `manifest push ${agent} ${version}`, {
       id: capsuleId,
       facts: { breaking, changes, rebound },
       effect: addVersion({
-        declared,
-        before: before?.rev ?? null,
-        bindings,
-        by,
-        at,
-        capsuleId,
-        manifest,
-        version: stored,
-        idempotencyKey: idempotencyKey ?? null,
+        ...{ declared, before: before?.rev ?? null, bindings, by, at, capsuleId },
+        ...{ manifest, version: stored, idempotencyKey: idempotencyKey ?? null },
       }),
     });
     return { ...stored, manifest, bindings, rebound, diff, warnings, repeated: false, capsule };
@@ -216,10 +200,8 @@ export function createManifests(store: Store, { now = Date.now }: ManifestsOptio
     );
     const at = now();
     const event = { type: 'bind', at, bound: bindings.tools, bindings: bindings.digest } as const;
-    const declared = declaring(agent, before, event);
-    const rebound = reboundOf(before, declared);
+    const { declared, rebound, breaking } = declaring(agent, before, event);
     const capsuleId = randomUUID();
-    const breaking = declared.breaking === declared.rev;
     const capsule = await seal(record, declared, by, `manifest bind ${agent}`, {
       id: capsuleId,
       facts: { breaking, rebound, tools: [...edits.keys()] },
@@ -276,28 +258,13 @@ function declaring(
   agent: string,
   before: Declared | null,
   event: Extract<ConsentEvent, { type: 'manifest' | 'bind' }>,
-): Declared {
-  const { changes, refusal } = decide(declaredState(agent, before), event);
+) {
+  const state = stateOf({ ...rowsOf(emptyState('', agent)), manifests: before === null ? [] : [before] });
+  const { changes, refusal } = decide(state, event);
   if (refusal !== null) throw new BullaError(refusal.code, refusal.message);
-  return changes[0]!.row as Declared;
-}
-
-function declaredState(agent: string, declared: Declared | null) {
-  const nobody = {
-    user: '',
-    disclosures: [],
-    grants: [],
-    silences: [],
-    prompts: [],
-    decisions: [],
-    approvals: [],
-  };
-  return stateOf({ ...nobody, agent, manifests: declared === null ? [] : [declared] });
-}
-
-function reboundOf(before: Declared | null, { agent, tools }: Declared): string[] {
-  const state = declaredState(agent, before);
-  return tools.filter((tool) => isRebound(state, tool)).map(({ name }) => name);
+  const declared = changes[0]!.row as Declared;
+  const rebound = declared.tools.filter((tool) => isRebound(state, tool)).map(({ name }) => name);
+  return { declared, rebound, breaking: declared.breaking === declared.rev };
 }
 
 function seal(

@@ -58,23 +58,32 @@ export async function declaredRow({ tenant, all }: Reading, agent: string): Prom
   return row === undefined ? null : (JSON.parse(row.declared) as Declared);
 }
 
-/** The manifest with this hash. Throws `MANIFEST_STORED` when the store has another text under it, or none. */
-export async function readContent({ tenant, all }: Reading, hash: string): Promise<Manifest> {
-  const sql = "SELECT canonical FROM manifest_content WHERE coalesce(tenant, '') = ? AND hash = ?";
-  const [row] = await all<{ canonical: string }>(sql, tenant ?? '', hash);
+/** What a stored text says. Throws `MANIFEST_STORED` when it is another one than was accepted, or there is none. */
+function asAccepted<T>(
+  what: string,
+  text: string | undefined,
+  read: (text: string) => T,
+  isIt: (read: T) => boolean,
+): T {
   const wrong = (cause?: unknown) =>
-    new BullaError('MANIFEST_STORED', `The store does not hold the manifest ${hash} as it was accepted.`, {
-      cause,
-    });
-  if (row === undefined) throw wrong();
-  let manifest: Manifest;
+    new BullaError('MANIFEST_STORED', `The store does not hold the ${what} accepted.`, { cause });
+  if (text === undefined) throw wrong();
+  let found: T;
   try {
-    manifest = readManifest(row.canonical);
+    found = read(text);
   } catch (error) {
     throw wrong(error);
   }
-  if (manifest.hash !== hash) throw wrong();
-  return manifest;
+  if (!isIt(found)) throw wrong();
+  return found;
+}
+
+/** The manifest with this hash. Throws `MANIFEST_STORED`. */
+export async function readContent({ tenant, all }: Reading, hash: string): Promise<Manifest> {
+  const sql = "SELECT canonical FROM manifest_content WHERE coalesce(tenant, '') = ? AND hash = ?";
+  const [row] = await all<{ canonical: string }>(sql, tenant ?? '', hash);
+  const isIt = (manifest: Manifest) => manifest.hash === hash;
+  return asAccepted(`manifest ${hash} as it was`, row?.canonical, readManifest, isIt);
 }
 
 /** Which content came with an idempotency key, and what version it became; null if the key is new. */
@@ -119,38 +128,18 @@ export async function allBindings({ tenant, all }: Reading, agent: string): Prom
   );
 }
 
-/** The bindings of a revision. Throws `MANIFEST_STORED` when the store has others under their digest, or none. */
+/** The bindings of a revision. Throws `MANIFEST_STORED`. */
 export async function readStoredBindings(
   { tenant, all }: Reading,
   { agent, rev, bindings: digest, tools }: Declared,
 ): Promise<Bindings> {
-  const [row] = await all<{ canonical: string }>(
-    `SELECT canonical FROM manifest_bindings
-     WHERE coalesce(tenant, '') = ? AND agent_id = ? AND rev = ?`,
-    tenant ?? '',
-    agent,
-    rev,
-  );
-  const wrong = (cause?: unknown) =>
-    new BullaError(
-      'MANIFEST_STORED',
-      `The store does not hold the bindings ${digest} as they were accepted.`,
-      {
-        cause,
-      },
-    );
-  if (row === undefined) throw wrong();
-  let bindings: Bindings;
-  try {
-    bindings = readBindings(
-      row.canonical,
-      tools.map(({ name }) => name),
-    );
-  } catch (error) {
-    throw wrong(error);
-  }
-  if (bindings.digest !== digest) throw wrong();
-  return bindings;
+  const sql = `SELECT canonical FROM manifest_bindings
+     WHERE coalesce(tenant, '') = ? AND agent_id = ? AND rev = ?`;
+  const [row] = await all<{ canonical: string }>(sql, tenant ?? '', agent, rev);
+  const names = tools.map(({ name }) => name);
+  const read = (text: string) => readBindings(text, names);
+  const isIt = (bindings: Bindings) => bindings.digest === digest;
+  return asAccepted(`bindings ${digest} as they were`, row?.canonical, read, isIt);
 }
 
 /** A revision of what an agent declares that is about to be stored. */
@@ -175,36 +164,19 @@ export function addBindings({ declared, before, bindings, by, at, capsuleId }: N
         ? await run(
             `INSERT INTO agent (tenant, agent_id, version, rev, declared) VALUES (?, ?, ?, ?, ?)
              ON CONFLICT DO NOTHING`,
-            tenant,
-            agent,
-            version,
-            rev,
-            text,
+            ...[tenant, agent, version, rev, text],
           )
         : await run(
             `UPDATE agent SET version = ?, rev = ?, declared = ?
              WHERE coalesce(tenant, '') = ? AND agent_id = ? AND rev = ?`,
-            version,
-            rev,
-            text,
-            tenant ?? '',
-            agent,
-            before,
+            ...[version, rev, text, tenant ?? '', agent, before],
           );
     if (moved === 0) throw conflict();
     await run(
       `INSERT INTO manifest_bindings
          (tenant, agent_id, rev, version, digest, canonical, bound_by, bound_at, capsule_id)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      tenant,
-      agent,
-      rev,
-      version,
-      bindings.digest,
-      bindings.canonical,
-      by,
-      at,
-      capsuleId,
+      ...[tenant, agent, rev, version, bindings.digest, bindings.canonical, by, at, capsuleId],
     );
   };
 }
@@ -235,25 +207,14 @@ export function addVersion({ manifest, version, idempotencyKey, ...next }: NewVe
       `INSERT INTO manifest_version
          (tenant, agent_id, version, hash, bytes, breaking, pushed_by, pushed_at, capsule_id)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      tenant,
-      agent,
-      number,
-      manifest.hash,
-      manifest.bytes,
-      version.breaking ? 1 : 0,
-      version.by,
-      version.at,
-      version.capsuleId,
+      ...[tenant, agent, number, manifest.hash, manifest.bytes, version.breaking ? 1 : 0],
+      ...[version.by, version.at, version.capsuleId],
     );
     if (idempotencyKey === null) return;
     const kept = await run(
       `INSERT INTO manifest_key (tenant, agent_id, idempotency_key, hash, version) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT DO NOTHING`,
-      tenant,
-      agent,
-      idempotencyKey,
-      manifest.hash,
-      number,
+      ...[tenant, agent, idempotencyKey, manifest.hash, number],
     );
     if (kept === 0) throw conflict();
   };

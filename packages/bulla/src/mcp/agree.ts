@@ -1,21 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
-import { JsonObject, type JsonValue } from '@bulla/core/json';
+import { JsonObject, type JsonValue, memberAt } from '@bulla/core/json';
 import type { Era } from '@bulla/core/lock';
 import type { Connection } from './connection.ts';
 import type { ErrorFrame } from './frame.ts';
 import { META_VERSION } from './http.ts';
+import type { OpenOptions } from './open.ts';
 import { HttpStatusError, quote, RpcError } from './transport.ts';
 
 // How two sides agree on a protocol version (2026-07-28, Versioning and Compatibility).
-
-export interface AgreeOptions {
-  /** How long a server may stay silent to `server/discover` before `initialize` is tried too. Default 3,000 ms. */
-  readonly probeMs?: number | undefined;
-  /** Ends the connection; its reason is what everything rejects with. */
-  readonly signal?: AbortSignal | undefined;
-}
 
 /** What was agreed, and what the server told of itself. */
 export interface Agreement {
@@ -64,12 +58,12 @@ const CLIENT = { name: 'bulla', version: typeof BULLA_VERSION === 'undefined' ? 
  */
 export async function discoverFirst(
   connection: Connection,
-  options: AgreeOptions,
+  { probeMs = 3000, signal }: Pick<OpenOptions, 'probeMs' | 'signal'>,
 ): Promise<Agreement | null> {
   const stop = new AbortController();
   try {
     const probe = discover(connection, stop.signal);
-    const silence = sleep(options.probeMs ?? 3000, 'silent' as const, { signal: stop.signal });
+    const silence = sleep(probeMs, 'silent' as const, { signal: stop.signal });
     const early = await Promise.race([probe, silence]);
     if (early === 'silent') {
       // The server does not know the question, or is slow to start. What it answers first with a result tells.
@@ -79,7 +73,7 @@ export async function discoverFirst(
     }
     if (early !== 'initialize') return early;
   } catch (error) {
-    if (connection.failure !== null && !options.signal?.aborted) return null;
+    if (connection.failure !== null && !signal?.aborted) return null;
     throw error instanceof AggregateError ? error.errors[1] : error;
   } finally {
     stop.abort();
@@ -106,8 +100,7 @@ async function discover(connection: Connection, signal: AbortSignal): Promise<Ag
   const offered = result.get('supportedVersions');
   if (!isStrings(offered)) throw handshake('server/discover', 'supportedVersions is a list of strings');
   if (!offered.includes(version)) return older(offered);
-  const own = result.get('_meta');
-  const info = own instanceof JsonObject ? own.get('io.modelcontextprotocol/serverInfo') : undefined;
+  const info = memberAt(result, ['_meta', 'io.modelcontextprotocol/serverInfo']);
   return {
     era: 'stateless',
     protocolVersion: version,
@@ -148,7 +141,7 @@ function older(offered: readonly string[]): 'initialize' {
 }
 
 function supportedIn(data: JsonValue | undefined): readonly string[] {
-  const supported = data instanceof JsonObject ? data.get('supported') : undefined;
+  const supported = memberAt(data, ['supported']);
   return isStrings(supported) ? supported : [];
 }
 

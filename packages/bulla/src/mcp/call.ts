@@ -10,10 +10,9 @@ import {
 } from './frame.ts';
 import { HttpStatusError, quote, type Receiver } from './transport.ts';
 
-/** Gives the credentials for a server. */
 export interface Authorizer {
   /** What stands in the `Authorization` header, or null. */
-  header(): Promise<string | null> | string | null;
+  header(): string | null;
   /**
    * The server refused what `header` gave, with this status and `WWW-Authenticate` header. Gets new credentials, and
    * tells whether there are any.
@@ -30,21 +29,23 @@ export interface HttpOptions {
   readonly frames?: FrameOptions | undefined;
 }
 
+interface CallRequest {
+  readonly method: 'POST' | 'GET' | 'DELETE';
+  readonly headers: Record<string, string>;
+  readonly body?: Uint8Array;
+  readonly signal: AbortSignal;
+  /** Default: the address of the server. */
+  readonly url?: URL;
+}
+
 /** One HTTP exchange with the server. */
-export type Call = (request: {
-  method: 'POST' | 'GET' | 'DELETE';
-  headers: Record<string, string>;
-  body?: Uint8Array;
-  signal: AbortSignal;
-  url?: URL;
-}) => Promise<Response>;
+export type Call = ReturnType<typeof createCall>;
 
 /** A token that was given by the operator. */
 export function bearer(token: string): Authorizer {
   return { header: () => `Bearer ${token}`, renew: async () => false };
 }
 
-/** Names of headers that carry credentials. */
 const SECRET_NAME =
   /key|token|secret|pass|pwd|auth(?!or$)|cred|bearer|cookie|session|sign|private|jwt|\bpat\b/i;
 
@@ -54,7 +55,7 @@ const SECRET_NAME =
  * `MCP_HTTP_UNREACHABLE`, with `MCP_HTTP_REDIRECT`, because the address is what was locked and credentials must not
  * follow, with `MCP_HTTP_UNAUTHORIZED` for 401 and 403, and with the signal's reason.
  */
-export function createCall(url: URL, options: HttpOptions): Call {
+export function createCall(url: URL, options: HttpOptions) {
   const common = checkHeaders(options.headers ?? {});
   const secret = checkHeaders(options.secretHeaders ?? {});
   for (const [name, value] of secret) common.set(name, value);
@@ -63,10 +64,10 @@ export function createCall(url: URL, options: HttpOptions): Call {
   if (url.protocol === 'http:' && !isLoopback(url) && isSecret) {
     throw new BullaError('MCP_HTTP_INSECURE', 'Credentials are not sent over plain HTTP to another machine.');
   }
-  return async ({ method, headers, body, signal, url: other }) => {
+  return async ({ method, headers, body, signal, url: other }: CallRequest): Promise<Response> => {
     const all = new Headers(common);
     for (const [name, value] of checkHeaders(headers)) all.set(name, value);
-    const authorization = await options.authorizer?.header();
+    const authorization = options.authorizer?.header();
     if (authorization) all.set('authorization', authorization);
     let response: Response;
     try {

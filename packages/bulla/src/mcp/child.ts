@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { BullaError } from '@bulla/core/error';
 import spawn from 'cross-spawn';
@@ -9,41 +10,26 @@ interface Exit {
   readonly signal: string | null;
 }
 
-interface ChildOptions {
+export interface ChildOptions {
+  /** The environment of the server; nothing else is passed on. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string | undefined;
   /** Given what the server writes on standard error; else only its end is kept, for error messages. */
   readonly onStderr?: ((chunk: Uint8Array) => void) | undefined;
 }
 
-/** A server process, with everything that it starts: they are one process group, and end together. */
-export interface Child {
-  readonly pid: number;
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  /** Resolves when the process itself has ended; what it started may still run. */
-  readonly exit: Promise<Exit>;
-  /** Resolves when moreover all of its streams have ended. */
-  readonly closed: Promise<void>;
-  /** The last lines that the server wrote on standard error, each short and in quotes, or null. */
-  lastWords(): string | null;
-  /** Sends a signal to the whole group; does nothing when nothing is left of it. */
-  signal(name: 'SIGTERM' | 'SIGKILL'): void;
-}
+export type Child = Awaited<ReturnType<typeof startChild>>;
 
 const STDERR_TAIL = 4096;
 /** Package managers end with where their log is, and say some lines earlier what was wrong. */
 const LAST_LINES = 8;
 
 /**
- * Starts a program without a shell. Rejects with `MCP_SPAWN_FAILED` when it cannot be started. Should this process
- * end without stopping it, by `process.exit` or a signal, the group is killed on the way.
+ * Starts a program without a shell, in a process group with everything that it starts: they end together. Rejects with
+ * `MCP_SPAWN_FAILED` when it cannot be started. Should this process end without stopping it, by `process.exit` or a
+ * signal, the group is killed on the way.
  */
-export async function startChild(
-  command: string,
-  args: readonly string[],
-  options: ChildOptions,
-): Promise<Child> {
+export async function startChild(command: string, args: readonly string[], options: ChildOptions) {
   let child: ChildProcess;
   try {
     child = spawn(command, args, {
@@ -54,7 +40,7 @@ export async function startChild(
       detached: process.platform !== 'win32',
       windowsHide: true,
     });
-    await started(child);
+    await once(child, 'spawn');
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
     throw new BullaError('MCP_SPAWN_FAILED', `The server ${quote(command)} cannot be started (${reason}).`, {
@@ -99,10 +85,14 @@ export async function startChild(
     pid,
     stdin,
     stdout,
+    /** Resolves when the process itself has ended; what it started may still run. */
     exit,
+    /** Resolves when moreover all of its streams have ended. */
     closed,
+    /** Sends a signal to the whole group; does nothing when nothing is left of it. */
     signal,
-    lastWords() {
+    /** The last lines that the server wrote on standard error, each short and in quotes, or null. */
+    lastWords(): string | null {
       const lines = tail
         .toString()
         .split('\n')
@@ -112,13 +102,6 @@ export async function startChild(
       return lines.length === 0 ? null : lines.map(quote).join(', ');
     },
   };
-}
-
-function started(child: ChildProcess): Promise<void> {
-  return new Promise((resolve, reject) => {
-    child.once('spawn', resolve);
-    child.once('error', reject);
-  });
 }
 
 /** Sends a signal, or none for 0, and tells whether there was anybody to get it. */

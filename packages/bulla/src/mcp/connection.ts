@@ -18,7 +18,7 @@ import { type Connect, quote, RpcError, type Transport } from './transport.ts';
 /** How this side answers a request of the server: with a result, or with an error of the protocol. */
 export type Reply = { readonly result: object } | { readonly code: number; readonly message: string };
 
-interface ConnectionOptions {
+export interface ConnectionOptions {
   /** How long to wait for an answer, whatever progress is told meanwhile. Default 30,000 ms. */
   readonly timeoutMs?: number | undefined;
   /** Answers a request of the server; null when the server may send none, which ends the connection. */
@@ -30,11 +30,8 @@ interface ConnectionOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface RequestOptions {
-  readonly timeoutMs?: number | undefined;
-  /** Stops waiting; an answer that comes later is ignored. */
-  readonly signal?: AbortSignal | undefined;
-}
+/** `signal` stops waiting; an answer that comes later is ignored. */
+type RequestOptions = Pick<ConnectionOptions, 'timeoutMs' | 'signal'>;
 
 interface Pending extends Waiting {
   readonly method: string;
@@ -87,19 +84,14 @@ export class Connection {
    * Asks the server. Rejects with `MCP_ERROR_ANSWER` (an `RpcError`), `MCP_TIMEOUT`, `MCP_INPUT_REQUIRED`,
    * `MCP_RESULT_TYPE`, the code of the connection's failure, and the codes of the transport.
    */
-  async request(method: string, params?: object | null, options?: RequestOptions): Promise<JsonObject> {
+  async request(method: string, params?: object, options?: RequestOptions): Promise<JsonObject> {
     return (await this.ask(method, params, options)).result;
   }
 
   /** As {@link request}, with the whole answer. */
-  async ask(
-    method: string,
-    params: object | null = null,
-    options: RequestOptions = {},
-  ): Promise<ResultFrame> {
+  async ask(method: string, params?: object, options: RequestOptions = {}): Promise<ResultFrame> {
     if (this.#failure !== null) throw this.#failure;
-    const { meta } = this;
-    const all = meta === null ? params : { ...params, _meta: meta };
+    const all = this.meta === null ? params : { ...params, _meta: this.meta };
     const { promise: answer, resolve, reject } = Promise.withResolvers<ResultFrame>();
     const pending: Pending = { id: null, method, resolve, reject };
     this.#exchange.take(pending);
@@ -120,7 +112,7 @@ export class Connection {
     const onAbort = (): void => giveUp(options.signal!.reason);
     options.signal?.addEventListener('abort', onAbort);
     if (options.signal?.aborted) onAbort();
-    const send = async () => this.#transport.send(requestFrame(id, method, all ?? undefined), stop.signal);
+    const send = async () => this.#transport.send(requestFrame(id, method, all), stop.signal);
     send().catch(giveUp);
     try {
       return complete(method, await answer);
@@ -203,12 +195,8 @@ export class Connection {
   async #answer(request: RequestFrame): Promise<void> {
     const reply = this.#options.reply(request);
     if (reply === null) {
-      return this.#fail(
-        new BullaError(
-          'MCP_UNEXPECTED_REQUEST',
-          `The server sent a request (${quote(request.method)}), which it may not do under this protocol version.`,
-        ),
-      );
+      const message = `The server sent a request (${quote(request.method)}), which it may not do under this protocol version.`;
+      return this.#fail(new BullaError('MCP_UNEXPECTED_REQUEST', message));
     }
     const frame =
       'result' in reply
@@ -229,13 +217,10 @@ function complete(method: string, answer: ResultFrame): ResultFrame {
   const type = answer.result.get('resultType');
   if (type === undefined || type === 'complete') return answer;
   if (type === 'input_required') {
-    throw new BullaError(
-      'MCP_INPUT_REQUIRED',
-      `The server wants input before it answers ${method}; there is none.`,
-    );
+    const message = `The server wants input before it answers ${method}; there is none.`;
+    throw new BullaError('MCP_INPUT_REQUIRED', message);
   }
-  throw new BullaError(
-    'MCP_RESULT_TYPE',
-    `The server answered ${method} with a result of unknown type ${quote(typeof type === 'string' ? type : stringify(type))}.`,
-  );
+  const what = quote(typeof type === 'string' ? type : stringify(type));
+  const message = `The server answered ${method} with a result of unknown type ${what}.`;
+  throw new BullaError('MCP_RESULT_TYPE', message);
 }

@@ -11,8 +11,8 @@ import { quote, RpcError } from './transport.ts';
 export interface Finding {
   /**
    * `icon_not_fetched`: fetching was not asked for; `icon_unsafe`: not https; `icon_unreadable`;
-   * `content_unreadable`: a `ui://` resource that the server does not give; `stdout_noise`: the server prints what
-   * is no message where only messages may stand.
+   * `content_unreadable`: a `ui://` resource that the server does not give; `stdout_noise`: the server prints lines
+   * that are not messages.
    */
   readonly code:
     | 'icon_not_fetched'
@@ -32,7 +32,6 @@ export interface Finding {
 export interface ContentOptions {
   /** Whether icons are fetched from https addresses that the server chose. Default false. */
   readonly fetchIcons?: boolean | undefined;
-  /** How icons are fetched. */
   readonly network?: Network | undefined;
 }
 

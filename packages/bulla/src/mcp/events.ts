@@ -5,8 +5,8 @@ import { Gatherer } from './gather.ts';
 
 /**
  * Reads a body as server-sent events and gives each to `take`, waiting for it. Returns at the end of the body.
- * Throws `MCP_FRAME_TOO_LARGE` for an event over the limit, with all of its lines, `MCP_FRAME_JSON` for bytes that are not UTF-8, and what
- * reading the body or `take` throws.
+ * Throws `MCP_FRAME_TOO_LARGE` for an event over the limit, with all of its lines, `MCP_FRAME_JSON` for bytes that are
+ * not UTF-8, and what reading the body or `take` throws.
  */
 export async function readEvents(
   body: ReadableStream<Uint8Array>,

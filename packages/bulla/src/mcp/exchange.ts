@@ -2,7 +2,6 @@ import { randomInt } from 'node:crypto';
 import { JsonNumber } from '@bulla/core/json';
 import { type Id, idKey } from './frame.ts';
 
-/** A request that waits for its answer. */
 export interface Waiting {
   /** The id that the asker gave it; null for a request of our own. */
   readonly id: Id | null;
@@ -29,12 +28,10 @@ export class Exchange<Request extends Waiting> {
   /** What another answer to a request that is over would be. */
   readonly #over = new Map<string, 'late' | 'duplicate'>();
 
-  /** How many requests are open. */
   get size(): number {
     return this.#open.size;
   }
 
-  /** The open requests. */
   open(): Request[] {
     return [...this.#open];
   }

@@ -1,6 +1,6 @@
 import { toBase64, toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { JsonObject } from '@bulla/core/json';
+import { textAt } from '@bulla/core/json';
 import { type Call, createCall, type HttpOptions, mediaTypeOf, receive, statusError } from './call.ts';
 import { readBody, readEvents } from './events.ts';
 import { DEFAULT_MAX_FRAME_BYTES, type Frame, type FrameOptions, idKey, type RequestFrame } from './frame.ts';
@@ -15,8 +15,8 @@ const GOODBYE_MS = 2000;
 
 /**
  * Streamable HTTP, of both eras. Nothing is sent until the first message. `send` rejects with the codes of
- * {@link createCall} and with `MCP_HTTP_STATUS`, `MCP_HTTP_SESSION_LOST`, `MCP_HTTP_RESPONSE`,
- * `MCP_HTTP_RESPONSE` when the answer is missing or cut off, and the codes of `parseFrame`.
+ * {@link createCall} and `parseFrame`, with `MCP_HTTP_STATUS`, `MCP_HTTP_SESSION_LOST`, and with `MCP_HTTP_RESPONSE`
+ * also when the answer is missing or cut off.
  */
 export async function connectHttp(url: URL, options: HttpOptions, receiver: Receiver): Promise<Transport> {
   return new HttpTransport(createCall(url, options), options.frames ?? {}, receiver);
@@ -173,14 +173,13 @@ const NAMED: Readonly<Record<string, string>> = {
 /** The headers that mirror a request of the stateless era (2026-07-28, Streamable HTTP, Request Metadata). */
 export function requestHeaders(frame: Frame): Record<string, string> {
   if (frame.kind !== 'request') return {};
-  const meta = frame.params?.get('_meta');
-  const version = meta instanceof JsonObject ? meta.get(META_VERSION) : undefined;
-  if (typeof version !== 'string') return {};
-  const name = frame.params?.get(NAMED[frame.method] ?? '');
+  const version = textAt(frame.params, ['_meta', META_VERSION]);
+  if (version === null) return {};
+  const name = textAt(frame.params, [NAMED[frame.method] ?? '']);
   return {
     'mcp-protocol-version': version,
     'mcp-method': frame.method,
-    ...(typeof name === 'string' ? { 'mcp-name': headerValue(name) } : {}),
+    ...(name !== null && { 'mcp-name': headerValue(name) }),
   };
 }
 

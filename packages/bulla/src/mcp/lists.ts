@@ -10,7 +10,6 @@ import { quote, RpcError } from './transport.ts';
 /** How a list is asked for, and what an item of it must be. */
 interface List {
   readonly method: string;
-  /** The capability under which a server offers it. */
   readonly capability: string;
   /** The notification that tells of its change. */
   readonly changed: string;

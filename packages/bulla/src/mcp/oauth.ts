@@ -25,17 +25,12 @@ export interface OAuthMemory {
   readonly port?: number | undefined;
 }
 
-/** Which addresses may be asked while somebody signs in. */
-interface OAuthNetwork extends Network {
-  /**
-   * Origins of authorization servers that may lie at a private address or speak plain http, beside the server's own.
-   * Others are public and speak https: a server names them, and must not lead this machine to its neighbours.
-   */
-  readonly privateOrigins?: ReadonlySet<string> | undefined;
-}
-
 interface OAuthOptions {
-  readonly network?: OAuthNetwork | undefined;
+  /**
+   * Its private origins are authorization servers beside the server's own origin. Others are public and speak https: a
+   * server names them, and must not lead this machine to its neighbours.
+   */
+  readonly network?: Network | undefined;
   /** Shows a person the page where to sign in. */
   openBrowser(url: URL): void | Promise<void>;
   readonly memory?: { load(): OAuthMemory; save(memory: OAuthMemory): void } | undefined;
@@ -111,18 +106,12 @@ interface Answer {
   readonly iss: string | undefined;
 }
 
-/** What a server answered to a request without credentials, or with insufficient ones. */
-interface Refusal {
-  readonly status: number;
-  readonly challenge: string | null;
-}
-
 async function authorize(
   serverUrl: URL,
   provider: OAuthClientProvider,
-  { status, challenge }: Refusal,
+  { status, challenge }: { status: number; challenge: string | null },
   answer: () => Promise<Answer>,
-  network: OAuthNetwork | undefined,
+  network: Network | undefined,
 ): Promise<boolean> {
   const { auth, extractWWWAuthenticateParams } = await import('@modelcontextprotocol/client');
   const headers: Record<string, string> = challenge === null ? {} : { 'www-authenticate': challenge };
@@ -144,10 +133,8 @@ async function authorize(
   try {
     if ((await auth(provider, flow)) === 'AUTHORIZED') return true;
     const { code, iss } = await answer();
-    return (
-      (await auth(provider, { ...flow, authorizationCode: code, ...(iss !== undefined && { iss }) })) ===
-      'AUTHORIZED'
-    );
+    const withCode = { ...flow, authorizationCode: code, ...(iss !== undefined && { iss }) };
+    return (await auth(provider, withCode)) === 'AUTHORIZED';
   } catch (error) {
     // The SDK tells of a failed request in its own words, or goes on without it.
     const cause = careful.refusal() ?? (error as Error);
@@ -161,15 +148,12 @@ async function authorize(
 const MAX_ANSWER_BYTES = 1024 * 1024;
 const ANSWER_MS = 30_000;
 
-function originsOf({ origin }: URL, network: OAuthNetwork | undefined): ReadonlySet<string> {
+function originsOf({ origin }: URL, network: Network | undefined): ReadonlySet<string> {
   return new Set([origin, ...(network?.privateOrigins ?? [])]);
 }
 
 /** The `fetch` of the SDK's flow: public addresses only, no redirect to another origin, limited in size and time. */
-function carefulFetch(
-  serverUrl: URL,
-  network: OAuthNetwork | undefined,
-): { fetch: FetchLike; refusal(): BullaError | null; close(): void } {
+function carefulFetch(serverUrl: URL, network: Network | undefined) {
   const fetcher = createFetcher({
     ...{ idleMs: ANSWER_MS, totalMs: ANSWER_MS, ...network },
     privateOrigins: originsOf(serverUrl, network),
@@ -190,15 +174,12 @@ function carefulFetch(
     for (const [name, value] of Object.entries(reply.headers)) headers.set(name, String(value));
     return new Response(bytes.length === 0 ? null : new Uint8Array(bytes), { status: reply.status, headers });
   };
-  return {
-    fetch: (input, init) =>
-      send(input, init).catch((error) => {
-        if (error instanceof BullaError) refusal ??= error;
-        throw error;
-      }),
-    refusal: () => refusal,
-    close: () => fetcher.close(),
-  };
+  const fetch: FetchLike = (input, init) =>
+    send(input, init).catch((error) => {
+      if (error instanceof BullaError) refusal ??= error;
+      throw error;
+    });
+  return { fetch, refusal: () => refusal, close: () => fetcher.close() };
 }
 
 /** A page is opened in a browser that may reach what this program must not. */
@@ -211,15 +192,8 @@ function failed(why: string, cause?: unknown): BullaError {
   return new BullaError('MCP_OAUTH_FAILED', `The sign-in did not succeed: ${why}.`, { cause });
 }
 
-interface Callback {
-  readonly port: number;
-  readonly state: string;
-  answer(waitMs: number): Promise<Answer>;
-  close(): void;
-}
-
 /** Waits on the loopback address for the browser to come back (RFC 8252 §7.3), with a state that nobody can guess. */
-async function awaitCallback(port: number | undefined): Promise<Callback> {
+async function awaitCallback(port: number | undefined) {
   const state = randomBytes(32).toString('base64url');
   const came = Promise.withResolvers<Answer>();
   came.promise.catch(() => {}); // the caller that awaits the answer gets the error
@@ -242,7 +216,7 @@ async function awaitCallback(port: number | undefined): Promise<Callback> {
   return {
     port: (server.address() as AddressInfo).port,
     state,
-    async answer(waitMs) {
+    async answer(waitMs: number): Promise<Answer> {
       const timer = setTimeout(() => came.reject(failed(`nobody signed in within ${waitMs} ms`)), waitMs);
       try {
         return await came.promise;
@@ -250,7 +224,7 @@ async function awaitCallback(port: number | undefined): Promise<Callback> {
         clearTimeout(timer);
       }
     },
-    close() {
+    close(): void {
       server.close();
       server.closeAllConnections();
     },

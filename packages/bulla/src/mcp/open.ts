@@ -1,11 +1,11 @@
 import type { Era } from '@bulla/core/lock';
-import { type Agreement, type AgreeOptions, discoverFirst, initialize } from './agree.ts';
+import { type Agreement, discoverFirst, initialize } from './agree.ts';
 import type { Authorizer, HttpOptions } from './call.ts';
-import { Connection, DEFAULT_TIMEOUT_MS, type Reply } from './connection.ts';
-import type { NotificationFrame, RequestFrame } from './frame.ts';
+import { Connection, type ConnectionOptions, DEFAULT_TIMEOUT_MS, type Reply } from './connection.ts';
+import type { RequestFrame } from './frame.ts';
 import { connectHttp } from './http.ts';
 import { connectSse } from './sse.ts';
-import { connectStdio } from './stdio.ts';
+import { connectStdio, type StdioOptions } from './stdio.ts';
 import { environmentOf, parseUrl, type Target } from './target.ts';
 import { type Connect, HttpStatusError } from './transport.ts';
 
@@ -14,20 +14,14 @@ export interface Session extends Omit<Agreement, 'meta'> {
   readonly connection: Connection;
 }
 
-export interface OpenOptions extends HttpOptions, AgreeOptions {
-  /** How long to wait for each answer. Default 30,000 ms. */
-  readonly timeoutMs?: number | undefined;
+export interface OpenOptions
+  extends HttpOptions,
+    Omit<StdioOptions, 'env'>,
+    Omit<ConnectionOptions, 'reply'> {
+  /** How long a server may stay silent to `server/discover` before `initialize` is tried too. Default 3,000 ms. */
+  readonly probeMs?: number | undefined;
   /** Where the values for a target's environment names are taken from. Default: this process's. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-  readonly cwd?: string | undefined;
-  /** See `StdioOptions`. */
-  readonly graceMs?: number | undefined;
-  readonly termMs?: number | undefined;
-  readonly onStderr?: ((chunk: Uint8Array) => void) | undefined;
-  readonly onNoise?: ((line: Uint8Array) => void) | undefined;
-  readonly onNotification?: ((notification: NotificationFrame) => void) | undefined;
-  /** How much the server may send in all. Default: no limit. */
-  readonly maxReceivedBytes?: number | undefined;
 }
 
 /**
@@ -86,11 +80,8 @@ type Agree = (connection: Connection, options: OpenOptions) => Promise<Agreement
 async function attempt(connect: Connect, options: OpenOptions, agree: Agree): Promise<Session | null> {
   let era: Era | undefined;
   const connection = await Connection.open(connect, {
-    timeoutMs: options.timeoutMs,
-    signal: options.signal,
-    maxReceivedBytes: options.maxReceivedBytes,
+    ...options,
     reply: (request) => (era === 'stateless' ? null : reply(request)),
-    ...(options.onNotification && { onNotification: options.onNotification }),
   });
   try {
     const agreement = await agree(connection, options);

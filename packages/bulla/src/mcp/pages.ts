@@ -4,7 +4,6 @@ import type { ListKind } from '@bulla/core/lock';
 import { caseTwin, type ResultFrame } from './frame.ts';
 import { quote } from './transport.ts';
 
-/** One page of a list. */
 export interface Page {
   readonly items: readonly JsonValue[];
   readonly nextCursor: string | null;

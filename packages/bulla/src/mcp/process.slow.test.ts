@@ -112,7 +112,7 @@ describe('the transport', () => {
     await transport.send(requestFrame(1, 'ping'));
     expect(await told.promise).toMatchObject({
       code: 'MCP_RECEIVER_FAILED',
-      message: 'A message of the server could not be dealt with here ("ours").',
+      message: 'A message of the server could not be handled ("ours").',
     });
     await transport.close();
     await expectGone(pids);

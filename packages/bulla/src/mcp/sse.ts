@@ -8,8 +8,8 @@ import { deliver, quote, type Receiver, type Transport } from './transport.ts';
 
 /**
  * The HTTP+SSE transport of 2024-11-05: one stream brings everything, and its first event tells where to send.
- * Rejects with the codes of {@link createCall}, with `MCP_HTTP_STATUS`, `MCP_HTTP_RESPONSE`, and with
- * `MCP_HTTP_RESPONSE` when the stream ends before it told. `ended` tells `MCP_SERVER_ENDED`.
+ * Rejects with the codes of {@link createCall}, with `MCP_HTTP_STATUS`, and with `MCP_HTTP_RESPONSE` also when the
+ * stream ends before it told. `ended` tells `MCP_SERVER_ENDED`.
  */
 export async function connectSse(
   url: URL,

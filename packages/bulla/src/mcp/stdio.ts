@@ -1,19 +1,15 @@
 import { BullaError } from '@bulla/core/error';
 import { asLine } from '../os/index.ts';
-import { type Child, startChild, stopChild, within } from './child.ts';
+import { type Child, type ChildOptions, startChild, stopChild, within } from './child.ts';
 import { DEFAULT_MAX_FRAME_BYTES, type Frame, type FrameOptions, parseFrame, tooLarge } from './frame.ts';
 import { Gatherer } from './gather.ts';
 import { type Receiver, receiverFailed, type Transport } from './transport.ts';
 
-interface StdioOptions {
-  /** The environment of the server; nothing else is passed on. */
-  readonly env: Readonly<Record<string, string>>;
-  readonly cwd?: string | undefined;
+export interface StdioOptions extends ChildOptions {
   readonly frames?: FrameOptions | undefined;
-  readonly onStderr?: ((chunk: Uint8Array) => void) | undefined;
   /**
-   * Told of a line on standard output that is no message: it does not begin as JSON does. The specification forbids
-   * such lines, but servers print banners there and the SDKs skip them, so they are skipped and told here.
+   * Told of a line on standard output that does not begin as JSON does. The specification forbids such lines, but
+   * servers print banners there and the SDKs skip them, so they are skipped and told here.
    */
   readonly onNoise?: ((line: Uint8Array) => void) | undefined;
   /** How long the server may take to end by itself once its input is closed. Default 2,000 ms. */

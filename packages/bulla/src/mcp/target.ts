@@ -10,7 +10,6 @@ export interface StdioTarget {
   readonly env: readonly string[];
 }
 
-/** A server that runs elsewhere. */
 export interface HttpTarget {
   readonly kind: 'http';
   readonly url: string;
@@ -54,12 +53,13 @@ function badUrl(message: string): BullaError {
   return new BullaError('MCP_TARGET', message);
 }
 
+function badEnv(message: string): BullaError {
+  return new BullaError('MCP_TARGET_ENV', message);
+}
+
 function checkName(name: string): void {
   if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return;
-  throw new BullaError(
-    'MCP_TARGET_ENV',
-    `${JSON.stringify(name)} is not the name of an environment variable.`,
-  );
+  throw badEnv(`${JSON.stringify(name)} is not the name of an environment variable.`);
 }
 
 /** What every server sees of the environment: what programs need to run at all, and nothing that holds a secret. */
@@ -95,14 +95,9 @@ export function environmentOf(
   }
   for (const name of target.env) {
     if (leadsToRunner(name))
-      throw new BullaError(
-        'MCP_TARGET_ENV',
-        `The environment variable ${name} is for the runner of a CI job, and for no server.`,
-      );
+      throw badEnv(`The environment variable ${name} is for the runner of a CI job, and for no server.`);
     const value = environment[name];
-    if (value === undefined) {
-      throw new BullaError('MCP_TARGET_ENV', `The environment variable ${name} is not set.`);
-    }
+    if (value === undefined) throw badEnv(`The environment variable ${name} is not set.`);
     out[name] = value;
   }
   return out;

@@ -29,16 +29,10 @@ export function deliver(receiver: Receiver, frame: Frame): void | Promise<void> 
   }
 }
 
-/** Whoever got a message failed at it. */
 export function receiverFailed(cause: unknown): BullaError {
   const why = cause instanceof Error ? ` (${quote(cause.message)})` : '';
-  return new BullaError(
-    'MCP_RECEIVER_FAILED',
-    `A message of the server could not be dealt with here${why}.`,
-    {
-      cause,
-    },
-  );
+  const message = `A message of the server could not be handled${why}.`;
+  return new BullaError('MCP_RECEIVER_FAILED', message, { cause });
 }
 
 /** Carries messages to and from one server. */

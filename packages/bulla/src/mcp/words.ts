@@ -3,8 +3,8 @@ import { BullaError } from '@bulla/core/error';
 /**
  * Splits a command line into words as a POSIX shell would (XCU §2.2, §2.6.5), and refuses whatever the shell would
  * not take literally: a word here is exactly what the program gets, so nothing may be left to expand. Throws
- * `MCP_TARGET` for an expansion, a pattern, an operator, a comment or an assignment that is not quoted, and
- * `MCP_TARGET` for a quote or a backslash that nothing ends, with the offset in UTF-16 code units.
+ * `MCP_TARGET`, with the offset in UTF-16 code units, for an expansion, a pattern, an operator, a comment or an
+ * assignment that is not quoted, and for a quote or a backslash that nothing ends.
  */
 export function splitWords(text: string): string[] {
   const words: string[] = [];

@@ -41,8 +41,8 @@ export const realDisk: Disk = {
 };
 
 /** Writes a new file whose bytes are durable when this returns; its name is once the directory is synced. */
-export function writeNewFile(disk: Disk, path: string, bytes: Uint8Array): void {
-  const file = disk.create(path, 0o600);
+export function writeNewFile(disk: Disk, path: string, bytes: Uint8Array, mode = 0o600): void {
+  const file = disk.create(path, mode);
   try {
     disk.write(file, bytes);
     disk.sync(file);

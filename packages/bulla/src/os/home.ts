@@ -2,6 +2,7 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname, posix, win32 } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import { type Disk, realDisk } from './disk.ts';
+import { accessFile } from './file.ts';
 
 /** The variables of the environment, such as `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -33,12 +34,7 @@ export function dataDirectory(env: Environment, platform: string, homedir: strin
  * `HOME_UNWRITABLE`.
  */
 export function createDirectory(path: string, disk: Disk = realDisk): void {
-  try {
-    make(path, disk);
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new BullaError('HOME_UNWRITABLE', `${path} cannot be created (${code}).`, { cause });
-  }
+  accessFile('HOME_UNWRITABLE', path, 'created', () => make(path, disk));
 }
 
 // By hand, because Node's own recursive mkdir never returns where the system says that a directory cannot be made

@@ -1,6 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 import { BullaError } from '@bulla/core/error';
-import { readFound, readUpTo } from './file.ts';
+import { fileError, readFound, readUpTo } from './file.ts';
 import { readStandardInput } from './stdin.ts';
 
 const MIB = 1024 * 1024;
@@ -65,6 +65,24 @@ function readAs(name: string, read: () => Uint8Array | null): Uint8Array | null 
       throw new BullaError('INPUT_UNREADABLE', 'Standard input can stand for one file only.', { cause });
     if (code === 'ENOTFILE')
       throw new BullaError('INPUT_UNREADABLE', `${name} is not a regular file.`, { cause });
-    throw new BullaError('INPUT_UNREADABLE', `${name} cannot be read (${code}).`, { cause });
+    throw fileError('INPUT_UNREADABLE', name, 'read', cause);
+  }
+}
+
+/** Reads what a file holds; errors name the file. */
+export function naming<Result>(file: string, read: () => Result): Result {
+  try {
+    return read();
+  } catch (cause) {
+    // An error of a class of its own means more than its message.
+    if (!(cause instanceof BullaError) || cause.constructor !== BullaError) throw cause;
+    const { code, message, path, offset } = cause;
+    if (message.includes(file)) throw cause;
+    const name = file === '-' ? 'Standard input' : file;
+    throw new BullaError(code, `${name}: ${message}`, {
+      ...(path !== undefined && { path }),
+      ...(offset !== undefined && { offset }),
+      cause,
+    });
   }
 }

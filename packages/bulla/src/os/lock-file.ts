@@ -129,7 +129,7 @@ function readLock(path: string): Lock | null {
       (start === null || typeof start === 'string') &&
       /^[0-9a-f-]{36}$/.test(nonce);
     if (good) return { pid, start, host, nonce };
-  } catch {} // told below, as for any other text
+  } catch {} // reported below, as for any other text
   throw new BullaError(
     'KEYRING_LOCK_MALFORMED',
     `${path} is not a lock file; remove it if nothing uses the keyring.`,

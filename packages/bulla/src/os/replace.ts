@@ -1,23 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { BullaError } from '@bulla/core/error';
 import { type Disk, realDisk } from './disk.ts';
+import { accessFile } from './file.ts';
 
 /**
- * Puts a file in the place of another in one step: whoever looks, whenever, sees the old one or the new one, whole. The
+ * Puts a file in the place of another in one step: a reader sees the old one or the new one, whole, at any time. The
  * new one keeps the mode of the old one, and a link goes on leading to it. Throws `FILE_UNWRITABLE`; then the old file
  * is as it was and nothing is left beside it.
  */
 export function replaceFile(path: string, bytes: Uint8Array, disk: Disk = realDisk): void {
-  try {
+  accessFile('FILE_UNWRITABLE', path, 'written', () => {
     const old = statSync(path, { throwIfNoEntry: false });
     if (old !== undefined && !old.isFile()) throw Object.assign(new Error(), { code: 'EEXIST' });
-    const place = old === undefined ? path : realpathSync(path);
-    const draft = join(
-      dirname(place),
-      `.${basename(place)}.${process.pid}.${randomBytes(4).toString('hex')}.new`,
-    );
+    const target = old === undefined ? path : realpathSync(path);
+    const folder = dirname(target);
+    const draft = join(folder, `.${basename(target)}.${process.pid}.${randomBytes(4).toString('hex')}.new`);
     try {
       // Never looser than the old one, not for a moment: who opens it then reads what is written later.
       const file = disk.create(draft, old === undefined ? 0o644 : old.mode & 0o777);
@@ -28,21 +26,14 @@ export function replaceFile(path: string, bytes: Uint8Array, disk: Disk = realDi
       } finally {
         disk.close(file);
       }
-      disk.rename(draft, place);
+      disk.rename(draft, target);
     } catch (error) {
       disk.remove(draft);
       throw error;
     }
-    syncFolder(dirname(place), disk);
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new BullaError('FILE_UNWRITABLE', `${path} cannot be written (${code}).`, { cause });
-  }
-}
-
-/** Without it, a crash of the machine may leave the old file in place; either of the two is whole. */
-function syncFolder(folder: string, disk: Disk): void {
-  try {
-    disk.syncDirectory(folder);
-  } catch {} // some file systems cannot
+    // Without it, a crash of the machine may leave the old file in place; either of the two is whole.
+    try {
+      disk.syncDirectory(folder);
+    } catch {} // some file systems cannot
+  });
 }

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
-import { readUpTo } from './file.ts';
+import { fileError, readUpTo } from './file.ts';
 import { copyStandardInput } from './stdin.ts';
 
 /** What SQLite keeps beside a database: records that are committed and not in the file itself yet. */
@@ -57,9 +57,7 @@ export function snapshot(file: string): Snapshot {
     return { path, wal, remove };
   } catch (cause) {
     remove();
-    const { code } = cause as NodeJS.ErrnoException;
-    const name = isInput ? 'Standard input' : file;
-    throw new BullaError('INPUT_UNREADABLE', `${name} cannot be read (${code}).`, { cause });
+    throw fileError('INPUT_UNREADABLE', isInput ? 'Standard input' : file, 'read', cause);
   }
 }
 

@@ -1,10 +1,9 @@
-import { closeSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
+import { realDisk } from './disk.ts';
+import { readParts } from './file.ts';
 
 const PART = 64 * 1024;
 const WAIT_MS = 5;
-
-/** Reads at most this number of bytes into the buffer; returns 0 at the end. Throws as `readSync` does. */
-type ReadPart = (buffer: Buffer) => number;
 
 /** A program that runs commands inside itself puts its own input here; null is the input of the process. */
 let source: Uint8Array | null = null;
@@ -20,10 +19,10 @@ export function takeStandardInput(bytes: Uint8Array | null): void {
  * All of standard input, however slowly it comes; null when it is more than `maxBytes`, of which no more is read. It can
  * be read once: a second time throws `EALREADY`, because one input cannot stand for two files.
  */
-export function readStandardInput(maxBytes: number, readPart: ReadPart = fromProcess): Uint8Array | null {
+export function readStandardInput(maxBytes: number, readPart = fromProcess): Uint8Array | null {
   once();
   if (source !== null) return source.length > maxBytes ? null : source;
-  return readAll(maxBytes, readPart);
+  return readParts(readPart, maxBytes);
 }
 
 /** Writes all of standard input to a new file of our own. It can be read once, as {@link readStandardInput} says. */
@@ -32,17 +31,13 @@ export function copyStandardInput(path: string): void {
   const file = openSync(path, 'wx', 0o600);
   try {
     const part = Buffer.allocUnsafe(PART);
-    if (source !== null) writeAll(file, source);
+    if (source !== null) realDisk.write(file, source);
     else
       for (let count = fromProcess(part); count > 0; count = fromProcess(part))
-        writeAll(file, part.subarray(0, count));
+        realDisk.write(file, part.subarray(0, count));
   } finally {
     closeSync(file);
   }
-}
-
-function writeAll(file: number, bytes: Uint8Array): void {
-  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
 }
 
 function once(): void {
@@ -50,21 +45,9 @@ function once(): void {
   isRead = true;
 }
 
-function readAll(maxBytes: number, readPart: ReadPart): Uint8Array | null {
-  const parts: Buffer[] = [];
-  for (let size = 0; ; ) {
-    const part = Buffer.allocUnsafe(PART);
-    const count = readPart(part);
-    if (count === 0) return new Uint8Array(Buffer.concat(parts, size));
-    size += count;
-    if (size > maxBytes) return null;
-    parts.push(part.subarray(0, count));
-  }
-}
-
 const waiting = new Int32Array(new SharedArrayBuffer(4));
 
-/** Pipes and terminals are often not blocking: when there is nothing yet, it is asked again until there is. */
+/** Pipes and terminals are often not blocking: where there is nothing yet, this tries again until there is. */
 function fromProcess(buffer: Buffer): number {
   for (;;) {
     try {

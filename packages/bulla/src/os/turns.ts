@@ -2,6 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 
+/** Runs one piece of work after the other, also after one that failed. */
+export type Exclusive = <T>(work: () => Promise<T>) => Promise<T>;
+
+export function createExclusive(): Exclusive {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const run = last.then(work);
+    last = run.catch(() => undefined);
+    return run;
+  };
+}
+
 /** Lets what concerns the same thing happen one after the other in this process. */
 type Queue = <T>(name: string, work: () => Promise<T>) => Promise<T>;
 
@@ -21,7 +33,7 @@ export function createQueue(): Queue {
   };
 }
 
-/** For so long, and at least so often, what another process came before is tried again. */
+/** How long, and at least how often, work is tried again that another process came before. */
 const PATIENCE_MS = 40_000;
 const MIN_ATTEMPTS = 100;
 

@@ -1,7 +1,13 @@
 import type { BullaError } from '@bulla/core/error';
 import { expect, test } from 'vitest';
-import { isExecCommand, matches, type NpmCommand, parsePinCommand } from './command.ts';
-import { type DockerCommand, withDigest } from './docker-command.ts';
+import {
+  type DockerCommand,
+  isExecCommand,
+  matches,
+  type NpmCommand,
+  parsePinCommand,
+  withDigest,
+} from './command.ts';
 
 const parsed = (line: string) => {
   const [command, ...args] = line.split(' ');

@@ -1,9 +1,7 @@
 import { basename } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import { isExactVersion, isPackageName } from '@bulla/core/lock';
-import { type DockerCommand, parseDocker } from './docker-command.ts';
 
-/** A command that runs an npm package. */
 export interface NpmCommand {
   readonly kind: 'npm';
   readonly name: string;
@@ -14,6 +12,16 @@ export interface NpmCommand {
   readonly args: readonly string[];
 }
 
+export interface DockerCommand {
+  readonly kind: 'oci';
+  /** The image as it is written, without its digest. */
+  readonly image: string;
+  /** `sha256:` and hex; null when the command names a tag only. */
+  readonly digest: string | null;
+  /** Where the image stands in the arguments. */
+  readonly at: number;
+}
+
 type PinCommand = NpmCommand | DockerCommand;
 
 /**
@@ -22,17 +30,21 @@ type PinCommand = NpmCommand | DockerCommand;
  * them, and `PIN_COMMAND` for a package that does not come from a registry.
  */
 export function parsePinCommand(command: string, args: readonly string[]): PinCommand {
-  const program = basename(command).replace(/\.(?:cmd|exe)$/i, '');
-  if (program === 'npx') return parseExec(args);
-  if (program === 'npm' && (args[0] === 'exec' || args[0] === 'x')) return parseExec(args.slice(1));
+  const words = [command, ...args];
+  const program = programOf(command);
+  if (isExecCommand(words)) return parseExec(args.slice(program === 'npx' ? 0 : 1));
   if ((program === 'docker' || program === 'podman') && args[0] === 'run') return parseDocker(args);
   throw cannot('Only npx, npm exec and docker run name a program that can be pinned.');
 }
 
 /** Whether words begin as a command that names an npm package does. */
 export function isExecCommand(words: readonly string[]): boolean {
-  const program = basename(words[0] ?? '').replace(/\.(?:cmd|exe)$/i, '');
+  const program = programOf(words[0] ?? '');
   return program === 'npx' || (program === 'npm' && (words[1] === 'exec' || words[1] === 'x'));
+}
+
+function programOf(command: string): string {
+  return basename(command).replace(/\.(?:cmd|exe)$/i, '');
 }
 
 function cannot(message: string): BullaError {
@@ -73,14 +85,86 @@ function parseSpec(text: string): { name: string; spec: string | null } {
   const [name, spec] = at < 0 ? [text, null] : [text.slice(0, at), text.slice(at + 1)];
   const isPlain = spec === null || /^[A-Za-z0-9.+~^<>=|* -]+$/.test(spec);
   if (isPackageName(name) && isPlain) return { name, spec };
-  throw new BullaError(
-    'PIN_COMMAND',
-    `${JSON.stringify(text)} is not a package of a registry, with a version, a range or a tag.`,
-  );
+  throw cannot(`${JSON.stringify(text)} is not a package of a registry, with a version, a range or a tag.`);
 }
 
 /** Whether a command can only mean this version of this package. */
 export function matches(command: NpmCommand, name: string, version: string): boolean {
   if (command.name !== name) return false;
   return command.spec === null || !isExactVersion(command.spec) || command.spec === version;
+}
+
+/** The options of `docker run` that stand alone. Short ones may be joined: `-it`. */
+const ALONE = new Set(
+  (
+    '--detach --init --interactive --no-healthcheck --oom-kill-disable --privileged --publish-all --quiet ' +
+    '--read-only --rm --sig-proxy --tty'
+  ).split(' '),
+);
+const ALONE_SHORT = 'ditPq';
+/** Those that have a value, in the same word behind `=` or as the next word. */
+const VALUED = new Set(
+  (
+    '--add-host --annotation --attach --cap-add --cap-drop --cidfile --cpu-shares --cpus --cpuset-cpus --device ' +
+    '--dns --dns-search --entrypoint --env --env-file --expose --gpus --group-add --hostname --ip --ipc --label ' +
+    '--log-driver --log-opt --memory --memory-swap --mount --name --net --network --pid --pids-limit --platform ' +
+    '--publish --pull --restart --runtime --security-opt --shm-size --stop-signal --stop-timeout --sysctl --tmpfs ' +
+    '--ulimit --user --userns --volume --volumes-from --workdir'
+  ).split(' '),
+);
+const VALUED_SHORT = 'acehlmpuvw';
+
+/**
+ * Finds the image among the arguments that begin with `run`. Throws `PIN_COMMAND` for an option that is not known: it
+ * might swallow the next word, and then another word were the image.
+ */
+export function parseDocker(args: readonly string[]): DockerCommand {
+  let at = 1;
+  for (; at < args.length; at++) {
+    const word = args[at]!;
+    if (word === '--') {
+      at++;
+      break;
+    }
+    if (!word.startsWith('-') || word === '-') break;
+    const [, name = word, isJoined] = /^(--[^=]+)(=)/.exec(word) ?? [];
+    if (name.startsWith('--')) {
+      if (ALONE.has(name)) continue;
+      if (!VALUED.has(name)) throw unknown(word);
+      if (isJoined === undefined) at++;
+      continue;
+    }
+    const letters = [...word.slice(1)];
+    const end = letters.findIndex((letter) => !ALONE_SHORT.includes(letter));
+    if (end < 0) continue;
+    if (!VALUED_SHORT.includes(letters[end]!)) throw unknown(word);
+    if (end === letters.length - 1) at++;
+  }
+  const word = args[at];
+  if (word === undefined) throw cannot('The command names no image.');
+  return { kind: 'oci', ...parseImage(word), at };
+}
+
+function unknown(word: string): BullaError {
+  return cannot(`The option ${JSON.stringify(word)} of docker run is not understood, so nothing is pinned.`);
+}
+
+const HOST = '[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?';
+const PATH = '[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*';
+const IMAGE = new RegExp(`^((?:${HOST}/)?${PATH}(?::[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?)(?:@(.+))?$`);
+
+function parseImage(text: string): { image: string; digest: string | null } {
+  const [, image, digest = null] = IMAGE.exec(text) ?? [];
+  if (image !== undefined && (digest === null || /^sha256:[0-9a-f]{64}$/.test(digest)))
+    return { image, digest };
+  throw cannot(`${JSON.stringify(text)} is not the name of an image, with a tag or a sha256 digest.`);
+}
+
+/** The same command for the very image of a digest: a tag may lead elsewhere the next time. */
+export function withDigest(args: readonly string[], command: DockerCommand, digest: string): string[] {
+  const name = command.image.replace(/:[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/, (tag, offset: number) =>
+    // A colon before a slash is that of a port.
+    command.image.indexOf('/', offset) < 0 ? '' : tag,
+  );
+  return args.map((word, i) => (i === command.at ? `${name}@${digest}` : word));
 }

@@ -28,7 +28,7 @@ import {
 import { temporaryFolder } from '../../test/run.ts';
 import { hexOf, openCache } from './cache.ts';
 import { type InstallOptions, install, type NpmArtifact, npmArtifact } from './install.ts';
-import { openFolder, othersCanWrite } from './place.ts';
+import { openFolder, othersCanWrite } from './permissions.ts';
 import { NO_ARTIFACT } from './resolve.ts';
 import { verifyTree } from './verify.ts';
 

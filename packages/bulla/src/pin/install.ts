@@ -8,8 +8,7 @@ import { type Cache, MAX_TARBALL } from './cache.ts';
 import { fenceIn } from './fence.ts';
 import { type Layout, layOut, type Manifest, overLimit } from './layout.ts';
 import { eachOf } from './parallel.ts';
-import { checkPlace } from './place.ts';
-import { isFor, type Platform, thisPlatform } from './platform.ts';
+import { checkPermissions } from './permissions.ts';
 import type { Registry } from './registry.ts';
 import { collect, compareTree, newDraft, settle, takeAway, touch, use } from './trees.ts';
 
@@ -19,7 +18,6 @@ export interface Installed {
   readonly folder: string;
   /** The file that Node must load first. */
   readonly fence: string;
-  /** Where the package itself lies. */
   readonly root: string;
   readonly manifest: Manifest;
   /** How many packages and bytes it has, and how many tarballs had to be fetched. */
@@ -30,6 +28,14 @@ export interface Installed {
   readonly tarball: Layout['tarball'];
   /** To be called when the folder is no longer used; it stays for the next time. */
   release(): void;
+}
+
+/** For which machine packages are chosen. */
+interface Platform {
+  readonly os: string;
+  readonly cpu: string;
+  /** Null where packages do not tell by it. */
+  readonly libc: string | null;
 }
 
 export interface InstallOptions {
@@ -56,7 +62,7 @@ export interface NpmArtifact extends Artifact {
   readonly tree: Tree;
 }
 
-/** Throws `PIN_NONE`, `PIN_COMMAND`, `PIN_NONE` for what is not such an artifact. */
+/** Throws `PIN_NONE` for a lock that pins no package with its tree, and `PIN_COMMAND` for an image. */
 export function npmArtifact(artifact: Artifact | null): NpmArtifact {
   if (artifact === null || artifact.type === 'local')
     throw new BullaError('PIN_NONE', 'The lock pins no package; lock it with --pin.');
@@ -68,7 +74,7 @@ export function npmArtifact(artifact: Artifact | null): NpmArtifact {
   if (artifact.tree === null)
     throw new BullaError(
       'PIN_NONE',
-      'The lock pins a package but not what it needs; lock it anew with --pin.',
+      'The lock pins a package without what it needs; lock it anew with --pin.',
     );
   // Reading the lock made sure that the tree is that of the package.
   return artifact as NpmArtifact;
@@ -78,7 +84,7 @@ export function npmArtifact(artifact: Artifact | null): NpmArtifact {
  * Gives a folder with exactly what is pinned. Each tarball is hashed, also one that was kept from before, and every file
  * of a tree that was kept is compared with it; what is missing or differs is unpacked anew. Each package must say that
  * it is the one that was pinned, and find what it needs in the tree. No script of a package runs. On any failure nothing
- * new is left. Rejects with `PIN_INTEGRITY`, `PIN_CACHE_TAMPERED`, the `PIN_TARBALL_…`, `PIN_PACKAGE_…` and `DOWNLOAD_…`
+ * new is left. Rejects with `PIN_INTEGRITY`, `PIN_CACHE_TAMPERED`, `PIN_TARBALL`, the `DOWNLOAD_…`
  * codes, `PIN_TREE`, `PIN_COMMAND`, `PIN_PLACE_SHARED` and `PIN_INSTALL_FAILED`.
  */
 export async function install(artifact: NpmArtifact, options: InstallOptions): Promise<Installed> {
@@ -90,7 +96,7 @@ export async function install(artifact: NpmArtifact, options: InstallOptions): P
   createDirectory(options.trees);
   // Node knows modules by the path that no link is part of, and so does the fence.
   const trees = realpathSync(options.trees);
-  checkPlace(trees);
+  checkPermissions(trees);
   const fence = fenceIn(trees);
   const folder = join(trees, nameOf(chosen));
   const all = { cache, maxBytes, onProgress };
@@ -148,6 +154,33 @@ function choose(tree: Tree, platform: Platform): [string, TreePackage][] {
       left.add(path);
       return false;
     });
+}
+
+function thisPlatform(): Platform {
+  const { platform: os, arch: cpu } = process;
+  return { os, cpu, libc: os === 'linux' ? libcHere() : null };
+}
+
+function libcHere(): string {
+  const { header } = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
+  return header?.glibcVersionRuntime === undefined ? 'musl' : 'glibc';
+}
+
+/** Whether a package is for a machine, by npm's rule: every list that it has must take it. */
+function isFor(entry: Pick<TreePackage, 'os' | 'cpu' | 'libc'>, platform: Platform): boolean {
+  return (
+    takes(entry.os, platform.os) &&
+    takes(entry.cpu, platform.cpu) &&
+    (entry.libc === null || (platform.libc !== null && takes(entry.libc, platform.libc)))
+  );
+}
+
+/** `!x` is for all but x; where no other word stands, that is enough. */
+function takes(list: readonly string[] | null, word: string): boolean {
+  if (list === null || (list.length === 1 && list[0] === 'any')) return true;
+  if (list.includes(`!${word}`)) return false;
+  const positive = list.filter((item) => !item.startsWith('!'));
+  return positive.length === 0 || positive.includes(word);
 }
 
 /** The packages in whose folders a package lies. */

@@ -1,36 +1,16 @@
 import { createHash } from 'node:crypto';
 import { BullaError } from '@bulla/core/error';
 import { rootOf, type TreePackage } from '@bulla/core/lock';
-import type { Cache } from './cache.ts';
-import type { NpmArtifact } from './install.ts';
+import type { InstallOptions, NpmArtifact } from './install.ts';
 import { eachOf } from './parallel.ts';
 import { type Contents, contentsOf, foldPath } from './untar.ts';
 
-/** What is read of a `package.json`. */
-export interface Manifest {
-  readonly name?: unknown;
-  readonly version?: unknown;
-  readonly bin?: unknown;
-  readonly dependencies?: unknown;
-  readonly optionalDependencies?: unknown;
-}
+/** A `package.json`. */
+export type Manifest = Readonly<Record<string, unknown>>;
 
-/** What lies in a tree. */
-export interface Layout {
-  /** Each package's own words, by its path. */
-  readonly manifests: ReadonlyMap<string, Manifest>;
-  readonly files: ReadonlySet<string>;
-  readonly folders: ReadonlySet<string>;
-  readonly bytes: number;
-  /** Of the package's own tarball. */
-  readonly tarball: { readonly sha256: string; readonly size: number };
-}
+export type Layout = Awaited<ReturnType<typeof layOut>>;
 
-interface LayoutOptions {
-  readonly cache: Cache;
-  readonly maxBytes: number;
-  readonly onProgress: (done: number, total: number) => void;
-}
+type Options = Required<Pick<InstallOptions, 'cache' | 'maxBytes' | 'onProgress'>>;
 
 /** One is unzipped by another thread while one is compared. Each may take a gigabyte of memory. */
 const CONCURRENT = 2;
@@ -38,36 +18,42 @@ const CONCURRENT = 2;
 /**
  * Reads every package of a tree from its tarball, whose hash is checked, and hands it on. Each package must say that it
  * is the one that was pinned, and find what it needs in the tree. Rejects with `PIN_CACHE_TAMPERED`, `PIN_INTEGRITY`,
- * `PIN_TREE`, the `PIN_TARBALL_…` and `PIN_PACKAGE_…` codes, and what `take` throws.
+ * `PIN_TREE`, `PIN_TARBALL`, and what `take` throws.
  */
 export async function layOut(
   artifact: NpmArtifact,
   chosen: readonly (readonly [string, TreePackage])[],
-  { cache, maxBytes, onProgress }: LayoutOptions,
+  { cache, maxBytes, onProgress }: Options,
   take: (path: string, contents: Contents) => void,
-): Promise<Layout> {
+) {
   const roots = new Set(chosen.map(([path]) => foldPath(path)));
   const root = rootOf(artifact.tree, artifact.name);
   const manifests = new Map<string, Manifest>();
   const [files, folders] = [new Set<string>(), new Set<string>()];
   let [bytes, done] = [0, 0];
-  let tarball: Layout['tarball'] | undefined;
+  let tarball: ReturnType<typeof checkTarball> | undefined;
   await eachOf(chosen, CONCURRENT, async ([path, entry]) => {
     const packed = cache.read(entry);
-    if (packed === null) throw gone(entry);
+    if (packed === null) {
+      const message = `The tarball of ${entry.name} ${entry.version} went away while it was used.`;
+      throw new BullaError('PIN_INSTALL_FAILED', message);
+    }
     if (entry === root) tarball = checkTarball(packed, artifact);
     const contents = await unpacked(packed, entry, maxBytes - bytes);
     bytes += contents.size;
     if (bytes > maxBytes) throw overLimit(maxBytes);
     manifests.set(path, readManifest(contents, entry));
     for (const folder of foldersOf(path)) folders.add(folder);
-    for (const name of contents.folders) {
-      if (roots.has(foldPath(`${path}/${name}`))) throw taken(`${path}/${name}`);
-      folders.add(`${path}/${name}`);
-    }
-    for (const name of contents.files.keys()) {
-      if (roots.has(foldPath(`${path}/${name}`))) throw taken(`${path}/${name}`);
-      files.add(`${path}/${name}`);
+    for (const [names, all] of [
+      [contents.folders, folders],
+      [contents.files.keys(), files],
+    ] as const) {
+      for (const name of names) {
+        const full = `${path}/${name}`;
+        if (roots.has(foldPath(full)))
+          throw new BullaError('PIN_TARBALL', `Another package has already put something at ${full}.`);
+        all.add(full);
+      }
     }
     take(path, contents);
     onProgress(++done, chosen.length);
@@ -83,23 +69,12 @@ function foldersOf(path: string): string[] {
   return parts.map((_, i) => parts.slice(0, i + 1).join('/'));
 }
 
-function gone({ name, version }: TreePackage): BullaError {
-  return new BullaError(
-    'PIN_INSTALL_FAILED',
-    `The tarball of ${name} ${version} went away while it was used.`,
-  );
-}
-
-function taken(path: string): BullaError {
-  return new BullaError('PIN_TARBALL', `Another package has already put something at ${path}.`);
-}
-
 export function overLimit(maxBytes: number): BullaError {
   return new BullaError('PIN_TARBALL', `The package and what it needs have more than ${maxBytes} bytes.`);
 }
 
 /** The released program's own fields about the tarball, where the lock has them. */
-function checkTarball(packed: Buffer, artifact: NpmArtifact): Layout['tarball'] {
+function checkTarball(packed: Buffer, artifact: NpmArtifact) {
   const sha256 = createHash('sha256').update(packed).digest('hex');
   if (artifact.tarball_sha256 !== null && artifact.tarball_sha256 !== sha256) {
     const message = `sha256 mismatch (${artifact.name} is pinned to ${artifact.tarball_sha256}, the tarball is ${sha256}).`;

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,37 +39,30 @@ function readLockfile(path: string): Uint8Array | null {
   return bytes;
 }
 
-function output(args: readonly string[], cwd: string): Promise<string> {
-  return new Promise((done, fail) => {
-    const child = spawn('npm', [args[0]!, ALONE, ...args.slice(1)], {
-      cwd,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: NPM_MS,
-      windowsHide: true,
-      env: { ...process.env, npm_config_update_notifier: 'false' },
-    });
-    const chunks: Buffer[] = [];
-    let [size, tail] = [0, ''];
-    child.stdout!.on('data', (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > MAX_OUTPUT) child.kill('SIGKILL');
-      else chunks.push(chunk);
-    });
-    child.stderr!.on('data', (chunk: Buffer) => {
-      tail = `${tail}${chunk}`.slice(-TAIL);
-    });
-    child.on('error', (cause) =>
-      fail(
-        new BullaError('PIN_NPM_FAILED', 'npm cannot be started; it resolves what a package needs.', {
-          cause,
-        }),
-      ),
-    );
-    child.on('close', (code) => {
-      if (code === 0) return done(Buffer.concat(chunks).toString());
-      fail(new BullaError('PIN_NPM_FAILED', `npm ${args[0]} failed (${code ?? 'ended'}): ${reason(tail)}`));
-    });
+async function output(args: readonly string[], cwd: string): Promise<string> {
+  const child = spawn('npm', [args[0]!, ALONE, ...args.slice(1)], {
+    cwd,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: NPM_MS,
+    windowsHide: true,
+    env: { ...process.env, npm_config_update_notifier: 'false' },
   });
+  const chunks: Buffer[] = [];
+  let [size, tail] = [0, ''];
+  child.stdout!.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > MAX_OUTPUT) child.kill('SIGKILL');
+    else chunks.push(chunk);
+  });
+  child.stderr!.on('data', (chunk: Buffer) => {
+    tail = `${tail}${chunk}`.slice(-TAIL);
+  });
+  const [code] = await once(child, 'close').catch((cause) => {
+    const message = 'npm cannot be started; it resolves what a package needs.';
+    throw new BullaError('PIN_NPM_FAILED', message, { cause });
+  });
+  if (code === 0) return Buffer.concat(chunks).toString();
+  throw new BullaError('PIN_NPM_FAILED', `npm ${args[0]} failed (${code ?? 'ended'}): ${reason(tail)}`);
 }
 
 /** The lines in which npm says what is wrong, without the one that names a log file. */

@@ -4,7 +4,7 @@ import { refusal } from '../../test/mcp.ts';
 import { type Handler, tlsServer } from '../../test/registry.ts';
 import { TEST_CERTIFICATE } from '../../test/tls.ts';
 import { createFetcher } from '../os/index.ts';
-import { parseDocker } from './docker-command.ts';
+import { parseDocker } from './command.ts';
 import { imageAddress, resolveOci } from './oci.ts';
 
 const MANIFEST = '{"schemaVersion":2}';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { BullaError } from '@bulla/core/error';
-import { JsonObject, parse } from '@bulla/core/json';
+import { parse, textAt } from '@bulla/core/json';
 import type { Artifact } from '@bulla/core/lock';
 import { type Fetcher, type Reply, readBody } from '../os/index.ts';
-import type { DockerCommand } from './docker-command.ts';
+import type { DockerCommand } from './command.ts';
 import { NO_ARTIFACT } from './resolve.ts';
 
 const MAX_MANIFEST = 4 * 1024 * 1024;
@@ -16,8 +16,8 @@ const MANIFESTS = [
 
 /**
  * The artifact of a container command: the image and its digest. A tag is resolved by asking the registry, without
- * credentials. Rejects with `PIN_REGISTRY_ANSWER` when it does not answer, `PIN_INTEGRITY` when what it sends is not what it says, and the
- * `DOWNLOAD_…` codes.
+ * credentials. Rejects with `PIN_REGISTRY_ANSWER` when it does not answer, `PIN_INTEGRITY` when the manifest is not the
+ * one that it announces, and the `DOWNLOAD_…` codes.
  */
 export async function resolveOci(command: DockerCommand, fetcher: () => Fetcher): Promise<Artifact> {
   const digest = command.digest ?? (await resolveTag(command.image, fetcher));
@@ -89,8 +89,8 @@ async function anonymousToken(
   if (reply.status !== 200) return null;
   try {
     const found = parse(bytes);
-    const token = found instanceof JsonObject ? (found.get('token') ?? found.get('access_token')) : null;
-    return typeof token === 'string' && /^[\x21-\x7e]+$/.test(token) ? token : null;
+    const token = textAt(found, ['token']) ?? textAt(found, ['access_token']) ?? '';
+    return /^[\x21-\x7e]+$/.test(token) ? token : null;
   } catch (error) {
     if (error instanceof BullaError) return null;
     throw error;

@@ -1,5 +1,5 @@
 import { BullaError } from '@bulla/core/error';
-import { JsonNumber, JsonObject, type JsonValue, parse } from '@bulla/core/json';
+import { JsonNumber, JsonObject, type JsonValue, memberAt, parse, textAt } from '@bulla/core/json';
 import {
   isInstallPath,
   isSha512,
@@ -13,13 +13,13 @@ import { type NpmSettings, registryOf, sha512In } from './registry.ts';
 /**
  * Reads the `package-lock.json` that npm made for one package, as the tree of all that is installed with it. Each
  * package must come as a tarball from a registry of npm's configuration, with a SHA-512. What a tarball bundles is
- * covered by the hash of the tarball. Throws `PIN_TREE` for a file that is not understood, `PIN_TREE` for a
- * package from elsewhere, `PIN_TREE` for one without a SHA-512.
+ * covered by the hash of the tarball. Throws `PIN_TREE` for a file that is not understood, a package from elsewhere, and
+ * one without a SHA-512.
  */
 export function readPackageLock(bytes: Uint8Array, settings: NpmSettings): Tree {
   const root = parse(bytes);
-  const version = root instanceof JsonObject ? root.get('lockfileVersion') : undefined;
-  const packages = root instanceof JsonObject ? root.get('packages') : undefined;
+  const version = memberAt(root, ['lockfileVersion']);
+  const packages = memberAt(root, ['packages']);
   if (!(version instanceof JsonNumber) || version.lexeme !== '3' || !(packages instanceof JsonObject))
     throw form('npm did not write a lockfile of version 3');
   const entries: [string, TreePackage][] = [];
@@ -50,13 +50,13 @@ function checkBundled(path: string, packages: JsonObject): void {
 
 function entryOf(path: string, value: JsonObject, settings: NpmSettings): TreePackage {
   const name =
-    textOf(value, 'name') ?? path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
-  const version = textOf(value, 'version');
-  const resolved = textOf(value, 'resolved');
+    textAt(value, ['name']) ?? path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
+  const version = textAt(value, ['version']);
+  const resolved = textAt(value, ['resolved']);
   if (value.get('link') !== undefined || version === null || resolved === null) throw source(path, resolved);
   const tarball = tarballIn(resolved, name, registryOf(settings, name));
   if (tarball === null) throw source(path, resolved);
-  const integrity = sha512In(textOf(value, 'integrity') ?? '');
+  const integrity = sha512In(textAt(value, ['integrity']) ?? '');
   if (integrity === null || !isSha512(integrity))
     throw new BullaError('PIN_TREE', `The registry has no SHA-512 of ${name} ${version} (${path}).`);
   return {
@@ -85,11 +85,6 @@ function tarballIn(resolved: string, name: string, registry: URL): string | null
   }
   const path = /^https:\/\/[^/?#@]+\/([^?#]+)$/.exec(resolved)?.[1] ?? '';
   return path.startsWith(`${name}/-/`) && isTarballPath(path) ? path : null;
-}
-
-function textOf(value: JsonObject, key: string): string | null {
-  const text = value.get(key);
-  return typeof text === 'string' ? text : null;
 }
 
 function wordsOf(value: JsonValue | undefined): string[] | null {

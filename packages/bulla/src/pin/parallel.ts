@@ -1,6 +1,6 @@
 /**
- * Does something with each item, a limited number at a time. After a failure no other item is begun; when those that were begun
- * have ended, it rejects with the first failure.
+ * Does something with each item, a limited number at a time. After a failure no other item is begun; when those that
+ * were begun have ended, it rejects with the first failure.
  */
 export async function eachOf<Item>(
   items: Iterable<Item>,

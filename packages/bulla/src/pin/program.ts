@@ -6,16 +6,15 @@ import type { Installed } from './install.ts';
 /** A program of an installed package: what Node is started with. */
 export interface Program {
   readonly name: string;
-  /** The script, in the folder of the package. */
   readonly script: string;
   /** What stands in the script's first line behind `node`: flags that load and read nothing. */
   readonly flags: readonly string[];
 }
 
 /**
- * The program that npm would run: the only one of the package, else the one of the package's own name; `named` is what
- * somebody asked for. Throws `PIN_COMMAND` when there is no such program, and `PIN_COMMAND` when it is no script for Node,
- * or one that wants Node to be started with more than harmless flags.
+ * The program that npm would run: the one that is `named`, else the only one of the package, else the one of the
+ * package's own name. Throws `PIN_COMMAND` when there is no such program, and when it is no script for Node, or one that
+ * wants Node to be started with more than harmless flags.
  */
 export function programOf(installed: Pick<Installed, 'manifest' | 'root'>, named: string | null): Program {
   const bins = binsOf(installed.manifest);
@@ -24,13 +23,17 @@ export function programOf(installed: Pick<Installed, 'manifest' | 'root'>, named
   const path = bins.get(name);
   if (path === undefined) {
     const known = bins.size === 0 ? 'has no program' : `has the programs ${listed([...bins.keys()])}`;
-    throw new BullaError('PIN_COMMAND', `The package ${known}; name one of them with --bin.`);
+    throw cannot(`The package ${known}; name one of them with --bin.`);
   }
   const relative = posix.normalize(path.replace(/^\.?\/+/, ''));
   if (relative.startsWith('../') || relative === '..' || path.includes('\\'))
-    throw new BullaError('PIN_COMMAND', `The program ${name} lies outside of its package.`);
+    throw cannot(`The program ${name} lies outside of its package.`);
   const script = join(installed.root, relative);
   return { name, script, flags: flagsOf(script, name) };
+}
+
+function cannot(message: string): BullaError {
+  return new BullaError('PIN_COMMAND', message);
 }
 
 /** The package names as many as it likes, as long as it likes. */
@@ -79,11 +82,11 @@ const HARMLESS = new RegExp(
 /** What the first line passes to Node. Without such a line the name of the file must say that it is a script. */
 function flagsOf(script: string, name: string): string[] {
   if (!lstatSync(script, { throwIfNoEntry: false })?.isFile())
-    throw new BullaError('PIN_COMMAND', `The script of the program ${name} is not in the package.`);
+    throw cannot(`The script of the program ${name} is not in the package.`);
   const line = firstLine(script);
   if (!line.startsWith('#!')) {
     if (SCRIPTS.includes(extname(script))) return [];
-    throw new BullaError('PIN_COMMAND', `The program ${name} is not a script for Node.`);
+    throw cannot(`The program ${name} is not a script for Node.`);
   }
   const words = line.slice(2).trim().split(/\s+/);
   const [program = '', ...rest] = /(?:^|\/)env$/.test(words[0] ?? '')
@@ -92,15 +95,11 @@ function flagsOf(script: string, name: string): string[] {
   if (/(?:^|\/)node(?:js)?$/.test(program)) {
     const other = rest.find((word) => !HARMLESS.test(word));
     if (other === undefined) return rest;
-    throw new BullaError(
-      'PIN_COMMAND',
+    throw cannot(
       `The program ${name} wants Node to be started with ${JSON.stringify(other)}, which can load what is not pinned.`,
     );
   }
-  throw new BullaError(
-    'PIN_COMMAND',
-    `The program ${name} is run by ${JSON.stringify(program)}, not by Node.`,
-  );
+  throw cannot(`The program ${name} is run by ${JSON.stringify(program)}, not by Node.`);
 }
 
 function firstLine(path: string): string {

@@ -1,12 +1,16 @@
 import type { BullaError } from '@bulla/core/error';
 import { expect, test } from 'vitest';
 import { CLAIMS, sigstore, statement, WORKFLOW } from '../../test/sigstore.ts';
-import { type Asked, GITHUB_ISSUER } from './asked.ts';
 import { integrityOf } from './cache.ts';
-import { verifyProvenance } from './provenance.ts';
+import { type ExpectedSigner, verifyProvenance } from './provenance.ts';
+import { GITHUB_ISSUER } from './verify.ts';
 
 const integrity = integrityOf(Buffer.from('the tarball'));
-const asked: Asked = { issuer: GITHUB_ISSUER, identity: null, source: 'https://github.com/team/shop' };
+const expected: ExpectedSigner = {
+  issuer: GITHUB_ISSUER,
+  identity: null,
+  source: 'https://github.com/team/shop',
+};
 const made = await sigstore();
 const bundle = await made.attest(statement(integrity), CLAIMS);
 
@@ -18,8 +22,11 @@ function refused(run: () => unknown): string {
   }
   return 'ok';
 }
-const verify = (of: Uint8Array = bundle, who: Partial<Asked> = {}, root: Uint8Array = made.trustedRoot) =>
-  verifyProvenance(of, root, integrity, { ...asked, ...who });
+const verify = (
+  of: Uint8Array = bundle,
+  who: Partial<ExpectedSigner> = {},
+  root: Uint8Array = made.trustedRoot,
+) => verifyProvenance(of, root, integrity, { ...expected, ...who });
 
 test('a provenance of the pinned tarball by the expected signer tells what it says', () => {
   expect(verify()).toEqual({
@@ -36,7 +43,7 @@ test('a provenance of the pinned tarball by the expected signer tells what it sa
 });
 
 test('the signer is the one that was asked for: exactly, or up to a star at the end', () => {
-  const cases: [Partial<Asked>, string][] = [
+  const cases: [Partial<ExpectedSigner>, string][] = [
     [{ source: 'https://github.com/team/shop@refs/tags/v1.0.0' }, 'ok'],
     [{ source: 'https://github.com/team/shop@refs/tags/*' }, 'ok'],
     [{ source: 'https://github.com/team/*' }, 'ok'],

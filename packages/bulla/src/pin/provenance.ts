@@ -1,14 +1,24 @@
+import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse, textAt } from '@bulla/core/json';
 import { bundleFromJSON, isBundleWithDsseEnvelope, type SerializedBundle } from '@sigstore/bundle';
 import { TrustedRoot } from '@sigstore/protobuf-specs';
 import { type Signer, toSignedEntity, toTrustMaterial, Verifier } from '@sigstore/verify';
-import type { Asked } from './asked.ts';
 import { hexOf } from './cache.ts';
 
 // Who built a package, from a Sigstore bundle that somebody handed over. Nothing is fetched: whom to trust is a file
 // too. A bundle proves who signed; what it claims to have built from is that signer's word, except for what the
 // certificate says, which the certificate authority took from the signer's own token.
+
+/** Whom a provenance must be signed by. A `*` at the end, and only there, stands for anything. */
+export interface ExpectedSigner {
+  /** Who vouches for the signer, exactly. */
+  readonly issuer: string;
+  /** The subject of the certificate; for GitHub Actions the workflow with its ref. */
+  readonly identity: string | null;
+  /** The repository, as the certificate names it, and with `@` a ref. */
+  readonly source: string | null;
+}
 
 export interface ProvenanceFacts {
   /** Of the certificate. */
@@ -28,32 +38,35 @@ const STATEMENTS = ['https://in-toto.io/Statement/v1', 'https://in-toto.io/State
 const PAYLOAD = 'application/vnd.in-toto+json';
 
 /**
- * Verifies that a bundle is a SLSA provenance of the very tarball that is pinned, signed by whom was asked for: the
+ * Verifies that a bundle is a SLSA provenance of the very tarball that is pinned, signed by the expected signer: the
  * signature, its entry in a transparency log, the certificate and its own log, all by the trusted root, then who, then
- * what. Throws `PROVENANCE_UNASKED` when nobody was asked for, `PROVENANCE_FORM` for files that are not understood,
+ * what. Throws `PROVENANCE_UNASKED` when no signer is named, `PROVENANCE_FORM` for files that are not understood,
  * and `PROVENANCE_INVALID` for a bad signature, another signer or another tarball.
  */
 export function verifyProvenance(
   bundle: Uint8Array,
   trustedRoot: Uint8Array,
   integrity: string,
-  asked: Asked,
+  expected: ExpectedSigner,
 ): ProvenanceFacts {
-  if (asked.identity === null && asked.source === null)
-    throw new BullaError(
-      'PROVENANCE_UNASKED',
-      'Say whose signature it must be, by --identity or --expected-source.',
-    );
-  const opened = understood('bundle', () => bundleFromJSON(plainJson(bundle) as SerializedBundle));
+  if (expected.identity === null && expected.source === null)
+    throw new BullaError('PROVENANCE_UNASKED', 'Name the signer with --identity or --expected-source.');
+  const opened = attempt('PROVENANCE_FORM', 'The bundle is not understood', () =>
+    bundleFromJSON(plainJson(bundle) as SerializedBundle),
+  );
   if (!isBundleWithDsseEnvelope(opened) || opened.content.dsseEnvelope.payloadType !== PAYLOAD)
     throw new BullaError('PROVENANCE_FORM', 'The bundle holds no statement, only a signature.');
-  const material = understood('trusted root', () =>
+  const material = attempt('PROVENANCE_FORM', 'The trusted root is not understood', () =>
     toTrustMaterial(TrustedRoot.fromJSON(plainJson(trustedRoot))),
   );
-  const signer = verified(() => new Verifier(material).verify(toSignedEntity(opened)));
+  const signer = attempt('PROVENANCE_INVALID', 'The bundle does not verify', () =>
+    new Verifier(material).verify(toSignedEntity(opened)),
+  );
   const signed = signerOf(signer);
-  checkSigner(signed, asked);
-  const statement = understood('statement', () => parse(new Uint8Array(opened.content.dsseEnvelope.payload)));
+  checkSigner(signed, expected);
+  const statement = attempt('PROVENANCE_FORM', 'The statement is not understood', () =>
+    parse(new Uint8Array(opened.content.dsseEnvelope.payload)),
+  );
   if (!(statement instanceof JsonObject) || !STATEMENTS.includes(textAt(statement, ['_type']) ?? ''))
     throw new BullaError('PROVENANCE_FORM', 'What is signed is no in-toto statement.');
   checkSubject(statement, integrity);
@@ -66,21 +79,12 @@ function plainJson(bytes: Uint8Array): unknown {
   return JSON.parse(Buffer.from(bytes).toString());
 }
 
-function understood<Result>(what: string, read: () => Result): Result {
+function attempt<Result>(code: Code, what: string, run: () => Result): Result {
   try {
-    return read();
+    return run();
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : 'unknown';
-    throw new BullaError('PROVENANCE_FORM', `The ${what} is not understood: ${reason}`, { cause });
-  }
-}
-
-function verified(verify: () => Signer): Signer {
-  try {
-    return verify();
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : 'unknown';
-    throw new BullaError('PROVENANCE_INVALID', `The bundle does not verify: ${reason}.`, { cause });
+    throw new BullaError(code, `${what}: ${reason}`, { cause });
   }
 }
 
@@ -94,10 +98,7 @@ function signerOf({ identity }: Signer): Signed {
   const issuer = identity?.extensions?.issuer;
   const name = identity?.subjectAlternativeName;
   if (issuer === undefined || name === undefined)
-    throw new BullaError(
-      'PROVENANCE_INVALID',
-      'The bundle is signed by a key, not by somebody whom a certificate names.',
-    );
+    throw new BullaError('PROVENANCE_INVALID', 'The bundle is signed by a key without a certificate.');
   const extension = (last: number): string | null => {
     const id = [1, 3, 6, 1, 4, 1, 57264, 1, last].join('.');
     const found = identity?.oids?.find(({ oid }) => oid?.id.join('.') === id)?.value;
@@ -118,28 +119,28 @@ function utf8String(der: Uint8Array): string | null {
   return Buffer.from(der.subarray(start)).toString();
 }
 
-/** Whether a text is the one that was asked for, or begins as it does up to a `*`. */
-function isAsked(asked: string, found: string): boolean {
-  return asked.endsWith('*') ? found.startsWith(asked.slice(0, -1)) : found === asked;
+/** Whether a text is the expected one, or begins as it does up to a `*`. */
+function matches(expected: string, found: string): boolean {
+  return expected.endsWith('*') ? found.startsWith(expected.slice(0, -1)) : found === expected;
 }
 
-function checkSigner(signed: Signed, asked: Asked): void {
-  if (signed.issuer !== asked.issuer) throw otherSigner('issuer', asked.issuer, signed.issuer);
-  if (asked.identity !== null && !isAsked(asked.identity, signed.identity))
-    throw otherSigner('identity', asked.identity, signed.identity);
-  if (asked.source === null) return;
+function checkSigner(signed: Signed, expected: ExpectedSigner): void {
+  if (signed.issuer !== expected.issuer) throw otherSigner('issuer', expected.issuer, signed.issuer);
+  if (expected.identity !== null && !matches(expected.identity, signed.identity))
+    throw otherSigner('identity', expected.identity, signed.identity);
+  if (expected.source === null) return;
   const { sourceRepository, sourceRef } = signed;
-  const at = asked.source.indexOf('@');
+  const at = expected.source.indexOf('@');
   const [repository, ref] =
-    at < 0 ? [asked.source, null] : [asked.source.slice(0, at), asked.source.slice(at + 1)];
-  if (sourceRepository === null || !isAsked(repository, sourceRepository))
+    at < 0 ? [expected.source, null] : [expected.source.slice(0, at), expected.source.slice(at + 1)];
+  if (sourceRepository === null || !matches(repository, sourceRepository))
     throw otherSigner('source repository', repository, sourceRepository);
-  if (ref !== null && (sourceRef === null || !isAsked(ref, sourceRef)))
+  if (ref !== null && (sourceRef === null || !matches(ref, sourceRef)))
     throw otherSigner('source ref', ref, sourceRef);
 }
 
-function otherSigner(what: string, asked: string, found: string | null): BullaError {
-  const message = `The ${what} of the certificate is ${JSON.stringify(found)}, not ${JSON.stringify(asked)}.`;
+function otherSigner(what: string, expected: string, found: string | null): BullaError {
+  const message = `The ${what} of the certificate is ${JSON.stringify(found)}, not ${JSON.stringify(expected)}.`;
   return new BullaError('PROVENANCE_INVALID', message);
 }
 
@@ -178,8 +179,6 @@ function claims(statement: JsonObject): Omit<ProvenanceFacts, keyof Signed> {
       workflow: textAt(predicate, ['invocation', 'configSource', 'entryPoint']),
     };
   }
-  throw new BullaError(
-    'PROVENANCE_FORM',
-    `A statement of the kind ${JSON.stringify(predicateType)} tells no provenance.`,
-  );
+  const message = `A statement of the kind ${JSON.stringify(predicateType)} tells no provenance.`;
+  throw new BullaError('PROVENANCE_FORM', message);
 }

@@ -1,5 +1,5 @@
 import { BullaError } from '@bulla/core/error';
-import { JsonObject, parse } from '@bulla/core/json';
+import { JsonObject, memberAt, parse, textAt } from '@bulla/core/json';
 import type { TreePackage } from '@bulla/core/lock';
 import { createFetcher, type Fetcher, type Network, readBody, readInput } from '../os/index.ts';
 import { runNpm } from './npm.ts';
@@ -101,9 +101,12 @@ export function registryOf(settings: NpmSettings, name: string): URL {
   return scope ?? settings.registry;
 }
 
+function originsOf({ registry, scopes }: NpmSettings): string[] {
+  return [registry, ...scopes.values()].map(({ origin }) => origin);
+}
+
 /** How downloads reach the registries that npm is configured with. */
 export function networkOf(settings: NpmSettings, allowPrivate: boolean): Network {
-  const origins = [settings.registry, ...settings.scopes.values()].map(({ origin }) => origin);
   return {
     ca: settings.ca,
     proxy: settings.proxy,
@@ -112,34 +115,20 @@ export function networkOf(settings: NpmSettings, allowPrivate: boolean): Network
         const name = rule.replace(/^\*?\./, '');
         return rule === '*' || (name !== '' && (hostname === name || hostname.endsWith(`.${name}`)));
       }),
-    privateOrigins: new Set(allowPrivate ? origins : []),
+    privateOrigins: new Set(allowPrivate ? originsOf(settings) : []),
   };
-}
-
-/** The registries of npm, for downloads. */
-export interface Registry {
-  readonly settings: NpmSettings;
-  readonly fetcher: Fetcher;
-  /** Where the tarball of a package lies. */
-  tarballUrl(entry: Pick<TreePackage, 'name' | 'tarball'>): URL;
-  /**
-   * What the registry says is the integrity of a version; null when it has no such version, or no SHA-512 of it. Rejects
-   * with the `DOWNLOAD_…` codes and `PIN_REGISTRY_ANSWER`.
-   */
-  integrityOf(name: string, version: string): Promise<string | null>;
-  close(): void;
 }
 
 /** Says what lets npm's own registry be at a private address, where that is what was refused. */
 function advising(fetcher: Fetcher, settings: NpmSettings, { privateOrigins }: Network): Fetcher {
-  const own = new Set([settings.registry, ...settings.scopes.values()].map(({ origin }) => origin));
+  const own = originsOf(settings);
   return {
     ...fetcher,
     async get(url, options) {
       try {
         return await fetcher.get(url, options);
       } catch (error) {
-        const isOwn = own.has(url.origin) && !privateOrigins?.has(url.origin);
+        const isOwn = own.includes(url.origin) && !privateOrigins?.has(url.origin);
         if (!isOwn || !(error instanceof BullaError) || !isAboutAddress(error, url)) throw error;
         throw new BullaError(error.code, `${error.message} ${ALLOW}`);
       }
@@ -157,7 +146,9 @@ function isAboutAddress({ code, message }: BullaError, { protocol, hostname }: U
 
 const MAX_MANIFEST = 64 * 1024 * 1024;
 
-export function openRegistry(settings: NpmSettings, network: Network): Registry {
+export type Registry = ReturnType<typeof openRegistry>;
+
+export function openRegistry(settings: NpmSettings, network: Network) {
   const fetcher = advising(createFetcher(network), settings, network);
   const document = async (url: URL): Promise<JsonObject | null> => {
     const headers = { accept: 'application/vnd.npm.install-v1+json; q=1.0, application/json; q=0.8' };
@@ -172,23 +163,24 @@ export function openRegistry(settings: NpmSettings, network: Network): Registry 
   return {
     settings,
     fetcher,
-    tarballUrl: ({ name, tarball }) => new URL(tarball, registryOf(settings, name)),
-    async integrityOf(name, version) {
+    tarballUrl: ({ name, tarball }: Pick<TreePackage, 'name' | 'tarball'>): URL =>
+      new URL(tarball, registryOf(settings, name)),
+    /**
+     * What the registry says is the integrity of a version; null when it has no such version, or no SHA-512 of it.
+     * Rejects with the `DOWNLOAD_…` codes and `PIN_REGISTRY_ANSWER`.
+     */
+    async integrityOf(name: string, version: string): Promise<string | null> {
       const escaped = name.replace('/', '%2f');
       const base = registryOf(settings, name);
       const manifest = await document(new URL(`${escaped}/${version}`, base));
       // Not every registry serves single versions.
-      const versions =
-        manifest === null ? (await document(new URL(escaped, base)))?.get('versions') : undefined;
-      const found = manifest ?? (versions instanceof JsonObject ? versions.get(version) : undefined);
+      const found = manifest ?? memberAt(await document(new URL(escaped, base)), ['versions', version]);
       if (!(found instanceof JsonObject)) return null;
       if (found.get('name') !== name || found.get('version') !== version)
         throw answer(base, `answered for another package than ${name} ${version}`);
-      const dist = found.get('dist');
-      const integrity = dist instanceof JsonObject ? dist.get('integrity') : undefined;
-      return typeof integrity === 'string' ? sha512In(integrity) : null;
+      return sha512In(textAt(found, ['dist', 'integrity']) ?? '');
     },
-    close: () => fetcher.close(),
+    close: (): void => fetcher.close(),
   };
 }
 

@@ -12,30 +12,17 @@ export const NO_ARTIFACT: Omit<Artifact, 'type'> = {
 };
 
 /** What npm is told, so that no setting of its user makes a tree that others would not get. */
-const INSTALL = [
-  ...['install', '--package-lock-only', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'],
-  ...[
-    '--package-lock',
-    '--lockfile-version=3',
-    '--no-omit-lockfile-registry-resolved',
-    '--save',
-    '--save-exact',
-  ],
-  ...['--no-global', '--no-dry-run', '--include=prod', '--include=optional', '--include=peer'],
-  ...['--install-strategy=hoisted', '--no-legacy-peer-deps'],
-  // Nothing else than the registry is asked. What an older npm does not know of this it passes over, and finds no git.
-  ...[
-    '--allow-git=none',
-    '--allow-remote=none',
-    '--allow-file=none',
-    '--allow-directory=none',
-    '--git=no-git',
-  ],
-];
+const INSTALL = (
+  'install --package-lock-only --ignore-scripts --no-audit --no-fund --loglevel=error --package-lock ' +
+  '--lockfile-version=3 --no-omit-lockfile-registry-resolved --save --save-exact --no-global --no-dry-run ' +
+  '--include=prod --include=optional --include=peer --install-strategy=hoisted --no-legacy-peer-deps ' +
+  // Only the registry is asked. An older npm passes over the options that it does not know, and finds no git.
+  '--allow-git=none --allow-remote=none --allow-file=none --allow-directory=none --git=no-git'
+).split(' ');
 
 /**
  * Resolves a package and all that it needs, with npm itself, and asks the registry once more whether the package is
- * the one that it told npm of. Rejects with the `PIN_NPM_…` and `PIN_TREE_…` codes, `PIN_REGISTRY_DIFFERS`, and what
+ * the one that it told npm of. Rejects with `PIN_NPM_FAILED`, `PIN_TREE`, `PIN_REGISTRY_DIFFERS`, and what
  * {@link Registry.integrityOf} rejects with.
  */
 export async function resolveNpm(command: NpmCommand, registry: Registry): Promise<Artifact> {
@@ -48,15 +35,8 @@ export async function resolveNpm(command: NpmCommand, registry: Registry): Promi
     throw new BullaError('PIN_TREE', `npm did not install ${command.name} itself.`);
   const again = await registry.integrityOf(root.name, root.version);
   if (again !== root.integrity) throw differs(root.name, root.version, root.integrity, again);
-  return {
-    ...NO_ARTIFACT,
-    type: 'npm',
-    name: root.name,
-    version: root.version,
-    integrity: root.integrity,
-    tarball_url: root.tarball,
-    tree,
-  };
+  const { name, version, integrity, tarball } = root;
+  return { ...NO_ARTIFACT, type: 'npm', name, version, integrity, tarball_url: tarball, tree };
 }
 
 /** What is thrown when a registry says two things about a version. */

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { constants } from 'node:os';
 import { BullaError } from '@bulla/core/error';
 import { leadsToRunner } from '../mcp/index.ts';
@@ -43,27 +44,23 @@ export async function interruptible<Result>(action: () => Promise<Result>): Prom
  * Runs a command with our standard streams, and gives the exit code: its own, or 128 and the number of the signal that
  * ended it. What we are told to do by a signal is told to it. Rejects with `PIN_INSTALL_FAILED`.
  */
-export function runCommand(
+export async function runCommand(
   words: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
   const [command, ...args] = words;
-  return new Promise((done, fail) => {
-    const child = spawn(command!, args, { stdio: 'inherit', env: { ...env } });
-    const forward = (signal: NodeJS.Signals) => {
-      // A terminal's interrupt reaches the whole group by itself.
-      if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
-    };
-    for (const signal of SIGNALS) process.on(signal, forward);
-    const settle = (finish: () => void) => {
-      for (const signal of SIGNALS) process.off(signal, forward);
-      finish();
-    };
-    child.on('error', (cause) =>
-      settle(() => fail(new BullaError('PIN_INSTALL_FAILED', 'The program cannot be started.', { cause }))),
-    );
-    child.on('close', (code, signal) =>
-      settle(() => done(code ?? 128 + (signal === null ? 0 : constants.signals[signal]))),
-    );
-  });
+  const child = spawn(command!, args, { stdio: 'inherit', env: { ...env } });
+  const forward = (signal: NodeJS.Signals) => {
+    // A terminal's interrupt reaches the whole group by itself.
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
+  };
+  for (const signal of SIGNALS) process.on(signal, forward);
+  try {
+    const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+    return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
+  } catch (cause) {
+    throw new BullaError('PIN_INSTALL_FAILED', 'The program cannot be started.', { cause });
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, forward);
+  }
 }

@@ -36,16 +36,13 @@ const TOUCH_MS = DAY_MS / 4;
 const FOLDER_MODE = 0o700;
 const modeOf = ({ isProgram }: PackedFile) => (isProgram ? 0o500 : 0o400);
 
-/** A new folder for a tree, which is removed when this process ends, unless it became one before. */
-interface Draft {
-  readonly folder: string;
-  /** Writes a package. Throws `PIN_INSTALL_FAILED`. */
-  write(path: string, contents: Contents): void;
-  discard(): void;
-}
+type Draft = ReturnType<typeof newDraft>;
 
-/** Throws `PIN_INSTALL_FAILED`. */
-export function newDraft(trees: string): Draft {
+/**
+ * A new folder for a tree, which is removed when this process ends, unless it became one before. Throws
+ * `PIN_INSTALL_FAILED`, and so does `write`.
+ */
+export function newDraft(trees: string) {
   const folder = draftIn(trees);
   const discard = () => {
     process.off('exit', discard);
@@ -55,15 +52,15 @@ export function newDraft(trees: string): Draft {
   process.on('exit', discard);
   return {
     folder,
-    write(path, { folders, files }) {
-      const at = join(folder, path);
-      const make = (place: string) =>
-        writing(place, () => mkdirSync(place, { recursive: true, mode: FOLDER_MODE }));
-      make(at);
-      for (const name of folders) make(join(at, name));
+    write(path: string, { folders, files }: Contents): void {
+      const root = join(folder, path);
+      for (const name of ['', ...folders]) {
+        const made = join(root, name);
+        writing(made, () => mkdirSync(made, { recursive: true, mode: FOLDER_MODE }));
+      }
       for (const [name, file] of files) {
-        const place = join(at, name);
-        writing(place, () => writeFileSync(place, file.bytes, { flag: 'wx', mode: modeOf(file) }));
+        const written = join(root, name);
+        writing(written, () => writeFileSync(written, file.bytes, { flag: 'wx', mode: modeOf(file) }));
       }
     },
     discard,
@@ -110,21 +107,16 @@ function removeTree(folder: string): void {
 }
 
 /** Compares a tree with what it must be, package by package; `done` tells the first difference, or null. */
-interface Comparison {
-  take(path: string, contents: Contents): void;
-  done(layout: Layout): string | null;
-}
-
-export function compareTree(tree: string): Comparison {
+export function compareTree(tree: string) {
   let difference: string | null = null;
   return {
-    take(path, { files }) {
+    take(path: string, { files }: Contents): void {
       for (const [name, file] of files) {
         if (difference !== null) return;
         if (!isAsPacked(join(tree, path, name), file)) difference = `${path}/${name} is not as it was packed`;
       }
     },
-    done(layout) {
+    done(layout: Layout): string | null {
       try {
         return difference ?? extraIn(tree, layout);
       } catch {

@@ -15,25 +15,17 @@ export interface UntarLimits {
 const MAX_PATH = 1024;
 const FILES = ['File', 'OldFile', 'ContiguousFile'];
 
-/** A file of a package. */
 export interface PackedFile {
   readonly bytes: Buffer;
   readonly isProgram: boolean;
 }
 
-/** What is in a package's tarball, by paths without their first part. */
-export interface Contents {
-  readonly files: ReadonlyMap<string, PackedFile>;
-  /** Also those that only files name. */
-  readonly folders: ReadonlySet<string>;
-  /** The bytes of all files. */
-  readonly size: number;
-}
+/** What is in a package's tarball, by paths without their first part; folders also where only files name them. */
+export type Contents = Pick<Gathered, 'files' | 'folders' | 'size'>;
 
 /**
  * Reads a package's tarball. Files and folders only, each below the package, none twice, also where a disk does not
- * tell `A` from `a`. Of their modes only counts whether they can be run. Rejects with `PIN_TARBALL` for what is no
- * sound tarball, `PIN_TARBALL` for an entry that is refused, `PIN_TARBALL`.
+ * tell `A` from `a`. Of their modes only counts whether they can be run. Rejects with `PIN_TARBALL`.
  */
 export async function contentsOf(tarball: Uint8Array, limits: UntarLimits = {}): Promise<Contents> {
   const { maxBytes = 2 ** 30, maxEntries = 100_000 } = limits;
@@ -123,7 +115,7 @@ function partsOf(entry: ReadEntry): string[] {
 }
 
 /** Gathers files and folders, and knows every path by its letters, whatever their case and composition. */
-class Gathered implements Contents {
+class Gathered {
   size = 0;
   readonly files = new Map<string, PackedFile>();
   readonly folders = new Set<string>();

@@ -48,7 +48,7 @@ export interface Note extends Notes {
 export interface AuditOptions {
   readonly agentId: string;
   readonly sessionId?: string | null | undefined;
-  /** Told of everything that could not be recorded. Default: a process warning. */
+  /** Called for everything that could not be recorded. Default: a process warning. */
   readonly onLoss?: OnLoss | undefined;
 }
 
@@ -61,7 +61,7 @@ export interface Audit {
    * written), with `VALUE_…` for arguments that JSON cannot carry, and with what keeps the intent from being stored.
    * What the action throws passes through unchanged; the record names its code or class, never its message. If the
    * outcome of an action that succeeded cannot be stored, rejects with `RECORD_OUTCOME_LOST`, whose `result` is what
-   * the action returned; if it failed, its own error passes through. `onLoss` is told of both.
+   * the action returned; if it failed, its own error passes through. `onLoss` is called in both cases.
    */
   record<T>(action: Action, run: (step: Step) => T | Promise<T>): Promise<T>;
   /** How many records were lost so far. */
@@ -83,20 +83,13 @@ export function createAudit(
   };
 
   const callOf = (action: Action): Call => {
-    const { request, tool, arguments: args, source = agentId, correlationId, userId } = action;
-    const { reasoning, environment } = action;
+    const { request, tool, arguments: args, source = agentId, reasoning, environment } = action;
+    const { correlationId = null, userId = null } = action;
     return {
       door: 'agents',
       type: tool === undefined ? 'agent' : 'tool',
       parentId: parent.getStore() ?? null,
-      ...{
-        agentId,
-        sessionId,
-        source,
-        request,
-        correlationId: correlationId ?? null,
-        userId: userId ?? null,
-      },
+      ...{ agentId, sessionId, source, request, correlationId, userId },
       ...(tool !== undefined && { tool: { name: tool } }),
       ...(args !== undefined && { args: recorder.payload('args', args) }),
       // The program may change its objects while the action runs; the outcome says the same as the intent.

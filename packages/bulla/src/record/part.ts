@@ -17,7 +17,7 @@ export interface Part {
    * What it throws keeps the call from being made.
    */
   onIntent?(intentId: string, sealing: Sealing): Effect;
-  /** Runs in the transaction of the outcome. What it throws is told, and the outcome is recorded all the same. */
+  /** Runs in the transaction of the outcome. What it throws is reported, and the outcome is recorded all the same. */
   onOutcome?(outcome: Ended, outcomeId: string): Effect | null;
   /** Runs in the transaction of the record of a denial. */
   onDenied?(capsuleId: string, failure: Failure): Effect | null;

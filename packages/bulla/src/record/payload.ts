@@ -41,7 +41,7 @@ export function openedWith({ kind, committed, opening }: Payload, value: unknown
   }
 }
 
-/** The same payload, kept for whoever is asked about it. */
+/** The same payload, with its text for the person who is asked to approve it. */
 export function keeping(payload: Payload, value: unknown): Payload {
   const { committed, opening } = payload;
   if (opening === null || !isCommitment(committed)) return payload;

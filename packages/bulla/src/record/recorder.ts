@@ -281,7 +281,7 @@ function openingsOf(...payloads: readonly (Payload | undefined)[]) {
   return payloads.flatMap((payload) => payload?.opening ?? []);
 }
 
-/** Each effect by itself: what one of them refuses is undone and told, and keeps neither the others nor the record. */
+/** Each effect by itself: one that refuses is undone and reported, and stops neither the others nor the record. */
 function tolerant(effects: readonly (Effect | null | undefined)[], refused: unknown[]): Effect | null {
   const all = effects.filter((effect) => effect != null);
   if (all.length === 0) return null;

@@ -60,7 +60,7 @@ export interface Chain {
   /** The checkpoints that the store has, the newest first. */
   checkpoints(limit?: number): Promise<readonly StoredCheckpoint[]>;
   /** Those that the file outside the database has, as they were signed. */
-  keptOutside(): Promise<readonly string[]>;
+  fileCheckpoints(): Promise<readonly string[]>;
   /** The tree of the chain. */
   readonly tiles: TileSource;
   /**
@@ -189,7 +189,7 @@ export function openChain(
       return checkpointer.make(await appending.admit(tip, false));
     },
     checkpoints: (limit = 1000) => driver.checkpoints(name, limit),
-    async keptOutside() {
+    async fileCheckpoints() {
       const { origin } = await driver.tip(name);
       return origin === null ? [] : folder.of(origin).recent();
     },

@@ -6,7 +6,9 @@ import { parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { type Checkpoint, parseCheckpointBody } from '@bulla/core/log';
 import {
+  accessFile,
   createDirectory,
+  fileError,
   isThere,
   LIMITS,
   openFound,
@@ -17,8 +19,8 @@ import {
 
 /**
  * The checkpoints of one origin in a file outside the database, a line of JSON each, so that a database that was
- * set back can be told from one that was not. Lines are only ever added. A line that a crash cut off is told apart
- * by not being JSON; nobody was told that it had been written.
+ * set back is recognised. Lines are only ever added. A line that a crash cut off is not JSON, and was never
+ * acknowledged.
  */
 export interface CheckpointFile {
   /** Adds a checkpoint; resolves when it is durable. Rejects with `CHECKPOINT_FILE`. */
@@ -32,7 +34,7 @@ export interface CheckpointFile {
 /** A folder of such files. */
 export function checkpointFolder(folder: string): {
   of(origin: string): CheckpointFile;
-  /** The name of whoever keeps the chains, unless it is given: chosen once, and kept in the folder. */
+  /** The default name of the operator: chosen once at random, and kept in the folder. */
   operator(): string;
 } {
   return {
@@ -90,13 +92,13 @@ function checkpointFile(path: string, folder: string): CheckpointFile {
         }
         if (isNew) realDisk.syncDirectory(folder);
       } catch (cause) {
-        throw fileError(path, cause);
+        throw fileError('CHECKPOINT_FILE', path, 'used', cause);
       }
     },
     newest() {
       if (!guarded(path, () => isThere(path))) return null;
       const lines = guarded(path, () => readTail(path, TAIL)).split('\n');
-      const known = lines.flatMap((line) => readLine(line) ?? []);
+      const known = lines.flatMap((line) => readLine(line)?.checkpoint ?? []);
       if (known.length === 0 && lines.length > 1)
         throw new BullaError('CHECKPOINT_FILE', `${path} holds no checkpoint that can be read.`);
       return known.reduce<Checkpoint | null>((a, b) => (a === null || b.size >= a.size ? b : a), null);
@@ -110,15 +112,14 @@ function checkpointFile(path: string, folder: string): CheckpointFile {
 
 /** All checkpoints in the text of such a file, in order; null for text that is none. */
 export function readCheckpointLines(text: string): string[] | null {
-  const lines = text.split('\n').filter((line) => line !== '');
-  if (!lines.some((line) => readLine(line) !== null)) return null;
-  return lines.flatMap((line) => (readLine(line) === null ? [] : JSON.parse(line).checkpoint));
+  const notes = text.split('\n').flatMap((line) => readLine(line)?.note ?? []);
+  return notes.length === 0 ? null : notes;
 }
 
-function readLine(line: string): Checkpoint | null {
+function readLine(line: string): { note: string; checkpoint: Checkpoint } | null {
   try {
-    const { checkpoint } = JSON.parse(line) as { checkpoint: string };
-    return parseCheckpointBody(parseNote(checkpoint).text);
+    const { checkpoint: note } = JSON.parse(line) as { checkpoint: string };
+    return { note, checkpoint: parseCheckpointBody(parseNote(note).text) };
   } catch {
     return null;
   }
@@ -145,15 +146,5 @@ async function endsWithNewline(file: FileHandle): Promise<boolean> {
 }
 
 function guarded<T>(path: string, work: () => T): T {
-  try {
-    return work();
-  } catch (cause) {
-    throw fileError(path, cause);
-  }
-}
-
-function fileError(path: string, cause: unknown): unknown {
-  if (cause instanceof BullaError) return cause;
-  const { code } = cause as NodeJS.ErrnoException;
-  return new BullaError('CHECKPOINT_FILE', `${path} cannot be used (${code}).`, { cause });
+  return accessFile('CHECKPOINT_FILE', path, 'used', work);
 }

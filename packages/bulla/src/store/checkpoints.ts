@@ -7,9 +7,9 @@ import type { Driver, StoredCheckpoint, Tip } from './driver.ts';
 import { proveConsistency, rootAt, type TileSource } from './tiles.ts';
 import { coveredTrunk, createSegments, isSigned, type Trunk, trustOf, vouch } from './vouch.ts';
 
-/** The number of records after which a checkpoint is made, … */
+/** A checkpoint is made after this number of records, */
 const EVERY = 256;
-/** … after so long since the first record that none covers, and when the store is closed. */
+/** this long after the first record that none covers, and when the store is closed. */
 const AFTER_MS = 60_000;
 
 /** A checkpoint on its way to witnesses. */
@@ -29,7 +29,7 @@ interface CheckpointerOptions {
   readonly file: (origin: string) => CheckpointFile;
   readonly sealer: () => Sealer | Promise<Sealer>;
   readonly submit?: Submit | undefined;
-  /** Told when a checkpoint could not be made or witnessed; the records are safe, and the next attempt covers them. */
+  /** Called when a checkpoint could not be made or witnessed; the next attempt covers the records. */
   readonly failed: (error: unknown) => void;
 }
 
@@ -57,7 +57,7 @@ export class Checkpointer {
     this.#covered = Math.max(this.#covered, covered);
   }
 
-  /** Told of each commit of this process: where the chain ended before, and where it ends now. */
+  /** Called after each commit of this process. */
   committed(tip: Tip, before: Tip): void {
     this.#own.add({ before, after: tip });
     // Under a new name the chain has no checkpoint yet.

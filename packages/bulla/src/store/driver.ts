@@ -89,11 +89,14 @@ export interface Statements {
   run(sql: string, ...values: readonly Value[]): Promise<number>;
 }
 
+/** Statements that only read. */
+export type Reading = Pick<Statements, 'tenant' | 'all'>;
+
 /** Statements that become true together, or not at all. */
 export interface Transaction extends Statements {
   /** Goes behind a `SELECT` of rows that nobody else may change before the transaction ends. */
   readonly forUpdate: '' | ' FOR UPDATE';
-  /** As `Driver.time`, when it is asked and not when the transaction began. */
+  /** As `Driver.time`: the time of this call, not of the beginning of the transaction. */
   time(): Promise<number>;
   /** Runs a part; if it throws, what it changed is undone, and the transaction can go on without it. */
   attempt(part: () => Promise<void>): Promise<void>;
@@ -150,11 +153,8 @@ export interface Query {
 }
 
 /** A record that a query found. */
-export interface Found {
+export interface Found extends Row {
   readonly chain: string;
-  readonly sequence: number;
-  readonly hash: string;
-  readonly data: string;
 }
 
 /**
@@ -202,7 +202,7 @@ export interface Driver {
   dropIndex(): Promise<void>;
   find(query: Query): Promise<readonly Found[]>;
   /** Statements that only read, each by itself; they see what was committed. */
-  readonly reading: Pick<Statements, 'tenant' | 'all'>;
+  readonly reading: Reading;
   /** Unix time in milliseconds by the database's own clock, which is the same for every process that uses it. */
   time(): Promise<number>;
   transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;

@@ -20,7 +20,7 @@ function escapeOf(character: string): string {
   return character === '\0' ? '\\0' : `\\u${character.charCodeAt(0).toString(16)}`;
 }
 
-/** So much of a text is searched for words; PostgreSQL takes less than a megabyte with all that it derives from it. */
+/** Limit on the text that is searched for words; PostgreSQL takes less than a megabyte with all that it derives from it. */
 const MAX_TEXT_BYTES = 65_536;
 
 /** A text whose words are searched: its beginning, with a space for what no database takes. */

@@ -6,28 +6,19 @@ import { indexKey, indexText } from './index-key.ts';
 
 const PAGE = 500;
 
-/** Told of a record that cannot be found by what it says, only by its place and its hash. */
-type Unsearchable = (chain: string, sequence: number, error: BullaError) => void;
-
 /** Brings the search tables of a chain up to its head; how many records were added. */
-export async function catchUp(driver: Driver, chain: string, told: Unsearchable): Promise<number> {
+export async function catchUp(driver: Driver, chain: string): Promise<number> {
   let added = 0;
   for (;;) {
     const from = await driver.indexed(chain);
     const rows = await driver.read(chain, from, PAGE);
     if (rows.length === 0) return added;
-    added += await addPage(driver, chain, from, rows, told);
+    added += await addPage(driver, chain, from, rows);
   }
 }
 
 /** Adds a page of records; one that the database does not take must not keep the others from being found. */
-async function addPage(
-  driver: Driver,
-  chain: string,
-  from: number,
-  rows: readonly Row[],
-  told: Unsearchable,
-): Promise<number> {
+async function addPage(driver: Driver, chain: string, from: number, rows: readonly Row[]): Promise<number> {
   const refused: [sequence: number, error: BullaError][] = [];
   const entries = rows.map((row) => {
     try {
@@ -41,7 +32,7 @@ async function addPage(
   try {
     // False means that another process indexed the same rows; the next round begins behind them.
     if (!(await driver.addToIndex(chain, from, entries))) return 0;
-    for (const [sequence, error] of refused) told(chain, sequence, error);
+    for (const [sequence, error] of refused) warn(chain, sequence, error);
     return rows.length;
   } catch (error) {
     // A store that is full or away takes none of them now.
@@ -50,14 +41,20 @@ async function addPage(
     if (rows.length > 1) {
       const middle = rows.length >> 1;
       return (
-        (await addPage(driver, chain, from, rows.slice(0, middle), told)) +
-        (await addPage(driver, chain, rows[middle - 1]!.sequence + 1, rows.slice(middle), told))
+        (await addPage(driver, chain, from, rows.slice(0, middle))) +
+        (await addPage(driver, chain, rows[middle - 1]!.sequence + 1, rows.slice(middle)))
       );
     }
     if (!(await driver.addToIndex(chain, from, [bareEntry(row)]))) return 0;
-    told(chain, row.sequence, error);
+    warn(chain, row.sequence, error);
     return 1;
   }
+}
+
+function warn(chain: string, sequence: number, { code }: BullaError): void {
+  process.emitWarning(`Record ${sequence} of the chain ${chain} can be found by its hash only (${code}).`, {
+    code: 'STORE_UNSEARCHABLE',
+  });
 }
 
 /** What a record is found by. A field of another type than it should be, in a foreign record, is not found by it. */

@@ -1,5 +1,5 @@
 import { BullaError } from '@bulla/core/error';
-import type { Effect, Statements } from './driver.ts';
+import type { Effect, Reading } from './driver.ts';
 
 /** A kill switch that stands; a null agent means all of them. */
 export interface StandingKill {
@@ -34,7 +34,7 @@ export function liftKill(agentId: string | null): Effect {
 }
 
 /** Those that stand, the one for all first. */
-export function standingKills({ tenant, all }: Pick<Statements, 'tenant' | 'all'>): Promise<StandingKill[]> {
+export function standingKills({ tenant, all }: Reading): Promise<StandingKill[]> {
   return all<StandingKill>(
     `SELECT agent_id AS "agentId", reason, capsule_id AS "capsuleId" FROM standing_kill
      WHERE coalesce(tenant, '') = ? ORDER BY agent_id NULLS FIRST`,
@@ -43,10 +43,7 @@ export function standingKills({ tenant, all }: Pick<Statements, 'tenant' | 'all'
 }
 
 /** Throws `KILLED` while a kill switch stands for this agent or for all. */
-export async function assertNotKilled(
-  statements: Pick<Statements, 'tenant' | 'all'>,
-  agentId: string,
-): Promise<void> {
+export async function assertNotKilled(statements: Reading, agentId: string): Promise<void> {
   const standing = (await standingKills(statements)).find(
     (kill) => kill.agentId === null || kill.agentId === agentId,
   );

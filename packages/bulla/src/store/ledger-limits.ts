@@ -1,5 +1,5 @@
 import { limitExceeded, type Reservation } from '@bulla/core/envelope';
-import type { Statements, Transaction } from './driver.ts';
+import type { Reading, Transaction } from './driver.ts';
 
 // What is taken up of limits: for each limit a sum for each stretch of time. Sums are digits of any length, which no
 // database adds up alike, so they are added here, under a lock on the limit. Sums of times long ago stay: a clock that
@@ -90,8 +90,8 @@ export async function takeAll(
   reservations: readonly Reservation[],
 ): Promise<void> {
   for (const some of chunks(inOrder(reservations))) {
-    const asked = some.flatMap(({ key, from }) => [locked.get(key)!, from]);
-    const sums = await transaction.all<Sum>(sumsOf(some.length), ...asked);
+    const keys = some.flatMap(({ key, from }) => [locked.get(key)!, from]);
+    const sums = await transaction.all<Sum>(sumsOf(some.length), ...keys);
     const values = some.flatMap((reservation) => {
       const { key, bucket, amount, ceiling } = reservation;
       const spendingKey = locked.get(key)!;
@@ -122,7 +122,7 @@ function inOrder<H extends Pick<Holding, 'key'>>(holdings: readonly H[]): H[] {
 
 /** What is used of a limit in the buckets from `from` on. */
 export async function used(
-  { tenant, all }: Pick<Statements, 'tenant' | 'all'>,
+  { tenant, all }: Reading,
   { key, from }: Pick<Reservation, 'key' | 'from'>,
 ): Promise<bigint> {
   const rows = await all<Pick<Sum, 'amount'>>(

@@ -3,22 +3,15 @@ import {
   nonceReplayed,
   nonceStoreFailed,
   type Permit,
-  type Policy,
   type Replay,
   type Reservation,
   reservationsOf,
 } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
-import type { Effect, Statements, Transaction } from './driver.ts';
+import type { Effect, Reading, Transaction } from './driver.ts';
 import { assertNotKilled } from './kills.ts';
 import { giveBack, type Holding, lockAll, takeAll, used } from './ledger-limits.ts';
-import {
-  currentVersion,
-  listPolicies,
-  type PublishedPolicy,
-  policyDocument,
-  publishing,
-} from './ledger-policies.ts';
+import { createPolicies, currentVersion, type Policies } from './ledger-policies.ts';
 
 /** What became of what an execution holds of limits. Only what is released is free again. */
 export type HoldState = 'reserved' | 'committed' | 'released';
@@ -54,7 +47,7 @@ interface Consumption {
 }
 
 /** Nonces, limits, policies and refusals of one tenant; what is changed is changed together with a capsule. */
-export interface Ledger {
+export interface Ledger extends Policies {
   nonceState(key: NonceKey): Promise<Replay>;
   /** What is used of each limit, by its key. */
   usage(reservations: readonly Pick<Reservation, 'key' | 'from'>[]): Promise<Map<string, bigint>>;
@@ -66,18 +59,9 @@ export interface Ledger {
   /** Says, once, what became of an execution. Refuses with `EE_NOT_RESERVED`. What is consumed stays consumed. */
   settle(execHash: string, state: Exclude<HoldState, 'reserved'>, outcomeId: string): Effect;
   refuse(refusal: Refusal): Effect;
-  /** As `publishing` says. */
-  publish(document: string, capsuleId: string): { policy: Policy; effect: Effect };
-  /** Version and hash of the policy in effect; null if there is none. */
-  policyVersion(
-    policyId: string,
-    now: number,
-  ): Promise<Pick<PublishedPolicy, 'policy_version' | 'policy_hash'> | null>;
-  policyDocument(policyId: string, version: number): Promise<string | null>;
-  policies(): Promise<PublishedPolicy[]>;
   execution(execHash: string): Promise<Execution | null>;
   refusals(execHash: string): Promise<Refusal[]>;
-  /** Executions that nobody has told the outcome of, the oldest first; at most 1,000. */
+  /** Executions without an outcome, the oldest first; at most 1,000. */
   unsettled(): Promise<Execution[]>;
 }
 
@@ -97,7 +81,7 @@ const UNSETTLED = `SELECT ${COLUMNS} FROM execution WHERE coalesce(tenant, '') =
   ORDER BY execution_key LIMIT 1000`;
 const REFUSALS = `SELECT exec_hash, code, capsule_id FROM refusal WHERE ${BY_HASH} ORDER BY refusal_key`;
 
-export function createLedger({ reading }: { readonly reading: Pick<Statements, 'tenant' | 'all'> }): Ledger {
+export function createLedger({ reading }: { readonly reading: Reading }): Ledger {
   const tenant = reading.tenant ?? '';
   return {
     nonceState: async (key) => ((await isUsed(reading, key)) ? 'seen' : 'fresh'),
@@ -109,17 +93,14 @@ export function createLedger({ reading }: { readonly reading: Pick<Statements, '
     consume,
     settle,
     refuse,
-    publish: publishing,
-    policyVersion: (policyId, now) => currentVersion(reading, policyId, now),
-    policyDocument: (policyId, version) => policyDocument(reading, policyId, version),
-    policies: () => listPolicies(reading),
+    ...createPolicies(reading),
     execution: async (execHash) => (await reading.all<Execution>(FIND, tenant, execHash))[0] ?? null,
     refusals: (execHash) => reading.all<Refusal>(REFUSALS, tenant, execHash),
     unsettled: () => reading.all<Execution>(UNSETTLED, tenant),
   };
 }
 
-async function isUsed({ tenant, all }: Pick<Statements, 'tenant' | 'all'>, key: NonceKey): Promise<boolean> {
+async function isUsed({ tenant, all }: Reading, key: NonceKey): Promise<boolean> {
   const { replay_scope, tenant_id, caller, nonce } = key;
   return (await all(IS_USED, tenant ?? '', replay_scope, tenant_id, caller, nonce)).length > 0;
 }
@@ -129,18 +110,19 @@ function consume({ permit, intentId, now, agentIds }: Consumption): Effect {
   const { iss, jti } = authorization.claims;
   return async (transaction) => {
     // The unique indexes decide, not a look beforehand: of two that come at once, one waits for the other.
-    const added = await transaction.run(
-      CONSUME,
+    const { replay_scope, tenant_id, caller } = nonce;
+    const row = [
       transaction.tenant,
       exec_hash,
-      nonce.replay_scope,
-      nonce.tenant_id,
-      nonce.caller,
+      replay_scope,
+      tenant_id,
+      caller,
       nonce.nonce,
       iss,
       jti,
       intentId,
-    );
+    ];
+    const added = await transaction.run(CONSUME, ...row);
     const locked = await lockAll(transaction, added === 0 ? [] : reservationsOf(policy, envelope, 0));
     // Nothing is waited for any more. Asked earlier, the time would be that of before the risk engine or of before
     // the wait, and what is taken would leave its window too soon.
@@ -160,7 +142,8 @@ function consume({ permit, intentId, now, agentIds }: Consumption): Effect {
 async function refusalOf(transaction: Transaction, { nonce, authorization }: Permit): Promise<BullaError> {
   const { iss, jti } = authorization.claims;
   if (await isUsed(transaction, nonce)) return nonceReplayed(nonce);
-  if (!(await isAuthorizationUsed(transaction, iss, jti))) return nonceStoreFailed();
+  const sameAuthorization = await transaction.all(IS_AUTHORIZATION_USED, transaction.tenant ?? '', iss, jti);
+  if (sameAuthorization.length === 0) return nonceStoreFailed();
   return new BullaError('EE_AO_USED', 'The authorization was used for another envelope.', {
     path: '/payload/jti',
   });
@@ -184,10 +167,6 @@ async function assertPolicyStands(
   });
 }
 
-async function isAuthorizationUsed({ tenant, all }: Transaction, iss: string, jti: string): Promise<boolean> {
-  return (await all(IS_AUTHORIZATION_USED, tenant ?? '', iss, jti)).length > 0;
-}
-
 function settle(execHash: string, state: Exclude<HoldState, 'reserved'>, outcomeId: string): Effect {
   return async (transaction) => {
     const { tenant, all, run } = transaction;
@@ -202,13 +181,8 @@ function settle(execHash: string, state: Exclude<HoldState, 'reserved'>, outcome
 
 function refuse({ exec_hash, code, capsule_id }: Refusal): Effect {
   return async ({ tenant, run }) => {
-    await run(
-      'INSERT INTO refusal (tenant, exec_hash, code, capsule_id) VALUES (?, ?, ?, ?)',
-      tenant,
-      exec_hash,
-      code,
-      capsule_id,
-    );
+    const text = 'INSERT INTO refusal (tenant, exec_hash, code, capsule_id) VALUES (?, ?, ?, ?)';
+    await run(text, tenant, exec_hash, code, capsule_id);
   };
 }
 

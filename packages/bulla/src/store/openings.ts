@@ -1,5 +1,5 @@
 import type { CommitmentKind } from '@bulla/core/canon';
-import type { Driver, Value } from './driver.ts';
+import type { Driver, Reading } from './driver.ts';
 import { indexKey } from './index-key.ts';
 
 /** The salt, and where it is recorded the payload, that opens a commitment of a record. */
@@ -16,26 +16,23 @@ export interface FoundOpening extends Opening {
   readonly sequence: number;
 }
 
-// Openings are rows of the append, keyed by where their record stands in its chain and what they open, so that they are written in
-// order. Which record has a commitment is known to the search tables.
+// Openings are rows of the append, keyed by where their record stands in its chain and what they open, so that they are
+// written in order. Which record has a commitment is known to the search tables.
 
-const OF_COMMITMENT = `SELECT found.chain_key, found.sequence, found_commitment.kind FROM found_commitment
-  JOIN found ON found.record_key = found_commitment.record_key
-  JOIN chain ON chain.chain_key = found.chain_key
-  WHERE found_commitment.commitment = ? AND coalesce(chain.tenant, '') = ?`;
+const COMMITMENTS = `found_commitment JOIN found ON found.record_key = found_commitment.record_key
+  JOIN chain ON chain.chain_key = found.chain_key`;
+const OF_COMMITMENT = `WHERE found_commitment.commitment = ? AND coalesce(chain.tenant, '') = ?`;
 
 /** What opens a commitment, or null where there is nothing, or nothing any more. */
 export async function findOpening(
-  { tenant, all }: Driver['reading'],
+  { tenant, all }: Reading,
   commitment: string,
 ): Promise<FoundOpening | null> {
   const [row] = await all<FoundOpening>(
     `SELECT chain.name AS chain, opening.sequence, opening.kind, opening.salt, opening.payload
-     FROM found_commitment JOIN found ON found.record_key = found_commitment.record_key
-     JOIN chain ON chain.chain_key = found.chain_key
-     JOIN opening ON opening.chain_key = found.chain_key AND opening.sequence = found.sequence
+     FROM ${COMMITMENTS} JOIN opening ON opening.chain_key = found.chain_key AND opening.sequence = found.sequence
        AND opening.kind = found_commitment.kind
-     WHERE found_commitment.commitment = ? AND coalesce(chain.tenant, '') = ?
+     ${OF_COMMITMENT}
      ORDER BY opening.payload IS NULL, found.record_key LIMIT 1`,
     indexKey(commitment),
     tenant ?? '',
@@ -50,19 +47,18 @@ export async function findOpening(
 export async function eraseOpenings(driver: Driver, capsuleId: string): Promise<number> {
   const { tenant, all } = driver.reading;
   const shared = await all<{ commitment: string }>(
-    `SELECT found_commitment.commitment FROM found_commitment
-     JOIN found ON found.record_key = found_commitment.record_key
-     JOIN chain ON chain.chain_key = found.chain_key
+    `SELECT found_commitment.commitment FROM ${COMMITMENTS}
      WHERE found.id = ? AND coalesce(chain.tenant, '') = ?`,
     indexKey(capsuleId),
     tenant ?? '',
   );
   let erased = 0;
   for (const { commitment } of shared) {
-    const values: Value[] = [commitment, tenant ?? ''];
     erased += await driver.erase(
-      `DELETE FROM opening WHERE (chain_key, sequence, kind) IN (${OF_COMMITMENT})`,
-      ...values,
+      `DELETE FROM opening WHERE (chain_key, sequence, kind) IN
+       (SELECT found.chain_key, found.sequence, found_commitment.kind FROM ${COMMITMENTS} ${OF_COMMITMENT})`,
+      commitment,
+      tenant ?? '',
     );
   }
   return erased;

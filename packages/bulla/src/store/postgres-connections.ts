@@ -3,11 +3,11 @@ import pg from 'pg';
 import { NotWrittenError } from './driver.ts';
 import { notWritten, sqlState, storeError, uncertain } from './postgres-errors.ts';
 
-/** So long a new connection may take, … */
+/** Limit on the time to connect, */
 const CONNECT_MS = 10_000;
-/** … so long a statement, after which the connection is given up: a server can freeze, or a network fall silent, … */
+/** on that of a statement, after which the connection is given up: a server can freeze, or a network fall silent, */
 const ANSWER_MS = 30_000;
-/** … and so long one that goes through a whole chain. */
+/** and on that of a statement over a whole chain. */
 export const LONG: { readonly query_timeout: number } = { query_timeout: 600_000 };
 
 // 64-bit integers come as strings by default; sequences stay far below 2^53.
@@ -15,11 +15,7 @@ const types = {
   getTypeParser: (oid: number, format?: never) => (oid === 20 ? Number : pg.types.getTypeParser(oid, format)),
 };
 
-export interface PoolOptions {
-  /** Connections at most. Default 16. */
-  readonly connections?: number | undefined;
-  readonly readOnly?: boolean | undefined;
-}
+const MAX_CONNECTIONS = 16;
 
 /** Not an option of the pool, which would also refuse callers that wait for their turn. */
 class Impatient extends pg.Client {
@@ -29,10 +25,10 @@ class Impatient extends pg.Client {
 }
 
 /** Connections to the server that is the primary now; one that is only read from may be a standby. */
-export function createPool(url: string, { connections = 16, readOnly = false }: PoolOptions): pg.Pool {
+export function createPool(url: string, readOnly: boolean): pg.Pool {
   const pool = new pg.Pool({
     connectionString: verifying(url),
-    max: connections,
+    max: MAX_CONNECTIONS,
     types,
     Client: Impatient,
     query_timeout: ANSWER_MS,

@@ -61,17 +61,15 @@ const BY_MESSAGE: readonly Sentence[] = [
 ];
 
 /** An error of PostgreSQL, of the network or of the client library as one of ours. No secret is in its message. */
-export function storeError(error: unknown): unknown {
+export function storeError(error: unknown, Type = BullaError): unknown {
   if (error instanceof BullaError) return error;
   const [code, sentence] = meaning(error as ServerError);
-  return new BullaError(code, sentence, { cause: error });
+  return new Type(code, sentence, { cause: error });
 }
 
 /** The same for an error after which certainly nothing was written. */
 export function notWritten(error: unknown): unknown {
-  if (error instanceof BullaError) return error;
-  const [code, sentence] = meaning(error as ServerError);
-  return new NotWrittenError(code, sentence, { cause: error });
+  return storeError(error, NotWrittenError);
 }
 
 /** The same for a commit of which nobody knows whether it happened. */

@@ -8,7 +8,6 @@ import {
   createPool,
   isOtherSession,
   LONG,
-  type PoolOptions,
   retried,
   transaction,
   write,
@@ -39,13 +38,14 @@ const SEARCH: SearchDialect = {
 /** Any number that is not likely to be another program's: two processes must not make the tables at once. */
 const SCHEMA_LOCK = 0x62756c6c;
 
-/** For so long a server is asked again what became of a write: a restart or a failover is often over then. */
+/** How long to ask a server again what became of a write: a restart or a failover is often over by then. */
 const SETTLE_MS = 5_000;
 
-interface PostgresOptions extends PoolOptions {
+interface PostgresOptions {
   readonly tenant: string | null;
-  /** Make the tables if they are not there. Default false. */
-  readonly create?: boolean;
+  /** Make the tables if they are not there. */
+  readonly create: boolean;
+  readonly readOnly: boolean;
 }
 
 /**
@@ -54,7 +54,7 @@ interface PostgresOptions extends PoolOptions {
  * standby, and `STORE_UNREADABLE` when it lets us in no further.
  */
 export async function openPostgres(url: string, options: PostgresOptions): Promise<Driver> {
-  const pool = createPool(url, options);
+  const pool = createPool(url, options.readOnly);
   try {
     await prepareDatabase(pool, options);
   } catch (error) {

@@ -65,7 +65,7 @@ const keyOf = (value: string | number) => (typeof value === 'string' ? indexKey(
  * Whether a record itself says what was asked for: whoever can write to the search tables can put it under any name.
  * Words and times are not compared: each database has its own way to cut and to order them.
  */
-export function isAskedFor(entry: IndexEntry, query: Query): boolean {
+export function matchesQuery(entry: IndexEntry, query: Query): boolean {
   const { tool, ...others } = query;
   const isSame = Object.entries(others).every(
     ([name, value]) =>

@@ -1,7 +1,7 @@
 import { closeSync, readFileSync, statSync } from 'node:fs';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
-import { openFound, refuseOldNode, snapshot } from '../os/index.ts';
+import { accessFile, openFound, refuseOldNode, snapshot } from '../os/index.ts';
 
 /** A database that is only read, from wherever it could be read. */
 export interface Readable {
@@ -53,19 +53,15 @@ function onDisk(file: string, timeout: number): Database.Database {
 }
 
 function inMemory(file: string): Database.Database {
-  let bytes: Buffer;
-  try {
+  const bytes = accessFile('STORE_UNREADABLE', file, 'read', () => {
     // A regular file, of which no more is read than the size that was looked at before; a pipe would have none.
     const input = openFound(file);
     try {
-      bytes = readFileSync(input);
+      return readFileSync(input);
     } finally {
       closeSync(input);
     }
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new BullaError('STORE_UNREADABLE', `${file} cannot be read (${code}).`, { cause });
-  }
+  });
   // Bytes 18 and 19 say that there may be a write-ahead log (file format §1.3.3). There is none, and memory has none.
   if (bytes.length > 19 && bytes[18] === 2 && bytes[19] === 2) bytes.fill(1, 18, 20);
   return new Database(bytes, { readonly: true });

@@ -1,4 +1,4 @@
-import type { Driver, Row, Statements, StoredCheckpoint, Tip } from './driver.ts';
+import type { Driver, Reading, Row, StoredCheckpoint, Tip } from './driver.ts';
 import { EMPTY } from './driver.ts';
 
 // Chains, their trees and checkpoints, as both databases read them.
@@ -40,7 +40,7 @@ export function tipOf(row: ChainRow | undefined): Tip {
 export function readingRows({
   tenant,
   all,
-}: Pick<Statements, 'tenant' | 'all'>): Pick<Driver, 'tip' | 'read' | 'hashes' | 'checkpoints' | 'chains'> {
+}: Reading): Pick<Driver, 'tip' | 'read' | 'hashes' | 'checkpoints' | 'chains'> {
   const ours = tenant ?? '';
   return {
     tip: async (name) => tipOf((await all<ChainRow>(TIP, ours, name))[0]),

@@ -1,4 +1,4 @@
-import type { Driver, Found, Statements } from './driver.ts';
+import type { Driver, Found, Reading } from './driver.ts';
 import { conditions } from './query.ts';
 import { CHAIN_KEY, OURS } from './rows.ts';
 
@@ -25,7 +25,7 @@ const MEMBERS = [
 /** The search tables. */
 export function searching(
   dialect: SearchDialect,
-  { tenant, all }: Pick<Statements, 'tenant' | 'all'>,
+  { tenant, all }: Reading,
   transaction: Driver['transaction'],
 ): Pick<Driver, 'indexed' | 'addToIndex' | 'dropIndex' | 'find'> {
   const ours = tenant ?? '';

@@ -1,4 +1,5 @@
 import { BullaError } from '@bulla/core/error';
+import type { Exclusive } from '../os/index.ts';
 import type { Statements, Transaction, Value } from './driver.ts';
 import { assertText, NotWrittenError } from './driver.ts';
 import type { Connection } from './sqlite-connection.ts';
@@ -6,7 +7,7 @@ import type { Connection } from './sqlite-connection.ts';
 /** Unix time in milliseconds. */
 export const TIME = "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) AS now";
 
-/** For so long a write is tried again while others keep the lock. */
+/** How long a write is tried again while others hold the lock. */
 const PATIENCE_MS = 40_000;
 
 /**
@@ -24,18 +25,6 @@ async function retried<T>(work: () => T): Promise<T> {
       await new Promise((resolve) => setTimeout(resolve, 2 + 10 * Math.random()));
     }
   }
-}
-
-/** Runs one piece of work after the other. */
-type Exclusive = <T>(work: () => Promise<T>) => Promise<T>;
-
-export function createExclusive(): Exclusive {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const run = last.then(work);
-    last = run.catch(() => undefined);
-    return run;
-  };
 }
 
 /** Runs a write by itself, patiently, as a transaction or as one statement. */

@@ -1,7 +1,14 @@
 import { dirname, resolve } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
-import { createDirectory, createPrivateFile, isThere, refuseOldNode } from '../os/index.ts';
+import {
+  accessFile,
+  createDirectory,
+  createExclusive,
+  createPrivateFile,
+  isThere,
+  refuseOldNode,
+} from '../os/index.ts';
 import type { Addition, Driver, Row, Statements } from './driver.ts';
 import { assertText } from './driver.ts';
 import { openReadable, type Readable } from './readable.ts';
@@ -9,13 +16,7 @@ import { type ChainRow, PUT_CHECKPOINT, READ, readingRows, TIP, tipOf } from './
 import { assertKnown, SCHEMA_VERSION, schema } from './schema.ts';
 import { type SearchDialect, searching } from './search.ts';
 import { type Connection, createConnection } from './sqlite-connection.ts';
-import {
-  createExclusive,
-  createPatiently,
-  createTransaction,
-  statementsOn,
-  TIME,
-} from './sqlite-statements.ts';
+import { createPatiently, createTransaction, statementsOn, TIME } from './sqlite-statements.ts';
 
 const SCHEMA = schema({
   key: 'INTEGER PRIMARY KEY',
@@ -54,15 +55,6 @@ interface SqliteOptions {
   readonly maxPages?: number;
 }
 
-function isStored(file: string): boolean {
-  try {
-    return isThere(file);
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new BullaError('STORE_UNREADABLE', `${file} cannot be read (${code}).`, { cause });
-  }
-}
-
 /**
  * Opens a SQLite file. Throws `STORE_MISSING`, `STORE_NOT_A_STORE`, `STORE_NEWER` for a file of a later version,
  * `STORE_READ_ONLY`, `STORE_UNREADABLE`, and `RUNTIME_TOO_OLD` where SQLite cannot be loaded.
@@ -70,10 +62,10 @@ function isStored(file: string): boolean {
 export function openSqlite(file: string, options: SqliteOptions): Driver {
   refuseOldNode();
   const { tenant, readOnly = false, maxPages } = options;
-  if (!isStored(file)) {
+  if (!accessFile('STORE_UNREADABLE', file, 'read', () => isThere(file))) {
     if (!options.create) throw missing(file);
     createDirectory(dirname(resolve(file)));
-    createForOwner(file);
+    accessFile('STORE_UNREADABLE', file, 'created', () => createPrivateFile(file));
   }
   if (readOnly) return openToRead(file, tenant);
   let create = options.create ?? false;
@@ -126,15 +118,6 @@ function missing(file: string): BullaError {
     'STORE_MISSING',
     `There is no store at ${file}. The first record makes one; "--store" names another.`,
   );
-}
-
-function createForOwner(file: string): void {
-  try {
-    createPrivateFile(file);
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new BullaError('STORE_UNREADABLE', `The store cannot be created: ${file} (${code}).`, { cause });
-  }
 }
 
 /** Whether the tables are there; not in a file that is empty. Throws `STORE_NEWER` and `STORE_NOT_A_STORE`. */

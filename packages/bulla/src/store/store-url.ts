@@ -1,7 +1,7 @@
 import { BullaError } from '@bulla/core/error';
 
 /** Where a store is. */
-type StorePlace =
+type StoreAddress =
   | { readonly kind: 'sqlite'; readonly file: string }
   /** `database` names it without user and password. */
   | { readonly kind: 'postgres'; readonly url: string; readonly database: string };
@@ -10,7 +10,7 @@ type StorePlace =
  * Reads where a store is: a file name or `postgres://…`. Throws `STORE_URL` for everything else that looks like an
  * address. It is never shown: it may hold a password, wherever a typing error put it.
  */
-export function parseStoreUrl(text: string): StorePlace {
+export function parseStoreUrl(text: string): StoreAddress {
   if (text === '' || text.includes('\0')) throw badUrl('The store is a file or postgres://….');
   const [, scheme] = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text) ?? [];
   // One letter and a slash are a drive of Windows.

@@ -6,11 +6,11 @@ import { dataDirectory } from '../os/index.ts';
 import { type Chain, openChain, type Sealer } from './chain.ts';
 import { checkpointFolder } from './checkpoint-file.ts';
 import type { Submit } from './checkpoints.ts';
-import type { Driver, Found, Head, Query, Transaction } from './driver.ts';
+import type { Driver, Found, Head, Query, Reading, Transaction } from './driver.ts';
 import { catchUp, indexEntry } from './indexer.ts';
 import { assertNotKilled, type StandingKill, standingKills } from './kills.ts';
 import { eraseOpenings, type FoundOpening, findOpening } from './openings.ts';
-import { isAskedFor } from './query.ts';
+import { matchesQuery } from './query.ts';
 import { parseStoreUrl } from './store-url.ts';
 
 export interface StoreOptions {
@@ -39,7 +39,7 @@ export interface StoreOptions {
   readonly operator?: string | undefined;
   /** Shows each checkpoint to witnesses. */
   readonly submit?: Submit | undefined;
-  /** Told when a checkpoint could not be made or witnessed. Default: a process warning. */
+  /** Called when a checkpoint could not be made or witnessed. Default: a process warning. */
   readonly onCheckpointError?: (error: unknown) => void;
 }
 
@@ -68,7 +68,7 @@ export interface Store {
   /** Throws `KILLED` while a kill switch stands for this agent or for all. */
   assertMayAct(agentId: string): Promise<void>;
   /** Reads the tables that effects write. */
-  readonly reading: Driver['reading'];
+  readonly reading: Reading;
   /** Unix time in milliseconds by the database's own clock, which is the same for every process that uses it. */
   time(): Promise<number>;
   /** Changes the tables that effects write, where no record goes with it. */
@@ -95,10 +95,10 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 
 async function openDriver(options: StoreOptions & { tenant: string | null }): Promise<Driver> {
   const { tenant, create = false, readOnly = false } = options;
-  const place = parseStoreUrl(options.url);
-  if (place.kind === 'postgres')
-    return (await import('./postgres.ts')).openPostgres(place.url, { tenant, create, readOnly });
-  return (await import('./sqlite.ts')).openSqlite(place.file, { tenant, create, readOnly });
+  const address = parseStoreUrl(options.url);
+  if (address.kind === 'postgres')
+    return (await import('./postgres.ts')).openPostgres(address.url, { tenant, create, readOnly });
+  return (await import('./sqlite.ts')).openSqlite(address.file, { tenant, create, readOnly });
 }
 
 /** The store over a driver; apart from `openStore` for tests that break the driver. */
@@ -110,7 +110,7 @@ export function createStore(driver: Driver, options: StoreOptions & { tenant: st
     let added = 0;
     for (const { name, head, indexed } of await driver.chains()) {
       if (indexed < head.length && (only === undefined || name === only))
-        added += await catchUp(driver, name, warnOfRecord);
+        added += await catchUp(driver, name);
     }
     return added;
   };
@@ -157,22 +157,16 @@ export function createStore(driver: Driver, options: StoreOptions & { tenant: st
 }
 
 function defaultFolder(url: string): string {
-  const place = parseStoreUrl(url);
-  if (place.kind === 'sqlite') return `${place.file}.checkpoints`;
+  const address = parseStoreUrl(url);
+  if (address.kind === 'sqlite') return `${address.file}.checkpoints`;
   const data = dataDirectory(process.env, process.platform, homedir());
-  return join(data, 'checkpoints', encodeURIComponent(place.database));
-}
-
-function warnOfRecord(chain: string, sequence: number, { code }: BullaError): void {
-  process.emitWarning(`Record ${sequence} of the chain ${chain} can be found by its hash only (${code}).`, {
-    code: 'STORE_UNSEARCHABLE',
-  });
+  return join(data, 'checkpoints', encodeURIComponent(address.database));
 }
 
 function isIntact(found: Found, query: Query): boolean {
   try {
     const { sequence } = chainLink(readHashed(found.data, found.hash));
-    return sequence === found.sequence && isAskedFor(indexEntry(found), query);
+    return sequence === found.sequence && matchesQuery(indexEntry(found), query);
   } catch (error) {
     if (error instanceof BullaError) return false;
     throw error;

@@ -1,3 +1,4 @@
+import type { Code } from '@bulla/core/codes';
 import {
   formatNote,
   type NoteVerifier,
@@ -14,30 +15,10 @@ import {
   parseCheckpointBody,
 } from '@bulla/core/log';
 import type { Submission, Submit } from '../store/index.ts';
-import { formatAddCheckpoint, parseSize, printable, SIZE_TYPE } from './request.ts';
+import { formatAddCheckpoint, parseSize, parseWitnessUrl, printable, SIZE_TYPE } from './request.ts';
 
-/** Why a witness did not cosign. The first two say that something is wrong with this log itself. */
-type WitnessCode =
-  /** It has cosigned a larger tree than there is here: this log was set back, or somebody else writes one like it. */
-  | 'WITNESS_AHEAD'
-  /** It has cosigned a tree that this one does not continue. */
-  | 'WITNESS_INCONSISTENT'
-  /** Another process had a newer checkpoint of this log cosigned, before or between the requests of this one. */
-  | 'WITNESS_CONFLICT'
-  /** It does not know this log or its key, or says that it signed badly. */
-  | 'WITNESS_UNKNOWN_LOG'
-  /** It does not answer in time, fails, or has too much to do. */
-  | 'WITNESS_UNAVAILABLE'
-  /** Its answer cannot be used: a refusal, a redirect, too long, malformed, or without a line by its key. */
-  | 'WITNESS_RESPONSE'
-  /** A line under the name and id of its key does not verify. */
-  | 'WITNESS_FORGED'
-  /** The policy names no address for it, or one that is not of HTTP. */
-  | 'WITNESS_OPTION'
-  /** The proof that it needs could not be made here. */
-  | 'WITNESS_PROOF_UNAVAILABLE';
-
-const ALARMS: readonly WitnessCode[] = ['WITNESS_AHEAD', 'WITNESS_INCONSISTENT'];
+/** Something is wrong with this log itself: it was set back or forked, or another one bears its name and key. */
+const ALARMS: readonly Code[] = ['WITNESS_AHEAD', 'WITNESS_INCONSISTENT'];
 
 /** How it went with one witness of the policy. */
 export type WitnessResult =
@@ -45,7 +26,7 @@ export type WitnessResult =
   | {
       readonly name: string;
       readonly ok: false;
-      readonly code: WitnessCode;
+      readonly code: Code;
       readonly message: string;
       /** What it says it has cosigned, where that is above the size of the checkpoint. */
       readonly size?: number;
@@ -60,25 +41,16 @@ export interface SubmitOutcome {
   /** Whether the witnesses that cosigned are enough under the policy. If not, the checkpoint is not witnessed. */
   readonly quorum: boolean;
   readonly results: readonly WitnessResult[];
-  /** The results that say that this log was set back or forked. They are never to be passed over. */
+  /** The results that say that something is wrong with this log. They are never to be passed over. */
   readonly alarms: readonly WitnessResult[];
-}
-
-/** Remembers what each witness, known by its URL, has cosigned of each log. What it forgets costs one request. */
-interface SizeCache {
-  get(origin: string, url: string): number | undefined;
-  set(origin: string, url: string, size: number): void;
 }
 
 export interface SubmitOptions {
   /**
-   * Told once of each checkpoint. It must be given, because `Submit` resolves with the checkpoint even when too few
+   * Called once for each checkpoint. It must be given, because `Submit` resolves with the checkpoint even when too few
    * witnesses cosigned it, and when one of them raised an alarm.
    */
   readonly onOutcome: (outcome: SubmitOutcome) => void;
-  /** Told of each witness as soon as its part is done. */
-  readonly onResult?: (result: WitnessResult) => void;
-  readonly sizes?: SizeCache;
   /** How long one witness may take for all of its part, in milliseconds. Default 10,000. */
   readonly timeoutMs?: number;
   /**
@@ -90,36 +62,35 @@ export interface SubmitOptions {
 
 /**
  * Makes what shows checkpoints to the witnesses of a policy, all at once. Resolves with the checkpoint and those
- * cosignatures that verified; whether they are enough is told to `onOutcome`, and that is no rejection. Rejects only
+ * cosignatures that verified; whether they are enough is passed to `onOutcome`, and is no rejection. Rejects only
  * for a checkpoint that cannot be read, with the codes of `evaluatePolicy`.
  */
 export function createSubmit(policy: Policy, options: SubmitOptions): Submit {
-  const sizes = options.sizes ?? memory();
+  /** What each witness has cosigned of each log, as far as it is known. */
+  const sizes = new Map<string, number>();
   return async (submission) => {
     const { text } = parseNote(submission.note);
     const { origin } = parseCheckpointBody(text);
     const results: WitnessResult[] = [];
     const lines: VerifiedSignature[] = [];
-    const report = (result: WitnessResult) => {
-      results.push(result);
-      options.onResult?.(result);
-    };
-    const parts = byUrl(policy.witnesses.filter((witness) => !cosigned(submission.note, witness, report)));
+    const remaining: PolicyWitness[] = [];
+    for (const witness of policy.witnesses) {
+      const time = cosignedAt(submission.note, witness);
+      if (time === null) remaining.push(witness);
+      else results.push({ name: witness.name, ok: true, time });
+    }
+    // A witness with two keys stands in a policy twice, under one address, and is asked once.
+    const byUrl = Map.groupBy(remaining, ({ url }) => url);
     await Promise.all(
-      [...parts].map(async ([url, witnesses]) => {
-        try {
-          const answer = await ask({ ...submission, origin, url, sizes, options });
-          for (const witness of witnesses) {
-            report(
-              await outcomeOf(witness.name, async () => {
-                const line = readCosignature(text, answer, witness.verifier);
-                lines.push(line);
-                return line.time!;
-              }),
-            );
+      [...byUrl].map(async ([url, witnesses]) => {
+        const answer = await ask({ ...submission, origin, url, sizes, options }).catch(asFailure);
+        for (const { name, verifier } of witnesses) {
+          const line = answer instanceof Failure ? answer : readCosignature(text, answer, verifier);
+          if (line instanceof Failure) results.push(failed(name, line));
+          else {
+            lines.push(line);
+            results.push({ name, ok: true, time: line.time! });
           }
-        } catch (error) {
-          for (const { name } of witnesses) report(await outcomeOf(name, () => Promise.reject(error)));
         }
       }),
     );
@@ -134,53 +105,40 @@ export function createSubmit(policy: Policy, options: SubmitOptions): Submit {
   };
 }
 
-/** Whether the checkpoint has the cosignature of a witness already; then that is its result. */
-function cosigned(
-  note: string,
-  { name, verifier }: PolicyWitness,
-  report: (r: WitnessResult) => void,
-): boolean {
+/** The time of the cosignature of a witness that the checkpoint has already; null if it has none. */
+function cosignedAt(note: string, { verifier }: PolicyWitness): number | null {
   try {
-    report({ name, ok: true, time: openNote(note, [verifier]).verified[0]!.time! });
-    return true;
+    return openNote(note, [verifier]).verified[0]!.time!;
   } catch (error) {
-    if (error instanceof BullaError && error.code === 'NOTE_UNVERIFIED') return false;
+    if (error instanceof BullaError && error.code === 'NOTE_UNVERIFIED') return null;
     throw error;
   }
 }
 
-/** A witness with two keys stands in a policy twice, under one address, and is asked once. */
-function byUrl(witnesses: readonly PolicyWitness[]): Map<string | null, PolicyWitness[]> {
-  const found = new Map<string | null, PolicyWitness[]>();
-  for (const witness of witnesses) found.set(witness.url, [...(found.get(witness.url) ?? []), witness]);
-  return found;
-}
-
 /** Why one witness failed. */
 class Failure extends Error {
-  readonly code: WitnessCode;
+  readonly code: Code;
   readonly size: number | undefined;
-  constructor(code: WitnessCode, message: string, size?: number) {
+  constructor(code: Code, message: string, size?: number) {
     super(message);
     this.code = code;
     this.size = size;
   }
 }
 
-async function outcomeOf(name: string, work: () => Promise<number>): Promise<WitnessResult> {
-  try {
-    return { name, ok: true, time: await work() };
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    const { code, message, size } = error;
-    return { name, ok: false, code, message, ...(size !== undefined && { size }) };
-  }
+function asFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  throw error;
+}
+
+function failed(name: string, { code, message, size }: Failure): WitnessResult {
+  return { name, ok: false, code, message, ...(size !== undefined && { size }) };
 }
 
 interface Part extends Submission {
   readonly origin: string;
   readonly url: string | null;
-  readonly sizes: SizeCache;
+  readonly sizes: Map<string, number>;
   readonly options: SubmitOptions;
 }
 
@@ -188,37 +146,31 @@ interface Part extends Submission {
 async function ask(part: Part): Promise<string> {
   const { origin, size, sizes } = part;
   const url = endpoint(part.url);
+  const known = `${origin}\n${part.url}`;
   const signal = AbortSignal.timeout(part.options.timeoutMs ?? 10_000);
-  let oldSize = Math.min(sizes.get(origin, part.url!) ?? 0, size);
+  let oldSize = Math.min(sizes.get(known) ?? 0, size);
   for (let attempt = 1; ; attempt++) {
     const body = formatAddCheckpoint({ oldSize, proof: await prove(part, oldSize), note: part.note });
     const answer = await post(url, body, signal);
     if (answer.status === 200) {
-      sizes.set(origin, part.url!, size);
+      sizes.set(known, size);
       return answer.body;
     }
-    const told = sizeTold(answer);
-    if (told === null) throw failureOf(answer);
-    if (told > size) throw await aheadOf(part, told);
-    sizes.set(origin, part.url!, told);
-    if (told === oldSize)
-      throw new Failure('WITNESS_RESPONSE', `It refuses ${told} as the size that it cosigned last.`);
+    const cosigned = cosignedSize(answer);
+    if (cosigned === null) throw failureOf(answer);
+    if (cosigned > size) throw await aheadOf(part, cosigned);
+    sizes.set(known, cosigned);
+    if (cosigned === oldSize)
+      throw new Failure('WITNESS_RESPONSE', `It refuses ${cosigned} as the size that it cosigned last.`);
     if (attempt === 2)
       throw new Failure('WITNESS_CONFLICT', 'Another process is showing checkpoints of this log to it.');
-    oldSize = told;
+    oldSize = cosigned;
   }
 }
 
 function endpoint(url: string | null): URL {
-  const parsed = url === null ? null : URL.parse(url);
-  if (
-    parsed === null ||
-    !['http:', 'https:'].includes(parsed.protocol) ||
-    parsed.username ||
-    parsed.search ||
-    parsed.hash
-  )
-    throw new Failure('WITNESS_OPTION', 'The policy names no address of HTTP for it.');
+  const parsed = url === null ? null : parseWitnessUrl(url);
+  if (parsed === null) throw new Failure('WITNESS_OPTION', 'The policy names no address of HTTP for it.');
   parsed.pathname = `${parsed.pathname.replace(/\/$/, '')}/add-checkpoint`;
   return parsed;
 }
@@ -236,13 +188,17 @@ async function prove({ size, consistency }: Part, oldSize: number): Promise<read
   }
 }
 
-async function aheadOf({ origin, size, options }: Part, told: number): Promise<Failure> {
-  if (((await options.length?.(origin)) ?? 0) >= told)
-    return new Failure('WITNESS_CONFLICT', `It has cosigned ${told} records of this log by now.`, told);
+async function aheadOf({ origin, size, options }: Part, cosigned: number): Promise<Failure> {
+  if (((await options.length?.(origin)) ?? 0) >= cosigned)
+    return new Failure(
+      'WITNESS_CONFLICT',
+      `It has cosigned ${cosigned} records of this log by now.`,
+      cosigned,
+    );
   return new Failure(
     'WITNESS_AHEAD',
-    `It has cosigned ${told} records of ${origin}, but the checkpoint covers ${size}: this log was set back, or another one bears its name and key.`,
-    told,
+    `It has cosigned ${cosigned} records of ${origin}, but the checkpoint covers ${size}: this log was set back, or another one bears its name and key.`,
+    cosigned,
   );
 }
 
@@ -287,14 +243,14 @@ async function readText({ body }: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function sizeTold({ status, type, body }: HttpAnswer): number | null {
+function cosignedSize({ status, type, body }: HttpAnswer): number | null {
   if (status !== 409 || type !== SIZE_TYPE) return null;
   const size = parseSize(body);
   if (size === null) throw new Failure('WITNESS_RESPONSE', 'It answered 409, but not with a size.');
   return size;
 }
 
-const CODES: ReadonlyMap<number, WitnessCode> = new Map([
+const CODES: ReadonlyMap<number, Code> = new Map([
   [400, 'WITNESS_RESPONSE'],
   [403, 'WITNESS_UNKNOWN_LOG'],
   [404, 'WITNESS_UNKNOWN_LOG'],
@@ -320,22 +276,22 @@ function failureOf({ status, body }: HttpAnswer): Failure {
 }
 
 /** The line of this key, verified. What other keys signed is left alone. */
-function readCosignature(text: string, lines: string, verifier: NoteVerifier): VerifiedSignature {
+function readCosignature(text: string, lines: string, verifier: NoteVerifier): VerifiedSignature | Failure {
   try {
     const note = `${text}\n${lines}`;
     if (parseNote(note).text === text) {
       const [line] = openNote(note, [verifier]).verified;
       if (line!.time! > 0) return line!;
-      throw new Failure('WITNESS_RESPONSE', 'Its cosignature states no time.');
+      return new Failure('WITNESS_RESPONSE', 'Its cosignature states no time.');
     }
   } catch (error) {
     if (!(error instanceof BullaError)) throw error;
     if (error.code === 'NOTE_UNVERIFIED')
-      throw new Failure('WITNESS_RESPONSE', 'It answered without a cosignature by its key.');
+      return new Failure('WITNESS_RESPONSE', 'It answered without a cosignature by its key.');
     if (error.code === 'NOTE_SIGNATURE_INVALID')
-      throw new Failure('WITNESS_FORGED', 'Its cosignature does not verify.');
+      return new Failure('WITNESS_FORGED', 'Its cosignature does not verify.');
   }
-  throw new Failure('WITNESS_RESPONSE', 'It answered with what are no signature lines.');
+  return new Failure('WITNESS_RESPONSE', 'It answered with what are no signature lines.');
 }
 
 function linesOf(text: string, signatures: readonly VerifiedSignature[]): string {
@@ -350,13 +306,4 @@ function isQuorum(policy: Policy, note: string): boolean {
     if (error instanceof BullaError && error.code === 'NOTE_UNVERIFIED') return policy.quorum === 'none';
     throw error;
   }
-}
-
-function memory(): SizeCache {
-  const known = new Map<string, number>();
-  const key = (origin: string, url: string) => `${origin}\n${url}`;
-  return {
-    get: (origin, url) => known.get(key(origin, url)),
-    set: (origin, url, size) => known.set(key(origin, url), size),
-  };
 }

@@ -2,7 +2,8 @@ import { dirname } from 'node:path';
 import { parseVkey, toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { formatPolicy, type Policy, parsePolicy, WITNESS_TYPES } from '@bulla/core/log';
-import { createDirectory, findInput, naming, realDisk } from '../os/index.ts';
+import { createDirectory, fileError, findInput, naming, realDisk } from '../os/index.ts';
+import { parseWitnessUrl } from './request.ts';
 
 /** The name of the policy in the data directory. */
 export const POLICY_FILE = 'witnesses.policy';
@@ -77,9 +78,7 @@ function readVkey(vkey: string): Policy['witnesses'][number]['verifier'] {
 }
 
 function checkUrl(url: string): void {
-  const parsed = URL.parse(url);
-  const good = parsed !== null && ['http:', 'https:'].includes(parsed.protocol);
-  if (good && !parsed.username && !parsed.search && !parsed.hash && !/\s/.test(url)) return;
+  if (parseWitnessUrl(url) !== null && !/\s/.test(url)) return;
   throw new BullaError(
     'WITNESS_OPTION',
     'The address of a witness is a URL with http or https, without a user, a query or a fragment.',
@@ -123,14 +122,13 @@ function attempt<T>(file: string, work: () => T): T {
   try {
     return work();
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    if (code === 'EEXIST') {
+    if ((cause as NodeJS.ErrnoException).code === 'EEXIST') {
       throw new BullaError(
         'WITNESS_POLICY_BUSY',
         `Another process is changing the policy; remove ${file} if none is.`,
         { cause },
       );
     }
-    throw new BullaError('FILE_UNWRITABLE', `${file} cannot be written (${code}).`, { cause });
+    throw fileError('FILE_UNWRITABLE', file, 'written', cause);
   }
 }

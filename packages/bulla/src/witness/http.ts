@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { BullaError } from '@bulla/core/error';
-import type { Answer, Witness } from './server.ts';
+import { type Answer, plain, type Witness } from './server.ts';
 
 /** Not imported as a module: Node would load all of its HTTP client with it, at the start of every command. */
 const { createServer } = process.getBuiltinModule('node:http');
@@ -112,17 +112,17 @@ async function respond(
     url!.startsWith(`${prefix}/`) && /^\/([0-9a-f]{64})\/checkpoint$/.exec(url!.slice(prefix.length))?.[1];
   if (hash) {
     if (method === 'GET' || method === 'HEAD') return witness.checkpoint(hash);
-    return { ...text(405, 'This is to be read with GET.'), allow: 'GET, HEAD' };
+    return { ...plain(405, 'This is to be read with GET.'), allow: 'GET, HEAD' };
   }
-  if (url !== `${prefix}/add-checkpoint`) return text(404, 'There is nothing here.');
-  if (method !== 'POST') return { ...text(405, 'Checkpoints come by POST.'), allow: 'POST' };
-  if (request.headers['content-encoding'] !== undefined) return text(415, 'A request is not compressed.');
+  if (url !== `${prefix}/add-checkpoint`) return plain(404, 'There is nothing here.');
+  if (method !== 'POST') return { ...plain(405, 'Checkpoints come by POST.'), allow: 'POST' };
+  if (request.headers['content-encoding'] !== undefined) return plain(415, 'A request is not compressed.');
   const body = await readBody(request, maxBodyBytes);
-  if (body === null) return text(413, `A request has at most ${maxBodyBytes} bytes.`);
+  if (body === null) return plain(413, `A request has at most ${maxBodyBytes} bytes.`);
   return witness.addCheckpoint(body);
 }
 
-/** So much of a body that is too large is read and thrown away, so that its sender gets to see the answer. */
+/** Limit on what is read and discarded of a body that is too large, so that its sender gets to see the answer. */
 const MAX_DISCARDED = 1024 * 1024;
 
 /** The body, or null if it is too large. Rejects when the sender goes away or is too slow. */
@@ -135,10 +135,6 @@ async function readBody(request: IncomingMessage, limit: number): Promise<Uint8A
     if (size <= limit) chunks.push(chunk);
   }
   return size > limit ? null : Buffer.concat(chunks);
-}
-
-function text(status: number, sentence: string): Answer {
-  return { status, contentType: 'text/plain; charset=utf-8', body: `${sentence}\n` };
 }
 
 function send(response: ServerResponse, reply: Reply, closing: boolean): void {

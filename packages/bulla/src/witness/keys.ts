@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import {
   type AlgorithmName,
@@ -17,7 +17,16 @@ import {
   writePrivateKey,
 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { createDirectory, type Disk, findInput, realDisk, writeNewFile } from '../os/index.ts';
+import {
+  accessFile,
+  createDirectory,
+  type Disk,
+  fileError,
+  findInput,
+  findLoose,
+  realDisk,
+  writeNewFile,
+} from '../os/index.ts';
 import { lost } from './mark.ts';
 
 /** A key with which a witness cosigns, under its name. */
@@ -103,7 +112,7 @@ function finishKey(file: string, { disk = realDisk }: KeyOptions): void {
     disk.rename(draftOf(file), file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return; // another process was faster, or the key is gone
-    throw unwritable(file, error);
+    throw fileError('FILE_UNWRITABLE', file, 'written', error);
   }
   disk.syncDirectory(dirname(file));
 }
@@ -117,20 +126,13 @@ function draftKey(file: string, algorithm: AlgorithmName, { disk = realDisk }: K
     if (existsSync(draft)) return openKey(draft, algorithm);
   } catch {} // that start was cut short while it wrote
   createDirectory(dirname(file));
-  try {
+  accessFile('FILE_UNWRITABLE', draft, 'written', () => {
     disk.remove(draft);
     const key = privateKey(algorithm, new Uint8Array(randomBytes(32)));
     writeNewFile(disk, draft, toUtf8(writePrivateKey(key, 'pem')));
     disk.syncDirectory(dirname(file));
-  } catch (error) {
-    throw unwritable(draft, error);
-  }
+  });
   return openKey(draft, algorithm);
-}
-
-function unwritable(file: string, cause: unknown): BullaError {
-  const { code } = cause as NodeJS.ErrnoException;
-  return new BullaError('FILE_UNWRITABLE', `${file} cannot be written (${code}).`, { cause });
 }
 
 function vkeyOf(name: string, { algorithm, publicKey: bytes }: Signer, type: number): string {
@@ -160,11 +162,10 @@ function openKey(file: string, algorithm: AlgorithmName): Signer {
 }
 
 function refuseExposed(file: string): void {
-  if (process.platform === 'win32') return; // there are no such modes
-  const mode = statSync(file).mode & 0o777;
-  if ((mode & 0o077) === 0) return;
+  const [loose] = findLoose([file]);
+  if (loose === undefined) return;
   throw new BullaError(
     'KEY_EXPOSED',
-    `Others can reach ${file} (mode ${mode.toString(8)}); begin with another key, or allow its owner alone (chmod 600).`,
+    `Others can reach ${file} (mode ${loose.mode.toString(8)}); begin with another key, or allow its owner alone (chmod 600).`,
   );
 }

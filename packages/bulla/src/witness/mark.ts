@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import { type Disk, readFound, writeNewFile } from '../os/index.ts';
+import { accessFile, type Disk, readIfThere, writeNewFile } from '../os/index.ts';
 
 /**
  * How far a state has come, kept in a file of its own. A database that was put back to an older copy looks whole; this
@@ -39,14 +39,10 @@ export function readMark(file: string): Mark | null {
 }
 
 function read(file: string): string | null {
-  try {
-    // What is longer is no mark, and nothing of it is kept.
-    return Buffer.from(readFound(file, 2 * SLOT) ?? []).toString('latin1');
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return null;
-    throw new BullaError('WITNESS_STATE_FAILED', `${file} cannot be read (${code}).`, { cause });
-  }
+  return accessFile('WITNESS_STATE_FAILED', file, 'read', () => {
+    const bytes = readIfThere(file);
+    return bytes && Buffer.from(bytes).toString('latin1');
+  });
 }
 
 function parse(slot: string): Mark | null {
@@ -61,7 +57,7 @@ function format({ state, serial, stamp }: Mark): string {
 /** Makes the mark of a new state, durably. Throws `WITNESS_STATE_FAILED`. */
 export function createMark(disk: Disk, file: string, mark: Mark): void {
   const draft = `${file}.new`;
-  writing(file, () => {
+  accessFile('WITNESS_STATE_FAILED', file, 'written', () => {
     disk.remove(draft); // a crash may have left it
     writeNewFile(disk, draft, toUtf8(format(mark).repeat(2)));
     disk.rename(draft, file);
@@ -76,7 +72,7 @@ export function writeMark(disk: Disk, file: string, mark: Mark): void {
   const [first, second] = [before.slice(0, SLOT), before.slice(SLOT)];
   // The older one is replaced, or the one that a crash spoiled.
   const isFirst = (parse(first)?.serial ?? -1) <= (parse(second)?.serial ?? -1);
-  writing(file, () => {
+  accessFile('WITNESS_STATE_FAILED', file, 'written', () => {
     const output = disk.open(file);
     try {
       disk.write(output, Buffer.from(isFirst ? format(mark) + second : first + format(mark), 'latin1'));
@@ -85,15 +81,6 @@ export function writeMark(disk: Disk, file: string, mark: Mark): void {
       disk.close(output);
     }
   });
-}
-
-function writing(file: string, work: () => void): void {
-  try {
-    work();
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new BullaError('WITNESS_STATE_FAILED', `${file} cannot be written (${code}).`, { cause });
-  }
 }
 
 /** The refusal to go on with a key whose state is gone, older or damaged. */

@@ -43,7 +43,7 @@ export function openWitness({
   }
   const keys = { name, file: keyFile, ...(mlDsa && { mlDsaFile }), ...(disk && { disk }) };
   const bind = (known: readonly string[]) => bindKeys(file, keys, known);
-  const state = openState(file, { name, create: true, bind, ...(disk && { disk }) });
+  const state = openState(file, { name, bind, ...(disk && { disk }) });
   try {
     finishKeys(keys);
     return { ...createWitness({ ...options, state, cosigners: openKeys(keys) }), close: () => state.close() };

@@ -48,7 +48,7 @@ function parseHash(line: string): Uint8Array {
   let hash: Uint8Array | undefined;
   try {
     hash = fromBase64(line);
-  } catch {} // told below, as for a hash of another size
+  } catch {} // reported below, as for a hash of another size
   if (hash?.length === HASH_BYTES) return hash;
   throw refused('A line of the proof is a hash of 32 bytes in canonical base64.');
 }
@@ -61,6 +61,13 @@ function refused(message: string, cause?: unknown): BullaError {
 export function parseSize(body: string): number | null {
   const size = Number(/^(0|[1-9][0-9]*)\n$/.exec(body)?.[1]);
   return Number.isSafeInteger(size) ? size : null;
+}
+
+/** The address of a witness; null for what is none. */
+export function parseWitnessUrl(text: string): URL | null {
+  const url = URL.parse(text);
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) return null;
+  return url.username || url.search || url.hash ? null : url;
 }
 
 /** A text from outside in one line of printable ASCII, cut to a length that people read. */

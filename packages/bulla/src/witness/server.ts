@@ -39,18 +39,6 @@ export interface Answer {
   readonly isNew?: true;
 }
 
-interface WitnessStatus {
-  readonly name: string;
-  readonly vkeys: readonly string[];
-  /** The logs that it knows, with what it cosigned of each. */
-  readonly logs: readonly {
-    readonly origin: string;
-    readonly size: number | null;
-    readonly time: number | null;
-  }[];
-  readonly evidence: Readonly<Record<EvidenceKind, number>>;
-}
-
 /** A witness after https://c2sp.org/tlog-witness, without the network. */
 export interface Witness {
   readonly name: string;
@@ -60,7 +48,6 @@ export interface Witness {
   addCheckpoint(body: Uint8Array): Promise<Answer>;
   /** Answers a monitor that asks for the checkpoint last cosigned of the log whose origin has this SHA-256 in hex. */
   checkpoint(originHash: string): Answer;
-  status(): WitnessStatus;
 }
 
 export interface WitnessOptions {
@@ -71,11 +58,11 @@ export interface WitnessOptions {
   readonly logs: () => KnownLogs;
   readonly now: () => Date;
   /**
-   * Told once of each checkpoint that a log signed and that does not go with what was cosigned, when it is stored; each
-   * time of one for which there is no room.
+   * Called once for each checkpoint that a log signed and that contradicts what was cosigned, when it is stored; each
+   * time for one for which there is no room.
    */
   readonly onEvidence?: (evidence: Evidence, isKept: boolean) => void;
-  /** Told of what failed here and was answered with 500 or 503. */
+  /** Called for what failed here and was answered with 500 or 503. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -131,7 +118,8 @@ export function createWitness(options: WitnessOptions): Witness {
         const opened = open(submission, keys);
         if (opened && opened.checkpoint.extensions.length > 0 && cosigners.some(({ type }) => type === 0x06))
           return plain(400, 'With ML-DSA-44 this witness cannot cosign extension lines.', submission);
-        return await state.update(submission.origin, (latest) => decide(submission, opened, latest, options));
+        const context = { ...options, verifiers };
+        return await state.update(submission.origin, (latest) => decide(submission, opened, latest, context));
       } catch (error) {
         return error instanceof Refusal ? error.answer : failed(error);
       }
@@ -146,15 +134,6 @@ export function createWitness(options: WitnessOptions): Witness {
         return failed(error);
       }
     },
-    status: () => ({
-      name,
-      vkeys,
-      logs: [...logs().keys()].sort().map((origin) => {
-        const latest = state.latest(origin);
-        return { origin, size: latest?.size ?? null, time: latest?.time ?? null };
-      }),
-      evidence: countKinds(state.evidence()),
-    }),
   };
 }
 
@@ -174,7 +153,8 @@ class Refusal extends Error {
   }
 }
 
-function plain(status: number, sentence: string, seen: Partial<Submission> = {}): Answer {
+/** An answer of one sentence, with what is known of the request. */
+export function plain(status: number, sentence: string, seen: Partial<Submission> = {}): Answer {
   const { origin, size } = seen;
   return {
     ...{ status, contentType: 'text/plain; charset=utf-8', body: `${sentence}\n` },
@@ -220,7 +200,7 @@ async function decide(
   submission: Submission,
   opened: OpenedCheckpoint | null,
   latest: Cosigned | null,
-  options: WitnessOptions,
+  options: WitnessOptions & { readonly verifiers: readonly NoteVerifier[] },
 ): Promise<Decision<Answer>> {
   const { oldSize, size } = submission;
   const knownSize = latest?.size ?? 0;
@@ -243,7 +223,7 @@ async function decide(
     return refuse(plain(422, problem, submission), evidence);
   }
   const time = timeFor(options.now(), latest);
-  const known = latest && cosignedAlready(opened, latest, time, options.cosigners);
+  const known = latest && cosignedAlready(opened, latest, time, options.verifiers);
   if (known) return refuse({ ...plain(200, '', submission), body: known });
   const { cosigned, lines } = await cosign(opened, options.cosigners, time);
   const isNew = size > knownSize && { isNew: true as const };
@@ -258,12 +238,9 @@ function cosignedAlready(
   { text }: OpenedCheckpoint,
   latest: Cosigned,
   time: number,
-  cosigners: readonly Cosigner[],
+  own: readonly NoteVerifier[],
 ): string | null {
   if (latest.time !== time || parseNote(latest.note).text !== text) return null;
-  const own = cosigners.map((by) =>
-    noteVerifier(by.name, publicKey(by.signer.algorithm, by.signer.publicKey), by.type),
-  );
   const { verified } = openNote(latest.note, own);
   return verified.length === own.length
     ? formatNote({ text, signatures: verified }).slice(text.length + 1)
@@ -340,10 +317,4 @@ async function cosign(
   // Lines of unknown keys are left out: whoever sent the request may have put anything there.
   const note = addSignatures(formatNote({ text, signatures: verified }), lines);
   return { cosigned: { origin, size, root, time, note }, lines };
-}
-
-function countKinds(evidence: readonly Evidence[]): Record<EvidenceKind, number> {
-  const counts = { 'split-view': 0, inconsistent: 0, behind: 0 };
-  for (const { kind } of evidence) counts[kind]++;
-  return counts;
 }

@@ -3,14 +3,12 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import Database from 'better-sqlite3';
-import { createDirectory, createPrivateFile, type Disk, refuseOldNode } from '../os/index.ts';
+import { accessFile, createDirectory, createPrivateFile, type Disk, refuseOldNode } from '../os/index.ts';
 import { createMark, lost, type Mark, markFile, readMark, writeMark } from './mark.ts';
 
 export interface StateOptions {
   /** The name of the witness. */
   readonly name: string;
-  /** Whether to make the state if there is none. */
-  readonly create: boolean;
   /**
    * Gets the verifier keys that the state names, none if it is new, and gives those to add. It is called while no
    * other process can change the state; what it throws ends the opening. Default: nothing is added.
@@ -25,12 +23,13 @@ export const BUSY_MS = 10_000;
 /** "BWit", so that no other database is taken for the state of a witness. */
 const APPLICATION_ID = 0x42576974;
 
+const SCHEMA_VERSION = 1;
+
 /**
- * One entry for each version. The triggers hold what matters most even against a defect in this program. Each row has
+ * The triggers hold what matters most even against a defect in this program. Each row has
  * the serial of the change that wrote it, so that a change of which only a part was written is found.
  */
-const SCHEMA: readonly string[] = [
-  `CREATE TABLE witness (
+const SCHEMA = `CREATE TABLE witness (
      name TEXT NOT NULL, state TEXT NOT NULL, serial INTEGER NOT NULL, stamp TEXT NOT NULL
    ) STRICT;
    CREATE TRIGGER witness_never_back BEFORE UPDATE ON witness
@@ -55,8 +54,7 @@ const SCHEMA: readonly string[] = [
      evidence_key INTEGER PRIMARY KEY, kind TEXT NOT NULL, origin TEXT NOT NULL, size INTEGER NOT NULL,
      root BLOB NOT NULL, note TEXT NOT NULL, against TEXT NOT NULL, time INTEGER NOT NULL, serial INTEGER NOT NULL,
      UNIQUE (origin, kind, size, root)
-   ) STRICT;`,
-];
+   ) STRICT;`;
 
 /**
  * Opens the database of a state, and makes it the first time. Throws as `openState` does.
@@ -68,11 +66,8 @@ export function openDatabase(
 ): Database.Database {
   refuseOldNode();
   if (!existsSync(file)) {
-    if (!options.create) {
-      throw new BullaError('WITNESS_STATE_MISSING', `There is no state of a witness at ${file}.`);
-    }
     createDirectory(dirname(file));
-    createForOwner(file);
+    accessFile('WITNESS_STATE_FAILED', file, 'created', () => createPrivateFile(file));
   }
   return guarded(file, () => {
     const db = new Database(file, { timeout: BUSY_MS });
@@ -93,15 +88,6 @@ export function openDatabase(
   });
 }
 
-function createForOwner(file: string): void {
-  try {
-    createPrivateFile(file);
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new BullaError('WITNESS_STATE_FAILED', `${file} cannot be created (${code}).`, { cause });
-  }
-}
-
 /**
  * A commit must be in the file itself, and durable, before its cosignature leaves. In a WAL it would be in a second
  * file, which a backup of the first one lacks. The journal stays, voided and synced: to make and remove it would sync
@@ -119,19 +105,14 @@ function isEmpty(db: Database.Database): boolean {
 }
 
 /** The mark comes first: from then on, a state without a mark has lost it. */
-function begin(
-  db: Database.Database,
-  file: string,
-  { name, create, disk }: StateOptions & { disk: Disk },
-): void {
+function begin(db: Database.Database, file: string, { name, disk }: StateOptions & { disk: Disk }): void {
   const before = readMark(markFile(file));
   if (before !== null && before.serial > 0) {
     throw lost(`${file} is empty, but ${markFile(file)} says that it held ${before.serial} changes.`);
   }
-  if (!create) throw new BullaError('WITNESS_STATE_MISSING', `There is no state of a witness in ${file}.`);
-  for (const step of SCHEMA) db.exec(step);
+  db.exec(SCHEMA);
   db.pragma(`application_id = ${APPLICATION_ID}`);
-  db.pragma(`user_version = ${SCHEMA.length}`);
+  db.pragma(`user_version = ${SCHEMA_VERSION}`);
   const mark: Mark = { state: randomUUID(), serial: 0, stamp: newStamp() };
   db.prepare('INSERT INTO witness (name, state, serial, stamp) VALUES (?, ?, ?, ?)').run(
     ...[name, mark.state, mark.serial, mark.stamp],
@@ -148,10 +129,10 @@ function check(db: Database.Database, file: string, { name, disk }: StateOptions
     throw new BullaError('WITNESS_STATE_FOREIGN', `${file} is a database, but not the state of a witness.`);
   }
   const version = db.pragma('user_version', { simple: true }) as number;
-  if (version !== SCHEMA.length) {
+  if (version !== SCHEMA_VERSION) {
     throw new BullaError(
       'WITNESS_STATE_FOREIGN',
-      `${file} is of version ${version}; this program knows ${SCHEMA.length}.`,
+      `${file} is of version ${version}; this program knows ${SCHEMA_VERSION}.`,
     );
   }
   if (db.pragma('quick_check(1)', { simple: true }) !== 'ok') throw lost(`${file} is damaged.`);

@@ -4,6 +4,7 @@ import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../test/run.ts';
 import { testLog } from '../../test/witness-log.ts';
+import { cosignedSize } from '../../test/witness-server.ts';
 import { type Disk, realDisk } from '../os/index.ts';
 import { type OpenedWitness, openWitness, readLogs } from './index.ts';
 
@@ -23,12 +24,12 @@ function open(folder: string, more: { name?: string; mlDsa?: boolean; disk?: Dis
 
 async function cosign(witness: OpenedWitness, ...sizes: number[]): Promise<void> {
   for (const size of sizes) {
-    const known = witness.status().logs[0]!.size ?? 0;
+    const known = sizeOf(witness) ?? 0;
     expect((await witness.addCheckpoint(await log.request(known, size))).status).toBe(200);
   }
 }
 
-const sizeOf = (witness: OpenedWitness) => witness.status().logs[0]!.size;
+const sizeOf = (witness: OpenedWitness) => cosignedSize(witness, log.origin);
 
 /** What a witness tells and does after a start: the code of its refusal, or the size that it knows. */
 async function restarted(folder: string, more: { mlDsa?: boolean } = {}): Promise<string | number | null> {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BullaError } from '@bulla/core/error';
 import type Database from 'better-sqlite3';
-import { type Disk, realDisk } from '../os/index.ts';
+import { createExclusive, type Disk, realDisk } from '../os/index.ts';
 import { lost, markFile, writeMark } from './mark.ts';
 import { BUSY_MS, guarded, newStamp, openDatabase, readHead, type StateOptions } from './state-file.ts';
 
@@ -58,8 +58,6 @@ export interface WitnessState {
    */
   update<T>(origin: string, decide: (latest: Cosigned | null) => Promise<Decision<T>>): Promise<T>;
   latest(origin: string): Cosigned | null;
-  /** The logs of which something was cosigned. */
-  origins(): readonly string[];
   evidence(): readonly Evidence[];
   /** Waits for what is under way, and closes. */
   close(): Promise<void>;
@@ -72,10 +70,9 @@ export const MAX_EVIDENCE = 1000;
 const BLOCKED_MS = 50;
 
 /**
- * Opens the state of a witness. Throws `WITNESS_STATE_MISSING` unless it is there or `create` is set,
- * `WITNESS_STATE_LOST` for one that was emptied, put back to an older copy or damaged, `WITNESS_STATE_OTHER` for
- * that of another witness, `WITNESS_STATE_FOREIGN` for a file that is no state, `WITNESS_STATE_FOREIGN`,
- * `WITNESS_STATE_FAILED`, `WITNESS_STATE_BUSY` and `WITNESS_STATE_FAILED`.
+ * Opens the state of a witness, and makes it where there is none. Throws `WITNESS_STATE_LOST` for one that was
+ * emptied, put back to an older copy or damaged, `WITNESS_STATE_OTHER` for that of another witness,
+ * `WITNESS_STATE_FOREIGN` for a file that is no state, `WITNESS_STATE_BUSY` and `WITNESS_STATE_FAILED`.
  */
 export function openState(file: string, options: StateOptions): WitnessState {
   const { disk = realDisk } = options;
@@ -157,12 +154,7 @@ function stateOf(db: Database.Database, file: string, disk: Disk): WitnessState 
   };
 
   // A connection has one transaction at a time, and it stays open while signatures are made.
-  let last: Promise<unknown> = Promise.resolve();
-  const exclusive = <T>(work: () => Promise<T>): Promise<T> => {
-    const done = last.then(work);
-    last = done.catch(() => undefined);
-    return done;
-  };
+  const exclusive = createExclusive();
   return {
     update: <T>(origin: string, decide: (latest: Cosigned | null) => Promise<Decision<T>>) =>
       exclusive(async () => {
@@ -183,12 +175,6 @@ function stateOf(db: Database.Database, file: string, disk: Disk): WitnessState 
         return decision.result;
       }),
     latest: (origin) => guarded(file, () => latest(origin)),
-    origins: () =>
-      guarded(file, () =>
-        (db.prepare('SELECT origin FROM log ORDER BY origin').all() as { origin: string }[]).map(
-          ({ origin }) => origin,
-        ),
-      ),
     evidence: () =>
       guarded(file, () =>
         (

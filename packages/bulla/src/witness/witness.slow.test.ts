@@ -122,7 +122,7 @@ test('three processes share one state and are shown two histories at once: one o
   for (const { process } of serving) process.kill('SIGTERM');
   expect(await Promise.all(serving.map(({ done }) => done))).toEqual([0, 0, 0]);
   expectOneHistory(cosigned);
-  const kept = openState(state, { name: NAME, create: false });
+  const kept = openState(state, { name: NAME });
   expect(kept.latest(origin)!.size).toBe(Math.max(...cosigned.map(({ size }) => size)));
   expect(kept.evidence().length).toBeGreaterThan(0);
   await kept.close();
@@ -162,7 +162,7 @@ test('kill -9 under load, again and again: what was answered is never forgotten 
     ) {
       copyFileSync(state, copy);
       copyFileSync(join(dirname(state), 'witness.mark'), join(dirname(copy), 'witness.mark'));
-      const kept = openState(copy, { name: NAME, create: false });
+      const kept = openState(copy, { name: NAME });
       expect(kept.latest(origin)!.size).toBeGreaterThanOrEqual(Math.max(...cosigned.map(({ size }) => size)));
       await kept.close();
     }

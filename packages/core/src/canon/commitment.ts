@@ -1,8 +1,7 @@
 import { concat, equalBytes, fromHex, hmacSha256, toHex, toUtf8 } from '../crypto/index.ts';
-import { BullaError } from '../error.ts';
-import { createWriter } from '../json/index.ts';
+import { attempt, BullaError } from '../error.ts';
+import { type AnyObject, createWriter, isDouble, JsonNumber, valuesOf } from '../json/index.ts';
 import { canonicalBytes } from './canonicalize.ts';
-import { isExact } from './exact.ts';
 import { source } from './numbers.ts';
 import { orderOf, utf16 } from './order.ts';
 import { jsonStringify } from './strings.ts';
@@ -58,15 +57,30 @@ export function opens(
 
 /** Null where RFC 8785 would turn a number into another one, or cannot write the value. */
 function jcsBytes(value: unknown): Uint8Array | null {
-  try {
-    const bytes = canonicalBytes(value, 'jcs');
-    return isExact(value) ? bytes : null;
-  } catch (error) {
-    if (error instanceof BullaError && error.code.startsWith('CANON_')) return null;
-    throw error;
-  }
+  const bytes = attempt(() => canonicalBytes(value, 'jcs'));
+  if (!(bytes instanceof BullaError)) return isExact(value) ? bytes : null;
+  if (bytes.code.startsWith('CANON_')) return null;
+  throw bytes;
 }
 
 function mac(kind: CommitmentKind, bytes: Uint8Array, salt: Uint8Array): string {
   return toHex(hmacSha256(salt, concat(toUtf8(`${LABELS[kind]}\u0000`), bytes)));
+}
+
+/**
+ * Whether `jcs` keeps the digits of every number. The value must have been written before, so that its depth and its
+ * numbers are known to be fit. Never recurses.
+ */
+function isExact(root: unknown): boolean {
+  const open: unknown[] = [root];
+  for (let value = open.pop(); open.length > 0 || value !== undefined; value = open.pop()) {
+    if (typeof value === 'bigint' || value instanceof JsonNumber) {
+      const lexeme = typeof value === 'bigint' ? value.toString() : value.lexeme;
+      if (!isDouble(lexeme)) return false;
+    } else if (typeof value === 'object' && value !== null) {
+      const inner = Array.isArray(value) ? value : valuesOf(value as AnyObject);
+      for (const each of inner) if (each !== null && typeof each !== 'string') open.push(each);
+    }
+  }
+  return true;
 }

@@ -1,12 +1,13 @@
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import {
   type AnyObject,
   type FloatPaths,
   JsonNumber,
   JsonObject,
   member,
-  pointer,
   sameDecimal,
+  type Trail,
+  trailPointer,
 } from '../json/index.ts';
 import { canonicalize, hashedPart } from './canonicalize.ts';
 import { orderOf } from './order.ts';
@@ -27,7 +28,6 @@ export interface Finding {
   readonly forms: Readonly<Record<string, string>>;
 }
 
-/** The families of the profile table. */
 export const families: readonly string[] = [
   ...new Set(Object.values(profiles).map((profile) => profile.family)),
 ];
@@ -42,83 +42,73 @@ export function lint(value: unknown, only: readonly string[] = families): Findin
   return only.flatMap((family) => {
     const members = Object.values(profiles as Record<string, Profile>).filter((p) => p.family === family);
     for (const member of members) {
-      try {
-        canonicalize(value, member.id as ProfileId);
-      } catch (error) {
-        if (error instanceof BullaError && error.code.startsWith('CANON_')) continue;
-        throw error;
-      }
+      const refusal = attempt(() => canonicalize(value, member.id as ProfileId));
+      if (refusal instanceof BullaError && !refusal.code.startsWith('CANON_')) throw refusal;
     }
     return lintFamily(value, family, members);
   });
 }
 
-interface Place {
+interface Spot {
   readonly value: unknown;
-  readonly key: string | number | undefined;
-  readonly parent: Place | undefined;
+  readonly trail: Trail | undefined;
   /** For each profile, where this place stands among its float paths. */
   readonly floats: readonly (FloatPaths | 'float' | undefined)[];
 }
 
 function lintFamily(root: unknown, family: string, members: readonly Profile[]): Finding[] {
   const findings: Finding[] = [];
-  const report = (rule: Finding['rule'], place: Place, forms: readonly Form[]) => {
+  const report = (rule: Finding['rule'], spot: Spot, forms: readonly Form[]) => {
     findings.push({
       family,
       rule: forms.some((form) => form.refused) ? 'refused' : rule,
-      path: pathOf(place),
+      path: trailPointer(spot.trail),
       forms: Object.fromEntries(members.map((member, i) => [member.id, forms[i]!.text])),
     });
   };
-  const compare = (
-    rule: Finding['rule'],
-    place: Place,
-    write: (profile: Profile, index: number) => string,
-  ) => {
-    const forms = members.map((member, i) => attempt(() => write(member, i)));
-    if (forms.some((form) => form.refused || form.text !== forms[0]!.text)) report(rule, place, forms);
+  const compare = (rule: Finding['rule'], spot: Spot, write: (profile: Profile, index: number) => string) => {
+    const forms = members.map((member, i) => formOf(() => write(member, i)));
+    if (forms.some((form) => form.refused || form.text !== forms[0]!.text)) report(rule, spot, forms);
     return forms;
   };
 
-  const open: Place[] = [
-    { value: root, key: undefined, parent: undefined, floats: members.map((member) => member.floatPaths) },
+  const open: Spot[] = [
+    { value: root, trail: undefined, floats: members.map((member) => member.floatPaths) },
   ];
-  for (let place = open.pop(); place !== undefined; place = open.pop()) {
-    const { value, floats } = place;
+  for (let spot = open.pop(); spot !== undefined; spot = open.pop()) {
+    const { value, trail: parent, floats } = spot;
     const isFloat = (i: number) => floats[i] === 'float';
     if (typeof value === 'string') {
-      compare('string', place, (member) => `"${member.strings.escape(value)}"`);
+      compare('string', spot, (member) => `"${member.strings.escape(value)}"`);
     } else if (typeof value === 'number') {
-      compare('number', place, (member, i) => member.numbers.double(value, isFloat(i)));
+      compare('number', spot, (member, i) => member.numbers.double(value, isFloat(i)));
     } else if (typeof value === 'bigint' || value instanceof JsonNumber) {
       const lexeme = typeof value === 'bigint' ? value.toString() : value.lexeme;
-      const forms = compare('number', place, ({ numbers }, i) =>
+      const forms = compare('number', spot, ({ numbers }, i) =>
         typeof value === 'bigint' && numbers.bigint !== undefined
           ? numbers.bigint(value, isFloat(i))
           : numbers.lexeme(lexeme, isFloat(i)),
       );
       const agree = forms.every((form) => !form.refused && form.text === forms[0]!.text);
-      if (agree && !sameDecimal(lexeme, forms[0]!.text)) report('inexact', place, forms);
+      if (agree && !sameDecimal(lexeme, forms[0]!.text)) report('inexact', spot, forms);
     } else if (Array.isArray(value)) {
       for (let i = value.length - 1; i >= 0; i--) {
-        open.push({ value: value[i], key: i, parent: place, floats: below(floats, null) });
+        open.push({ value: value[i], trail: { key: i, parent }, floats: below(floats, null) });
       }
     } else if (typeof value === 'object' && value !== null) {
-      const parts = members.map((member) => (place.parent === undefined ? hashedPart(value, member) : value));
+      const parts = members.map((member) => (parent === undefined ? hashedPart(value, member) : value));
       const keyLists = parts.map((part, i) => keysOf(part as object, members[i]!));
       const keySets = keyLists.map((keys) => new Set(keys));
       const common = keyLists[0]!.filter((key) => keySets.every((keys) => keys.has(key)));
       if (keyLists.some((keys) => keys.length !== common.length)) {
         const shared = new Set(common);
-        compare('members', place, (_, i) => keyLists[i]!.filter((key) => !shared.has(key)).join(' '));
+        compare('members', spot, (_, i) => keyLists[i]!.filter((key) => !shared.has(key)).join(' '));
       }
-      compareOrders(common, members, (write) => compare('key-order', place, write));
+      compareOrders(common, members, (write) => compare('key-order', spot, write));
       for (const key of common.toReversed()) {
         const inner = {
           value: member(value as AnyObject, key),
-          key,
-          parent: place,
+          trail: { key, parent },
           floats: below(floats, key),
         };
         compare('string', inner, (member) => `"${member.strings.escape(key)}"`);
@@ -135,13 +125,9 @@ function compareOrders(
   members: readonly Profile[],
   compare: (write: (profile: Profile, index: number) => string) => unknown,
 ): void {
-  const orders = members.map((member) => {
-    try {
-      return Array.from(orderOf(keys, member.keys), (position) => keys[position]!);
-    } catch (error) {
-      return error as BullaError;
-    }
-  });
+  const orders = members.map((member) =>
+    attempt(() => Array.from(orderOf(keys, member.keys), (position) => keys[position]!)),
+  );
   const lists = orders.filter((order) => Array.isArray(order));
   const at = keys.findIndex((_, i) => lists.some((list) => list[i] !== lists[0]![i]));
   compare((_, i) => {
@@ -156,13 +142,9 @@ interface Form {
   readonly refused: boolean;
 }
 
-function attempt(write: () => string): Form {
-  try {
-    return { text: write(), refused: false };
-  } catch (error) {
-    if (error instanceof BullaError) return { text: error.code, refused: true };
-    throw error;
-  }
+function formOf(write: () => string): Form {
+  const text = attempt(write);
+  return typeof text === 'string' ? { text, refused: false } : { text: text.code, refused: true };
 }
 
 function keysOf(value: object, member: Profile): readonly string[] {
@@ -172,13 +154,6 @@ function keysOf(value: object, member: Profile): readonly string[] {
   return keys.filter((key) => (value as Record<string, unknown>)[key] !== undefined);
 }
 
-function below(floats: Place['floats'], key: string | null): Place['floats'] {
+function below(floats: Spot['floats'], key: string | null): Spot['floats'] {
   return floats.map((node) => (node instanceof Map ? node.get(key) : undefined));
-}
-
-function pathOf(place: Place): string {
-  const segments: (string | number)[] = [];
-  for (let step: Place | undefined = place; step?.key !== undefined; step = step.parent)
-    segments.unshift(step.key);
-  return pointer(segments);
 }

@@ -1,6 +1,5 @@
 import { BullaError } from '../error.ts';
 
-/** One way to write numbers. */
 export interface NumberRule {
   /** The rule in a few words, for the profile table. */
   readonly text: string;

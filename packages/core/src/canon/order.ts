@@ -1,6 +1,5 @@
 import { BullaError } from '../error.ts';
 
-/** One order of names. */
 export interface NameOrder {
   /** The order in a few words, for the profile table. */
   readonly text: string;

@@ -1,9 +1,8 @@
-import { BullaError } from '../error.ts';
 import { toolOf } from './call.ts';
 import type { Composable, ToolkitContext } from './composable.ts';
 import { type EvaluateOptions, type Evaluation, evaluateComposable } from './evaluate.ts';
 import { type Hashing, type HashOptions, hashingOf, hashPlainObject } from './hashing.ts';
-import { checkName, lineList } from './names.ts';
+import { checkName, lineList, wrongArgument } from './names.ts';
 import { agentCanonicalPayload, agentLines, type ToolRef } from './payloads.ts';
 import {
   checkAugments,
@@ -47,11 +46,8 @@ export function createRegisteredAgent<Env>(options: RegisteredAgentOptions<Env>)
   const { agentId, name, rootComposable, instructions = [], context = {} } = options;
   checkName(agentId, 'The id of an agent', '/agentId');
   checkName(name, 'The name of an agent');
-  if (typeof context !== 'object' || context === null || Array.isArray(context)) {
-    throw new BullaError('CAPABILITY_ARGUMENT', 'The context of an agent is an object.', {
-      path: '/context',
-    });
-  }
+  if (typeof context !== 'object' || context === null || Array.isArray(context))
+    wrongArgument('The context of an agent is an object.', '/context');
   const hashing = hashingOf(options.hashing);
   const rootComposableHash = staticHash(rootComposable, hashing);
   const staticInstructions = Object.freeze(agentLines(lineList(instructions)));

@@ -2,6 +2,7 @@ import { BullaError } from '../error.ts';
 import { DEFAULT_MAX_DEPTH, pointer } from '../json/index.ts';
 import type { HashOptions } from './hashing.ts';
 import type { HookFailure, ToolPipelineHooks } from './hooks.ts';
+import { wrongArgument } from './names.ts';
 import type { PolicyResultMap, PolicySnapshotMode, SharedPolicy } from './policy.ts';
 import type { StandardSchema } from './standard-schema.ts';
 import { remember, stateOf } from './state.ts';
@@ -89,16 +90,8 @@ export function checkLevel(level: number, path: string): void {
 
 /** Throws `CAPABILITY_ARGUMENT` for what `tool`, `toolkit` and `dynamicToolkit` did not make. */
 export function checkComposable(value: unknown, path = ''): void {
-  if (!isComposable(value)) notComposable(path);
-}
-
-function isComposable(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && stateOf(value)?.composable === value;
-}
-
-function notComposable(path: string): never {
-  const why = 'This was not made by `tool`, `toolkit` or `dynamicToolkit`.';
-  throw new BullaError('CAPABILITY_ARGUMENT', why, { path });
+  if (typeof value !== 'object' || value === null || stateOf(value)?.composable !== value)
+    wrongArgument('This was not made by `tool`, `toolkit` or `dynamicToolkit`.', path);
 }
 
 /**
@@ -109,13 +102,11 @@ export function memberList<Env>(
   members: readonly Composable<Env>[],
   toolkitName: string,
 ): readonly Composable<Env>[] {
-  if (!Array.isArray(members)) {
-    const why = `The members of ${JSON.stringify(toolkitName)} are not a list.`;
-    throw new BullaError('CAPABILITY_ARGUMENT', why, { path: '/members' });
-  }
+  if (!Array.isArray(members))
+    wrongArgument(`The members of ${JSON.stringify(toolkitName)} are not a list.`, '/members');
   const places = new Map<string, number>();
   for (const [place, member] of members.entries()) {
-    if (!isComposable(member)) notComposable(pointer(['members', place]));
+    checkComposable(member, pointer(['members', place]));
     const first = places.get(member.name);
     if (first !== undefined) {
       const [twin, kit] = [JSON.stringify(member.name), JSON.stringify(toolkitName)];

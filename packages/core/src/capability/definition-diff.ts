@@ -1,9 +1,11 @@
-import { type JsonValue, parse, pointer, stringify } from '../json/index.ts';
+import { type JsonValue, parse, stringify } from '../json/index.ts';
 import { compareSchemas, type SchemaComparison } from '../schema/index.ts';
 import { type DiffPart, wordDiff } from '../text/index.ts';
+import { everyNode } from './fold.ts';
 import type { PolicyBinding } from './payloads.ts';
+import { defined } from './plain.ts';
 import type { RegisteredAgentWire } from './snapshot.ts';
-import { hashToolSpecWire, type StaticWire, type ToolSpecWire } from './wire.ts';
+import { hashToolSpecWire, membersOfWire, type StaticWire, type ToolSpecWire } from './wire.ts';
 
 /** What became of a tool. Only what differs is there. */
 export interface ToolChange {
@@ -81,18 +83,9 @@ export function diffDefinitions(
   return lists.every((list) => list.length === 0) ? undefined : found;
 }
 
-/** Everything of a definition, by its kind and place. Never recurses. */
+/** Everything of a definition, by its kind and place. */
 function byPlace(root: StaticWire): ReadonlyMap<string, StaticWire> {
-  const found = new Map<string, StaticWire>();
-  const open = [{ node: root, place: pointer([root.name]) }];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const { node, place } = next;
-    found.set(node.kind + place, node);
-    if (node.kind !== 'toolkit') continue;
-    for (const member of node.members.toReversed())
-      open.push({ node: member, place: place + pointer([member.name]) });
-  }
-  return found;
+  return new Map(everyNode(root, membersOfWire).map(({ node, place }) => [node.kind + place, node]));
 }
 
 function nodeChange(first: StaticWire, second: StaticWire): DefinitionChange | undefined {
@@ -145,9 +138,4 @@ function missingFrom<T extends string | PolicyBinding>(
     return place < 0;
   });
   return missing.length > 0 ? missing : undefined;
-}
-
-/** Without the members that are undefined. */
-export function defined<T extends object>(members: { [Key in keyof T]: T[Key] | undefined }): T {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
 }

@@ -1,3 +1,5 @@
+import { pointer } from '../json/index.ts';
+
 interface Waiting<Node, Result> {
   readonly node: Node;
   readonly members: readonly Node[];
@@ -24,4 +26,26 @@ export function fold<Node, Result>(
     if (above === undefined) return result;
     above.results.push(result);
   }
+}
+
+/** A node, and the names that lead to it as a JSON Pointer. */
+interface Located<Node> {
+  readonly node: Node;
+  readonly place: string;
+}
+
+/** Every node of a tree, in the order of declaration. Never recurses. */
+export function everyNode<Node extends { readonly name: string }>(
+  root: Node,
+  membersOf: (node: Node) => readonly Node[],
+): readonly Located<Node>[] {
+  const found: Located<Node>[] = [];
+  const open = [{ node: root, place: pointer([root.name]) }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { node, place } = next;
+    found.push(next);
+    for (const member of membersOf(node).toReversed())
+      open.push({ node: member, place: place + pointer([member.name]) });
+  }
+  return found;
 }

@@ -41,27 +41,15 @@ export function executeTool<Env>(
   input: unknown,
   options?: unknown,
 ): Promise<unknown> | AsyncGenerator<unknown, unknown> {
-  return spec.stream ? streamed(spec, runtime, input, options) : called(spec, runtime, input, options);
+  const call = async () => {
+    await gateToolPoliciesAtExecute(spec, runtime);
+    return spec.handler(runtime, input, options);
+  };
+  return spec.stream ? streamed(call) : call();
 }
 
-async function called<Env>(
-  spec: ToolSpec<Env>,
-  runtime: ToolRuntimeContext<Env>,
-  input: unknown,
-  options: unknown,
-): Promise<unknown> {
-  await gateToolPoliciesAtExecute(spec, runtime);
-  return spec.handler(runtime, input, options);
-}
-
-async function* streamed<Env>(
-  spec: ToolSpec<Env>,
-  runtime: ToolRuntimeContext<Env>,
-  input: unknown,
-  options: unknown,
-): AsyncGenerator<unknown, unknown> {
-  await gateToolPoliciesAtExecute(spec, runtime);
-  return yield* spec.handler(runtime, input, options) as AsyncGenerator<unknown, unknown>;
+async function* streamed(call: () => Promise<unknown>): AsyncGenerator<unknown, unknown> {
+  return yield* (await call()) as AsyncGenerator<unknown, unknown>;
 }
 
 /** What the snapshot says of a policy; undefined when it says nothing. */

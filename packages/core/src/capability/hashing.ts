@@ -1,5 +1,6 @@
 import { digest, sortNames } from '../canon/index.ts';
 import { BullaError } from '../error.ts';
+import { wrongArgument } from './names.ts';
 import { SCHEMA_SOURCES, type SchemaSource } from './standard-schema.ts';
 
 /** `khora` is what the specification says; `khora-icu` is what the released package computes under en-US. */
@@ -32,7 +33,7 @@ export function hashingOf(options: HashOptions = {}): Hashing {
   }
   const words = [profile, schemaSource].map((word) => JSON.stringify(word)).join(' with ');
   const path = PROFILES.includes(profile) ? '/schemaSource' : '/profile';
-  throw new BullaError('CAPABILITY_ARGUMENT', `Capabilities are not hashed under ${words}.`, { path });
+  wrongArgument(`Capabilities are not hashed under ${words}.`, path);
 }
 
 /**

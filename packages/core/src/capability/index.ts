@@ -4,6 +4,7 @@
  * reads a clock. Errors are `BullaError` with a code that starts with `CAPABILITY_`; what has no canonical form keeps
  * its `VALUE_…` or `CANON_…`.
  */
+export { throwIfAborted, untilAborted } from './abort.ts';
 export {
   type Affordances,
   createRegisteredAgent,
@@ -68,6 +69,7 @@ export {
   checkEnvelope,
   type EnvelopeFailure,
   type EnvelopeVerdict,
+  passed,
   type VerifyEnvelopeOptions,
   verifyEnvelope,
   verifyReadEnvelope,

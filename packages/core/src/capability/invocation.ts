@@ -1,6 +1,7 @@
 import { BullaError } from '../error.ts';
 import { isPlain } from '../json/index.ts';
 import { type HashOptions, hashPlainObject } from './hashing.ts';
+import { wrongArgument } from './names.ts';
 import { copyPlain, dictionary, type PlainJson } from './plain.ts';
 
 export interface NormalizeOptions {
@@ -26,9 +27,8 @@ export function normalizeInvocationContextForHash(
   }
   const { allowlist } = options;
   if (allowlist === undefined) return copyPlain(context) as InvocationContext;
-  if (!Array.isArray(allowlist) || !allowlist.every((key) => typeof key === 'string')) {
-    throw new BullaError('CAPABILITY_ARGUMENT', 'The allowlist is a list of keys.', { path: '/allowlist' });
-  }
+  if (!Array.isArray(allowlist) || !allowlist.every((key) => typeof key === 'string'))
+    wrongArgument('The allowlist is a list of keys.', '/allowlist');
   const allowed = allowlist.filter((key) => Object.hasOwn(context, key));
   return copyPlain(
     dictionary(allowed.map((key) => [key, (context as Record<string, unknown>)[key]])),

@@ -9,7 +9,9 @@ import {
 import type { ToolkitContext } from './composable.ts';
 import { type CapabilityProfile, isHash } from './hashing.ts';
 import { computeInvocationContextHash } from './invocation.ts';
+import { wrongArgument } from './names.ts';
 import { runtimeCapabilityCanonicalPayload, type ToolRef } from './payloads.ts';
+import { defined } from './plain.ts';
 import { computeRuntimeHash } from './runtime.ts';
 import type { SchemaSource } from './standard-schema.ts';
 
@@ -49,22 +51,18 @@ export function createCapabilityLink(options: CapabilityLinkOptions): Capability
   const { agent, toolRefs, instructionsHash, invocationContext, invocationContextAllowlist } = options;
   const { profile, schemaSource } = agent.hashing;
   const runtimeHash = checkToolRefs(toolRefs, options.runtimeHash, profile);
-  if (instructionsHash !== undefined && !isHash(instructionsHash)) {
-    const why = 'The hash of the instructions is 64 lower-case hex digits.';
-    throw new BullaError('CAPABILITY_ARGUMENT', why, { path: '/instructionsHash' });
-  }
+  if (instructionsHash !== undefined && !isHash(instructionsHash))
+    wrongArgument('The hash of the instructions is 64 lower-case hex digits.', '/instructionsHash');
   const { tools } = runtimeCapabilityCanonicalPayload(toolRefs, { profile });
   const invocationHash =
     invocationContext === undefined
       ? undefined
       : computeInvocationContextHash(invocationContext, { allowlist: invocationContextAllowlist, profile });
-  return {
+  return defined<CapabilityLink>({
     ...{ agentId: agent.agentId, agentName: agent.name, profile, schemaSource },
-    ...{ staticHash: agent.staticHash, runtimeHash },
-    ...(invocationHash === undefined ? {} : { invocationHash }),
-    ...(instructionsHash === undefined ? {} : { instructionsHash }),
+    ...{ staticHash: agent.staticHash, runtimeHash, invocationHash, instructionsHash },
     toolRefs: tools.map(({ name, hash }) => ({ toolKey: name, toolHash: hash })),
-  };
+  });
 }
 
 /** The hash of the refs, which must be that given. Throws `CAPABILITY_ENVELOPE_INVALID`. */

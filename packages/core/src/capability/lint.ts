@@ -1,10 +1,11 @@
 import { BullaError } from '../error.ts';
 import { type Composable, checkComposable } from './composable.ts';
-import { everyComposable } from './definition.ts';
-import { type CapabilityProfile, type HashOptions, hashingOf, sorted } from './hashing.ts';
+import { everyNode } from './fold.ts';
+import { type CapabilityProfile, type HashOptions, hashingOf, isHash, sorted } from './hashing.ts';
 import type { SharedPolicy } from './policy.ts';
 import { isOpaqueSchema } from './standard-schema.ts';
 import { staticHash } from './static-hash.ts';
+import { membersOfComposable } from './wire.ts';
 
 /** Something of a definition that its author should know. */
 export interface LintFinding {
@@ -27,7 +28,7 @@ export function lint(root: Composable, options?: HashOptions): readonly LintFind
   const findings: LintFinding[] = [];
   const tools = new Map<string, string>();
   const policies = new Map<string, SharedPolicy>();
-  for (const { composable, place } of everyComposable(root)) {
+  for (const { node: composable, place } of everyNode(root, membersOfComposable)) {
     const { name } = composable;
     const tell = (code: LintFinding['code'], message: string) => findings.push({ code, place, message });
     if (composable.kind === 'tool') {
@@ -47,9 +48,10 @@ export function lint(root: Composable, options?: HashOptions): readonly LintFind
       if (known === undefined) policies.set(policy.id, policy);
       else if (known !== policy) tell('policy_id', `Two policies have the id ${JSON.stringify(policy.id)}.`);
     }
-    const seed = hashOrCode(composable, { ...hashing, profile: 'khora' });
-    const released = hashOrCode(composable, { ...hashing, profile: 'khora-icu' });
-    if (seed === released && !/^[0-9a-f]{64}$/.test(seed)) tell('not_hashable', `It has no hash: ${seed}.`);
+    const hashUnder = (profile: CapabilityProfile) =>
+      orCode(() => staticHash(composable, { ...hashing, profile }));
+    const [seed, released] = [hashUnder('khora'), hashUnder('khora-icu')];
+    if (seed === released && !isHash(seed)) tell('not_hashable', `It has no hash: ${seed}.`);
     else if (seed !== released) {
       // A toolkit is told only of what is its own, not of what differs because its members do.
       const order = composable.kind === 'toolkit' ? orderDifference(composable.members) : undefined;
@@ -64,7 +66,8 @@ export function lint(root: Composable, options?: HashOptions): readonly LintFind
 /** How the profiles differ in the order of the members, which a toolkit's hash covers; undefined if they agree. */
 function orderDifference(members: readonly Composable[]): string | undefined {
   const names = members.map(({ name }) => name);
-  const [seed, released] = [orderOrCode(names, 'khora'), orderOrCode(names, 'khora-icu')];
+  const orderUnder = (profile: CapabilityProfile) => orCode(() => sorted(names, profile, '/members'));
+  const [seed, released] = [orderUnder('khora'), orderUnder('khora-icu')];
   if (typeof released === 'string') return `khora-icu cannot sort its members: ${released}.`;
   const at = names.findIndex((_, i) => seed[i] !== released[i]);
   if (at < 0) return undefined;
@@ -72,18 +75,9 @@ function orderDifference(members: readonly Composable[]): string | undefined {
   return `Its members are sorted differently: ${first} comes first under khora, ${second} under khora-icu.`;
 }
 
-function orderOrCode(names: readonly string[], profile: CapabilityProfile): readonly string[] | string {
+function orCode<T>(compute: () => T): T | string {
   try {
-    return sorted(names, profile, '/members');
-  } catch (error) {
-    if (error instanceof BullaError) return error.code;
-    throw error;
-  }
-}
-
-function hashOrCode(composable: Composable, options: HashOptions): string {
-  try {
-    return staticHash(composable, options);
+    return compute();
   } catch (error) {
     if (error instanceof BullaError) return error.code;
     throw error;

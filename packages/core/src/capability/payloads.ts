@@ -21,13 +21,9 @@ export interface ToolPayload {
 }
 
 /** What a tool payload is made of, with the schema in its hashed form. */
-interface ToolParts {
-  readonly name: string;
-  readonly description: string | null;
-  readonly schema: unknown;
-  readonly instructions: readonly string[];
+type ToolParts = Omit<ToolPayload, 'kind' | 'policies' | 'policyBindings'> & {
   readonly policies: readonly PolicyBinding[];
-}
+};
 
 /**
  * The one place where a tool's payload is made: for tools as they are defined, as they were evaluated, and as they
@@ -49,12 +45,8 @@ export function sortedBindings(
   profile: CapabilityProfile,
 ): readonly PolicyBinding[] {
   if (policies.length === 1) return [{ id: policies[0]!.id, executeBinding: policies[0]!.executeBinding }];
-  const byId = new Map<string, PolicyBinding[]>();
-  for (const { id, executeBinding } of policies) {
-    const same = byId.get(id);
-    if (same === undefined) byId.set(id, [{ id, executeBinding }]);
-    else same.push({ id, executeBinding });
-  }
+  const bindings = policies.map(({ id, executeBinding }) => ({ id, executeBinding }));
+  const byId = Map.groupBy(bindings, ({ id }) => id);
   const live = ({ executeBinding }: PolicyBinding) => (executeBinding === 'live' ? 0 : 1);
   return sorted([...byId.keys()], profile, '/policies').flatMap((id) =>
     byId.get(id)!.sort((a, b) => live(a) - live(b)),
@@ -90,17 +82,11 @@ interface ToolkitPayload {
 }
 
 /** What is hashed of a toolkit. Throws `CAPABILITY_NAME_COLLISION` for two members of one name. */
-export function toolkitCanonicalPayload(
-  toolkit: Omit<ToolkitPayload, 'kind'>,
-  options?: HashOptions,
+export function toolkitPayload(
+  { name, instructions, members }: Omit<ToolkitPayload, 'kind'>,
+  profile: CapabilityProfile,
 ): ToolkitPayload {
-  const { name, instructions, members } = toolkit;
-  return {
-    kind: 'toolkit',
-    name,
-    instructions,
-    members: sortedByName(members, hashingOf(options).profile, '/members'),
-  };
+  return { kind: 'toolkit', name, instructions, members: sortedByName(members, profile, '/members') };
 }
 
 interface DynamicToolkitPayload {
@@ -111,17 +97,11 @@ interface DynamicToolkitPayload {
 }
 
 /** What is hashed of a dynamic toolkit: nothing of its members, and of its policies the ids alone. */
-export function dynamicToolkitCanonicalPayload(
-  toolkit: Omit<DynamicToolkitPayload, 'kind'>,
-  options?: HashOptions,
+export function dynamicToolkitPayload(
+  { name, instructions, policies }: Omit<DynamicToolkitPayload, 'kind'>,
+  profile: CapabilityProfile,
 ): DynamicToolkitPayload {
-  const { name, instructions, policies } = toolkit;
-  return {
-    kind: 'dynamicToolkit',
-    name,
-    instructions,
-    policies: sorted(policies, hashingOf(options).profile, '/policies'),
-  };
+  return { kind: 'dynamicToolkit', name, instructions, policies: sorted(policies, profile, '/policies') };
 }
 
 /** What is hashed of a registered agent: its lines in the order given, trimmed, without the empty ones. */

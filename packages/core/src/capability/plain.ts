@@ -1,4 +1,3 @@
-import type { Code } from '../codes.ts';
 import { BullaError } from '../error.ts';
 import { DEFAULT_MAX_DEPTH, isPlain, type Path, pointer } from '../json/index.ts';
 
@@ -12,6 +11,11 @@ export function dictionary<T>(entries: Iterable<readonly [string, T]>): Record<s
   return made;
 }
 
+/** Without the members that are undefined. */
+export function defined<T extends object>(members: { [Key in keyof T]: T[Key] | undefined }): T {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
+}
+
 interface Open {
   readonly source: object;
   readonly keys: readonly string[] | undefined;
@@ -22,23 +26,21 @@ interface Open {
 
 /**
  * A copy of a value that is JSON: keys sorted, properties that are undefined left out, a Date as its ISO string.
- * Throws with the path: `CAPABILITY_VALUE` for functions, BigInts, symbols, properties named by a symbol, numbers
- * that are not finite, invalid dates, half surrogate pairs, holes and undefined in lists; `CAPABILITY_VALUE` for
- * instances of classes; `CAPABILITY_VALUE` for a value that contains itself, through objects or lists;
- * `CAPABILITY_VALUE` for nesting over 1,000. Never recurses.
+ * Throws `CAPABILITY_VALUE` with the path for functions, BigInts, symbols, properties named by a symbol, numbers that
+ * are not finite, invalid dates, half surrogate pairs, holes and undefined in lists, instances of classes, a value that
+ * contains itself through objects or lists, and nesting over 1,000. Never recurses.
  */
 export function copyPlain(root: unknown, at: Path = []): PlainJson {
   const open: Open[] = [];
   const above = new Set<object>();
   const path = () => pointer([...at, ...open.map(({ keys, next }) => keys?.[next - 1] ?? next - 1)]);
-  const refuse = (code: Code, message: string): never => {
-    throw new BullaError(code, message, { path: path() });
+  const refuse = (message: string): never => {
+    throw new BullaError('CAPABILITY_VALUE', message, { path: path() });
   };
 
   const enter = (source: object): PlainJson => {
-    if (above.has(source)) refuse('CAPABILITY_VALUE', 'The value contains itself.');
-    if (open.length >= DEFAULT_MAX_DEPTH)
-      refuse('CAPABILITY_VALUE', `The nesting is deeper than ${DEFAULT_MAX_DEPTH}.`);
+    if (above.has(source)) refuse('The value contains itself.');
+    if (open.length >= DEFAULT_MAX_DEPTH) refuse(`The nesting is deeper than ${DEFAULT_MAX_DEPTH}.`);
     const keys = Array.isArray(source) ? undefined : sortedKeys(source, refuse);
     const size = keys?.length ?? (source as unknown[]).length;
     const target: Open['target'] = keys === undefined ? new Array(size) : Object.create(null);
@@ -50,16 +52,16 @@ export function copyPlain(root: unknown, at: Path = []): PlainJson {
   const copy = (value: unknown): PlainJson => {
     switch (typeof value) {
       case 'string':
-        return value.isWellFormed() ? value : refuse('CAPABILITY_VALUE', HALF_PAIR);
+        return value.isWellFormed() ? value : refuse(HALF_PAIR);
       case 'boolean':
         return value;
       case 'number':
-        return Number.isFinite(value) ? value : refuse('CAPABILITY_VALUE', `${value} has no JSON form.`);
+        return Number.isFinite(value) ? value : refuse(`${value} has no JSON form.`);
       case 'object':
         if (value === null) return null;
         return isoString(value, refuse) ?? enter(value);
       default:
-        return refuse('CAPABILITY_VALUE', `${NAMES[typeof value]} has no JSON form.`);
+        return refuse(`${NAMES[typeof value]} has no JSON form.`);
     }
   };
 
@@ -72,8 +74,7 @@ export function copyPlain(root: unknown, at: Path = []): PlainJson {
     }
     const key = top.keys?.[top.next] ?? top.next;
     top.next++;
-    if (top.keys === undefined && !(key in top.source))
-      refuse('CAPABILITY_VALUE', 'The list has a hole here.');
+    if (top.keys === undefined && !(key in top.source)) refuse('The list has a hole here.');
     const value = (top.source as Record<string | number, unknown>)[key];
     if (value === undefined && top.keys !== undefined) continue;
     (top.target as Record<string | number, PlainJson>)[key] = copy(value);
@@ -89,17 +90,17 @@ const NAMES: Readonly<Record<string, string>> = {
   symbol: 'A symbol',
 };
 
-type Refuse = (code: Code, message: string) => never;
+type Refuse = (message: string) => never;
 
 function sortedKeys(source: object, refuse: Refuse): readonly string[] {
   if (!isPlain(source)) {
     const { name } = (source as { constructor?: { name?: unknown } }).constructor ?? {};
-    refuse('CAPABILITY_VALUE', `Only plain objects are taken, not an instance of ${String(name)}.`);
+    refuse(`Only plain objects are taken, not an instance of ${String(name)}.`);
   }
   if (Object.getOwnPropertySymbols(source).length > 0)
-    refuse('CAPABILITY_VALUE', 'A property that is named by a symbol has no JSON form.');
+    refuse('A property that is named by a symbol has no JSON form.');
   const keys = Object.keys(source).sort();
-  if (!keys.every((key) => key.isWellFormed())) refuse('CAPABILITY_VALUE', HALF_PAIR);
+  if (!keys.every((key) => key.isWellFormed())) refuse(HALF_PAIR);
   return keys;
 }
 
@@ -112,7 +113,5 @@ function isoString(value: object, refuse: Refuse): string | undefined {
   } catch {
     return undefined;
   }
-  return Number.isNaN(time)
-    ? refuse('CAPABILITY_VALUE', 'The date is invalid.')
-    : new Date(time).toISOString();
+  return Number.isNaN(time) ? refuse('The date is invalid.') : new Date(time).toISOString();
 }

@@ -1,6 +1,6 @@
 import { BullaError } from '../error.ts';
 import { untilAborted } from './abort.ts';
-import { checkName, messageOf } from './names.ts';
+import { checkName, messageOf, wrongArgument } from './names.ts';
 import { dictionary } from './plain.ts';
 
 /** When a tool is called: `live` asks the policy again, `snapshot` takes what it said at evaluation. */
@@ -27,7 +27,7 @@ const made = new WeakSet<object>();
 
 /**
  * Makes a policy. It allows only by answering `true`; any other answer, and every error, denies. Throws
- * `CAPABILITY_ARGUMENT` for an id that is none and `CAPABILITY_ARGUMENT` for other wrong arguments.
+ * `CAPABILITY_ARGUMENT`.
  */
 export function policy<Env = unknown>(
   id: string,
@@ -36,12 +36,9 @@ export function policy<Env = unknown>(
 ): SharedPolicy<Env> {
   checkName(id, 'A policy id', '/id');
   const { executeBinding = 'live' } = options;
-  if (typeof evaluate !== 'function')
-    throw new BullaError('CAPABILITY_ARGUMENT', 'A policy needs a function.', { path: '/evaluate' });
-  if (!EXECUTE_BINDINGS.includes(executeBinding)) {
-    const why = 'A policy binds `live` or `snapshot`.';
-    throw new BullaError('CAPABILITY_ARGUMENT', why, { path: '/executeBinding' });
-  }
+  if (typeof evaluate !== 'function') wrongArgument('A policy needs a function.', '/evaluate');
+  if (!EXECUTE_BINDINGS.includes(executeBinding))
+    wrongArgument('A policy binds `live` or `snapshot`.', '/executeBinding');
   const shared = Object.freeze({ id, executeBinding, evaluate });
   made.add(shared);
   return shared;
@@ -52,10 +49,8 @@ export function policyList<Env>(
   policies: readonly SharedPolicy<Env>[] | undefined,
 ): readonly SharedPolicy<Env>[] {
   if (policies === undefined) return NONE;
-  if (!Array.isArray(policies) || !policies.every((one) => made.has(one))) {
-    const why = 'The policies are a list of what `policy` made.';
-    throw new BullaError('CAPABILITY_ARGUMENT', why, { path: '/policies' });
-  }
+  if (!Array.isArray(policies) || !policies.every((one) => made.has(one)))
+    wrongArgument('The policies are a list of what `policy` made.', '/policies');
   return Object.freeze([...policies]);
 }
 const NONE: readonly never[] = Object.freeze([]);

@@ -1,8 +1,8 @@
-import { BullaError } from '../error.ts';
 import { pointer } from '../json/index.ts';
 import { hashToolSpecStatic } from './call.ts';
 import type { Disabled } from './evaluate.ts';
 import { type HashOptions, hashingOf, hashPlainObject, sorted } from './hashing.ts';
+import { wrongArgument } from './names.ts';
 import {
   type HashedTool,
   instructionsCanonicalPayload,
@@ -60,13 +60,9 @@ export function checkAugments(
   for (const name of Object.keys(augments)) {
     const named = JSON.stringify(name);
     const path = pointer(['runtimeToolAugments', name]);
-    if (typeof augments[name] !== 'string') {
-      const why = `What the tool ${named} stands on must be a text.`;
-      throw new BullaError('CAPABILITY_ARGUMENT', why, { path });
-    }
-    if (!anyName && !tools.has(name) && !disabled.some((tool) => tool.name === name)) {
-      const why = `There is no tool ${named} that could stand on anything.`;
-      throw new BullaError('CAPABILITY_ARGUMENT', why, { path });
-    }
+    if (typeof augments[name] !== 'string')
+      wrongArgument(`What the tool ${named} stands on must be a text.`, path);
+    if (!anyName && !tools.has(name) && !disabled.some((tool) => tool.name === name))
+      wrongArgument(`There is no tool ${named} that could stand on anything.`, path);
   }
 }

@@ -2,7 +2,6 @@ import { BullaError } from '../error.ts';
 import type { DiffPart } from '../text/index.ts';
 import {
   type DefinitionDiff,
-  defined,
   diffDefinitions,
   type ToolChange,
   textDiff,
@@ -20,6 +19,7 @@ import {
   type ToolRefsDiff,
 } from './link-diff.ts';
 import type { ToolRef } from './payloads.ts';
+import { defined } from './plain.ts';
 import type { PolicyEvaluationSnapshot } from './policy.ts';
 import { readSnapshot } from './read.ts';
 import type { AgentRuntimeSnapshot, AgentSnapshotEnvelope } from './snapshot.ts';

@@ -4,7 +4,7 @@ import type { Affordances, RegisteredAgent } from './agent.ts';
 import type { ToolkitContext } from './composable.ts';
 import { type InvocationContext, normalizeInvocationContextForHash } from './invocation.ts';
 import { type CapabilityLink, computeFullCapabilityLink, type FullLinkOptions } from './link.ts';
-import { copyPlain, dictionary } from './plain.ts';
+import { copyPlain, defined, dictionary } from './plain.ts';
 import {
   capturePolicyResults,
   type PolicyAudit,
@@ -166,12 +166,10 @@ function toolkitContextToWire<Env>(
   envAllowlist: readonly string[] | undefined,
 ): ToolkitContextWire {
   const { namespace, agentId, agentName, env } = ctx;
-  return {
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(agentId === undefined ? {} : { agentId }),
-    ...(agentName === undefined ? {} : { agentName }),
-    ...(envAllowlist === undefined
-      ? {}
-      : { env: normalizeInvocationContextForHash(env, { allowlist: envAllowlist }) }),
-  };
+  return defined<ToolkitContextWire>({
+    namespace,
+    agentId,
+    agentName,
+    env: envAllowlist && normalizeInvocationContextForHash(env, { allowlist: envAllowlist }),
+  });
 }

@@ -63,9 +63,8 @@ export function isOpaqueSchema(schema: StandardSchema, source: SchemaSource = 't
 
 /**
  * The form in which a schema is hashed: what its `toJSONSchema()` returns; else, where the source says so, what its
- * Standard JSON Schema is; else `{vendor, version}`. Throws `CAPABILITY_SCHEMA`
- * when it cannot be converted, `CAPABILITY_SCHEMA` when it gives a promise, and `CAPABILITY_SCHEMA` when
- * it gives nothing.
+ * Standard JSON Schema is; else `{vendor, version}`. Throws `CAPABILITY_SCHEMA` when it cannot be converted, or gives a
+ * promise or nothing.
  */
 export function schemaToHashInput(schema: StandardSchema, source: SchemaSource = 'toJSONSchema'): unknown {
   checkSchema(schema);
@@ -74,21 +73,16 @@ export function schemaToHashInput(schema: StandardSchema, source: SchemaSource =
     const { vendor, version } = schema['~standard'];
     return { vendor, version };
   }
+  const refuse = (why: string, cause?: unknown) =>
+    new BullaError('CAPABILITY_SCHEMA', why, { path: '/schema', cause });
   let converted: unknown;
   try {
     converted = convert();
   } catch (cause) {
-    const why = 'The schema has no form as JSON Schema, so the tool cannot be hashed.';
-    throw new BullaError('CAPABILITY_SCHEMA', why, { path: '/schema', cause });
+    throw refuse('The schema has no form as JSON Schema, so the tool cannot be hashed.', cause);
   }
-  if (isThenable(converted)) {
-    const why = 'The schema gives a promise where its JSON Schema is needed.';
-    throw new BullaError('CAPABILITY_SCHEMA', why, { path: '/schema' });
-  }
-  if (converted === undefined) {
-    const why = 'The schema gives nothing where its JSON Schema is needed.';
-    throw new BullaError('CAPABILITY_SCHEMA', why, { path: '/schema' });
-  }
+  if (isThenable(converted)) throw refuse('The schema gives a promise where its JSON Schema is needed.');
+  if (converted === undefined) throw refuse('The schema gives nothing where its JSON Schema is needed.');
   return converted;
 }
 

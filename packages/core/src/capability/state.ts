@@ -7,13 +7,9 @@ interface State {
   readonly composable: Composable;
   /** How many levels of toolkits it has. */
   readonly level: number;
-  /** The hash under the hashing that was asked for first, and under others. */
-  hashing: Hashing | undefined;
-  hash: string;
-  others: Map<Hashing, string> | undefined;
-  /** The hashed form of a tool's schema, from the source that was asked for first. */
-  schemaSource: SchemaSource | undefined;
-  schema: unknown;
+  readonly hashes: Map<Hashing, string>;
+  /** The hashed forms of a tool's schema. */
+  readonly schemas: Map<SchemaSource, unknown>;
   /** What is called, where no toolkit has hooks. */
   spec: object | undefined;
 }
@@ -23,16 +19,7 @@ const states = new WeakMap<object, State>();
 
 /** Notes that a composable was made here. */
 export function remember(composable: Composable, level: number): void {
-  states.set(composable, {
-    composable,
-    level,
-    hashing: undefined,
-    hash: '',
-    others: undefined,
-    schemaSource: undefined,
-    schema: undefined,
-    spec: undefined,
-  });
+  states.set(composable, { composable, level, hashes: new Map(), schemas: new Map(), spec: undefined });
 }
 
 /** Notes that a spec was made of a tool. */
@@ -43,18 +30,4 @@ export function rememberSpec(spec: object, state: State): void {
 /** What is remembered of a composable or a spec; undefined for what was not made here. */
 export function stateOf(made: object): State | undefined {
   return states.get(made);
-}
-
-export function knownHash(state: State, hashing: Hashing): string | undefined {
-  return state.hashing === hashing ? state.hash : state.others?.get(hashing);
-}
-
-export function keepHash(state: State, hashing: Hashing, hash: string): void {
-  if (state.hashing === undefined) {
-    state.hashing = hashing;
-    state.hash = hash;
-  } else {
-    state.others ??= new Map();
-    state.others.set(hashing, hash);
-  }
 }

@@ -2,20 +2,19 @@ import { digest } from '../canon/index.ts';
 import { BullaError } from '../error.ts';
 import { type Composable, checkComposable, type Tool } from './composable.ts';
 import { type Hashing, type HashOptions, hashingOf } from './hashing.ts';
-import { dynamicToolkitCanonicalPayload, toolkitCanonicalPayload, toolPayload } from './payloads.ts';
+import { dynamicToolkitPayload, toolkitPayload, toolPayload } from './payloads.ts';
 import { type SchemaSource, schemaToHashInput } from './standard-schema.ts';
-import { keepHash, knownHash, stateOf } from './state.ts';
+import { stateOf } from './state.ts';
 
 /** The hashed form of a tool's schema; it is converted once. Throws as `schemaToHashInput` does. */
 export function hashedSchema(tool: Tool, source: SchemaSource): unknown {
-  const state = stateOf(tool)!;
-  if (state.schemaSource === source) return state.schema;
-  const schema = schemaToHashInput(tool.inputSchema, source);
-  if (state.schemaSource === undefined) {
-    state.schemaSource = source;
-    state.schema = schema;
-  }
-  return schema;
+  const { schemas } = stateOf(tool)!;
+  if (!schemas.has(source)) schemas.set(source, schemaToHashInput(tool.inputSchema, source));
+  return schemas.get(source);
+}
+
+function knownHash(composable: Composable, hashing: Hashing): string | undefined {
+  return stateOf(composable)!.hashes.get(hashing);
 }
 
 /**
@@ -25,24 +24,16 @@ export function hashedSchema(tool: Tool, source: SchemaSource): unknown {
 export function staticHash(root: Composable, options?: HashOptions): string {
   checkComposable(root);
   const hashing = hashingOf(options);
-  const known = knownHash(stateOf(root)!, hashing);
-  if (known !== undefined) return known;
   const open: Composable[] = [root];
-  let hash = '';
   for (let top = open.at(-1); top !== undefined; top = open.at(-1)) {
     const before = open.length;
-    if (top.kind === 'toolkit') {
-      for (const member of top.members)
-        if (knownHash(stateOf(member)!, hashing) === undefined) open.push(member);
-      if (open.length > before) continue;
-    }
+    if (knownHash(top, hashing) === undefined && top.kind === 'toolkit')
+      for (const member of top.members) if (knownHash(member, hashing) === undefined) open.push(member);
+    if (open.length > before) continue;
     open.pop();
-    const state = stateOf(top)!;
-    const done = knownHash(state, hashing);
-    hash = done ?? hashOne(top, hashing);
-    if (done === undefined) keepHash(state, hashing, hash);
+    if (knownHash(top, hashing) === undefined) stateOf(top)!.hashes.set(hashing, hashOne(top, hashing));
   }
-  return hash;
+  return knownHash(root, hashing)!;
 }
 
 /** The hash of a composable whose members are hashed. */
@@ -75,16 +66,14 @@ function payloadOf(composable: Composable, hashing: Hashing): object {
     case 'toolkit': {
       const members = composable.members.map((member) => ({
         name: member.name,
-        hash: knownHash(stateOf(member)!, hashing)!,
+        hash: knownHash(member, hashing)!,
       }));
-      return toolkitCanonicalPayload({ name, instructions: composable.instructions, members }, hashing);
+      return toolkitPayload({ name, instructions: composable.instructions, members }, hashing.profile);
     }
     case 'dynamicToolkit': {
       const policies = composable.policies.map(({ id }) => id);
-      return dynamicToolkitCanonicalPayload(
-        { name, instructions: composable.instructions, policies },
-        hashing,
-      );
+      const { instructions } = composable;
+      return dynamicToolkitPayload({ name, instructions, policies }, hashing.profile);
     }
   }
 }

@@ -1,7 +1,6 @@
-import { BullaError } from '../error.ts';
 import { made, type Tool, type ToolRuntimeContext } from './composable.ts';
 import type { ToolPipelineHooks } from './hooks.ts';
-import { checkName, isText, lineList } from './names.ts';
+import { checkName, isText, lineList, wrongArgument } from './names.ts';
 import { policyList, type SharedPolicy } from './policy.ts';
 import { checkSchema, isOpaqueSchema, type OutputOf, type StandardSchema } from './standard-schema.ts';
 import { staticHash } from './static-hash.ts';
@@ -23,17 +22,17 @@ export interface ToolOptions<Schema extends StandardSchema, Env> {
 }
 
 /**
- * Makes a tool. Nothing of it can change afterwards, so its hash is computed once. Throws `CAPABILITY_ARGUMENT`,
- * `CAPABILITY_SCHEMA` and `CAPABILITY_ARGUMENT`; the schema is not converted yet.
+ * Makes a tool. Nothing of it can change afterwards, so its hash is computed once. Throws `CAPABILITY_ARGUMENT`
+ * and `CAPABILITY_SCHEMA`; the schema is not converted yet.
  */
 export function tool<Schema extends StandardSchema, Env = unknown>(
   options: ToolOptions<Schema, Env>,
 ): Tool<Env> {
   const { name, description = null, inputSchema, instructions = [], hooks, handler } = options;
   checkName(name, 'The name of a tool');
-  if (description !== null && !isText(description)) wrong('A description is a text.', '/description');
+  if (description !== null && !isText(description)) wrongArgument('A description is a text.', '/description');
   checkSchema(inputSchema);
-  if (typeof handler !== 'function') wrong('A tool needs a function that does its work.', '/handler');
+  if (typeof handler !== 'function') wrongArgument('A tool needs a function that does its work.', '/handler');
   const self: Tool<Env> = {
     kind: 'tool',
     name,
@@ -51,7 +50,3 @@ export function tool<Schema extends StandardSchema, Env = unknown>(
 }
 
 const AsyncGeneratorFunction = Object.getPrototypeOf(async function* () {}).constructor;
-
-function wrong(message: string, path: string): never {
-  throw new BullaError('CAPABILITY_ARGUMENT', message, { path });
-}

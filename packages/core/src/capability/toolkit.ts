@@ -1,7 +1,6 @@
-import { BullaError } from '../error.ts';
 import { type Composable, type DynamicToolkit, made, memberList, type Toolkit } from './composable.ts';
 import type { ToolPipelineHooks } from './hooks.ts';
-import { checkName, isText, lineList } from './names.ts';
+import { checkName, isText, lineList, wrongArgument } from './names.ts';
 import { policyList, type SharedPolicy } from './policy.ts';
 import { staticHash } from './static-hash.ts';
 
@@ -50,10 +49,8 @@ export interface DynamicToolkitOptions<Env> extends Omit<ToolkitOptions, 'instru
 export function dynamicToolkit<Env = unknown>(options: DynamicToolkitOptions<Env>): DynamicToolkit<Env> {
   const { name, instructions = null, hooks, create } = options;
   checkName(name, 'The name of a toolkit');
-  if (typeof create !== 'function') {
-    const why = 'A dynamic toolkit needs a function that makes its members.';
-    throw new BullaError('CAPABILITY_ARGUMENT', why, { path: '/create' });
-  }
+  if (typeof create !== 'function')
+    wrongArgument('A dynamic toolkit needs a function that makes its members.', '/create');
   const self: DynamicToolkit<Env> = {
     kind: 'dynamicToolkit',
     name,

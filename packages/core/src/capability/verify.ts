@@ -183,8 +183,13 @@ const TOOLS = ['runtime', 'affordances', 'tools'];
  * first thing that does not fit. Hashes that nothing in it can tell of stay unchecked.
  */
 export function checkEnvelope(envelope: AgentSnapshotEnvelope): AgentSnapshotEnvelope {
-  const [first] = verifyReadEnvelope(envelope, {}).failures;
-  if (first === undefined) return envelope;
+  return passed(verifyReadEnvelope(envelope, {})).envelope;
+}
+
+/** A verdict without failures. Throws `CAPABILITY_ENVELOPE_INVALID` with the path of the first one. */
+export function passed(verdict: EnvelopeVerdict): EnvelopeVerdict {
+  const [first] = verdict.failures;
+  if (first === undefined) return verdict;
   throw new BullaError('CAPABILITY_ENVELOPE_INVALID', first.message, { path: first.path });
 }
 

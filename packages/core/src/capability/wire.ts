@@ -9,12 +9,11 @@ import {
   hashPlainObject,
 } from './hashing.ts';
 import {
-  dynamicToolkitCanonicalPayload,
+  dynamicToolkitPayload,
   type HashedTool,
   type PolicyBinding,
   sortedBindings,
-  type ToolPayload,
-  toolkitCanonicalPayload,
+  toolkitPayload,
   toolPayload,
 } from './payloads.ts';
 import { copyPlain } from './plain.ts';
@@ -80,14 +79,10 @@ function wireOf(tool: HashedTool, schema: unknown, { profile, schemaSource }: Ha
   };
 }
 
-/** What is hashed of a tool from the wire: the same as of the tool itself. */
-function toolCapabilityPayloadFromWire(wire: ToolSpecWire, profile: CapabilityProfile): ToolPayload {
-  return toolPayload({ ...wire, schema: wire.inputSchema, policies: wire.policyBindings }, profile);
-}
-
-/** The hash of a tool from the wire, without what it stood on in its run. */
+/** The hash of a tool from the wire, the same as of the tool itself, without what it stood on in its run. */
 export function hashToolSpecWire(wire: ToolSpecWire, profile: CapabilityProfile): string {
-  return hashPlainObject(toolCapabilityPayloadFromWire(wire, profile), { profile });
+  const { inputSchema: schema, policyBindings: policies } = wire;
+  return hashPlainObject(toolPayload({ ...wire, schema, policies }, profile), { profile });
 }
 
 /** The same with what the tool stood on: the hash in the link of its run. */
@@ -113,12 +108,12 @@ export function hashStaticWire(root: StaticWire, profile: CapabilityProfile): st
   return fold<StaticWire, string>(root, membersOfWire, (node, hashes) => {
     if (node.kind === 'tool') return hashToolSpecWire(node, profile);
     if (node.kind === 'dynamicToolkit')
-      return hashPlainObject(dynamicToolkitCanonicalPayload(node, { profile }), { profile });
+      return hashPlainObject(dynamicToolkitPayload(node, profile), { profile });
     const members = node.members.map(({ name }, place) => ({ name, hash: hashes[place]! }));
-    return hashPlainObject(toolkitCanonicalPayload({ ...node, members }, { profile }), { profile });
+    return hashPlainObject(toolkitPayload({ ...node, members }, profile), { profile });
   });
 }
 
 /** Only a toolkit has members that are known beforehand. */
-const membersOfComposable = (node: Composable) => (node.kind === 'toolkit' ? node.members : []);
+export const membersOfComposable = (node: Composable) => (node.kind === 'toolkit' ? node.members : []);
 export const membersOfWire = (node: StaticWire) => (node.kind === 'toolkit' ? node.members : []);

@@ -34,7 +34,7 @@ export interface ChainFailure {
   readonly error: string;
 }
 
-interface Place {
+interface LinkEnd {
   readonly sequence: number;
   readonly hash: string;
 }
@@ -48,9 +48,9 @@ export interface ChainState {
   /** Records with no failure of their own. */
   readonly verified: number;
   /** The last record that continues the chain. */
-  readonly head: Place | null;
+  readonly head: LinkEnd | null;
   /** A record after `head` that does not continue it; if the next one continues this one, it is the head. */
-  readonly stray: Place | null;
+  readonly stray: LinkEnd | null;
   readonly failureCount: number;
   readonly failures: readonly ChainFailure[];
   readonly profiles: Readonly<Record<string, number>>;
@@ -190,14 +190,13 @@ export function createChainVerifier(options: ChainOptions): ChainVerifier {
 
 /** Whether a state that somebody saved has all its parts; what they say is trusted. */
 function isWhole(state: ChainState): boolean {
-  const isPlace = (place: unknown) =>
-    place === null ||
-    (isRecord(place) && Number.isSafeInteger(place.sequence) && typeof place.hash === 'string');
+  const isLinkEnd = (end: unknown) =>
+    end === null || (isRecord(end) && Number.isSafeInteger(end.sequence) && typeof end.hash === 'string');
   return (
     [state.count, state.verified, state.failureCount, state.moreNotices].every(
       (n) => Number.isSafeInteger(n) && n >= 0,
     ) &&
-    [state.head, state.stray].every(isPlace) &&
+    [state.head, state.stray].every(isLinkEnd) &&
     [state.failures, state.notices].every((list) => Array.isArray(list) && list.every(isRecord)) &&
     [state.profiles, state.keys, state.warnings, state.missingKeys].every(
       (counts) => isRecord(counts) && Object.values(counts).every((n) => Number.isSafeInteger(n)),
@@ -226,8 +225,8 @@ const START = {
 /** What is wrong with the place of a record, by the order of the reference's checks: sequence, then linkage. */
 function linkProblem(
   { sequence, previous_hash, hash }: ChainLink,
-  head: Place | null,
-  stray: Place | null,
+  head: LinkEnd | null,
+  stray: LinkEnd | null,
 ): { code: Code; error: string } | undefined {
   if (hash === '') return { code: 'missing_hash', error: 'The record has no hash.' };
   const last = stray ?? head;
@@ -235,8 +234,8 @@ function linkProblem(
     if (previous_hash === null) return undefined;
     return { code: 'genesis_previous_hash', error: 'Genesis Capsule has previous_hash (should be null)' };
   }
-  const follows = (place: Place | null) => place !== null && sequence === place.sequence + 1;
-  for (const place of [head, stray]) if (follows(place) && previous_hash === place!.hash) return undefined;
+  const follows = (end: LinkEnd | null) => end !== null && sequence === end.sequence + 1;
+  for (const end of [head, stray]) if (follows(end) && previous_hash === end!.hash) return undefined;
   if (follows(head) || follows(stray)) {
     return { code: 'broken_link', error: `Chain broken: previous_hash mismatch at sequence ${sequence}` };
   }
@@ -275,10 +274,10 @@ function tally(counts: Record<string, number>, name: string): void {
 export function chainLink(record: JsonObject): ChainLink {
   const [id, hash, previous] = [record.get('id'), record.get('hash'), record.get('previous_hash')];
   const sequence = record.get('sequence');
-  const place = isInteger(sequence) ? toNumber(sequence)! : Number.NaN;
+  const number = isInteger(sequence) ? toNumber(sequence)! : Number.NaN;
   return {
     id: typeof id === 'string' ? id : null,
-    sequence: Number.isSafeInteger(place) ? place : null,
+    sequence: Number.isSafeInteger(number) ? number : null,
     // What is neither null nor a string links to nothing.
     previous_hash: previous === undefined || previous === null ? null : String(previous),
     hash: typeof hash === 'string' ? hash : '',

@@ -117,15 +117,12 @@ describe('isoTimestamp', () => {
   test('has six fraction digits or none', () => {
     expect(isoTimestamp(now)).toBe('2026-01-15T12:00:00+00:00');
     expect(isoTimestamp(new Date('2026-01-15T12:00:00.120Z'))).toBe('2026-01-15T12:00:00.120000+00:00');
-    expect(isoTimestamp(now, 7)).toBe('2026-01-15T12:00:00.000007+00:00');
     expect(isoTimestamp(new Date('0001-01-01T00:00:00Z'))).toBe('0001-01-01T00:00:00+00:00');
   });
 
   test('refuses what has no such form', () => {
     for (const date of [new Date(Number.NaN), new Date(8.64e15), new Date('0000-06-01T00:00:00Z')])
       expect(codeOf(() => isoTimestamp(date))).toBe('CAPSULE_TIMESTAMP');
-    for (const micros of [-1, 1000, 0.5])
-      expect(codeOf(() => isoTimestamp(now, micros))).toBe('CAPSULE_TIMESTAMP');
   });
 
   test('isIsoTimestamp takes exactly that', () => {

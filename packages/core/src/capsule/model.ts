@@ -38,97 +38,130 @@ export type TriggerType = (typeof TRIGGER_TYPES)[number];
 export type AuthorityType = (typeof AUTHORITY_TYPES)[number];
 export type OutcomeStatus = (typeof OUTCOME_STATUSES)[number];
 
-/** What initiated the action. */
-export interface Trigger {
-  readonly type: TriggerType;
-  readonly source: string;
-  /** `YYYY-MM-DDTHH:MM:SS[.ffffff]+00:00`; `isoTimestamp` writes it. */
-  readonly timestamp: string;
-  readonly request: string;
-  readonly correlation_id: string | null;
-  readonly user_id: string | null;
-}
+/** Releases up to 1.5.2 and the seed hash 12 keys; 1.5.3 hashes `spec_version` too. */
+export type Form = '12' | '13';
 
-/** The state of the system when the action occurred. */
-export interface Context {
-  readonly agent_id: string;
-  readonly session_id: string | null;
-  readonly environment: DataObject | JsonObject;
+/** What a field may hold, by its kind. */
+interface Kinds {
+  readonly string: string;
+  /** A string or null. */
+  readonly text: string | null;
+  readonly integer: number;
+  /** Always written with a decimal. */
+  readonly float: number;
+  readonly boolean: boolean;
+  readonly object: DataObject | JsonObject;
+  readonly any: Data;
+  readonly list: readonly string[];
+  readonly records: readonly (DataObject | JsonObject)[];
+  readonly options: readonly ReasoningOption[];
+  readonly calls: readonly ToolCall[];
 }
+export type Kind = keyof Kinds;
+type Fields = Readonly<Record<string, Kind>>;
+type Of<Table extends Fields> = { readonly [Key in keyof Table]: Kinds[Table[Key]] };
+
+export const HEAD = {
+  id: 'string',
+  type: 'string',
+  domain: 'string',
+  parent_id: 'text',
+  sequence: 'integer',
+  previous_hash: 'text',
+} as const satisfies Fields;
 
 /** One option that was weighed. */
-export interface ReasoningOption {
-  readonly id: string;
-  readonly description: string;
-  readonly pros: readonly string[];
-  readonly cons: readonly string[];
-  readonly estimated_impact: DataObject | JsonObject;
-  /** From 0 (impossible) to 1 (trivial); always written with a decimal. */
-  readonly feasibility: number;
-  readonly risks: readonly string[];
-  readonly selected: boolean;
+export const OPTION = {
+  id: 'string',
+  description: 'string',
+  pros: 'list',
+  cons: 'list',
+  estimated_impact: 'object',
+  /** From 0 (impossible) to 1 (trivial). */
+  feasibility: 'float',
+  risks: 'list',
+  selected: 'boolean',
   /** Required of every option that was not selected. */
-  readonly rejection_reason: string;
-}
-
-/** Why the decision was made. */
-export interface Reasoning {
-  readonly analysis: string;
-  readonly options: readonly ReasoningOption[];
-  /** The descriptions of `options`, in their order. */
-  readonly options_considered: readonly string[];
-  readonly selected_option: string;
-  readonly reasoning: string;
-  /** From 0 to 1; always written with a decimal. */
-  readonly confidence: number;
-  readonly model: string | null;
-  readonly prompt_hash: string | null;
-}
-
-/** Who or what authorized the action. */
-export interface Authority {
-  readonly type: AuthorityType;
-  readonly approver: string | null;
-  readonly policy_reference: string | null;
-  readonly chain: readonly (DataObject | JsonObject)[];
-  readonly escalation_reason: string | null;
-}
+  rejection_reason: 'string',
+} as const satisfies Fields;
 
 /** One external action. */
-export interface ToolCall {
-  readonly tool: string;
-  readonly arguments: DataObject | JsonObject;
-  readonly result: Data;
-  readonly success: boolean;
-  readonly duration_ms: number;
-  readonly error: string | null;
-}
+export const TOOL_CALL = {
+  tool: 'string',
+  arguments: 'object',
+  result: 'any',
+  success: 'boolean',
+  duration_ms: 'integer',
+  error: 'text',
+} as const satisfies Fields;
 
-/** What happened. */
-export interface Execution {
-  readonly tool_calls: readonly ToolCall[];
-  readonly duration_ms: number;
-  readonly resources_used: DataObject | JsonObject;
-}
+/** The six sections; their fields stand in the order in which the reference's validator reports a missing one. */
+export const SECTIONS = {
+  /** What initiated the action. */
+  trigger: {
+    type: 'string',
+    source: 'string',
+    /** `YYYY-MM-DDTHH:MM:SS[.ffffff]+00:00`; `isoTimestamp` writes it. */
+    timestamp: 'string',
+    request: 'string',
+    correlation_id: 'text',
+    user_id: 'text',
+  },
+  /** The state of the system when the action occurred. */
+  context: { agent_id: 'string', session_id: 'text', environment: 'object' },
+  /** Why the decision was made. */
+  reasoning: {
+    analysis: 'string',
+    options: 'options',
+    /** The descriptions of `options`, in their order. */
+    options_considered: 'list',
+    selected_option: 'string',
+    reasoning: 'string',
+    /** From 0 to 1. */
+    confidence: 'float',
+    model: 'text',
+    prompt_hash: 'text',
+  },
+  /** Who or what authorized the action. */
+  authority: {
+    type: 'string',
+    approver: 'text',
+    policy_reference: 'text',
+    chain: 'records',
+    escalation_reason: 'text',
+  },
+  /** What happened. */
+  execution: { tool_calls: 'calls', duration_ms: 'integer', resources_used: 'object' },
+  /** What came of it. */
+  outcome: {
+    status: 'string',
+    result: 'any',
+    summary: 'string',
+    error: 'text',
+    side_effects: 'list',
+    metrics: 'object',
+  },
+} as const satisfies Readonly<Record<string, Fields>>;
 
-/** What came of it. */
-export interface Outcome {
+type Sections = typeof SECTIONS;
+export interface ReasoningOption extends Of<typeof OPTION> {}
+export interface ToolCall extends Of<typeof TOOL_CALL> {}
+export interface Trigger extends Of<Sections['trigger']> {
+  readonly type: TriggerType;
+}
+export interface Context extends Of<Sections['context']> {}
+export interface Reasoning extends Of<Sections['reasoning']> {}
+export interface Authority extends Of<Sections['authority']> {
+  readonly type: AuthorityType;
+}
+export interface Execution extends Of<Sections['execution']> {}
+export interface Outcome extends Of<Sections['outcome']> {
   readonly status: OutcomeStatus;
-  readonly result: Data;
-  readonly summary: string;
-  readonly error: string | null;
-  readonly side_effects: readonly string[];
-  readonly metrics: DataObject | JsonObject;
 }
 
 /** The content of a capsule: what is hashed. With `spec_version` it has 13 keys, without it the seed's 12. */
-export interface Capsule {
-  readonly id: string;
+export interface Capsule extends Of<typeof HEAD> {
   readonly type: CapsuleType;
-  readonly domain: string;
-  readonly parent_id: string | null;
-  readonly sequence: number;
-  readonly previous_hash: string | null;
   readonly spec_version?: string;
   readonly trigger: Trigger;
   readonly context: Context;
@@ -149,99 +182,6 @@ export interface Seal {
 }
 
 export interface SealedCapsule extends Capsule, Seal {}
-
-/** Releases up to 1.5.2 and the seed hash 12 keys; 1.5.3 hashes `spec_version` too. */
-export type Form = '12' | '13';
-
-/** What a field must be. `text` is a string or null; `list` an array of strings; `records` an array of objects. */
-export type Kind =
-  | 'string'
-  | 'text'
-  | 'integer'
-  | 'float'
-  | 'boolean'
-  | 'object'
-  | 'any'
-  | 'list'
-  | 'records'
-  | 'options'
-  | 'calls';
-
-export const HEAD = {
-  id: 'string',
-  type: 'string',
-  domain: 'string',
-  parent_id: 'text',
-  sequence: 'integer',
-  previous_hash: 'text',
-} as const satisfies Record<string, Kind>;
-
-export const OPTION: Readonly<Record<keyof ReasoningOption, Kind>> = {
-  id: 'string',
-  description: 'string',
-  pros: 'list',
-  cons: 'list',
-  estimated_impact: 'object',
-  feasibility: 'float',
-  risks: 'list',
-  selected: 'boolean',
-  rejection_reason: 'string',
-};
-
-export const TOOL_CALL: Readonly<Record<keyof ToolCall, Kind>> = {
-  tool: 'string',
-  arguments: 'object',
-  result: 'any',
-  success: 'boolean',
-  duration_ms: 'integer',
-  error: 'text',
-};
-
-/** The six sections; their fields stand in the order in which the reference's validator reports a missing one. */
-export const SECTIONS: {
-  readonly trigger: Readonly<Record<keyof Trigger, Kind>>;
-  readonly context: Readonly<Record<keyof Context, Kind>>;
-  readonly reasoning: Readonly<Record<keyof Reasoning, Kind>>;
-  readonly authority: Readonly<Record<keyof Authority, Kind>>;
-  readonly execution: Readonly<Record<keyof Execution, Kind>>;
-  readonly outcome: Readonly<Record<keyof Outcome, Kind>>;
-} = {
-  trigger: {
-    type: 'string',
-    source: 'string',
-    timestamp: 'string',
-    request: 'string',
-    correlation_id: 'text',
-    user_id: 'text',
-  },
-  context: { agent_id: 'string', session_id: 'text', environment: 'object' },
-  reasoning: {
-    analysis: 'string',
-    options: 'options',
-    options_considered: 'list',
-    selected_option: 'string',
-    reasoning: 'string',
-    confidence: 'float',
-    model: 'text',
-    prompt_hash: 'text',
-  },
-  authority: {
-    type: 'string',
-    approver: 'text',
-    policy_reference: 'text',
-    chain: 'records',
-    escalation_reason: 'text',
-  },
-  execution: { tool_calls: 'calls', duration_ms: 'integer', resources_used: 'object' },
-  outcome: {
-    status: 'string',
-    result: 'any',
-    summary: 'string',
-    error: 'text',
-    side_effects: 'list',
-    metrics: 'object',
-  },
-};
 
 export const SECTION_NAMES = Object.keys(SECTIONS) as (keyof typeof SECTIONS)[];
 

@@ -1,5 +1,5 @@
 import { canonicalize, digestText, type ProfileId } from '../canon/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import {
   type AnyObject,
   isObject,
@@ -8,8 +8,9 @@ import {
   type JsonValue,
   keysOf,
   parse,
-  pointer,
   sameDecimal,
+  type Trail,
+  trailPointer,
   valuesOf,
 } from '../json/index.ts';
 import { CONTENT, type Form, SEAL_FIELDS } from './model.ts';
@@ -72,16 +73,11 @@ export function matchHash(
   const tried: string[] = [];
   let refusal: BullaError | undefined;
   const fits = (value: JsonObject, profile: ProfileId): boolean => {
-    try {
-      const text = canonicalize(value, profile, { nonFinite });
-      if (tried.includes(text)) return false;
-      tried.push(text);
-      return digestText(text, profile) === hash;
-    } catch (error) {
-      if (!(error instanceof BullaError)) throw error;
-      refusal ??= error;
-      return false;
-    }
+    const text = attempt(() => canonicalize(value, profile, { nonFinite }));
+    if (text instanceof BullaError) refusal ??= text;
+    if (text instanceof BullaError || tried.includes(text)) return false;
+    tried.push(text);
+    return digestText(text, profile) === hash;
   };
   for (const value of older === undefined ? [content] : [content, older]) {
     for (const profile of ['cps-python', 'cps'] as const) {
@@ -147,24 +143,12 @@ export function oddNumbers(content: AnyObject): OddNumber[] {
     const { value, key, parent } = item;
     if (value instanceof JsonNumber) {
       const kind = oddity(value.lexeme);
-      if (kind !== undefined) found.push({ path: pathOf({ key, parent }), kind });
+      if (kind !== undefined) found.push({ path: trailPointer({ key, parent }), kind });
     } else {
       enter(value, { key, parent });
     }
   }
   return found;
-}
-
-interface Trail {
-  readonly key: string | number;
-  readonly parent: Trail | undefined;
-}
-
-function pathOf(trail: Trail): string {
-  const segments: (string | number)[] = [];
-  for (let step: Trail | undefined = trail; step !== undefined; step = step.parent)
-    segments.unshift(step.key);
-  return pointer(segments);
 }
 
 function oddity(lexeme: string): OddNumber['kind'] | undefined {

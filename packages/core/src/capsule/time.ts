@@ -2,22 +2,16 @@ import { BullaError } from '../error.ts';
 
 /**
  * Writes a moment as the protocol wants it, `YYYY-MM-DDTHH:MM:SS+00:00`, with six fraction digits unless the
- * fraction is zero (what Python's `isoformat` prints). `micros` are the microseconds, 0 to 999, beyond the
- * date's milliseconds. Throws `CAPSULE_TIMESTAMP` for an invalid date and for years outside 0001 to 9999.
+ * fraction is zero (what Python's `isoformat` prints). Throws `CAPSULE_TIMESTAMP` for an invalid date and for years
+ * outside 0001 to 9999.
  */
-export function isoTimestamp(date: Date, micros = 0): string {
+export function isoTimestamp(date: Date): string {
   const text = Number.isNaN(date.getTime()) ? '' : date.toISOString();
   // Years beyond four digits are written longer, with a sign.
-  if (
-    text.length !== 24 ||
-    text.startsWith('0000') ||
-    !(Number.isInteger(micros) && micros >= 0 && micros <= 999)
-  ) {
+  if (text.length !== 24 || text.startsWith('0000'))
     throw new BullaError('CAPSULE_TIMESTAMP', 'The moment lies outside the years 0001 to 9999, or is none.');
-  }
   const millis = text.slice(20, 23);
-  const fraction = micros === 0 && millis === '000' ? '' : `.${millis}${String(micros).padStart(3, '0')}`;
-  return `${text.slice(0, 19)}${fraction}+00:00`;
+  return `${text.slice(0, 19)}${millis === '000' ? '' : `.${millis}000`}+00:00`;
 }
 
 const LOOSE =

@@ -105,12 +105,6 @@ describe('what the scheme leaves open', () => {
   ])('%s is refused: %s', (uri, code) => {
     expect(refused(uri)).toBe(code);
   });
-
-  test('a leading slash in the fragment is taken only when asked for, and dropped', () => {
-    const options = { leadingSlash: true };
-    expect(parseCapsuleUri('capsule://bot/1#/reasoning/model', options).fragment).toBe('reasoning/model');
-    expect(codeOf(() => parseCapsuleUri('capsule://bot/1#//reasoning', options))).toBe('CAPSULE_URI');
-  });
 });
 
 describe('resolveFragment', () => {

@@ -1,4 +1,3 @@
-import type { Code } from '../codes.ts';
 import { BullaError } from '../error.ts';
 import { isObject, member, parsePointer } from '../json/index.ts';
 import { SECTION_NAMES } from './model.ts';
@@ -19,11 +18,6 @@ interface CapsuleUri {
   readonly fragment: string | null;
 }
 
-interface UriOptions {
-  /** Take one slash at the head of the fragment, which the scheme's grammar demands and its fixtures lack. Default false. */
-  readonly leadingSlash?: boolean;
-}
-
 const PREFIX = 'capsule://';
 const HASH = /^sha3_([0-9a-f]{64})$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -39,53 +33,44 @@ const FRAGMENT = /^(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*$/;
  * starts with a letter or digit and not with `sha3_`. A UUID may be in any case and is returned in lower case.
  * Throws `CAPSULE_URI`.
  */
-export function parseCapsuleUri(text: string, options: UriOptions = {}): CapsuleUri {
-  if (!text.startsWith(PREFIX)) fail('CAPSULE_URI', `A capsule URI starts with ${PREFIX}.`);
+export function parseCapsuleUri(text: string): CapsuleUri {
+  if (!text.startsWith(PREFIX)) throw invalid(`A capsule URI starts with ${PREFIX}.`);
   const rest = text.slice(PREFIX.length);
   const mark = rest.indexOf('#');
   const segments = (mark < 0 ? rest : rest.slice(0, mark)).split('/');
-  let fragment = mark < 0 ? null : rest.slice(mark + 1);
-  if (fragment !== null) {
-    if (options.leadingSlash === true && fragment.startsWith('/')) fragment = fragment.slice(1);
-    fragmentTokens(fragment);
-  }
-  if (segments.length > 2) fail('CAPSULE_URI', 'A reference has at most a chain and one part after it.');
+  const fragment = mark < 0 ? null : rest.slice(mark + 1);
+  if (fragment !== null) fragmentTokens(fragment);
+  if (segments.length > 2) throw invalid('A reference has at most a chain and one part after it.');
   const reference = segments.at(-1)!;
   const chain = segments.length === 2 ? segments[0]! : null;
   if (chain !== null && (!CHAIN.test(chain) || chain.startsWith('sha3_')))
-    fail('CAPSULE_URI', 'This is not the name of a chain.');
+    throw invalid('This is not the name of a chain.');
 
-  const nothing = { hash_algorithm: null, hash_value: null, sequence: null, id: null };
+  const reading = (part: Pick<CapsuleUri, 'reference_type'> & Partial<CapsuleUri>): CapsuleUri => ({
+    ...{
+      scheme: 'capsule',
+      chain,
+      hash_algorithm: null,
+      hash_value: null,
+      sequence: null,
+      id: null,
+      fragment,
+    },
+    ...part,
+  });
   if (reference.startsWith('sha3_')) {
-    const hash = HASH.exec(reference)?.[1];
-    if (hash === undefined) fail('CAPSULE_URI', 'A hash is sha3_ and 64 lower-case hex digits.');
-    return {
-      scheme: 'capsule',
-      chain,
-      reference_type: 'hash',
-      ...nothing,
-      hash_algorithm: 'sha3',
-      hash_value: hash,
-      fragment,
-    };
+    const hash_value = HASH.exec(reference)?.[1];
+    if (hash_value === undefined) throw invalid('A hash is sha3_ and 64 lower-case hex digits.');
+    return reading({ reference_type: 'hash', hash_algorithm: 'sha3', hash_value });
   }
-  if (UUID.test(reference)) {
-    return {
-      scheme: 'capsule',
-      chain,
-      reference_type: 'id',
-      ...nothing,
-      id: reference.toLowerCase(),
-      fragment,
-    };
-  }
+  if (UUID.test(reference)) return reading({ reference_type: 'id', id: reference.toLowerCase() });
   if (chain !== null && /^-?[0-9]+$/.test(reference)) {
     const sequence = Number(reference);
     if (!SEQUENCE.test(reference) || !Number.isSafeInteger(sequence))
-      fail('CAPSULE_URI', 'A sequence is a plain number from 0 to 2^53-1.');
-    return { scheme: 'capsule', chain, reference_type: 'sequence', ...nothing, sequence, fragment };
+      throw invalid('A sequence is a plain number from 0 to 2^53-1.');
+    return reading({ reference_type: 'sequence', sequence });
   }
-  fail('CAPSULE_URI', 'A reference is a hash, a UUID, or a sequence within a chain.');
+  throw invalid('A reference is a hash, a UUID, or a sequence within a chain.');
 }
 
 /**
@@ -98,30 +83,29 @@ export function resolveFragment(capsule: unknown, fragment: string): unknown {
     if (Array.isArray(value)) value = SEQUENCE.test(token) ? value[Number(token)] : undefined;
     else value = isObject(value) ? member(value, token) : undefined;
     if (value === undefined)
-      fail('CAPSULE_NOT_FOUND', `The capsule has nothing at ${JSON.stringify(fragment)}.`);
+      throw new BullaError('CAPSULE_NOT_FOUND', `The capsule has nothing at ${JSON.stringify(fragment)}.`);
   }
   return value;
 }
 
 /** RFC 6901 §6: percent-decoded first, then read as a pointer; checked after decoding, so nothing hides. */
 function fragmentTokens(fragment: string): string[] {
-  if (!FRAGMENT.test(fragment))
-    fail('CAPSULE_URI', 'The fragment holds a character that a URI cannot carry.');
+  if (!FRAGMENT.test(fragment)) throw invalid('The fragment holds a character that a URI cannot carry.');
   let text: string;
   try {
     text = decodeURIComponent(fragment);
   } catch {
-    fail('CAPSULE_URI', 'The fragment is not percent-encoded UTF-8.');
+    throw invalid('The fragment is not percent-encoded UTF-8.');
   }
   const tokens = parsePointer(`/${text}`);
-  if (tokens === null) fail('CAPSULE_URI', 'A tilde stands only before 0 or 1.');
+  if (tokens === null) throw invalid('A tilde stands only before 0 or 1.');
   if (!(SECTION_NAMES as readonly string[]).includes(tokens[0]!))
-    fail('CAPSULE_URI', `A fragment starts with one of ${SECTION_NAMES.join(', ')}.`);
+    throw invalid(`A fragment starts with one of ${SECTION_NAMES.join(', ')}.`);
   if (tokens.some((token) => token === '.' || token === '..'))
-    fail('CAPSULE_URI', 'A fragment has no dot segments.');
+    throw invalid('A fragment has no dot segments.');
   return tokens;
 }
 
-function fail(code: Code, message: string): never {
-  throw new BullaError(code, message);
+function invalid(message: string): BullaError {
+  return new BullaError('CAPSULE_URI', message);
 }

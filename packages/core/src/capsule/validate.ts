@@ -1,5 +1,5 @@
 import { digest, sortNames } from '../canon/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt } from '../error.ts';
 import {
   type AnyObject,
   isInteger,
@@ -177,16 +177,6 @@ function checkHash(value: AnyObject, form: Form, claimed: string): void {
     [...CONTENT[form]],
     CONTENT[form].map((key) => member(value, key) as JsonValue),
   );
-  let computed: string | undefined;
-  try {
-    computed = digest(content, 'cps');
-  } catch (error) {
-    if (!(error instanceof BullaError)) throw error;
-  }
-  demand(
-    computed === claimed.toLowerCase(),
-    'integrity_violation',
-    'hash',
-    'The content does not have the claimed hash.',
-  );
+  const isSame = attempt(() => digest(content, 'cps')) === claimed.toLowerCase();
+  demand(isSame, 'integrity_violation', 'hash', 'The content does not have the claimed hash.');
 }

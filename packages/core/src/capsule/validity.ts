@@ -1,5 +1,3 @@
-import { JsonObject } from '../json/index.ts';
-
 /** What a keyring says of one key besides the key itself. */
 export interface KeyFacts {
   /** The full id of the Ed25519 key. */
@@ -11,29 +9,15 @@ export interface KeyFacts {
   readonly notAfter: string | null;
 }
 
-/** The moments that a record claims. */
-export interface RecordTimes {
-  /** `signed_at`, which nothing proves; null if there is none. */
-  readonly signedAt: string | null;
-  /** `trigger.timestamp`, which the signature covers; null if there is none. */
-  readonly timestamp: string | null;
-}
-
-/** `trigger.timestamp` of a content. */
-export function triggerTime(content: JsonObject): string | null {
-  const trigger = content.get('trigger');
-  const found = trigger instanceof JsonObject ? trigger.get('timestamp') : undefined;
-  return typeof found === 'string' ? found : null;
-}
-
 /**
- * Why a record is not one of the time in which its key was valid, or undefined. The time of the seal counts, and the
- * trigger must not be later than the key's end: `signed_at` alone could be changed by anybody. A record without a
- * time that can be read is of no time.
+ * Why a record is not one of the time in which its key was valid, or undefined. The time of the seal (`signed_at`)
+ * counts, and the trigger (`trigger.timestamp`, which the signature covers) must not be later than the key's end:
+ * `signed_at` alone could be changed by anybody. A record without a time that can be read is of no time.
  */
 export function outsideValidity(
   { notBefore, notAfter }: KeyFacts,
-  { signedAt, timestamp }: RecordTimes,
+  signedAt: string | null,
+  timestamp: string | null,
 ): string | undefined {
   if (notBefore === null && notAfter === null) return undefined;
   const sealed = moment(signedAt ?? timestamp);

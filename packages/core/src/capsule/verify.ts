@@ -1,12 +1,20 @@
 import { canonicalize, digestText, type ProfileId } from '../canon/index.ts';
 import type { Code } from '../codes.ts';
 import { fromHex, type PublicKey } from '../crypto/index.ts';
-import { BullaError } from '../error.ts';
-import { type JsonNumber, JsonObject, type JsonValue, parse, sameDecimal, sameValue } from '../json/index.ts';
+import { attempt, BullaError } from '../error.ts';
+import {
+  type JsonNumber,
+  JsonObject,
+  type JsonValue,
+  parse,
+  sameDecimal,
+  sameValue,
+  textAt,
+} from '../json/index.ts';
 import type { Form } from './model.ts';
 import { findPqSigner, findSigner, namesOf, type ReadSeal, type Warning, warning } from './signatures.ts';
 import { isCaseTwin, matchHash, oddNumbers, takeApart } from './stored.ts';
-import { type KeyFacts, outsideValidity, type RecordTimes, triggerTime } from './validity.ts';
+import { type KeyFacts, outsideValidity } from './validity.ts';
 
 export interface VerifyOptions {
   /** The Ed25519 keys to trust. */
@@ -86,8 +94,7 @@ export function verifyCapsule(sealed: JsonValue | Uint8Array, options: VerifyOpt
       warning('typescript_profile', [], 'Only the TypeScript reference gives this content this hash.'),
     );
   }
-  const times = { signedAt: seal.signedAt, timestamp: triggerTime(content) };
-  return checkSignatures(seal, { profile, form, outside, warnings, times }, options);
+  return checkSignatures(seal, { content, profile, form, outside, warnings }, options);
 }
 
 function caseTwin(unknownKeys: readonly string[]): Verdict | undefined {
@@ -136,21 +143,14 @@ export function verifyCanonical(record: CanonicalRecord, options: VerifyOptions)
     ...outside.map(uncovered),
     ...oddNumbers(content).map(({ path, kind }) => ({ code: kind, path, message: ODD[kind] })),
   ];
-  const same = (['cps-python', 'cps', 'cps-ts'] as const).some((profile) => {
-    try {
-      return (
-        canonicalize(content, profile, { nonFinite: options.allowNonFinite === true }) === record.canonical
-      );
-    } catch (error) {
-      if (error instanceof BullaError) return false;
-      throw error;
-    }
-  });
+  const nonFinite = options.allowNonFinite === true;
+  const same = (['cps-python', 'cps', 'cps-ts'] as const).some(
+    (profile) => attempt(() => canonicalize(content, profile, { nonFinite })) === record.canonical,
+  );
   if (!same)
     warnings.push(warning('not_canonical', [], 'The hashed text is not the canonical form of its content.'));
   const form = content.has('spec_version') ? '13' : '12';
-  const times = { signedAt: seal.signedAt, timestamp: triggerTime(content) };
-  return checkSignatures(seal, { profile: 'verbatim', form, outside, warnings, times }, options);
+  return checkSignatures(seal, { content, profile: 'verbatim', form, outside, warnings }, options);
 }
 
 /** The members beside a canonical text that it does not have, or the verdict where one says something else. */
@@ -185,14 +185,12 @@ export function readObject(
   { allowNonFinite }: Pick<VerifyOptions, 'allowNonFinite'>,
 ): JsonObject | Verdict {
   if (input instanceof JsonObject) return input;
-  try {
-    const isText = typeof input === 'string' || input instanceof Uint8Array;
-    const value = isText ? parse(input, allowNonFinite === true ? { allow: ['non-finite'] } : {}) : input;
-    return value instanceof JsonObject ? value : refusal('not_an_object', 'A capsule is an object.');
-  } catch (error) {
-    if (error instanceof BullaError) return refusal(error.code, error.message);
-    throw error;
-  }
+  const isText = typeof input === 'string' || input instanceof Uint8Array;
+  const value = isText
+    ? attempt(() => parse(input, allowNonFinite === true ? { allow: ['non-finite'] } : {}))
+    : input;
+  if (value instanceof BullaError) return refusal(value.code, value.message);
+  return value instanceof JsonObject ? value : refusal('not_an_object', 'A capsule is an object.');
 }
 
 const HASH = /^[0-9a-f]{64}$/;
@@ -225,15 +223,15 @@ function readSeal(get: (key: string) => unknown): ReadSeal | Verdict {
 }
 
 interface Hashed {
+  readonly content: JsonObject;
   readonly profile: ProfileId | 'verbatim';
   readonly form: Form;
   readonly outside: readonly string[];
   readonly warnings: Warning[];
-  readonly times: RecordTimes;
 }
 
 function checkSignatures(seal: ReadSeal, hashed: Hashed, options: VerifyOptions): Verdict {
-  const { profile, form, outside, warnings, times } = hashed;
+  const { content, profile, form, outside, warnings } = hashed;
   const signedBy = seal.signedBy === '' ? null : seal.signedBy;
   const failed = (code: Code, message: string) => ({
     ...{ ...refusal(code, message), profile, form, signedBy, warnings },
@@ -252,7 +250,7 @@ function checkSignatures(seal: ReadSeal, hashed: Hashed, options: VerifyOptions)
   const { id } = namesOf(key);
   const facts = (options.facts ?? []).filter((fact) => fact.key === id);
   for (const fact of facts) {
-    const why = outsideValidity(fact, times);
+    const why = outsideValidity(fact, seal.signedAt, textAt(content, ['trigger', 'timestamp']));
     if (why !== undefined) return failed('key_not_valid', why);
   }
   if (signedBy !== null && !named) {

@@ -1,6 +1,5 @@
 import { BullaError } from '../error.ts';
-import { JsonNumber, JsonObject, type JsonValue, type Path, pointer } from '../json/index.ts';
-import { celNumber } from './number.ts';
+import { JsonNumber, JsonObject, type JsonValue, type Path, pointer, significand } from '../json/index.ts';
 import type { FieldType, Vocabulary } from './records.ts';
 import { larger, listSize, NOTHING, type Size, textSize } from './size.ts';
 
@@ -120,7 +119,6 @@ Object.defineProperty(PlainMap.prototype, 'constructor', { value: Map });
 
 /** Never recurses. */
 function json(root: JsonValue, path: Path): Sized {
-  const at = pointer(path);
   const holder: unknown[] = [];
   const open: { source: JsonValue; put(value: unknown): void; depth: number }[] = [
     { source: root, put: (value) => holder.push(value), depth: 0 },
@@ -156,7 +154,7 @@ function json(root: JsonValue, path: Path): Sized {
         open.push({ source: inner, put: place, depth: depth + 1 });
       });
     } else if (source instanceof JsonNumber) {
-      put(celNumber(source, at));
+      put(celNumber(source, path));
     } else {
       if (typeof source === 'string') {
         see(texts, depth, source.length);
@@ -173,4 +171,28 @@ function json(root: JsonValue, path: Path): Sized {
     size = listSize(length, size, most, text);
   }
   return { value: holder[0], size };
+}
+
+const MIN_INT = -(2n ** 63n);
+const MAX_INT = 2n ** 63n - 1n;
+
+/**
+ * A JSON number as CEL sees it: a whole number that fits in 64 bits is an int, however it is written (`100`, `100.0`,
+ * `1e2`); any other is the nearest double. Throws `POLICY_INPUT` for one beyond the range of doubles.
+ */
+function celNumber({ lexeme }: JsonNumber, path: Path): bigint | number {
+  const whole = wholeNumber(lexeme);
+  if (whole !== null && whole >= MIN_INT && whole <= MAX_INT) return whole;
+  const double = Number(lexeme);
+  if (Number.isFinite(double)) return double;
+  throw refuse('A number is beyond what a rule can compare.', path);
+}
+
+/** The value of a lexeme that is a whole number of at most 19 digits. */
+function wholeNumber(lexeme: string): bigint | null {
+  const { negative, digits, shift, exponent } = significand(lexeme)!;
+  if (digits === '0') return 0n;
+  const zeros = Number(exponent) + shift;
+  if (zeros < 0 || digits.length + zeros > 19) return null;
+  return BigInt(`${negative ? '-' : ''}${digits}${'0'.repeat(zeros)}`);
 }

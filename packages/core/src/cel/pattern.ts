@@ -20,7 +20,7 @@ export interface Meter {
 const MAX_STATES = 400;
 const MAX_STEPS = 4000;
 /** How many sets of places are kept; then they are forgotten and found again. */
-const MAX_KEPT = 500;
+const MAX_CACHED = 500;
 
 type State =
   | { readonly kind: 'character'; readonly set: CharacterSet; readonly next: number }
@@ -30,11 +30,10 @@ type State =
 
 const MATCH = 0;
 
-/** A compiled pattern. */
 export class Matcher {
   readonly #states: readonly State[];
   readonly #start: number;
-  #kept = new Map<string, Places>();
+  #cache = new Map<string, StateSet>();
 
   /** Throws `PatternSyntax` for a pattern that is not understood or too large. */
   constructor(source: string) {
@@ -48,7 +47,7 @@ export class Matcher {
    * the sets of places is worked out and charged to the meter; throws when that is used up.
    */
   test(text: string, meter: Meter): boolean {
-    let at = this.#places([this.#start], true, false);
+    let at = this.#stateSet([this.#start], true, false);
     for (let i = 0; i < text.length; i++) {
       const unit = text.charCodeAt(i);
       let next = unit < 128 ? at.ascii[unit] : undefined;
@@ -65,17 +64,17 @@ export class Matcher {
   }
 
   /** The set of places between two characters, before it is known what follows. */
-  #places(set: readonly number[], atStart: boolean, afterWord: boolean): Places {
+  #stateSet(set: readonly number[], atStart: boolean, afterWord: boolean): StateSet {
     const key = `${atStart ? 's' : afterWord ? 'w' : ''}${set.join()}`;
-    const known = this.#kept.get(key);
+    const known = this.#cache.get(key);
     if (known !== undefined) return known;
-    if (this.#kept.size >= MAX_KEPT) this.#kept = new Map();
-    const made: Places = { set, atStart, afterWord, ascii: [] };
-    this.#kept.set(key, made);
+    if (this.#cache.size >= MAX_CACHED) this.#cache = new Map();
+    const made: StateSet = { set, atStart, afterWord, ascii: [] };
+    this.#cache.set(key, made);
     return made;
   }
 
-  #step(from: Places, code: number, meter: Meter): Places | typeof MATCHED {
+  #step(from: StateSet, code: number, meter: Meter): StateSet | typeof MATCHED {
     const now = this.#reached(from, isWord(code), false);
     if (now === null) return MATCHED;
     meter.left -= now.length;
@@ -86,11 +85,11 @@ export class Matcher {
       if (found.kind === 'character' && isInSet(found.set, code)) next.add(found.next);
     }
     const set = [...next].sort((a, b) => a - b);
-    return this.#places(set, false, isWord(code));
+    return this.#stateSet(set, false, isWord(code));
   }
 
   /** All states that are reached without a character; null when the match is among them. */
-  #reached(from: Places, beforeWord: boolean, atEnd: boolean): number[] | null {
+  #reached(from: StateSet, beforeWord: boolean, atEnd: boolean): number[] | null {
     const seen = new Set(from.set);
     for (const state of seen) {
       const found = this.#states[state]!;
@@ -102,18 +101,18 @@ export class Matcher {
   }
 }
 
-interface Places {
+interface StateSet {
   readonly set: readonly number[];
   readonly atStart: boolean;
   readonly afterWord: boolean;
   /** Where each ASCII character leads, as far as it was met. */
-  readonly ascii: (Places | typeof MATCHED)[];
+  readonly ascii: (StateSet | typeof MATCHED)[];
 }
 const MATCHED = 'matched';
 
 function holds(
   what: Assertion,
-  { atStart, afterWord }: Places,
+  { atStart, afterWord }: StateSet,
   beforeWord: boolean,
   atEnd: boolean,
 ): boolean {

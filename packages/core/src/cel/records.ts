@@ -21,7 +21,6 @@ type RecordValue = Record<string, unknown>;
 export interface Vocabulary<Shape extends string = string> {
   /** The record that `input` is, by the shape of the input. */
   readonly shapes: Readonly<Record<Shape, string>>;
-  /** The fields of each record. */
   readonly fields: ReadonlyMap<string, ReadonlyMap<string, Field>>;
   /** A class a record, so that the library knows what it holds in its hands. */
   readonly classes: ReadonlyMap<string, new () => RecordValue>;

@@ -17,7 +17,6 @@ export interface CelRule<Shape extends string = string> {
   readonly programs: ReadonlyMap<Shape, Program>;
 }
 
-/** What a rule said of an input. */
 export interface RuleResult {
   readonly name: string;
   /** The rule's own; `error` whenever it could not be answered. */
@@ -32,10 +31,10 @@ export interface RuleResult {
 }
 
 /**
- * `POLICY_DENIED`: the rule is false. Otherwise it could not be answered: `POLICY_EVALUATION`, such as a field that is
- * absent; `POLICY_EVALUATION`, too much for this input; `POLICY_EVALUATION`, no rule for this kind of input.
+ * `POLICY_DENIED`: the rule is false. `POLICY_EVALUATION`: it could not be answered, because a field is absent, because
+ * it costs too much for this input, or because it is no rule for this kind of input.
  */
-export type RuleCode = 'POLICY_DENIED' | 'POLICY_EVALUATION' | 'POLICY_EVALUATION' | 'POLICY_EVALUATION';
+export type RuleCode = 'POLICY_DENIED' | 'POLICY_EVALUATION';
 
 /** Makes a rule for inputs of one shape, or tells why it cannot be evaluated. */
 export function celRule<Shape extends string>(
@@ -64,9 +63,12 @@ export function ask<Shape extends string>(
   budget: { left: number },
 ): RuleResult {
   const program = rule.programs.get(input.shape);
-  if (program === undefined) return unanswered(rule, 'POLICY_EVALUATION', shapeMessage(input.shape));
+  if (program === undefined) {
+    const message = `The rule cannot be evaluated for an input of the shape ${input.shape}.`;
+    return unanswered(rule, message);
+  }
   const cost = program.cost(input.size);
-  if (cost > MAX_COST || cost > budget.left) return unanswered(rule, 'POLICY_EVALUATION', TOO_MUCH);
+  if (cost > MAX_COST || cost > budget.left) return unanswered(rule, TOO_MUCH);
   budget.left -= cost;
   const meter = { left: MAX_COST };
   let result: unknown;
@@ -77,17 +79,13 @@ export function ask<Shape extends string>(
     failure = error;
   }
   // The library lets another operand decide where one failed; it must not where time ran out.
-  if (meter.left < 0) return unanswered(rule, 'POLICY_EVALUATION', TOO_MUCH);
+  if (meter.left < 0) return unanswered(rule, TOO_MUCH);
   if (result === true) return passed(rule);
   if (result === false) {
     const message = rule.failure_msg === '' ? 'The rule does not hold.' : rule.failure_msg;
     return { name: rule.name, severity: rule.severity, passed: false, message, code: 'POLICY_DENIED' };
   }
-  return unanswered(
-    rule,
-    'POLICY_EVALUATION',
-    `The rule could not be evaluated: ${evaluationFault(failure)}.`,
-  );
+  return unanswered(rule, `The rule could not be evaluated: ${evaluationFault(failure)}.`);
 }
 
 const TOO_MUCH = 'The rule costs too much for an input of this size.';
@@ -96,11 +94,7 @@ export function passed({ name, severity }: CelRule): RuleResult {
   return { name, severity, passed: true, message: '', code: null };
 }
 
-function shapeMessage(shape: string): string {
-  return `The rule cannot be evaluated for an input of the shape ${shape}.`;
-}
-
 /** Whatever its own severity: a rule that was meant to warn and cannot must not pass for one that did. */
-function unanswered({ name }: CelRule, code: RuleCode, message: string): RuleResult {
-  return { name, severity: 'error', passed: false, message, code };
+function unanswered({ name }: CelRule, message: string): RuleResult {
+  return { name, severity: 'error', passed: false, message, code: 'POLICY_EVALUATION' };
 }

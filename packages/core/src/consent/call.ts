@@ -35,7 +35,7 @@ export function call(state: ConsentState, event: CallEvent, rules: Rules): Step 
   const sensitivity =
     tool === undefined || declared === undefined ? null : raised(highest(declared, tool.sensitivity), raises);
   const subject: Subject = {
-    ...asked(state, event),
+    ...emptySubject(state, event),
     call_id: event.call_id ?? null,
     kind: 'call',
     scope,
@@ -71,7 +71,7 @@ export function request(state: ConsentState, event: RequestEvent, rules: Rules):
   const wrong = misplaced(state, event);
   if (wrong !== null) return wrong;
   const sensitivity = state.scopes.get(scope) ?? null;
-  const subject: Subject = { ...asked(state, event), scope, sensitivity };
+  const subject: Subject = { ...emptySubject(state, event), scope, sensitivity };
   const nobody = unanswerable(subject, event);
   if (nobody !== null) return ending(nobody);
   const obstacle = scopeObstacle(state, scope);
@@ -85,7 +85,7 @@ export function request(state: ConsentState, event: RequestEvent, rules: Rules):
 }
 
 /** Who asks, and what they declare; the rest is as for a grant. */
-function asked(state: ConsentState, { id, identity, holder = null }: Asking): Subject {
+function emptySubject(state: ConsentState, { id, identity, holder = null }: Asking): Subject {
   const { user, agent, device, session } = identity;
   return {
     ...{ id, kind: 'grant', user, agent, device, session, holder },

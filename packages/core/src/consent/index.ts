@@ -25,12 +25,13 @@ export {
   type Grant,
   type Prompt,
   type Rows,
+  type ScopeObstacle,
   type Silence,
   type Tool,
 } from './rows.ts';
 export { DEFAULT_RULES, type Rules } from './rules.ts';
-export { type Raise, raised, raisesOf, SENSITIVITIES, type Sensitivity } from './sensitivity.ts';
+export { type Raise, raised, raisesOf, type Sensitivity } from './sensitivity.ts';
 export { type Showing, showing } from './showing.ts';
-export { calledTool, covered, type ScopeObstacle, scopeObstacle } from './standing.ts';
+export { calledTool, covered, scopeObstacle } from './standing.ts';
 export { applyChanges, type ConsentState, emptyState, rowsOf, stateOf } from './state.ts';
 export { CHINESE, ENGLISH, type NamedScope, type NamedTool, type Words, wordsFor } from './words.ts';

@@ -10,10 +10,10 @@ import {
   identityOf,
   raised,
   raisesOf,
-  SENSITIVITIES,
   type Words,
   wordsFor,
 } from './index.ts';
+import { SENSITIVITIES } from './sensitivity.ts';
 
 test('annotations and risk raise a sensitivity and never lower it', () => {
   for (const declared of SENSITIVITIES) {

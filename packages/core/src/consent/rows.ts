@@ -201,6 +201,17 @@ export const DENIED_REASONS = [
 ] as const;
 export type DeniedReason = (typeof DENIED_REASONS)[number];
 
+/** Why a scope may not be used. */
+const SCOPE_OBSTACLES = [
+  'scope_not_granted',
+  'scope_revoked',
+  'scope_refused',
+  'suspended',
+  'sensitivity_changed',
+  'scope_unknown',
+] as const;
+export type ScopeObstacle = (typeof SCOPE_OBSTACLES)[number];
+
 /** What lies behind a reason, for people and records; an agent gets the seed's reason alone. */
 export const DETAILS = [
   'answered',
@@ -212,12 +223,7 @@ export const DETAILS = [
   'conversation_unknown',
   'user_unknown',
   'agent_unknown',
-  'scope_not_granted',
-  'scope_revoked',
-  'scope_refused',
-  'suspended',
-  'sensitivity_changed',
-  'scope_unknown',
+  ...SCOPE_OBSTACLES,
   'tool_unknown',
   'tool_changed',
   'manifest_changed',

@@ -1,6 +1,6 @@
-/** The three levels of the manifest, from the one that is silent to the one that is asked every time. */
-export const SENSITIVITIES = ['low', 'medium', 'high'] as const;
-export type Sensitivity = (typeof SENSITIVITIES)[number];
+import { SENSITIVITIES, type Sensitivity } from '../manifest/index.ts';
+
+export { SENSITIVITIES, type Sensitivity };
 
 /** A reason to ask more than the manifest says. */
 export interface Raise {

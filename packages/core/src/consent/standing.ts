@@ -1,4 +1,13 @@
-import type { Declared, DeclaredTool, Detail, Grant, Prompt, Silence, Subject } from './rows.ts';
+import type {
+  Declared,
+  DeclaredTool,
+  Detail,
+  Grant,
+  Prompt,
+  ScopeObstacle,
+  Silence,
+  Subject,
+} from './rows.ts';
 import { highest } from './sensitivity.ts';
 import { boundKey, type ConsentState } from './state.ts';
 
@@ -6,17 +15,6 @@ import { boundKey, type ConsentState } from './state.ts';
 export function manifestOf(state: ConsentState): Declared | undefined {
   return state.rows.manifests.get(state.agent);
 }
-
-/** Why a scope may not be used. */
-export type ScopeObstacle = Extract<
-  Detail,
-  | 'scope_unknown'
-  | 'scope_not_granted'
-  | 'scope_revoked'
-  | 'scope_refused'
-  | 'suspended'
-  | 'sensitivity_changed'
->;
 
 /** Why a scope may not be used now; null if it may. */
 export function scopeObstacle(state: ConsentState, scope: string): ScopeObstacle | null {

@@ -1,8 +1,7 @@
 import { type Language, PRESET_SCOPES, scopeLabel } from '../manifest/index.ts';
 import { visible } from '../text/index.ts';
-import type { Choice, GrantStatus } from './rows.ts';
+import type { Choice, GrantStatus, ScopeObstacle } from './rows.ts';
 import type { Raise, Sensitivity } from './sensitivity.ts';
-import type { ScopeObstacle } from './standing.ts';
 
 // What people are told, in their language.
 

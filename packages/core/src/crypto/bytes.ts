@@ -1,4 +1,5 @@
 import { BullaError } from '../error.ts';
+import { joined } from '../json/index.ts';
 
 const hexPairs: readonly string[] = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, '0'));
 
@@ -127,13 +128,7 @@ export function fromUtf8(bytes: Uint8Array): string {
 
 /** Joins byte strings into a new one. */
 export function concat(...parts: readonly Uint8Array[]): Uint8Array {
-  const out = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    out.set(part, at);
-    at += part.length;
-  }
-  return out;
+  return joined(parts);
 }
 
 /**

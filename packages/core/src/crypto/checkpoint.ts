@@ -1,5 +1,5 @@
-import { BullaError } from '../error.ts';
-import { equalBytes, fromBase64, fromHex, toBase64 } from './bytes.ts';
+import { attempt, BullaError } from '../error.ts';
+import { concat, equalBytes, fromBase64, fromHex, toBase64, toUtf8 } from './bytes.ts';
 
 // The text of a checkpoint, https://c2sp.org/tlog-checkpoint. It is read here and not with the rest of the log,
 // because a cosignature by ML-DSA-44 signs the values of the lines, not the lines.
@@ -30,12 +30,9 @@ export function parseCheckpointBody(text: string): Checkpoint {
   if (rest.pop() !== '') throw malformed('The text of a checkpoint is at least three lines, each ended.');
   if (!/^(0|[1-9][0-9]*)$/.test(size!))
     throw malformed('The second line of a checkpoint is a size in decimal.');
-  let bytes: Uint8Array;
-  try {
-    bytes = fromBase64(root!);
-  } catch (cause) {
-    throw malformed('The third line of a checkpoint is canonical base64.', cause);
-  }
+  const bytes = attempt(() => fromBase64(root!));
+  if (bytes instanceof BullaError)
+    throw malformed('The third line of a checkpoint is canonical base64.', bytes);
   const checkpoint = { origin: origin!, size: Number(size), root: bytes, extensions: rest };
   checkCheckpoint(checkpoint);
   return checkpoint;
@@ -66,4 +63,48 @@ function checkCheckpoint({ origin, size, root, extensions }: Checkpoint): void {
 
 function malformed(message: string, cause?: unknown): BullaError {
   return new BullaError('LOG_CHECKPOINT', message, { cause });
+}
+
+// What cosignatures sign, https://c2sp.org/tlog-cosignature. Both forms are made for checkpoints alone and throw
+// `LOG_CHECKPOINT` for the text of any other note. Times are POSIX seconds.
+
+/** The message of a cosignature by Ed25519. It does not hold the name of the cosigner. */
+export function cosignatureMessage(text: string, time: number): Uint8Array {
+  parseCheckpointBody(text);
+  return toUtf8(`cosignature/v1\ntime ${time}\n${text}`);
+}
+
+/**
+ * The message of a cosignature by ML-DSA-44: the name of the cosigner and the values of the first three lines. A
+ * time of 0 says nothing of when. Throws `NOTE_NAME` for a name or origin over 255 bytes, and
+ * `NOTE_COSIGNATURE` for extension lines, which anybody could change under such a signature.
+ */
+export function subtreeMessage(name: string, text: string, time: number): Uint8Array {
+  const { origin, size, root, extensions } = parseCheckpointBody(text);
+  if (extensions.length > 0) {
+    throw new BullaError('NOTE_COSIGNATURE', 'An ML-DSA-44 cosignature does not cover extension lines.');
+  }
+  return concat(
+    toUtf8('subtree/v1\n\0'),
+    shortOpaque(name),
+    uint64(time),
+    shortOpaque(origin),
+    uint64(0),
+    uint64(size),
+    root,
+  );
+}
+
+/** Bytes behind a length of one byte (RFC 8446 §3.4). */
+function shortOpaque(text: string): Uint8Array {
+  const bytes = toUtf8(text);
+  if (bytes.length <= 255) return concat(Uint8Array.of(bytes.length), bytes);
+  throw new BullaError('NOTE_NAME', 'An ML-DSA-44 cosignature holds names and origins of at most 255 bytes.');
+}
+
+/** A safe integer in eight bytes, the most significant first. */
+export function uint64(value: number): Uint8Array {
+  const out = new Uint8Array(8);
+  new DataView(out.buffer).setBigUint64(0, BigInt(value));
+  return out;
 }

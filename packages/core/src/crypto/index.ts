@@ -33,29 +33,20 @@ export {
   writePrivateKey,
   writePublicKey,
 } from './formats.ts';
-export { keyId, qpLabel, shortLabel, shownKeyId } from './keyid.ts';
 export type { NoteSignature, NoteSigner, NoteVerifier, VerifiedSignature } from './note.ts';
 export { formatNote, formatVkey, noteVerifier, openNote, parseNote, parseVkey, signNote } from './note.ts';
 
 export type { LocalSigner, PublicKey, Signer } from './signer.ts';
-export { derivePublicKey, localSigner, publicKey, verify } from './signer.ts';
+export {
+  derivePublicKey,
+  keyId,
+  localSigner,
+  publicKey,
+  qpLabel,
+  shortLabel,
+  shownKeyId,
+  verify,
+} from './signer.ts';
 
-/** SHA-256 (FIPS 180-4), 32 bytes. Never throws for bytes. */
-export function sha256(bytes: Uint8Array): Uint8Array {
-  return provider.sha256(bytes);
-}
-
-/** SHA-256 in lower-case hex; a string is hashed as UTF-8 and throws `CRYPTO_ENCODING` if it has none. */
-export function sha256Hex(data: Uint8Array | string): string {
-  return provider.sha256Hex(data);
-}
-
-/** SHA3-256 (FIPS 202) in lower-case hex; a string is hashed as UTF-8 and throws `CRYPTO_ENCODING` if it has none. */
-export function sha3_256Hex(data: Uint8Array | string): string {
-  return provider.sha3_256Hex(data);
-}
-
-/** HMAC-SHA256 (RFC 2104), 32 bytes. Never throws for bytes. */
-export function hmacSha256(key: Uint8Array, bytes: Uint8Array): Uint8Array {
-  return provider.hmacSha256(key, bytes);
-}
+/** The hashes, as `CryptoProvider` describes them. */
+export const { sha256, sha256Hex, sha3_256Hex, hmacSha256 } = provider;

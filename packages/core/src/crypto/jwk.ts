@@ -1,5 +1,5 @@
-import { BullaError } from '../error.ts';
-import { type Plain, parse, toPlain } from '../json/index.ts';
+import { attempt, BullaError } from '../error.ts';
+import { parse, toPlain } from '../json/index.ts';
 import { type Algorithm, algorithm, algorithms } from './algorithms.ts';
 import { fromBase64url, toBase64url } from './bytes.ts';
 import type { RawKey } from './der.ts';
@@ -17,13 +17,9 @@ const descriptive: Readonly<Record<string, (value: unknown) => boolean>> = {
 
 /** The members of a JWK. The parser is strict: a member that occurs twice would be two keys in one file. */
 function readJwk(text: string): Members {
-  let value: Plain;
-  try {
-    value = toPlain(parse(text));
-  } catch (error) {
-    // Only the code is kept: a message could quote the text, which may be a private key.
-    throw malformed(`The JWK is not JSON (${(error as BullaError).code}).`);
-  }
+  const value = attempt(() => toPlain(parse(text)));
+  // Only the code is kept: a message could quote the text, which may be a private key.
+  if (value instanceof BullaError) throw malformed(`The JWK is not JSON (${value.code}).`);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw malformed('A JWK is a JSON object.');
   return value;
@@ -44,12 +40,7 @@ export function parseJwk(text: string): RawKey {
   for (const name of Object.keys(members)) {
     if (known.includes(name)) continue;
     const allowed = name === 'alg' ? jwk.alg.includes(members[name] as string) : allows(name, members[name]);
-    if (!allowed) {
-      throw new BullaError(
-        'KEY_MALFORMED',
-        `The JWK's member ${JSON.stringify(name)} is unknown or does not fit.`,
-      );
-    }
+    if (!allowed) throw malformed(`The JWK's member ${JSON.stringify(name)} is unknown or does not fit.`);
   }
   const seed = Object.hasOwn(members, jwk.privateMember) ? field(members, jwk.privateMember) : undefined;
   return { algorithm: entry.name, publicKey: field(members, jwk.publicMember), ...(seed && { seed }) };
@@ -62,11 +53,10 @@ function allows(name: string, value: unknown): boolean {
 function field(members: Members, name: string): Uint8Array {
   const value = members[name];
   if (typeof value !== 'string') throw malformed(`The JWK's member ${name} is missing or not a string.`);
-  try {
-    return fromBase64url(value);
-  } catch (cause) {
-    throw malformed(`The JWK's member ${name} is not canonical base64url.`, cause);
-  }
+  const bytes = attempt(() => fromBase64url(value));
+  if (bytes instanceof BullaError)
+    throw malformed(`The JWK's member ${name} is not canonical base64url.`, bytes);
+  return bytes;
 }
 
 /** Writes a JWK on one line, ending with a newline; with a seed it is a private one. */

@@ -1,8 +1,8 @@
 import { provider } from '#provider';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import type { AlgorithmName } from './algorithms.ts';
 import { concat, fromBase64, fromUtf8, toBase64, toHex, toUtf8 } from './bytes.ts';
-import { cosignatureMessage, subtreeMessage, uint64 } from './cosignature.ts';
+import { cosignatureMessage, subtreeMessage, uint64 } from './checkpoint.ts';
 import { type PublicKey, publicKey, type Signer, verify } from './signer.ts';
 
 // Signed notes, https://c2sp.org/signed-note. A note is attacker-controlled until a known key has verified it.
@@ -124,7 +124,8 @@ function checkAlgorithm(type: number, name: AlgorithmName): NoteType {
  * exactly as specified (base64 must be canonical), `NOTE_NAME`, and `NOTE_MALFORMED` over 100.
  */
 export function parseNote(note: string | Uint8Array): Note {
-  const whole = typeof note === 'string' ? note : decode(note);
+  const whole = typeof note === 'string' ? note : attempt(() => fromUtf8(note));
+  if (whole instanceof BullaError) throw malformed('A note is valid UTF-8.', whole);
   checkText(whole);
   const blank = whole.lastIndexOf('\n\n');
   if (blank < 0 || blank + 2 === whole.length)
@@ -141,26 +142,14 @@ export function parseNote(note: string | Uint8Array): Note {
   return { text: whole.slice(0, blank + 1), signatures };
 }
 
-function decode(note: Uint8Array): string {
-  try {
-    return fromUtf8(note);
-  } catch (cause) {
-    throw malformed('A note is valid UTF-8.', cause);
-  }
-}
-
 function parseLine(line: string): NoteSignature {
   const match = /^— ([^ ]*) ([^ ]*)$/.exec(line);
   if (match === null)
     throw malformed('A signature line is a dash, a name and base64, with one space between.');
   const name = match[1]!;
   checkName(name);
-  let bytes: Uint8Array;
-  try {
-    bytes = fromBase64(match[2]!);
-  } catch (cause) {
-    throw malformed('A signature is canonical base64.', cause);
-  }
+  const bytes = attempt(() => fromBase64(match[2]!));
+  if (bytes instanceof BullaError) throw malformed('A signature is canonical base64.', bytes);
   if (bytes.length < 5) throw malformed('A signature is a key id of four bytes and at least one byte more.');
   return { name, keyId: new DataView(bytes.buffer).getUint32(0), signature: bytes.slice(4) };
 }
@@ -286,12 +275,8 @@ export function formatVkey(verifier: NoteVerifier): string {
 export function parseVkey(vkey: string): NoteVerifier {
   const match = /^([^+]*)\+([0-9a-f]{8})\+(.+)$/.exec(vkey);
   if (match === null) throw vkeyMalformed();
-  let bytes: Uint8Array;
-  try {
-    bytes = fromBase64(match[3]!);
-  } catch (cause) {
-    throw vkeyMalformed(cause);
-  }
+  const bytes = attempt(() => fromBase64(match[3]!));
+  if (bytes instanceof BullaError) throw vkeyMalformed(bytes);
   const type = bytes[0]!;
   const verifier = noteVerifier(match[1]!, publicKey(noteType(type).algorithm, bytes.subarray(1)), type);
   if (verifier.keyId === Number.parseInt(match[2]!, 16)) return verifier;

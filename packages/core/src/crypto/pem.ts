@@ -1,4 +1,4 @@
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { fromBase64, toBase64 } from './bytes.ts';
 
 const columns = 64;
@@ -32,11 +32,9 @@ export function readPem(text: string): Pem {
     i < body.length - 1 ? line.length === columns : line.length > 0 && line.length <= columns,
   );
   if (body.length === 0 || !wrapped) throw malformed(`The PEM block is not wrapped at ${columns} columns.`);
-  try {
-    return { label, bytes: fromBase64(body.join('')) };
-  } catch (cause) {
-    throw malformed('The PEM block does not hold canonical base64.', cause);
-  }
+  const bytes = attempt(() => fromBase64(body.join('')));
+  if (bytes instanceof BullaError) throw malformed('The PEM block does not hold canonical base64.', bytes);
+  return { label, bytes };
 }
 
 function malformed(message: string, cause?: unknown): BullaError {

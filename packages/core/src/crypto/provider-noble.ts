@@ -33,16 +33,14 @@ function verifyEd25519(publicKey: Uint8Array, message: Uint8Array, signature: Ui
 
 // Deterministic signing (FIPS 204 §3.4), because this provider draws no randomness of its own.
 function mlDsa(library: typeof ml_dsa65): SignatureScheme {
-  const sign = (seed: Uint8Array, message: Uint8Array) => {
-    const { secretKey } = library.keygen(new Uint8Array(seed));
-    const signature = library.sign(message, secretKey, { extraEntropy: false });
-    secretKey.fill(0);
-    return signature;
-  };
   return {
     publicKey: (seed) => library.keygen(new Uint8Array(seed)).publicKey,
-    sign,
-    signer: (seed) => (message) => sign(seed, message),
+    signer: (seed) => (message) => {
+      const { secretKey } = library.keygen(new Uint8Array(seed));
+      const signature = library.sign(message, secretKey, { extraEntropy: false });
+      secretKey.fill(0);
+      return signature;
+    },
     verify: (publicKey, message, signature) => library.verify(signature, message, publicKey),
   };
 }
@@ -61,7 +59,6 @@ export const provider: CryptoProvider = {
   signatures: {
     Ed25519: {
       publicKey: (seed) => ed25519.getPublicKey(seed),
-      sign: (seed, message) => ed25519.sign(message, seed),
       signer: (seed) => (message) => ed25519.sign(message, seed),
       verify: verifyEd25519,
     },

@@ -12,7 +12,7 @@ describe.each([node, noble])('$name, given Buffers', (by) => {
       for (let n = 0; n < 8; n++) {
         const seed = Buffer.alloc(32, n);
         const message = Buffer.from(`message ${n}`);
-        const signature = Buffer.from(by.signatures[name].sign(seed, message));
+        const signature = Buffer.from(by.signatures[name].signer(seed)(message));
         const raw = Buffer.from(localSigner(name, seed).publicKey);
         const before = [seed, message, signature, raw].map((bytes) => bytes.toString('hex'));
         const key = publicKey(name, raw);
@@ -29,7 +29,7 @@ it('works on when more keys are in use than it keeps parsed', () => {
   const { Ed25519 } = node.signatures;
   const message = Buffer.from('m');
   const seeds = Array.from({ length: 600 }, (_, i) => Uint8Array.of(i >> 8, i & 0xff, ...new Uint8Array(30)));
-  const signatures = seeds.map((seed) => Ed25519.sign(seed, message));
+  const signatures = seeds.map((seed) => Ed25519.signer(seed)(message));
   for (const [i, seed] of seeds.entries()) {
     expect(Ed25519.verify(Ed25519.publicKey(seed), message, signatures[i]!)).toBe(true);
     expect(Ed25519.verify(Ed25519.publicKey(seed), message, signatures[(i + 1) % 600]!)).toBe(false);

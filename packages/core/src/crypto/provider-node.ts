@@ -14,23 +14,17 @@ import { writePkcs8, writeSpki } from './der.ts';
 import type { CryptoProvider, SignatureScheme } from './provider.ts';
 import { loadSodium } from './sodium.ts';
 
-/** How many parsed keys are kept of each sort; a parsed key signs and verifies 2 to 11 times faster. */
+/** How many parsed public keys are kept; a parsed key verifies 2 to 11 times faster. */
 const cacheSize = 256;
-
-// Two caches, so that a flood of foreign public keys cannot push out the keys that sign.
-const privateKeys = new Map<string, KeyObject>();
 const publicKeys = new Map<string, KeyObject>();
 
-type Load = (name: AlgorithmName, raw: Uint8Array) => KeyObject;
-
-function cached(cache: Map<string, KeyObject>, name: AlgorithmName, raw: Uint8Array, load: Load): KeyObject {
-  // Found by its digest, so that no seed is kept as a string.
+function cachedPublic(name: AlgorithmName, raw: Uint8Array): KeyObject {
   const id = name + hash('sha256', raw, 'hex');
-  const known = cache.get(id);
-  const key = known ?? load(name, raw);
-  if (known !== undefined) cache.delete(id);
-  else if (cache.size >= cacheSize) cache.delete(cache.keys().next().value!);
-  cache.set(id, key); // the last entry is the most recently used
+  const known = publicKeys.get(id);
+  const key = known ?? loadPublic(name, raw);
+  if (known !== undefined) publicKeys.delete(id);
+  else if (publicKeys.size >= cacheSize) publicKeys.delete(publicKeys.keys().next().value!);
+  publicKeys.set(id, key); // the last entry is the most recently used
   return key;
 }
 
@@ -50,30 +44,29 @@ function native(name: AlgorithmName, load: () => KeyObject): KeyObject {
   );
 }
 
-const loadPrivate: Load = (name, seed) =>
-  native(name, () =>
-    createPrivateKey({ key: Buffer.from(writePkcs8(name, seed)), format: 'der', type: 'pkcs8' }),
-  );
+function loadPrivate(name: AlgorithmName, seed: Uint8Array): KeyObject {
+  const key = Buffer.from(writePkcs8(name, seed));
+  return native(name, () => createPrivateKey({ key, format: 'der', type: 'pkcs8' }));
+}
 
-const loadPublic: Load = (name, raw) =>
-  native(name, () =>
-    createPublicKey({ key: Buffer.from(writeSpki(name, raw)), format: 'der', type: 'spki' }),
-  );
+function loadPublic(name: AlgorithmName, raw: Uint8Array): KeyObject {
+  const key = Buffer.from(writeSpki(name, raw));
+  return native(name, () => createPublicKey({ key, format: 'der', type: 'spki' }));
+}
 
 function scheme(name: AlgorithmName): SignatureScheme {
   const { publicKeyBytes } = algorithm(name);
   return {
     publicKey(seed) {
-      const key = createPublicKey(cached(privateKeys, name, seed, loadPrivate));
+      const key = createPublicKey(loadPrivate(name, seed));
       return new Uint8Array(key.export({ format: 'der', type: 'spki' }).subarray(-publicKeyBytes));
     },
-    sign: (seed, message) => plain(sign(null, message, cached(privateKeys, name, seed, loadPrivate))),
     signer(seed) {
       const key = loadPrivate(name, seed);
       return (message) => plain(sign(null, message, key));
     },
     verify: (publicKey, message, signature) =>
-      verify(null, message, cached(publicKeys, name, publicKey, loadPublic), signature),
+      verify(null, message, cachedPublic(name, publicKey), signature),
   };
 }
 
@@ -109,7 +102,6 @@ function ed25519(): SignatureScheme {
   };
   return {
     publicKey: openssl.publicKey,
-    sign: openssl.sign,
     signer: (seed) => {
       const first = openssl.signer(seed);
       let later: typeof first | undefined;

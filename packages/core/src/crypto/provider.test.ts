@@ -36,7 +36,12 @@ describe.each(providers)('the primitives of $name', (by) => {
 
   it('return plain byte arrays that share no memory', () => {
     const scheme = by.signatures.Ed25519;
-    const results = [by.sha256(abc), by.hmacSha256(abc, abc), scheme.publicKey(seed), scheme.sign(seed, abc)];
+    const results = [
+      by.sha256(abc),
+      by.hmacSha256(abc, abc),
+      scheme.publicKey(seed),
+      scheme.signer(seed)(abc),
+    ];
     for (const bytes of results) {
       expect(bytes.constructor).toBe(Uint8Array);
       expect(bytes.buffer.byteLength).toBe(bytes.length);
@@ -47,7 +52,7 @@ describe.each(providers)('the primitives of $name', (by) => {
     for (const scheme of Object.values(by.signatures)) {
       const given = seed.slice();
       scheme.publicKey(given);
-      scheme.sign(given, abc);
+      scheme.signer(given)(abc);
       expect(given).toEqual(seed);
     }
   });
@@ -56,7 +61,7 @@ describe.each(providers)('the primitives of $name', (by) => {
 describe.each(['Ed25519', 'ML-DSA-44', 'ML-DSA-65'] as AlgorithmName[])('%s', (name) => {
   it('has the same public key in every provider, and each verifies what the other signs', () => {
     for (const signing of providers) {
-      const signature = signing.signatures[name].sign(seed, abc);
+      const signature = signing.signatures[name].signer(seed)(abc);
       for (const verifying of providers) {
         const key = publicKey(name, verifying.signatures[name].publicKey(seed));
         expect(verifyWith(verifying, key, abc, signature)).toBe(true);

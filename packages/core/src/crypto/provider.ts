@@ -4,9 +4,7 @@ import type { AlgorithmName } from './algorithms.ts';
 export interface SignatureScheme {
   /** Derives the public key of a seed. */
   publicKey(seed: Uint8Array): Uint8Array;
-  /** Signs; ML-DSA signatures may differ from call to call, because a provider may hedge them. */
-  sign(seed: Uint8Array, message: Uint8Array): Uint8Array;
-  /** The same for a seed that signs often: it is taken in once. */
+  /** Takes a seed in once, and signs with it; ML-DSA signatures may differ from call to call, because a provider may hedge them. */
   signer(seed: Uint8Array): (message: Uint8Array) => Uint8Array;
   /**
    * Checks a signature. Which keys and signatures are refused beforehand is not a provider's business: call
@@ -22,9 +20,12 @@ export interface SignatureScheme {
  */
 export interface CryptoProvider {
   readonly name: string;
+  /** SHA-256 (FIPS 180-4), 32 bytes. */
   sha256(bytes: Uint8Array): Uint8Array;
   sha256Hex(data: Uint8Array | string): string;
+  /** SHA3-256 (FIPS 202). */
   sha3_256Hex(data: Uint8Array | string): string;
+  /** HMAC-SHA256 (RFC 2104), 32 bytes. */
   hmacSha256(key: Uint8Array, bytes: Uint8Array): Uint8Array;
   readonly signatures: Readonly<Record<AlgorithmName, SignatureScheme>>;
 }

@@ -1,6 +1,7 @@
 import { provider } from '#provider';
 import { BullaError } from '../error.ts';
 import { type AlgorithmName, algorithm } from './algorithms.ts';
+import { toHex } from './bytes.ts';
 import type { CryptoProvider } from './provider.ts';
 
 declare const checked: unique symbol;
@@ -94,4 +95,30 @@ export function verifyWith(
   const entry = algorithm(key.algorithm);
   if (signature.length !== entry.signatureBytes || !entry.acceptsSignature(signature)) return false;
   return by.signatures[entry.name].verify(key.bytes, message, signature);
+}
+
+/** The identity of a key: SHA3-256 of its raw public key, 64 hex digits. Compare keys by this alone. */
+export function keyId(key: PublicKey): string {
+  return provider.sha3_256Hex(key.bytes);
+}
+
+/** A key id as reports for people show it: its first 16 digits. */
+export function shownKeyId(id: string): string {
+  return id.slice(0, 16);
+}
+
+/**
+ * The first 16 hex digits of the public key, which capsule references write as `signed_by`. A label only: anyone
+ * can make another key with the same one, so never choose or trust a key by it.
+ */
+export function shortLabel(key: PublicKey): string {
+  return toHex(key.bytes.subarray(0, 8));
+}
+
+/**
+ * `qp_key_` and the first 4 hex digits of the public key, which the Python keyring writes. A label only: two
+ * keys in 65,536 share it by chance.
+ */
+export function qpLabel(key: PublicKey): string {
+  return `qp_key_${toHex(key.bytes.subarray(0, 2))}`;
 }

@@ -14,14 +14,14 @@ import { bindingFields, type Envelope } from './envelope.ts';
 
 // Which arguments of a tool must be which fields of an envelope, so that the tool runs only with the approved values.
 
-/** A place among the arguments: bound to a field, left free, or on the way to such places. */
-type Place = { readonly field: string } | 'free' | Map<string, Place>;
+/** A place among the arguments: bound to a field, left free, or on the way to such nodes. */
+type Node = { readonly field: string } | 'free' | Map<string, Node>;
 
 declare const checked: unique symbol;
 
 /** A mapping that was read exactly; only `readMapping` makes one. */
 export interface ArgumentMapping {
-  readonly places: Map<string, Place>;
+  readonly nodes: Map<string, Node>;
   readonly [checked]: true;
 }
 
@@ -55,15 +55,15 @@ export function readMapping(value: JsonValue): ArgumentMapping {
   freeList.run(free!, ['free'], (_, at, sentence) => {
     throw badMapping(sentence, at);
   });
-  const places = new Map<string, Place>();
+  const nodes = new Map<string, Node>();
   for (const [argument, field] of bind) {
     const at = ['bind', argument];
     if (typeof field !== 'string' || !FIELDS.has(field))
       throw badMapping('This is not the pointer of a field that binds.', at);
-    place(places, argument, { field }, at);
+    setLeaf(nodes, argument, { field }, at);
   }
-  for (const [i, argument] of (free as string[]).entries()) place(places, argument, 'free', ['free', i]);
-  return { places } as unknown as ArgumentMapping;
+  for (const [i, argument] of (free as string[]).entries()) setLeaf(nodes, argument, 'free', ['free', i]);
+  return { nodes } as unknown as ArgumentMapping;
 }
 
 function badMapping(sentence: string, at: Path): BullaError {
@@ -71,7 +71,7 @@ function badMapping(sentence: string, at: Path): BullaError {
 }
 
 /** Sets the leaf at a pointer (RFC 6901). */
-function place(root: Map<string, Place>, argument: string, leaf: Place, at: Path): void {
+function setLeaf(root: Map<string, Node>, argument: string, leaf: Node, at: Path): void {
   const segments = parsePointer(argument);
   if (segments === null || segments.length === 0)
     throw badMapping('This is not a JSON Pointer to an argument.', at);
@@ -79,7 +79,7 @@ function place(root: Map<string, Place>, argument: string, leaf: Place, at: Path
   const last = segments.pop()!;
   let node = root;
   for (const segment of segments) {
-    const next = node.get(segment) ?? new Map<string, Place>();
+    const next = node.get(segment) ?? new Map<string, Node>();
     if (!(next instanceof Map)) throw badMapping('The pointer leads through another one.', at);
     node.set(segment, next);
     node = next;
@@ -96,27 +96,27 @@ function place(root: Map<string, Place>, argument: string, leaf: Place, at: Path
  * `EE_ARGS_MISMATCH` for another value than the approved one.
  */
 export function bindArguments(mapping: ArgumentMapping, args: JsonValue, envelope: Envelope): void {
-  bindPlaces(mapping.places, args, [], envelope);
+  bindNodes(mapping.nodes, args, [], envelope);
 }
 
 /** Recurses along the mapping, whose depth is limited, never along the arguments. */
-function bindPlaces(places: Map<string, Place>, args: JsonValue, at: Path, envelope: Envelope): void {
+function bindNodes(nodes: Map<string, Node>, args: JsonValue, at: Path, envelope: Envelope): void {
   const given = childrenOf(args);
   if (given === undefined)
     throw mismatch('This must be an object or a list, as the mapping has arguments inside it.', at);
   for (const key of given.keys()) {
-    if (!places.has(key))
+    if (!nodes.has(key))
       throw new BullaError('EE_ARGS_UNBOUND', 'The approval says nothing about this argument.', {
         path: pointer([...at, key]),
       });
   }
-  for (const [key, inner] of places) {
+  for (const [key, inner] of nodes) {
     if (inner === 'free') continue;
     const where = [...at, key];
     const value = given.get(key);
     if (value === undefined)
       throw new BullaError('EE_ARGS_MISSING', 'The argument is missing.', { path: pointer(where) });
-    if (inner instanceof Map) bindPlaces(inner, value, where, envelope);
+    if (inner instanceof Map) bindNodes(inner, value, where, envelope);
     else if (!isApproved(value, inner.field, envelope))
       throw mismatch(`The argument is not the approved ${inner.field}.`, where);
   }

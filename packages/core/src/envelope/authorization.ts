@@ -3,7 +3,6 @@ import { keyId, type PublicKey, toBase64url, toUtf8, verify } from '../crypto/in
 import { BullaError } from '../error.ts';
 import {
   integer,
-  JsonNumber,
   type JsonObject,
   type JsonValue,
   type Limits,
@@ -13,10 +12,19 @@ import {
   record,
   stringify,
   text,
+  toPlain,
 } from '../json/index.ts';
-import type { Approval } from './approval.ts';
-import { identifier } from './envelope.ts';
-import { invalid, type Jws, parseJws, type Signatory, signingInput, signPayload, writeJws } from './jws.ts';
+import { type Envelope, identifier } from './envelope.ts';
+import {
+  type Approval,
+  invalid,
+  type Jws,
+  parseJws,
+  type Signatory,
+  signingInput,
+  signPayload,
+  writeJws,
+} from './jws.ts';
 
 // The Authorization Object, which the specification leaves open: claims with the names of RFC 7519, and two of the
 // envelope's, signed as a JWS by one or several keys.
@@ -90,9 +98,6 @@ export interface VerifiedAuthorization {
   readonly [proof]: true;
 }
 
-/** Stands in every protected header, so that no signature made for another purpose passes for an authorization. */
-export const AUTHORIZATION_TYPE = 'bulla-authorization-v1';
-
 const HASH = {
   pattern: /^(?:[0-9a-f]{64}|0x[0-9a-f]{64})$/,
   what: 'hex digits, in the later draft after 0x',
@@ -115,17 +120,10 @@ function readClaims(value: JsonValue, at: readonly string[]): Authorization {
   claimsSchema.run(value, at, (_, where, sentence) => {
     throw new BullaError('EE_AO_INVALID', sentence, { path: pointer(where) });
   });
-  const claims = Object.freeze(fieldsOf(value as JsonObject)) as unknown as Authorization;
+  const claims = Object.freeze(toPlain(value)) as unknown as Authorization;
   if (claims.nbf >= claims.exp)
     throw invalid('An authorization must begin before it expires.', [...at, 'exp']);
   return claims;
-}
-
-/** Members by name; the integers were checked to be safe. */
-function fieldsOf(object: JsonObject): Record<string, JsonValue | number> {
-  return Object.fromEntries(
-    [...object].map(([key, value]) => [key, value instanceof JsonNumber ? value.toNumber() : value]),
-  );
 }
 
 /**
@@ -140,8 +138,8 @@ export async function authorize(claims: Authorization, signatories: readonly Sig
   readClaims(parse(written), ['payload']);
   const payload = toBase64url(toUtf8(written));
   const signatures = [];
-  for (const each of signatories) signatures.push(await signPayload(payload, AUTHORIZATION_TYPE, each));
-  return writeJws(payload, signatures, AUTHORIZATION_TYPE);
+  for (const each of signatories) signatures.push(await signPayload(payload, each));
+  return writeJws(payload, signatures);
 }
 
 /**
@@ -153,20 +151,20 @@ export async function addSignature(
   authorization: string | Uint8Array,
   signatory: Signatory,
 ): Promise<string> {
-  const { payload, signatures, bytes } = parseJws(authorization, AUTHORIZATION_TYPE);
+  const { payload, signatures, bytes } = parseJws(authorization);
   claimsOf(bytes);
-  const added = await signPayload(payload, AUTHORIZATION_TYPE, signatory);
-  return writeJws(payload, [...signatures, added], AUTHORIZATION_TYPE);
+  const added = await signPayload(payload, signatory);
+  return writeJws(payload, [...signatures, added]);
 }
 
 /** What an authorization claims, with nothing verified: for showing it. Throws as `openAuthorization` does of its form. */
 export function readAuthorization(authorization: string | Uint8Array, limits: Limits = {}): Authorization {
-  return claimsOf(parseJws(authorization, AUTHORIZATION_TYPE, limits).bytes);
+  return claimsOf(parseJws(authorization, limits).bytes);
 }
 
 /** What the signatures state, with nothing verified: for showing it. Throws as `readAuthorization` does. */
 export function readApprovals(authorization: string | Uint8Array, limits: Limits = {}): StatedApproval[] {
-  const { signatures } = parseJws(authorization, AUTHORIZATION_TYPE, limits);
+  const { signatures } = parseJws(authorization, limits);
   return signatures.map(({ kid, approval }) => ({ keyId: kid, ...approval }));
 }
 
@@ -200,7 +198,7 @@ export function openAuthorization(
   { keys, now, limits = {} }: OpenOptions,
 ): VerifiedAuthorization {
   const known = holders(keys);
-  const jws = parseJws(authorization, AUTHORIZATION_TYPE, limits);
+  const jws = parseJws(authorization, limits);
   const approvals: VerifiedApproval[] = [];
   const unknown: string[] = [];
   let until = Number.POSITIVE_INFINITY;
@@ -277,11 +275,8 @@ function checkValidity(
 const ids = new WeakMap<PublicKey, string>();
 
 function idOf(key: PublicKey): string {
-  let id = ids.get(key);
-  if (id === undefined) {
-    id = keyId(key);
-    ids.set(key, id);
-  }
+  const id = ids.get(key) ?? keyId(key);
+  ids.set(key, id);
   return id;
 }
 
@@ -298,4 +293,24 @@ function checkSignature(jws: Jws, index: number, key: PublicKey): void {
       path: pointer([...at, 'signature']),
     });
   }
+}
+
+/** The `type` of our object in `authorization_details` (RFC 9396 §2). */
+const AUTHORIZATION_DETAILS_TYPE = 'bulla.execution-envelope.v1';
+
+/**
+ * An authorization as one `authorization_details` object: the audience is its location, the id its identifier, the
+ * envelope's action type its action, and the other claims keep their names. It carries no signature, so it asks for
+ * or describes an authorization and is none.
+ */
+export function toAuthorizationDetails(claims: Authorization, envelope: Envelope): JsonObject {
+  const { aud, jti, ...rest } = claims;
+  const details = {
+    type: AUTHORIZATION_DETAILS_TYPE,
+    locations: [aud],
+    actions: [envelope.action_type],
+    identifier: jti,
+    ...rest,
+  };
+  return parse(stringify(details)) as JsonObject;
 }

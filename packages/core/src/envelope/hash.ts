@@ -15,14 +15,9 @@ export function execHash(envelope: Envelope, profile: ExecProfile = 'envelope-v1
   try {
     return digest(envelope, profile);
   } catch (cause) {
-    throw new BullaError(
-      'EE_CANONICALIZATION_FAILED',
-      `The envelope has no canonical form: ${reason(cause)}`,
-      {
-        path: (cause as BullaError).path ?? '',
-        cause,
-      },
-    );
+    const sentence = `The envelope has no canonical form: ${reason(cause)}`;
+    const path = (cause as BullaError).path ?? '';
+    throw new BullaError('EE_CANONICALIZATION_FAILED', sentence, { path, cause });
   }
 }
 

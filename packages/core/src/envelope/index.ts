@@ -6,11 +6,9 @@
  */
 
 export type { Limits } from '../json/index.ts';
-export type { Approval, ApprovalFields, ApprovalHow } from './approval.ts';
 export { type ArgumentMapping, bindArguments, readMapping } from './arguments.ts';
 export {
   type ApproverKey,
-  AUTHORIZATION_TYPE,
   type Authorization,
   addSignature,
   authorize,
@@ -18,11 +16,11 @@ export {
   readApprovals,
   readAuthorization,
   type StatedApproval,
+  toAuthorizationDetails,
   type VerifiedApproval,
 } from './authorization.ts';
 export { limitExceeded, type Reservation, reservationsOf } from './constraints.ts';
 export { assessEnvelope, consumed, notConsumed } from './consume.ts';
-export { toAuthorizationDetails } from './details.ts';
 export {
   type Actor,
   type Constraints,
@@ -40,7 +38,13 @@ export {
 } from './envelope.ts';
 export { explain, NOT_PROVEN } from './explain.ts';
 export { type ExecProfile, execHash } from './hash.ts';
-export type { Signatory } from './jws.ts';
+export {
+  type Approval,
+  type ApprovalFields,
+  type ApprovalHow,
+  AUTHORIZATION_TYPE,
+  type Signatory,
+} from './jws.ts';
 export { type NonceKey, nonceKey, nonceReplayed, nonceStoreFailed } from './nonce.ts';
 export { type Policy, parsePolicy } from './policy.ts';
 export { TOOL_CALL } from './rails.ts';

@@ -117,13 +117,13 @@ interface Progress {
 
 type Run = (input: CheckInput, so: Progress) => void;
 
-/** The steps 0 to 6 in the order of `STEPS`. Each throws a `BullaError` when it fails. */
 /** Unix seconds as people read them; beyond what a date can hold, the seconds themselves. */
 export function moment(seconds: number): string {
   const date = new Date(seconds * 1000);
   return Number.isNaN(date.getTime()) ? `${seconds} s` : date.toISOString().replace('.000Z', 'Z');
 }
 
+/** The steps 0 to 6 in the order of `STEPS`. Each throws a `BullaError` when it fails. */
 const CHECKLIST: readonly Run[] = [
   (input, so) => {
     const { envelope } = input;

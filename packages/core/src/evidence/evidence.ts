@@ -1,110 +1,87 @@
 import type { Commitment } from '../canon/index.ts';
 import type { DataObject } from '../capsule/index.ts';
 import { BullaError } from '../error.ts';
-import { JsonNumber, JsonObject, memberAt, pointer, toPlain } from '../json/index.ts';
+import { isObject, JsonObject, keysOf, member, memberAt, pointer, toNumber, toPlain } from '../json/index.ts';
 
 // The evidence map: what a capsule says in `context.environment.bulla` of what an action rests on. Only this file writes
 // it and reads it. Each value is a digest, an id, a name or a count, never a payload.
 
-/** One tool, by the digests under which three documents know it. They are digests of different things. */
-export interface ToolReference {
-  /** The server, as the operator calls it. */
-  readonly server?: string;
-  /** The name of the tool as it is called. */
-  readonly name: string;
-  /** Of its definition, as the lock pins it. */
-  readonly locked?: string;
-  /** Of its declaration, as the manifest has it. */
-  readonly declared?: string;
-  /** As the capability hash sees it. */
-  readonly fingerprint?: string;
-}
-
 /** A payload that is committed to, or the code that says why JSON cannot carry it. */
 export type Committed = Commitment | { readonly uncommitted: string };
 
-export interface Evidence {
-  /** The process that sealed. */
-  readonly instance?: string;
-  /** In an outcome: the capsule of its intent. A denial inside of a call has the same parent, and is no outcome. */
-  readonly intent?: string;
-  /** In the first record of a chain: the origin of its checkpoints. */
-  readonly origin?: string;
-  /** In the record of a recovery: the checkpoint that the chain does not continue, and how long the chain is. */
-  readonly recovered?: {
-    readonly origin: string;
-    readonly size: number;
-    readonly root: string;
-    readonly length: number;
-  };
-  /** The agent, by the id under which its capabilities are registered. */
-  readonly agent?: string;
-  /** The server that is called: its name here, and the digest of how it is reached. */
-  readonly server?: { readonly name: string; readonly digest: string };
-  /** The digest of the lock. */
-  readonly lock?: string;
-  readonly tool?: ToolReference;
-  readonly args?: Committed;
-  /** What else is forwarded with the arguments. */
-  readonly rest?: Committed;
-  /** The version of the manifest that was in force, and the digest of its bindings to locked tools. */
-  readonly manifest?: {
-    readonly agent_id: string;
-    readonly version?: number;
-    readonly hash?: string;
-    readonly bindings?: string;
-  };
-  readonly capability?: {
-    readonly static: string;
-    readonly runtime?: string;
-    readonly invocation?: string;
-    readonly link?: string;
-    readonly envelope?: string;
-  };
-  /** The consent that a call rests on: its id, and the capsules of the question and of the answer. */
-  readonly consent?: { readonly id: string; readonly asked?: string; readonly answered?: string };
-  /** The envelope that the call is bound to, and the policy that the envelope is bound to. */
-  readonly envelope?: {
-    readonly exec_hash?: string;
-    readonly profile: string;
-    readonly audience: string;
-    readonly policy?: { readonly id: string; readonly version: number; readonly hash: string };
-  };
-  /** The rules that decided. */
-  readonly policy?: { readonly id: string; readonly version?: number; readonly hash: string };
-  /** In records of questions, answers and administrative acts: names, ids, digests and counts of their own. */
-  readonly facts?: DataObject;
-  /** What an application noted and no capsule can hold: by its JSON Pointer in the capsule, why. */
-  readonly uncommitted?: { readonly [path: string]: string };
+/** What a member holds. */
+interface Forms {
+  readonly text: string;
+  readonly count: number;
+  readonly open: DataObject;
+  /** By a JSON Pointer in the capsule, a code. */
+  readonly codes: { readonly [path: string]: string };
+  readonly committed: Committed;
 }
 
-type Shape = 'text' | 'count' | 'open' | 'codes' | 'committed' | { readonly [member: string]: Shape };
+type Shape = keyof Forms | { readonly [member: string]: Shape };
 
 /** Members whose names end in `!` are required. */
 const SHAPE = {
+  /** The process that sealed. */
   instance: 'text',
+  /** In an outcome: the capsule of its intent. A denial inside of a call has the same parent, and is no outcome. */
   intent: 'text',
+  /** In the first record of a chain: the origin of its checkpoints. */
   origin: 'text',
+  /** In the record of a recovery: the checkpoint that the chain does not continue, and how long the chain is. */
   recovered: { 'origin!': 'text', 'size!': 'count', 'root!': 'text', 'length!': 'count' },
+  /** The agent, by the id under which its capabilities are registered. */
   agent: 'text',
+  /** The server that is called: its name here, and the digest of how it is reached. */
   server: { 'name!': 'text', 'digest!': 'text' },
+  /** The digest of the lock. */
   lock: 'text',
-  tool: { server: 'text', 'name!': 'text', locked: 'text', declared: 'text', fingerprint: 'text' },
+  /** One tool, by the digests under which three documents know it. They are digests of different things. */
+  tool: {
+    /** The server, as the operator calls it. */
+    server: 'text',
+    /** The name of the tool as it is called. */
+    'name!': 'text',
+    /** Of its definition, as the lock pins it. */
+    locked: 'text',
+    /** Of its declaration, as the manifest has it. */
+    declared: 'text',
+    /** As the capability hash sees it. */
+    fingerprint: 'text',
+  },
   args: 'committed',
+  /** What else is forwarded with the arguments. */
   rest: 'committed',
+  /** The version of the manifest that was in force, and the digest of its bindings to locked tools. */
   manifest: { 'agent_id!': 'text', version: 'count', hash: 'text', bindings: 'text' },
   capability: { 'static!': 'text', runtime: 'text', invocation: 'text', link: 'text', envelope: 'text' },
+  /** The consent that a call rests on: its id, and the capsules of the question and of the answer. */
   consent: { 'id!': 'text', asked: 'text', answered: 'text' },
+  /** The envelope that the call is bound to, and the policy that the envelope is bound to. */
   envelope: {
     exec_hash: 'text',
     'profile!': 'text',
     'audience!': 'text',
     policy: { 'id!': 'text', 'version!': 'count', 'hash!': 'text' },
   },
+  /** The rules that decided. */
   policy: { 'id!': 'text', version: 'count', 'hash!': 'text' },
+  /** In records of questions, answers and administrative acts: names, ids, digests and counts of their own. */
   facts: 'open',
+  /** What an application noted and no capsule can hold: by its JSON Pointer in the capsule, why. */
   uncommitted: 'codes',
-} as const satisfies { readonly [member in keyof Evidence]-?: Shape };
+} as const satisfies { readonly [member: string]: Shape };
+
+/** The type that a shape describes. */
+type Of<S> = S extends keyof Forms
+  ? Forms[S]
+  : { readonly [K in keyof S as K extends `${infer Name}!` ? Name : never]: Of<S[K]> } & {
+      readonly [K in keyof S as K extends `${string}!` ? never : K]?: Of<S[K]>;
+    };
+
+export type Evidence = Of<typeof SHAPE>;
+export type ToolReference = NonNullable<Evidence['tool']>;
 
 const VERSION = 1;
 
@@ -135,9 +112,10 @@ export function withOrigin<C extends { readonly context: { readonly environment:
   origin: string,
 ): C {
   const { environment } = capsule.context;
-  if (!isRecord(environment)) throw invalid('/context/environment', 'is an object');
+  if (!isObject(environment)) throw invalid('/context/environment', 'is an object');
   const evidence = readEvidence(capsule) ?? {};
-  const others = Object.fromEntries(entriesOf(environment).filter(([key]) => key !== 'bulla'));
+  const keys = keysOf(environment).filter((key) => key !== 'bulla');
+  const others = Object.fromEntries(keys.map((key) => [key, member(environment, key)]));
   const merged = { ...others, ...environmentOf({ ...evidence, origin }) };
   return { ...capsule, context: { ...capsule.context, environment: merged } };
 }
@@ -163,7 +141,7 @@ export function claimsOf(capsule: unknown): Claims {
     isOurs: bulla !== undefined,
     intent: typeof intent === 'string' ? intent : null,
     origin: typeof origin === 'string' ? origin : null,
-    recovered: isRecord(recovered) ? recovered : null,
+    recovered: isObject(recovered) ? recovered : null,
   };
 }
 
@@ -179,13 +157,13 @@ function readShape(value: unknown, shape: Shape, path: string): unknown {
       if (typeof value === 'string') return value;
       throw invalid(path, 'is a text');
     case 'count': {
-      const number = value instanceof JsonNumber ? value.toNumber() : value;
-      if (Number.isSafeInteger(number) && (number as number) >= 0) return number;
+      const number = toNumber(value) ?? -1;
+      if (Number.isSafeInteger(number) && number >= 0) return number;
       throw invalid(path, 'is a whole number');
     }
     case 'open':
       if (value instanceof JsonObject) return toPlain(value);
-      if (isRecord(value)) return value;
+      if (isObject(value)) return value;
       throw invalid(path, 'is an object');
     case 'codes':
       return readAll(value, path, () => 'text');
@@ -197,7 +175,7 @@ function readShape(value: unknown, shape: Shape, path: string): unknown {
       throw invalid(path, 'is a commitment with its form, or says why there is none');
     }
     default: {
-      const read = readAll(value, path, (member) => shape[member] ?? shape[`${member}!`] ?? null);
+      const read = readAll(value, path, (member) => memberShape(shape, member));
       for (const member of Object.keys(shape)) {
         if (member.endsWith('!') && read[member.slice(0, -1)] === undefined)
           throw invalid(`${path}/${member.slice(0, -1)}`, 'is missing');
@@ -205,6 +183,12 @@ function readShape(value: unknown, shape: Shape, path: string): unknown {
       return read;
     }
   }
+}
+
+/** Looks at own members only: a record may name `constructor`. */
+function memberShape(shape: { readonly [member: string]: Shape }, member: string): Shape | null {
+  const name = [member, `${member}!`].find((each) => Object.hasOwn(shape, each));
+  return name === undefined ? null : shape[name]!;
 }
 
 const COMMITTED: readonly string[] = ['commitment', 'of', 'uncommitted'];
@@ -215,32 +199,20 @@ function readAll(
   path: string,
   shapeOf: (member: string) => Shape | null,
 ): Record<string, unknown> {
-  if (!isRecord(value)) throw invalid(path, 'is an object');
+  if (!isObject(value)) throw invalid(path, 'is an object');
   const read: Record<string, unknown> = {};
-  for (const [member, inner] of entriesOf(value)) {
+  for (const key of keysOf(value)) {
+    const inner = member(value, key);
     if (inner === undefined) continue;
-    const at = path + pointer([member]);
-    const shape = shapeOf(member);
+    const at = path + pointer([key]);
+    const shape = shapeOf(key);
     if (shape === null) throw invalid(at, 'is not a member of the evidence map');
-    read[member] = readShape(inner, shape, at);
+    read[key] = readShape(inner, shape, at);
   }
   return read;
 }
 
-function isRecord(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function entriesOf(value: object): (readonly [string, unknown])[] {
-  return value instanceof JsonObject ? [...value] : Object.entries(value);
-}
-
 function invalid(path: string, what: string): BullaError {
-  return new BullaError(
-    'EVIDENCE_INVALID',
-    `The evidence cannot be read: ${path.split('/').at(-1)} ${what}.`,
-    {
-      path,
-    },
-  );
+  const message = `The evidence cannot be read: ${path.split('/').at(-1)} ${what}.`;
+  return new BullaError('EVIDENCE_INVALID', message, { path });
 }

@@ -13,7 +13,6 @@ export type Report = (fault: Fault, at: Path, sentence: string) => void;
 export interface Check {
   /** What the value must be, to go after `This must be`. */
   readonly what: string;
-  /** Whether null may stand here. */
   readonly nullable: boolean;
   /** Whether a record may lack the field. */
   readonly optional?: true;
@@ -52,7 +51,6 @@ function hasLength(value: string, min: number, max: number): boolean {
   return count >= min && count <= max;
 }
 
-/** One of a few strings. */
 export function word(...words: readonly string[]): Check {
   const what = words.length === 1 ? JSON.stringify(words[0]) : `one of ${words.join(', ')}`;
   return check(what, (value) => typeof value === 'string' && words.includes(value));
@@ -78,7 +76,6 @@ export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER): Che
   };
 }
 
-/** An object with any members. */
 export const anyObject: Check = check(TYPE_NAMES.object, isObject);
 
 /** What another check accepts, or null, which must then be written. */
@@ -97,12 +94,10 @@ export function orNull(inner: Check): Check {
   };
 }
 
-/** A field that a record may lack. */
 export function optional(inner: Check): Check {
   return { ...inner, optional: true };
 }
 
-/** A list of this length. */
 export function list(element: Check, min = 0, max: number = Number.POSITIVE_INFINITY): Check {
   const what =
     max === Number.POSITIVE_INFINITY

@@ -44,11 +44,10 @@ export {
   parseWithSpans,
   type Span,
 } from './parse.ts';
-export { type Plain, toPlain } from './plain.ts';
-export { type Path, parsePointer, pointer, spanAt, valueAt } from './pointer.ts';
+export { toPlain } from './plain.ts';
+export { type Path, parsePointer, pointer, spanAt, type Trail, trailPointer, valueAt } from './pointer.ts';
 export { sameValue } from './same.ts';
 export { type Limits, parseStrictly } from './strict.ts';
-export { stringify } from './stringify.ts';
 export { DEFAULT_MAX_BYTES } from './text.ts';
 export { float, JsonNumber, JsonObject, type JsonValue, number } from './value.ts';
-export { createWriter, type FloatPaths, isPlain, type WriteRules, type Writer } from './write.ts';
+export { createWriter, type FloatPaths, isPlain, stringify, type WriteRules, type Writer } from './write.ts';

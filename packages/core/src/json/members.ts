@@ -6,7 +6,6 @@ import { JsonNumber, JsonObject, type JsonValue } from './value.ts';
 // The one reader of typed members: what is not exactly expected is refused with its path, and nothing is repaired.
 // That a key stands there once, the parser has made sure.
 
-/** The members of an object. */
 export interface Fields {
   readonly required: readonly string[];
   readonly optional?: readonly string[];
@@ -14,7 +13,6 @@ export interface Fields {
   readonly others?: readonly string[];
 }
 
-/** What can be wrong with the members of an object. */
 type MemberFault = 'twin' | 'unknown' | 'missing';
 
 /**
@@ -160,7 +158,6 @@ export class Member {
     return (this.has(key) ? { [key]: read(this.get(key)) } : {}) as { readonly [K in Key]?: Value };
   }
 
-  /** The members of an object with any members. */
   entries(): [string, Member][] {
     return this.object().keys.map((key) => [key, this.get(key)]);
   }
@@ -191,7 +188,6 @@ export class Member {
     return text;
   }
 
-  /** One of the words. */
   word<Word extends string>(words: readonly Word[]): Word {
     const text = this.text();
     const word = words.find((known) => known === text);

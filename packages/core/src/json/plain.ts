@@ -1,9 +1,9 @@
 import { BullaError } from '../error.ts';
-import { pointer } from './pointer.ts';
+import { type Trail, trailPointer } from './pointer.ts';
 import { JsonNumber, JsonObject, type JsonValue } from './value.ts';
 
 /** What `toPlain` returns: ordinary JavaScript objects, arrays and numbers. */
-export type Plain = null | boolean | string | number | Plain[] | { [key: string]: Plain };
+type Plain = null | boolean | string | number | Plain[] | { [key: string]: Plain };
 
 /**
  * Turns a parsed value into plain JavaScript, for code that only reads it. Throws `VALUE_INEXACT_NUMBER` with
@@ -12,7 +12,7 @@ export type Plain = null | boolean | string | number | Plain[] | { [key: string]
  */
 export function toPlain(value: JsonValue): Plain {
   const holder: { root: Plain } = { root: null };
-  const open: { source: JsonValue; target: object; key: string | number; path: Path | undefined }[] = [
+  const open: { source: JsonValue; target: object; key: string | number; path: Trail | undefined }[] = [
     { source: value, target: holder, key: 'root', path: undefined },
   ];
   for (let item = open.pop(); item !== undefined; item = open.pop()) {
@@ -41,19 +41,12 @@ export function toPlain(value: JsonValue): Plain {
   return holder.root;
 }
 
-interface Path {
-  key: string | number;
-  parent: Path | undefined;
-}
-
-function toDouble(number: JsonNumber, path: Path | undefined): number {
+function toDouble(number: JsonNumber, path: Trail | undefined): number {
   const double = Number(number.lexeme);
   const exact = /[.eE]/.test(number.lexeme) ? Number.isFinite(double) : Number.isSafeInteger(double);
   if (exact) return double;
-  const segments: (string | number)[] = [];
-  for (let step = path; step !== undefined; step = step.parent) segments.unshift(step.key);
   throw new BullaError('VALUE_INEXACT_NUMBER', `${number.lexeme} cannot be held exactly as a number here.`, {
-    path: pointer(segments),
+    path: trailPointer(path),
   });
 }
 

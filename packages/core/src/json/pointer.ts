@@ -13,6 +13,18 @@ export function pointer(path: Path): string {
   return out;
 }
 
+/** A path by its last step, so that the places of a walk share what they have in common; undefined is the root. */
+export interface Trail {
+  readonly key: string | number;
+  readonly parent: Trail | undefined;
+}
+
+export function trailPointer(trail: Trail | undefined): string {
+  const path: (string | number)[] = [];
+  for (let step = trail; step !== undefined; step = step.parent) path.unshift(step.key);
+  return pointer(path);
+}
+
 /**
  * The steps of a JSON Pointer, an index as its digits; null for a text that is none (RFC 6901 §3: tokens that each begin
  * with a slash, in which `~` stands only before 0 and 1).

@@ -20,9 +20,9 @@ export function head(escapedKey: string, first: boolean, form: number): string {
 }
 
 /** Larger objects are rare, and not worth keeping. */
-const KEPT_KEYS = 32;
-const KEPT_LENGTH = 1024;
-const KEPT_SHAPES = 512;
+const MAX_CACHED_KEYS = 32;
+const MAX_CACHED_LENGTH = 1024;
+const MAX_CACHED_SHAPES = 512;
 const SHAPES_PER_FIRST_KEY = 8;
 
 /**
@@ -44,24 +44,24 @@ export class ShapeCache {
 
   /** The shape of a non-empty list of distinct keys. */
   of(source: readonly string[]): Shape {
-    const known = source.length > KEPT_KEYS ? undefined : this.#shapes.get(source[0]!);
+    const known = source.length > MAX_CACHED_KEYS ? undefined : this.#shapes.get(source[0]!);
     if (known !== undefined) {
       for (const shape of known) if (sameKeys(shape.source, source)) return shape;
     }
     const order = this.#order(source);
     const keys = new Array<string>(source.length);
     for (let i = 0; i < keys.length; i++) keys[i] = source[order[i]!]!;
-    if (keys.length > KEPT_KEYS || keys.reduce((sum, key) => sum + key.length, 0) > KEPT_LENGTH) {
+    if (keys.length > MAX_CACHED_KEYS || keys.reduce((sum, key) => sum + key.length, 0) > MAX_CACHED_LENGTH) {
       return { source, keys, order };
     }
     const heads = keys.flatMap((key, i) =>
       [0, 1, 2, 3].map((form) => head(this.#escape(key), i === 0, form)),
     );
-    return this.#keep({ source, keys, order, heads }, known);
+    return this.#cache({ source, keys, order, heads }, known);
   }
 
-  #keep(shape: Shape, known: Shape[] | undefined): Shape {
-    if (this.#count >= KEPT_SHAPES || (known !== undefined && known.length >= SHAPES_PER_FIRST_KEY)) {
+  #cache(shape: Shape, known: Shape[] | undefined): Shape {
+    if (this.#count >= MAX_CACHED_SHAPES || (known !== undefined && known.length >= SHAPES_PER_FIRST_KEY)) {
       this.#shapes.clear();
       this.#count = 0;
       known = undefined;

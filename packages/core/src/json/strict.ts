@@ -24,7 +24,7 @@ export function parseStrictly(
     return parse(input, { maxBytes: DEFAULT_DOCUMENT_BYTES, ...limits });
   } catch (cause) {
     if (!(cause instanceof BullaError) || cause.offset === undefined) throw cause;
-    const path = isUnread(input, cause.code) ? undefined : placeOf(input, cause.offset);
+    const path = isUnread(input, cause.code) ? undefined : pathAt(input, cause.offset);
     throw new BullaError(
       typeof code === 'string' ? code : code(cause.code),
       `${sentence}: ${cause.message}`,
@@ -50,7 +50,7 @@ interface Frame {
 }
 
 /** The path of the value or key at a byte offset, up to which the text is known to be JSON. */
-function placeOf(input: string | Uint8Array, offset: number): string {
+function pathAt(input: string | Uint8Array, offset: number): string {
   const bytes = typeof input === 'string' ? new TextEncoder().encode(input) : input;
   const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
   const text = utf8.decode(bytes);

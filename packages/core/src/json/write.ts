@@ -1,4 +1,5 @@
 import { BullaError } from '../error.ts';
+import { escapeString } from './escape.ts';
 import { DEFAULT_MAX_DEPTH } from './parse.ts';
 import { pointer } from './pointer.ts';
 import { head, type Shape, ShapeCache } from './shape.ts';
@@ -24,7 +25,6 @@ export interface WriteRules {
   undefinedProperty: 'refuse' | 'drop';
 }
 
-/** Writes one value as compact JSON. */
 export type Writer = (value: unknown, maxDepth?: number) => string;
 
 /**
@@ -183,7 +183,6 @@ function flat(text: string): string {
 }
 const ANYTHING = /^/;
 
-/** The values that belong to the keys, in the same order. */
 function valuesOf(value: object, keys: readonly string[], rules: WriteRules): readonly unknown[] {
   if (value instanceof JsonObject) return value.values;
   if (rules.undefinedProperty === 'refuse') return Object.values(value);
@@ -226,3 +225,19 @@ function firstRepeat(values: readonly unknown[]): number {
   const seen = new Set<unknown>();
   return values.findIndex((value) => seen.size === seen.add(value).size);
 }
+
+/**
+ * Writes a parsed value back as compact JSON: keys in their order, numbers by their lexemes. Plain values are
+ * accepted too. Throws a `BullaError` with a `VALUE_…` code and the path for what JSON cannot hold. Lone
+ * surrogates, which only a lenient parse lets in, are written as escapes.
+ */
+export const stringify: (value: unknown, maxDepth?: number) => string = createWriter({
+  double(value) {
+    if (!Number.isFinite(value)) throw new BullaError('VALUE_NOT_FINITE', `${value} has no JSON form.`);
+    return Object.is(value, -0) ? '-0' : `${value}`;
+  },
+  lexeme: (lexeme) => lexeme,
+  escape: escapeString,
+  order: (keys) => keys.map((_, position) => position),
+  undefinedProperty: 'refuse',
+});

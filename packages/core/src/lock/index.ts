@@ -55,7 +55,7 @@ export { type Pointed, pointedContent } from './file/pointed.ts';
 export type { LockVersion, Released } from './file/released.ts';
 
 export { type RiskLevel, riskKeywords, riskLevel, riskOf } from './file/risk.ts';
-export { keptOf, type LeftOut, matchNames, narrowed } from './file/selection.ts';
+export { type LeftOut, lockedSurface, matchNames, narrowed } from './file/selection.ts';
 export { openSigned, readSignature, signLock } from './file/signature.ts';
 export { openAttested, signLockStatement } from './file/statement.ts';
 export { type Content, type Era, LIST_KINDS, LISTS, type ListKind, type Surface } from './file/surface.ts';

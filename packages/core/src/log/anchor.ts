@@ -27,7 +27,6 @@ export interface Anchor {
 }
 
 export interface AnchorTrust {
-  /** The keys that the log may sign with. */
   readonly keys: readonly PublicKey[];
   /** Which witnesses are known, and which of them together are enough. Default: none is known. */
   readonly policy?: Policy | undefined;

@@ -1,7 +1,7 @@
 import { canonicalize } from '../canon/index.ts';
 import { SEAL_FIELDS, type Seal } from '../capsule/index.ts';
 import { fromHex, sha256Hex, toUtf8 } from '../crypto/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { JsonObject, type JsonValue } from '../json/index.ts';
 
 /** The size of every leaf: the profile id and a newline, the hash of the record, the hash of its seal. */
@@ -21,12 +21,10 @@ export function leafData(record: JsonObject | Partial<Seal>): Uint8Array {
   );
   const values = keys.map((key) => (record instanceof JsonObject ? record.get(key) : record[key]));
   return leaf(values[keys.indexOf('hash')], () => {
-    try {
-      return canonicalize(new JsonObject(keys, values as JsonValue[]), 'jcs');
-    } catch (cause) {
-      if (!(cause instanceof BullaError)) throw cause;
-      throw new BullaError('LOG_HASH', `The seal of the record has no JCS form. ${cause.message}`, { cause });
-    }
+    const text = attempt(() => canonicalize(new JsonObject(keys, values as JsonValue[]), 'jcs'));
+    if (typeof text === 'string') return text;
+    const message = `The seal of the record has no JCS form. ${text.message}`;
+    throw new BullaError('LOG_HASH', message, { cause: text });
   });
 }
 

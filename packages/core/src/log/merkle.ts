@@ -66,7 +66,6 @@ export class Frontier {
     return frontier;
   }
 
-  /** How many leaves the tree has. */
   get size(): number {
     return this.#size;
   }

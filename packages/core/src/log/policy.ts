@@ -1,5 +1,5 @@
 import { formatVkey, fromUtf8, type NoteVerifier, parseVkey, toHex, toUtf8 } from '../crypto/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import {
   LOG_TYPES,
   logSignature,
@@ -56,12 +56,8 @@ export function parsePolicy(policy: Uint8Array): Policy {
   for (let at = 0, line = 1; at < policy.length; line++) {
     const end = policy.indexOf(0x0a, at);
     if (end < 0) throw refused(`Line ${line}: The line does not end with a newline.`);
-    try {
-      readLine(items(policy.subarray(at, end)), reading);
-    } catch (cause) {
-      if (!(cause instanceof BullaError)) throw cause;
-      throw new BullaError('LOG_POLICY', `Line ${line}: ${cause.message}`, { cause });
-    }
+    const cause = attempt(() => readLine(items(policy.subarray(at, end)), reading));
+    if (cause !== undefined) throw new BullaError('LOG_POLICY', `Line ${line}: ${cause.message}`, { cause });
     at = end + 1;
   }
   const { logs, witnesses, groups, quorum } = reading;
@@ -226,7 +222,6 @@ export interface PolicyResult extends OpenedCheckpoint {
   readonly log: NoteVerifier | null;
   /** The witnesses whose cosignatures count, by their names in the policy. */
   readonly witnesses: readonly { readonly name: string; readonly time: number }[];
-  /** Whether these witnesses are enough. */
   readonly quorum: boolean;
 }
 

@@ -1,5 +1,5 @@
 import { fromBase64, fromUtf8, parseCheckpointBody, parseNote, toBase64 } from '../crypto/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { checkSizes, HASH_BYTES } from './merkle.ts';
 
 // Proofs that data was logged, https://c2sp.org/tlog-proof: text files that verify offline.
@@ -13,7 +13,6 @@ export interface LogProof {
   readonly index: number;
   /** The inclusion proof, from the leaf's sibling up. */
   readonly hashes: readonly Uint8Array[];
-  /** The signed checkpoint, as it was written. */
   readonly checkpoint: string;
 }
 
@@ -22,7 +21,8 @@ export interface LogProof {
  * `parseNote` and `parseCheckpointBody` for the checkpoint in it.
  */
 export function parseProof(proof: string | Uint8Array): LogProof {
-  const text = typeof proof === 'string' ? proof : decode(proof);
+  const text = typeof proof === 'string' ? proof : attempt(() => fromUtf8(proof));
+  if (text instanceof BullaError) throw malformed('A proof is valid UTF-8.', text);
   const blank = text.indexOf('\n\n');
   if (blank < 0) throw malformed('A proof is followed by a blank line and a checkpoint.');
   const [header, ...lines] = text.slice(0, blank).split('\n');
@@ -41,20 +41,10 @@ export function parseProof(proof: string | Uint8Array): LogProof {
   return parsed;
 }
 
-function decode(proof: Uint8Array): string {
-  try {
-    return fromUtf8(proof);
-  } catch (cause) {
-    throw malformed('A proof is valid UTF-8.', cause);
-  }
-}
-
 function base64(text: string): Uint8Array {
-  try {
-    return fromBase64(text);
-  } catch (cause) {
-    throw malformed('The hashes and the extra data of a proof are canonical base64.', cause);
-  }
+  const bytes = attempt(() => fromBase64(text));
+  if (!(bytes instanceof BullaError)) return bytes;
+  throw malformed('The hashes and the extra data of a proof are canonical base64.', bytes);
 }
 
 /** Writes a proof. Throws what {@link parseProof} would throw for it. */

@@ -23,16 +23,16 @@ interface Tile {
 export function tilePath(level: number, index: number, width: number = TILE_WIDTH): string {
   if (!Number.isInteger(level) || level < 0 || level > MAX_LEVEL)
     throw tileError(`The level of a tile is from 0 to ${MAX_LEVEL}, not ${level}.`);
-  return `tile/${level}/${placePath(index, width)}`;
+  return `tile/${level}/${indexPath(index, width)}`;
 }
 
 /** The path of a bundle of entries below the prefix of its log. Throws `LOG_TILE`. */
 export function entriesPath(index: number, width: number = TILE_WIDTH): string {
-  return `tile/entries/${placePath(index, width)}`;
+  return `tile/entries/${indexPath(index, width)}`;
 }
 
 /** The index in groups of three digits, all but the last behind an x; then the width, if it is partial. */
-function placePath(index: number, width: number): string {
+function indexPath(index: number, width: number): string {
   if (!Number.isSafeInteger(index) || index < 0)
     throw tileError(`The index of a tile is an integer from 0 to 2^53 - 1, not ${index}.`);
   if (!Number.isInteger(width) || width < 1 || width > TILE_WIDTH)

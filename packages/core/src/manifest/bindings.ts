@@ -1,4 +1,5 @@
-import { canonicalize } from '../canon/index.ts';
+import { canonicalize, digest } from '../canon/index.ts';
+import type { Code } from '../codes.ts';
 import { sha256Hex } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
 import { JsonObject, parse, pointer } from '../json/index.ts';
@@ -33,36 +34,25 @@ export function createBindings(
   const taken = new Map<string, string>();
   for (const [name, { server, tool }] of entries) {
     if (!known.has(name))
-      throw new BullaError(
+      throw refused(
         'MANIFEST_BINDING_UNKNOWN',
+        name,
         `The manifest declares no tool ${JSON.stringify(name)}.`,
-        {
-          path: pointer([name]),
-        },
       );
     for (const [member, text] of Object.entries({ server, tool }))
       if (!isBindable(text)) throw wrong([name, member]);
     const key = JSON.stringify([server, tool]);
     const other = taken.get(key);
     if (other !== undefined)
-      throw new BullaError(
+      throw refused(
         'MANIFEST_BINDING_TWICE',
+        name,
         `${name} and ${other} cannot both be the tool ${JSON.stringify(tool)} of the server ${JSON.stringify(server)}.`,
-        { path: pointer([name]) },
       );
     taken.set(key, name);
     tools.set(name, { server, tool });
   }
-  const document = JsonObject.from(
-    [...tools].map(([name, { server, tool }]) => [
-      name,
-      JsonObject.from([
-        ['server', server],
-        ['tool', tool],
-      ]),
-    ]),
-  );
-  const canonical = canonicalize(document, 'jcs');
+  const canonical = canonicalize(Object.fromEntries(tools), 'jcs');
   return { tools, canonical, digest: sha256Hex(canonical) };
 }
 
@@ -92,10 +82,22 @@ export function isBindable(text: unknown): text is string {
   );
 }
 
+function refused(code: Code, name: string, sentence: string): BullaError {
+  return new BullaError(code, sentence, { path: pointer([name]) });
+}
+
 function wrong(path: readonly string[]): BullaError {
   return new BullaError(
     'MANIFEST_BINDING',
     `A binding names a server and a tool, each with 1 to ${MAX_NAME} characters, and nothing else.`,
     { path: pointer(path) },
   );
+}
+
+/**
+ * The digest of a declared tool: `sha256:` and SHA-256 of its RFC 8785 form, of the whole object as the manifest has
+ * it. A lock's digest of the same tool is another one, over what the server shows.
+ */
+export function declaredDigest(definition: JsonObject): string {
+  return `sha256:${digest(definition, 'jcs')}`;
 }

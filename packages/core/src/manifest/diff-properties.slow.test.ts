@@ -3,7 +3,7 @@ import { expect, inject, test } from 'vitest';
 import { type Loose, manifestText, toolOf } from '../../test/manifest.ts';
 import { diffManifests } from './diff.ts';
 import { CHANGE_CODES } from './diff-codes.ts';
-import { diffJson } from './report-json.ts';
+import { diffJson } from './report.ts';
 import { readManifest } from './validate.ts';
 
 const name = fc.constantFrom('read', 'write', 'list', 'send', 'find');

@@ -16,6 +16,9 @@ const RELATIONS: Readonly<Record<SchemaRelation, string>> = {
   unknown: 'changed, and whether calls that were good still are cannot be told',
 };
 
+/** Limit on the work to tell what a change of a schema means. */
+const MAX_STEPS = 20_000;
+
 /** More sentences than this are counted in a message; reports show them all. */
 const MAX_SENTENCES = 5;
 const MAX_SENTENCE = 300;
@@ -25,9 +28,8 @@ export function schemaChange(
   name: string,
   before: JsonObject,
   after: JsonObject,
-  maxSteps: number,
 ): { message: string; schema: SchemaComparison } {
-  const schema = compareSchemas(before, after, { maxSteps });
+  const schema = compareSchemas(before, after, { maxSteps: MAX_STEPS });
   const details = schemaDetails(schema);
   const shown = details.slice(0, MAX_SENTENCES).map(({ sentence }) => sentence);
   if (details.length > shown.length) shown.push(`And ${details.length - shown.length} more.`);

@@ -1,7 +1,7 @@
 import { type JsonNumber, type JsonObject, type JsonValue, pointer, sameValue } from '../json/index.ts';
+import type { SchemaComparison } from '../schema/index.ts';
 import { CHANGE_CODES, type ChangeCode } from './diff-codes.ts';
 import { schemaChange } from './diff-schema.ts';
-import type { ManifestChange, ManifestDiff, SubjectKind } from './diff-types.ts';
 import { listed, quoted } from './problems.ts';
 import { type Moves, scopeMoves, toolMoves } from './renames.ts';
 import {
@@ -13,22 +13,45 @@ import {
   type Tool,
 } from './types.ts';
 
-interface DiffOptions {
-  /** How many steps may be spent to tell what a change of a schema means, for each schema. Default 20,000. */
-  readonly maxSteps?: number;
+/** What a change is about. */
+export type SubjectKind = 'tool' | 'scope' | 'flag' | 'manifest';
+
+/** One difference between two manifests. */
+export interface ManifestChange {
+  readonly code: ChangeCode;
+  /** JSON Pointer into the new manifest; into the old one for what is gone. */
+  readonly path: string;
+  /** A sentence. What it quotes of the manifests is visible and cannot end a line. */
+  readonly message: string;
+  readonly kind: SubjectKind;
+  /** The name of the tool, the id of the scope, or the flag; empty for the manifest. */
+  readonly name: string;
+  /** What the member was and is, if it is a text, a number or a word. */
+  readonly before?: string;
+  readonly after?: string;
+  /** Of a new tool: what it takes. */
+  readonly input?: JsonObject;
+  /** Of an `input_schema`: what the change means to a caller. */
+  readonly schema?: SchemaComparison;
+}
+
+/** What a new manifest changes, by whether people must review it. */
+export interface ManifestDiff {
+  readonly breaking: readonly ManifestChange[];
+  readonly non_breaking: readonly ManifestChange[];
 }
 
 /**
  * What a new manifest changes. Every change that its hash tells of is told here, at least once; manifests with the
  * same hash have no changes. The table `CHANGE_CODES` decides what is breaking.
  */
-export function diffManifests(before: Manifest, after: Manifest, options: DiffOptions = {}): ManifestDiff {
+export function diffManifests(before: Manifest, after: Manifest): ManifestDiff {
   const changes = new Changes();
   if (before.hash !== after.hash) {
     const scopes = scopeMoves(before, after);
     const nowCalled = new Map(scopes.renamed.map(([from, to]) => [from.id, to.id]));
     const scopeNow = (id: string) => nowCalled.get(id) ?? id;
-    diffTools(before, after, scopeNow, changes, options);
+    diffTools(before, after, scopeNow, changes);
     diffScopes(before, after, scopes, changes);
     diffFlags(before, after, changes);
     diffWhole(before, after, changes);
@@ -78,7 +101,6 @@ function diffTools(
   after: Manifest,
   scopeNow: (id: string) => string,
   changes: Changes,
-  options: DiffOptions,
 ): void {
   const moves = toolMoves(before, after, scopeNow);
   const [was, is] = [
@@ -101,7 +123,6 @@ function diffTools(
         { manifest: after, tool, i: is.get(tool.name)! },
         scopeNow,
         changes,
-        options,
       );
     else if (added.has(tool))
       changes.add('tool-added', [], addedWords(tool, before, after), { input: tool.input_schema });
@@ -138,29 +159,18 @@ interface Side {
   readonly i: number;
 }
 
-function diffTool(
-  before: Side,
-  after: Side,
-  scopeNow: (id: string) => string,
-  changes: Changes,
-  { maxSteps = 20_000 }: DiffOptions,
-): void {
+function diffTool(before: Side, after: Side, scopeNow: (id: string) => string, changes: Changes): void {
   const [old, now] = [before.tool, after.tool];
   if (!sameValue(old.input_schema, now.input_schema, sameDouble)) {
-    const { message, schema } = schemaChange(now.name, old.input_schema, now.input_schema, maxSteps);
+    const { message, schema } = schemaChange(now.name, old.input_schema, now.input_schema);
     changes.add('input-schema-changed', ['input_schema'], message, { schema });
   }
   if (scopeNow(old.permission_scope) !== now.permission_scope) diffToolScope(before, after, changes);
-  if (old.description_i18n_key !== now.description_i18n_key)
-    changes.add(
-      'tool-description-changed',
-      ['description_i18n_key'],
-      `The tool ${quoted(now.name)} is described by another text.`,
-      {
-        before: old.description_i18n_key,
-        after: now.description_i18n_key,
-      },
-    );
+  if (old.description_i18n_key !== now.description_i18n_key) {
+    const message = `The tool ${quoted(now.name)} is described by another text.`;
+    const texts = { before: old.description_i18n_key, after: now.description_i18n_key };
+    changes.add('tool-description-changed', ['description_i18n_key'], message, texts);
+  }
   diffTimeout(before, after, changes);
   diffRequired(before, after, changes);
 }
@@ -203,26 +213,13 @@ function diffTimeout(before: Side, after: Side, changes: Changes): void {
 }
 
 function diffRequired(before: Side, after: Side, changes: Changes): void {
-  const [was, is] = [before.tool.required, after.tool.required];
-  if (is && !was)
-    changes.add(
-      'tool-required',
-      ['required'],
-      `The agent now says that it cannot do without ${quoted(after.tool.name)}.`,
-    );
-  else if (was && !is)
-    changes.add(
-      'tool-not-required',
-      ['required'],
-      `The agent can now do without ${quoted(after.tool.name)}.`,
-    );
+  const [was, is, name] = [before.tool.required, after.tool.required, quoted(after.tool.name)];
+  const at = ['required'];
+  if (is && !was) changes.add('tool-required', at, `The agent now says that it cannot do without ${name}.`);
+  else if (was && !is) changes.add('tool-not-required', at, `The agent can now do without ${name}.`);
   else if (writes(before, 'required') !== writes(after, 'required')) {
     const how = writes(after, 'required') ? 'now written' : 'no longer written';
-    changes.add(
-      'required-written',
-      ['required'],
-      `\`required\` is ${how} for ${quoted(after.tool.name)}; false was meant before.`,
-    );
+    changes.add('required-written', at, `\`required\` is ${how} for ${name}; false was meant before.`);
   }
 }
 
@@ -277,16 +274,11 @@ function diffScope(old: Scope, now: Scope, after: Manifest, changes: Changes): v
     const message = `The sensitivity of ${quoted(now.id)} ${how}.${toolWords(after, now.id)}`;
     changes.add(code, ['sensitivity'], message, { before: old.sensitivity, after: now.sensitivity });
   }
-  if (old.label_i18n_key !== now.label_i18n_key)
-    changes.add(
-      'scope-label-changed',
-      ['label_i18n_key'],
-      `The scope ${quoted(now.id)} is called by another text.`,
-      {
-        before: old.label_i18n_key,
-        after: now.label_i18n_key,
-      },
-    );
+  if (old.label_i18n_key !== now.label_i18n_key) {
+    const message = `The scope ${quoted(now.id)} is called by another text.`;
+    const texts = { before: old.label_i18n_key, after: now.label_i18n_key };
+    changes.add('scope-label-changed', ['label_i18n_key'], message, texts);
+  }
   const [was, is] = [old.description_i18n_key, now.description_i18n_key];
   if (was === is) return;
   const how =

@@ -3,18 +3,13 @@
  * their text, hashed, compared and drafted here; nothing is stored and nobody is asked.
  * Errors are `BullaError` with a code that starts with `MANIFEST_`, or one of the modules below.
  */
-export { type Bindings, createBindings, readBindings } from './bindings.ts';
-export { declaredDigest } from './declared.ts';
-export { diffManifests } from './diff.ts';
+export { type Bindings, createBindings, declaredDigest, readBindings } from './bindings.ts';
+export { diffManifests, type ManifestDiff } from './diff.ts';
 export { CHANGE_CODES } from './diff-codes.ts';
-export type { ManifestDiff } from './diff-types.ts';
 export { draftFromLock, type ManifestDraft } from './draft.ts';
 export { type Language, PRESET_SCOPES, scopeLabel } from './presets.ts';
 export type { ManifestProblem } from './problems.ts';
-export type { ReportTone } from './report.ts';
-export { changeJson, diffJson } from './report-json.ts';
+export { changeJson, diffJson, diffText, type ReportTone } from './report.ts';
 export { diffMarkdown } from './report-markdown.ts';
-export { diffText } from './report-text.ts';
-export type { Manifest, Sensitivity } from './types.ts';
+export { type Manifest, SENSITIVITIES, type Sensitivity } from './types.ts';
 export { ManifestError, type ManifestReport, readManifest, validateManifest } from './validate.ts';
-export { nextVersion } from './version.ts';

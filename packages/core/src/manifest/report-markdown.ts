@@ -1,5 +1,5 @@
 import { counted, markdownBlock, markdownCell, markdownReferences } from '../text/index.ts';
-import type { ManifestDiff } from './diff-types.ts';
+import type { ManifestDiff } from './diff.ts';
 import {
   type ChangeGroup,
   evidence,
@@ -10,21 +10,14 @@ import {
   verdictSentence,
 } from './report.ts';
 
-interface ManifestMarkdownOptions {
-  /**
-   * How long the text may be, in UTF-16 units: a comment on a pull request has a limit. What does not fit is counted,
-   * never dropped in silence. Default 60,000.
-   */
-  readonly maxLength?: number;
-}
-
 /**
  * A diff for a pull request: the verdict, a table of what changed, and the details behind headings that open. What the
- * manifests say stands only in code or as character references, every character visible.
+ * manifests say stands only in code or as character references, every character visible. `maxLength` is in UTF-16
+ * units, for a comment on a pull request has a limit; what does not fit is counted, never dropped in silence.
  */
 export function diffMarkdown(
   diff: ManifestDiff,
-  { maxLength = 60_000 }: ManifestMarkdownOptions = {},
+  { maxLength = 60_000 }: { readonly maxLength?: number } = {},
 ): string {
   const groups = [
     ...groupsOf(diff.breaking).map((group) => ({ group, mark: '🔴', word: 'breaking' })),

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { type Loose, manifestText, toolOf } from '../../test/manifest.ts';
 import { diffManifests } from './diff.ts';
-import { diffJson } from './report-json.ts';
+import { diffJson, diffText } from './report.ts';
 import { diffMarkdown } from './report-markdown.ts';
-import { diffText } from './report-text.ts';
 import { readManifest } from './validate.ts';
 
 const between = (before: (m: Loose) => void, after: (m: Loose) => void) =>

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../json/index.ts';
 import { type SchemaComparison, schemaArguments } from '../schema/index.ts';
 import { counted, type DiffPart, visible, wordDiff } from '../text/index.ts';
+import type { ManifestChange, ManifestDiff, SubjectKind } from './diff.ts';
 import { CHANGE_CODES } from './diff-codes.ts';
 import { refusedCall, relationSentence, schemaDetails } from './diff-schema.ts';
-import type { ManifestChange, ManifestDiff, SubjectKind } from './diff-types.ts';
 import { quoted } from './problems.ts';
 
 // What the reports share. Whatever the manifests say passes through `visible`.
@@ -129,4 +129,47 @@ export function verdictSentence({ breaking, non_breaking }: ManifestDiff): strin
     return `Not breaking: ${counted(non_breaking.length, 'change')} that nobody needs to review.`;
   const others = non_breaking.length === 0 ? '' : `, and ${counted(non_breaking.length, 'other')}`;
   return `Breaking: ${counted(breaking.length, 'change')} that people must review${others}.`;
+}
+
+/**
+ * A diff for people at a terminal: the verdict, then what is breaking, then the rest, thing by thing, each with what
+ * it was and is, what it means and who has to do what. What the manifests say is shown with each character visible.
+ * `color` gives a piece of text its colour; without it words that came and went are marked `{+so+}` and `[-so-]`.
+ */
+export function diffText(
+  diff: ManifestDiff,
+  { color = MARKED }: { readonly color?: ReportPaint } = {},
+): string {
+  const { breaking, non_breaking } = diff;
+  const [grave, other] = [color('breaking', 'BREAKING'), color('dim', 'other')];
+  const lines = [
+    color(breaking.length === 0 ? 'good' : 'breaking', verdictSentence(diff)),
+    ...groupsOf(breaking).flatMap((group) => ['', ...groupLines(group, grave, color)]),
+    ...groupsOf(non_breaking).flatMap((group) => ['', ...groupLines(group, other, color)]),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function groupLines(group: ChangeGroup, mark: string, paint: ReportPaint): string[] {
+  const lines = [`${mark}  ${paint('name', subjectWords(group))}`];
+  for (const change of group.changes) {
+    lines.push(`  ${sentenceOf(change)} ${paint('dim', `[${change.code}]`)}`);
+    for (const line of evidence(change, paint)) lines.push(`    ${line}`);
+  }
+  return lines;
+}
+
+/** A diff as one JSON document, `{"breaking":[{"code","path","message"}],"non_breaking":[…]}`, and a newline. */
+export function diffJson({ breaking, non_breaking }: ManifestDiff): string {
+  const document = { breaking: breaking.map(changeJson), non_breaking: non_breaking.map(changeJson) };
+  return `${JSON.stringify(document)}\n`;
+}
+
+/** One change as it stands in a JSON document. */
+export function changeJson({ code, path, message }: ManifestChange): {
+  readonly code: string;
+  readonly path: string;
+  readonly message: string;
+} {
+  return { code, path, message };
 }

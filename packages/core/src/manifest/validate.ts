@@ -72,18 +72,25 @@ export function readManifest(input: string | Uint8Array): Manifest {
 export function validateManifest(input: string | Uint8Array): ManifestReport {
   const problems = new Problems();
   const document = parsed(input, problems);
-  const report = validateDocument(document, problems);
-  if (document === undefined) return report;
+  const nothing = { manifest: null, bytes: null };
+  const read = document === undefined ? nothing : readDocument(document, problems);
   // The text is read a second time only where a place below its beginning is to be told.
   let root: Span | undefined;
   const located = (problem: ManifestProblem) => {
+    if (document === undefined) return problem;
     if (problem.path !== '') root ??= parseWithSpans(input, LIMITS).span;
     return {
       ...problem,
       offset: root === undefined ? 0 : spanAt(document, root, parsePointer(problem.path)!).value.start,
     };
   };
-  return { ...report, problems: report.problems.map(located), warnings: report.warnings.map(located) };
+  const { count } = problems;
+  return {
+    ...read,
+    count,
+    problems: problems.problems.map(located),
+    warnings: problems.warnings.map(located),
+  };
 }
 
 const LIMITS = { maxBytes: MAX_MANIFEST_TEXT_BYTES };
@@ -116,15 +123,7 @@ function tooLarge(problems: Problems, message: string): void {
   problems.add('MANIFEST_TOO_LARGE', [], message, hint);
 }
 
-function validateDocument(document: JsonValue | undefined, problems: Problems): ManifestReport {
-  const told = (manifest: Manifest | null, bytes: number | null): ManifestReport => ({
-    manifest,
-    problems: problems.problems,
-    count: problems.count,
-    warnings: problems.warnings,
-    bytes,
-  });
-  if (document === undefined) return told(null, null);
+function readDocument(document: JsonValue, problems: Problems): Pick<ManifestReport, 'manifest' | 'bytes'> {
   const canonical = canonicalOf(document, problems);
   const bytes = canonical === null ? null : encoder.encode(canonical).length;
   if (bytes !== null && bytes > MAX_MANIFEST_BYTES)
@@ -140,9 +139,9 @@ function validateDocument(document: JsonValue | undefined, problems: Problems): 
   }
   const declared = declaredIn(document, problems);
   if (declared === null || canonical === null || bytes === null || problems.count > 0)
-    return told(null, bytes);
+    return { manifest: null, bytes };
   const hash = digestText(canonical, 'jcs');
-  return told({ ...declared, document: document as JsonObject, canonical, bytes, hash }, bytes);
+  return { manifest: { ...declared, document: document as JsonObject, canonical, bytes, hash }, bytes };
 }
 
 /** Routes a document to the parser of its version. */

@@ -5,7 +5,6 @@ import { checkInputSchema } from './input-schema.ts';
 import { checkNames, type Named } from './names.ts';
 import { PRESET_SCOPES } from './presets.ts';
 import { listed, type Problems, quoted } from './problems.ts';
-import { isSemver } from './semver.ts';
 import {
   type CapabilityFlags,
   compareSensitivity,
@@ -42,11 +41,19 @@ const CAPABILITY_FLAGS: Fields = { required: FLAGS, optional: [], name: '`capabi
 const MAX_TIMEOUT_MS = 2_147_483_647;
 const SNAKE_CASE = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/;
 
+/** The grammar of SemVer 2.0.0. */
+const NUMBER = '(?:0|[1-9]\\d*)';
+const PRE = `(?:${NUMBER}|\\d*[A-Za-z-][0-9A-Za-z-]*)`;
+const BUILD = '[0-9A-Za-z-]+';
+const SEMVER = new RegExp(
+  `^${NUMBER}\\.${NUMBER}\\.${NUMBER}(?:-${PRE}(?:\\.${PRE})*)?(?:\\+${BUILD}(?:\\.${BUILD})*)?$`,
+);
+
 /** Reads a manifest of version 1.0. The result counts only if no problem was told. */
 export function readVersion1(document: JsonObject, problems: Problems): Declared {
   checkFields(document, MANIFEST, [], problems);
   const version = text(document, 'agent_version', [], problems) ?? '';
-  if (version !== '' && !isSemver(version)) {
+  if (version !== '' && !SEMVER.test(version)) {
     const message = `${quoted(version)} is no version by SemVer 2.0.0.`;
     problems.add('MANIFEST_AGENT_VERSION', ['agent_version'], message, 'Write three numbers, such as 1.4.0.');
   }

@@ -3,13 +3,11 @@ import { object, options, surface, whole } from '../../test/surface.ts';
 import { toUtf8 } from '../crypto/index.ts';
 import type { JsonObject } from '../json/index.ts';
 import { drift, type Lock, readLock, type Surface, writeLock } from '../lock/index.ts';
+import type { PolicyVerdict } from './evaluate.ts';
 import {
   callInput,
   checkInput,
-  evaluateCall,
-  evaluateList,
-  evaluateTool,
-  type PolicyVerdict,
+  evaluate,
   parsePolicy,
   policyCheckInput,
   prepareInput,
@@ -68,7 +66,7 @@ const harmless = surface({ tools: ['{"name":"add","description":"Adds.","inputSc
 
 describe('the presets', () => {
   test('baseline passes an unpinned server with warnings', () => {
-    const verdict = evaluateList(parsePolicy(presetText('baseline')), live(whole));
+    const verdict = evaluate(parsePolicy(presetText('baseline')), live(whole));
     expect([verdict.outcome, verdict.errors, verdict.warnings]).toEqual(['pass', 0, 2]);
     expect(told(verdict)).toEqual([
       'artifact_pinned warn POLICY_DENIED',
@@ -84,7 +82,7 @@ describe('the presets', () => {
   ])('strict can pass for both inputs: %s', (_, pinned) => {
     const lock = lockOf(harmless, pinned);
     for (const input of [live(harmless, lock), locked(harmless, lock)]) {
-      const verdict = evaluateList(parsePolicy(presetText('strict')), input);
+      const verdict = evaluate(parsePolicy(presetText('strict')), input);
       expect([verdict.outcome, told(verdict)]).toEqual([
         'pass',
         [
@@ -102,19 +100,19 @@ describe('the presets', () => {
       resources: ['{"uri":"FILE:/etc/passwd","name":"p"}'],
     });
     for (const input of [live(bad, lock), locked(bad, lock)])
-      expect(told(evaluateList(parsePolicy(presetText('strict')), input))).toEqual([
+      expect(told(evaluate(parsePolicy(presetText('strict')), input))).toEqual([
         ...['artifact_pinned_required error POLICY_DENIED', 'provenance_required error POLICY_DENIED'],
         ...['no_high_risk_tools error POLICY_DENIED', 'tools_exist ok'],
         ...['no_critical_drift error POLICY_DENIED', 'no_file_scheme error POLICY_DENIED'],
       ]);
-    const empty = told(evaluateList(parsePolicy(presetText('strict')), live(surface())));
+    const empty = told(evaluate(parsePolicy(presetText('strict')), live(surface())));
     expect(empty).toContain('tools_exist error POLICY_DENIED');
   });
 });
 
 describe('the inputs', () => {
-  const ask = (expr: string, input: Parameters<typeof evaluateList>[1]) =>
-    told(evaluateList(rules(`expr: '${expr}'`), input))[0];
+  const ask = (expr: string, input: Parameters<typeof evaluate>[1]) =>
+    told(evaluate(rules(`expr: '${expr}'`), input))[0];
 
   test('hold what the released program shows', () => {
     const lock = lockOf(whole, PINNED);
@@ -212,15 +210,15 @@ describe('calls and tools', () => {
   const tool = (name: string) =>
     object(`{"name":"${name}","description":"x","inputSchema":{"type":"object"}}`);
   const call = (args: string, name = 'pay', agent?: string) =>
-    evaluateCall(
+    evaluate(
       policy,
       prepareInput('call', callInput(tool(name), object(args), { server: 'shop', ...(agent && { agent }) })),
     );
 
   test('a rule is asked in its phase; those about a tool also when it is called', () => {
-    expect(told(evaluateList(policy, live(harmless)))).toEqual(['r3 ok']);
+    expect(told(evaluate(policy, live(harmless)))).toEqual(['r3 ok']);
     const shown = (name: string) =>
-      told(evaluateTool(policy, prepareInput('tool', toolInput(tool(name), { server: 'shop' }))));
+      told(evaluate(policy, prepareInput('tool', toolInput(tool(name), { server: 'shop' }))));
     expect([shown('pay'), shown('drop_all')]).toEqual([['r0 ok'], ['r0 error POLICY_DENIED']]);
     expect(told(call('{"amount":1}', 'drop_all'))).toEqual(['r0 error POLICY_DENIED', 'r1 ok', 'r2 ok']);
   });
@@ -248,8 +246,8 @@ describe('calls and tools', () => {
     );
     const input = (agent?: string) =>
       prepareInput('call', callInput(tool('pay'), object('{}'), { server: 'shop', ...(agent && { agent }) }));
-    expect(told(evaluateCall(asked, input('a1')))).toEqual(['r0 ok', 'r1 ok']);
-    expect(told(evaluateCall(asked, input()))).toEqual(['r0 ok', 'r1 error POLICY_EVALUATION']);
+    expect(told(evaluate(asked, input('a1')))).toEqual(['r0 ok', 'r1 ok']);
+    expect(told(evaluate(asked, input()))).toEqual(['r0 ok', 'r1 error POLICY_EVALUATION']);
   });
 
   test('no value of the input is in a message', () => {
@@ -258,7 +256,7 @@ describe('calls and tools', () => {
     expect(JSON.stringify(secret)).not.toContain('hunter2');
     const converted = rules(`phase: call, expr: 'bool(input.arguments.a)'`);
     const input = prepareInput('call', callInput(tool('x'), object('{"a":"hunter2"}'), { server: 's' }));
-    expect(evaluateCall(converted, input).rules[0]!.message).toBe(
+    expect(evaluate(converted, input).rules[0]!.message).toBe(
       'The rule could not be evaluated: bool conversion error at its character 1.',
     );
   });
@@ -271,7 +269,7 @@ rules:
   - {name: bare, severity: warn, expr: 'input.artifact.integrity != ""'}
   - {name: guarded, severity: warn, expr: 'has(input.artifact) && input.artifact.integrity != ""'}
 `);
-    const verdict = evaluateList(policy, live(whole));
+    const verdict = evaluate(policy, live(whole));
     expect(told(verdict)).toEqual(['bare error POLICY_EVALUATION', 'guarded warn POLICY_DENIED']);
     expect(verdict.outcome).toBe('fail');
     expect(verdictText(verdict)).toBe(
@@ -285,13 +283,13 @@ rules:
 
   test('a rule for the other input is not passed over', () => {
     const policy = rules(`severity: warn, expr: 'input.lockfileVersion == "3.0"'`);
-    expect(told(evaluateList(policy, live(whole)))).toEqual(['r0 error POLICY_EVALUATION']);
+    expect(told(evaluate(policy, live(whole)))).toEqual(['r0 error POLICY_EVALUATION']);
   });
 
   test('warnings pass in mode warn alone', () => {
     const text = (mode: string) => `mode: ${mode}\nrules: [{name: a, severity: warn, expr: "false"}]`;
-    expect(evaluateList(parsePolicy(text('warn')), live(whole)).outcome).toBe('pass');
-    expect(evaluateList(parsePolicy(text('strict')), live(whole)).outcome).toBe('fail');
+    expect(evaluate(parsePolicy(text('warn')), live(whole)).outcome).toBe('pass');
+    expect(evaluate(parsePolicy(text('strict')), live(whole)).outcome).toBe('fail');
   });
 });
 
@@ -306,11 +304,11 @@ describe('cost', () => {
     );
 
   test('what would take too long for this input is not started', () => {
-    expect(told(evaluateList(nested(2), live(many(200))))).toEqual(['r0 ok']);
-    expect(told(evaluateList(nested(3), live(many(50))))).toEqual(['r0 ok']);
-    expect(told(evaluateList(nested(3), live(many(200))))).toEqual(['r0 error POLICY_EVALUATION']);
-    expect(told(evaluateList(nested(10), live(many(5))))).toEqual(['r0 error POLICY_EVALUATION']);
-    expect(told(evaluateList(nested(10), live(many(1))))).toEqual(['r0 ok']);
+    expect(told(evaluate(nested(2), live(many(200))))).toEqual(['r0 ok']);
+    expect(told(evaluate(nested(3), live(many(50))))).toEqual(['r0 ok']);
+    expect(told(evaluate(nested(3), live(many(200))))).toEqual(['r0 error POLICY_EVALUATION']);
+    expect(told(evaluate(nested(10), live(many(5))))).toEqual(['r0 error POLICY_EVALUATION']);
+    expect(told(evaluate(nested(10), live(many(1))))).toEqual(['r0 ok']);
   });
 
   test.each([
@@ -320,7 +318,7 @@ describe('cost', () => {
     'input.tools.all(t, input.tools.map(a, a.name + "x") != input.tools.map(b, b.name + "y"))',
     'input.tools.all(a, input.tools.map(t, t.name).filter(n, n != "").all(n, n in input.tools.map(t, t.name)))',
   ])('%s', (expr) => {
-    expect(told(evaluateList(rules(`expr: '${expr}'`), live(many(2000))))).toEqual([
+    expect(told(evaluate(rules(`expr: '${expr}'`), live(many(2000))))).toEqual([
       'r0 error POLICY_EVALUATION',
     ]);
   });
@@ -334,16 +332,14 @@ describe('cost', () => {
       'input.tools.all(t, input.tools.all(u, t.description == u.description))',
       'input.tools.all(t, !t.description.matches("b"))',
     ])
-      expect(told(evaluateList(rules(`expr: '${expr}'`), live(long)))).toEqual([
-        'r0 error POLICY_EVALUATION',
-      ]);
+      expect(told(evaluate(rules(`expr: '${expr}'`), live(long)))).toEqual(['r0 error POLICY_EVALUATION']);
   });
 
   test('many rules share what a policy may cost', () => {
     const inner =
       'input.tools.all(a, input.tools.all(b, a.name != "x" && b.name != "y" && a.name + b.name != ""))';
     const policy = rules(...Array.from({ length: 150 }, () => `expr: '${inner}'`));
-    const verdict = evaluateList(policy, live(many(100)));
+    const verdict = evaluate(policy, live(many(100)));
     expect(verdict.rules.at(-1)!.code).toBe('POLICY_EVALUATION');
     expect(verdict.rules[0]!.passed).toBe(true);
   });
@@ -356,6 +352,6 @@ describe('cost', () => {
     }).join('');
     const hard = surface({ tools: [`{"name":"t","description":"${letters}"}`] });
     const policy = rules(`expr: 'input.tools.exists(t, t.description.matches("a[ab]{100}c")) || true'`);
-    expect(told(evaluateList(policy, live(hard)))).toEqual(['r0 error POLICY_EVALUATION']);
+    expect(told(evaluate(policy, live(hard)))).toEqual(['r0 error POLICY_EVALUATION']);
   });
 });

@@ -1,6 +1,6 @@
 import { ask, MAX_TOTAL_COST, type PreparedInput, passed, type RuleResult } from '../cel/index.ts';
 import type { Policy, PolicyMode } from './policy.ts';
-import type { Phase, Shape } from './shape.ts';
+import { PHASES, type Shape } from './shape.ts';
 
 export interface PolicyVerdict {
   readonly outcome: 'pass' | 'fail';
@@ -14,19 +14,17 @@ export interface PolicyVerdict {
   readonly digest: string;
 }
 
-/** Asks the rules about a whole surface. */
-export function evaluateList(policy: Policy, input: PreparedInput<'policy-check' | 'check'>): PolicyVerdict {
-  return evaluate(policy, input, ['list']);
-}
-
-/** Asks the rules about one tool: whether it is shown at all. */
-export function evaluateTool(policy: Policy, input: PreparedInput<'tool'>): PolicyVerdict {
-  return evaluate(policy, input, ['tool']);
-}
-
-/** Asks the rules about one call, those about its tool among them. */
-export function evaluateCall(policy: Policy, input: PreparedInput<'call'>): PolicyVerdict {
-  return evaluate(policy, input, ['tool', 'call']);
+/**
+ * Asks the rules that are about an input of this shape; for a call, those about its tool too. A verdict of no rule
+ * passes: nothing forbids. Who must have asked something looks at `rules`. Never throws.
+ */
+export function evaluate(policy: Policy, input: PreparedInput<Shape>): PolicyVerdict {
+  const budget = { left: MAX_TOTAL_COST };
+  const asked = policy.rules.filter(({ phase }) => (PHASES[phase] as readonly Shape[]).includes(input.shape));
+  return verdictOf(
+    policy,
+    asked.map((rule) => ask(rule, input, budget)),
+  );
 }
 
 /** One tool of a surface, with its name. */
@@ -57,16 +55,6 @@ export function evaluateSurface(
 /** An error before a warning. */
 function rank({ severity }: RuleResult): number {
   return severity === 'error' ? 0 : 1;
-}
-
-/** A verdict of no rule passes: nothing forbids. Who must have asked something looks at `rules`. Never throws. */
-function evaluate(policy: Policy, input: PreparedInput<Shape>, phases: readonly Phase[]): PolicyVerdict {
-  const budget = { left: MAX_TOTAL_COST };
-  const asked = policy.rules.filter(({ phase }) => phases.includes(phase));
-  return verdictOf(
-    policy,
-    asked.map((rule) => ask(rule, input, budget)),
-  );
 }
 
 /** Judges results: an error fails, and in mode `strict` a warning does too. */

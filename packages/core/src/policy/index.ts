@@ -5,12 +5,9 @@
  */
 export { callInput, checkInput, policyCheckInput, toolInput } from './build.ts';
 export {
-  evaluateCall,
-  evaluateList,
+  evaluate,
   evaluateSurface,
-  evaluateTool,
   type NamedTool,
-  type PolicyVerdict,
 } from './evaluate.ts';
 export { MAX_POLICY_BYTES, MAX_RULES, type ParsePolicyOptions, type Policy, parsePolicy } from './policy.ts';
 export { PRESET_NAMES, presetText } from './presets.ts';

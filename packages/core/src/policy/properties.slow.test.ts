@@ -2,15 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, inject, test } from 'vitest';
 import { object } from '../../test/surface.ts';
 import { BullaError } from '../error.ts';
-import {
-  callInput,
-  evaluateCall,
-  evaluateTool,
-  type Policy,
-  parsePolicy,
-  prepareInput,
-  toolInput,
-} from './index.ts';
+import { callInput, evaluate, type Policy, parsePolicy, prepareInput, toolInput } from './index.ts';
 
 const RUNS = 300 * inject('soak');
 
@@ -88,7 +80,7 @@ describe('properties', { timeout: 120_000 * inject('soak') }, () => {
       fc.property(expression, argument, (expr, args) => {
         const policy = read(`rules: [{name: r, phase: call, expr: ${JSON.stringify(expr)}}]`);
         if (policy === undefined) return;
-        const verdict = evaluateCall(
+        const verdict = evaluate(
           policy,
           prepareInput('call', callInput(tool, object(args), { server: 's' })),
         );
@@ -155,8 +147,8 @@ describe('properties', { timeout: 120_000 * inject('soak') }, () => {
         const policy = read(`rules: [{name: r, phase: tool, expr: ${JSON.stringify(expr)}}]`);
         if (policy === undefined) return;
         const origin = { server: 's' };
-        const shown = evaluateTool(policy, prepareInput('tool', toolInput(tool, origin)));
-        const called = evaluateCall(policy, prepareInput('call', callInput(tool, object('{}'), origin)));
+        const shown = evaluate(policy, prepareInput('tool', toolInput(tool, origin)));
+        const called = evaluate(policy, prepareInput('call', callInput(tool, object('{}'), origin)));
         expect(called).toEqual(shown);
       }),
       { numRuns: RUNS },

@@ -15,6 +15,15 @@ const PROVENANCE = {
   verified_at: 'string',
 } as const;
 
+const TOOL = {
+  name: 'string',
+  description: 'string',
+  input_schema: 'map<string, dyn>',
+  risk_level: 'string',
+  risk_reasons: 'list<string>',
+  'annotations?': 'map<string, dyn>',
+} as const;
+
 /**
  * What a rule may speak of. `policy-check` and `check` are the released program's two inputs for rules about a whole
  * surface; `tool` and `call` are ours. A field with a question mark may be absent: a rule asks `has()` first.
@@ -51,23 +60,8 @@ export const RECORDS = {
     arguments: 'map<string, dyn>',
   },
 
-  Tool: {
-    name: 'string',
-    description: 'string',
-    input_schema: 'map<string, dyn>',
-    risk_level: 'string',
-    risk_reasons: 'list<string>',
-    'annotations?': 'map<string, dyn>',
-  },
-  CalledTool: {
-    name: 'string',
-    description: 'string',
-    input_schema: 'map<string, dyn>',
-    risk_level: 'string',
-    risk_reasons: 'list<string>',
-    digest: 'string',
-    'annotations?': 'map<string, dyn>',
-  },
+  Tool: TOOL,
+  CalledTool: { ...TOOL, digest: 'string' },
   CallServer: { name: 'string' },
   CallAgent: { id: 'string' },
   Resource: { uri: 'string', name: 'string', description: 'string', mime_type: 'string' },

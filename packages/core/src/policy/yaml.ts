@@ -1,5 +1,4 @@
 import { CST, isMap, isScalar, isSeq, Lexer, LineCounter, type Node, parseDocument, type Scalar } from 'yaml';
-import type { Code } from '../codes.ts';
 import { pointer } from '../json/index.ts';
 import type { PolicyProblem } from './problem.ts';
 
@@ -9,22 +8,22 @@ import type { PolicyProblem } from './problem.ts';
 /** A value of a YAML file. A scalar is text with the mark whether it was meant as text. */
 export type YamlValue = YamlText | YamlList | YamlMap;
 
-interface Placed {
+interface Located {
   readonly path: string;
   readonly offset: number;
 }
-export interface YamlText extends Placed {
+export interface YamlText extends Located {
   readonly kind: 'text';
   /** Undefined for what YAML reads as a number, true, false or nothing. */
   readonly text: string | undefined;
   /** The offset in the file of a place in the text; that of its beginning where the two cannot be matched. */
   at(offset: number): number;
 }
-interface YamlList extends Placed {
+interface YamlList extends Located {
   readonly kind: 'list';
   readonly items: readonly YamlValue[];
 }
-export interface YamlMap extends Placed {
+export interface YamlMap extends Located {
   readonly kind: 'map';
   readonly entries: ReadonlyMap<string, YamlValue>;
   /** Where each key stands. */
@@ -50,11 +49,11 @@ const REFUSED: Readonly<Record<string, string>> = {
 /** Reads YAML strictly, and tells every complaint at once. Null when there is one. */
 export function readYaml(text: string, complain: (complaint: Complaint) => void): YamlValue | null {
   let isClean = true;
-  const refuse = (code: Code, message: string, offset: number, path = '') => {
+  const refuse: Refuse = (message, offset, path = '') => {
     isClean = false;
-    complain({ code, message, path, offset });
+    complain({ code: 'POLICY_YAML', message, path, offset });
   };
-  for (const { offset, message } of features(text)) refuse('POLICY_YAML', message, offset);
+  for (const { offset, message } of features(text)) refuse(message, offset);
   if (!isClean) return null;
   const document = parseDocument(text, {
     version: '1.2',
@@ -68,11 +67,8 @@ export function readYaml(text: string, complain: (complaint: Complaint) => void)
   });
   for (const { code, message, pos } of [...document.errors, ...document.warnings]) {
     const several = code === 'MULTIPLE_DOCS';
-    refuse(
-      several ? 'POLICY_YAML' : 'POLICY_YAML',
-      several ? 'A policy is one document.' : `This is not YAML: ${message.replace(/[.\s]*$/, '')}.`,
-      pos[0],
-    );
+    const what = several ? 'A policy is one document' : `This is not YAML: ${message.replace(/[.\s]*$/, '')}`;
+    refuse(`${what}.`, pos[0]);
   }
   if (!isClean) return null;
   const value = convert(document.contents, [], text, refuse);
@@ -111,7 +107,7 @@ function features(text: string): { offset: number; message: string }[] {
   return found;
 }
 
-type Refuse = (code: Code, message: string, offset: number, path?: string) => void;
+type Refuse = (message: string, offset: number, path?: string) => void;
 
 /** Bounded by the indentation that a file of limited size can hold. */
 function convert(
@@ -129,12 +125,12 @@ function convert(
       const name = isScalar(key) ? key.value : undefined;
       const place = (key as Node | null)?.range?.[0] ?? offset;
       if (typeof name !== 'string') {
-        refuse('POLICY_YAML', 'A key must be text.', place, path);
+        refuse('A key must be text.', place, path);
         continue;
       }
       if (entries.has(name)) {
         const message = `The key ${JSON.stringify(name)} stands here twice.`;
-        refuse('POLICY_YAML', message, place, pointer([...at, name]));
+        refuse(message, place, pointer([...at, name]));
         continue;
       }
       keys.set(name, place);
@@ -153,7 +149,7 @@ function convert(
     path,
     offset,
     text: content,
-    at: (place) => (content === undefined ? offset : placeIn(text, node as Scalar, content, place)),
+    at: (place) => (content === undefined ? offset : offsetIn(text, node as Scalar, content, place)),
   };
 }
 
@@ -161,7 +157,7 @@ function convert(
  * Where in the file a place of a scalar stands. Folding and indentation change only white space, so the characters
  * that are none are counted; where an escape makes them differ, the scalar's beginning is told.
  */
-function placeIn(file: string, { range, type }: Scalar, text: string, place: number): number {
+function offsetIn(file: string, { range, type }: Scalar, text: string, place: number): number {
   const start = range![0];
   let at = start;
   if (type === 'BLOCK_LITERAL' || type === 'BLOCK_FOLDED') at = file.indexOf('\n', start) + 1;

@@ -11,12 +11,12 @@ type PatternCost = 'safe' | 'explodes' | 'unproven';
 
 /** Repetitions whose bounds, multiplied with those around and inside, stay below this cost little whatever they do. */
 const SMALL = 16;
-/** More places for characters than this are not gone through. */
-const MAX_PLACES = 400;
+/** More positions for characters than this are not gone through. */
+const MAX_POSITIONS = 400;
 
 /**
  * A pattern explodes if one text can be read in two ways and the reader can be back where it was after both: then each
- * repetition doubles the ways. This is decided on the automaton of the pattern's places (Glushkov), in which a step
+ * repetition doubles the ways. This is decided on the automaton of the pattern's positions (Glushkov), in which a step
  * that the pattern allows in two ways counts as two. Sets of characters are compared on a sample: all of ASCII, all
  * that the pattern writes with its neighbours, and a spread over the rest of Unicode. The pattern must be one that the
  * engine accepts with the flag `u`; it is never run.
@@ -80,7 +80,7 @@ interface Fragment {
 }
 
 interface Automaton {
-  /** The set of characters of each place. */
+  /** The set of characters of each position. */
   readonly sources: readonly string[];
   readonly next: readonly Ways[];
   /** It is seen at once that there are too many ways. */
@@ -97,19 +97,19 @@ function automatonOf(
   let explodes = false;
   const link = (from: Ways, to: Ways): boolean => {
     if (!budget.take(from.size * to.size)) return false;
-    for (const [place, ways] of from)
-      for (const [target, more] of to) enter(next[place]!, target, times(ways, more));
+    for (const [position, ways] of from)
+      for (const [target, more] of to) enter(next[position]!, target, times(ways, more));
     return true;
   };
   const fragments: Fragment[] = [];
   for (const [i, node] of nodes.entries()) {
     if (!budget.take(1)) return undefined;
     if (node.kind === 'set') {
-      if (sources.length === MAX_PLACES) return undefined;
-      const place: Ways = new Map([[sources.length, 1]]);
+      if (sources.length === MAX_POSITIONS) return undefined;
+      const position: Ways = new Map([[sources.length, 1]]);
       sources.push(node.source);
       next.push(new Map());
-      fragments.push({ nullable: 0, first: place, last: place });
+      fragments.push({ nullable: 0, first: position, last: position });
     } else if (node.kind === 'empty') {
       fragments.push(EMPTY);
     } else if (node.kind === 'choice') {
@@ -147,40 +147,40 @@ function automatonOf(
 
 const EMPTY: Fragment = { nullable: 1, first: new Map(), last: new Map() };
 
-function enter(ways: Ways, place: number, more: 1 | 2): void {
-  ways.set(place, ways.has(place) ? 2 : more);
+function enter(ways: Ways, position: number, more: 1 | 2): void {
+  ways.set(position, ways.has(position) ? 2 : more);
 }
 
 function joined(all: readonly Ways[]): Ways {
   if (all.length === 1) return all[0]!;
   const whole: Ways = new Map();
-  for (const ways of all) for (const [place, more] of ways) enter(whole, place, more);
+  for (const ways of all) for (const [position, more] of ways) enter(whole, position, more);
   return whole;
 }
 
 function scaled(ways: Ways, by: 1 | 2): Ways {
-  return by === 1 ? ways : new Map(Array.from(ways.keys(), (place) => [place, 2]));
+  return by === 1 ? ways : new Map(Array.from(ways.keys(), (position) => [position, 2]));
 }
 
 const plus = (a: number, b: number) => Math.min(2, a + b) as 0 | 1 | 2;
 const times = <A extends 0 | 1 | 2>(a: A, b: A) => Math.min(2, a * b) as A;
 
 /**
- * Whether two different ways lead from a place back to it over the same text: pairs of places that can be reached
+ * Whether two different ways lead from a position back to it over the same text: pairs of positions that can be reached
  * together are followed, from equal ones to different ones and back.
  */
 function isAmbiguous({ sources, next }: Automaton, expression: Expression, budget: Budget): PatternCost {
-  const circle = circles(next.keys(), (place) => [...next[place]!.keys()]);
-  const inner = next.map((ways, place) =>
-    [...ways].filter(([target]) => circle.has(place) && circle.get(target) === circle.get(place)),
+  const circle = circles(next.keys(), (position) => [...next[position]!.keys()]);
+  const inner = next.map((ways, position) =>
+    [...ways].filter(([target]) => circle.has(position) && circle.get(target) === circle.get(position)),
   );
   if (inner.some((steps) => steps.some(([, ways]) => ways === 2))) return 'explodes';
   // Looking through the sample is the dear part.
   if (!budget.take(new Set(sources).size * (SPREAD.length + expression.points.length))) return 'unproven';
   const overlaps = overlapping(sources, expression.points);
   const seen = new Set<number>();
-  const open: [number, number][] = inner.flatMap((steps, place) =>
-    steps.length === 0 ? [] : [[place, place] as [number, number]],
+  const open: [number, number][] = inner.flatMap((steps, position) =>
+    steps.length === 0 ? [] : [[position, position] as [number, number]],
   );
   for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
     const [a, b] = pair;
@@ -201,7 +201,7 @@ function isAmbiguous({ sources, next }: Automaton, expression: Expression, budge
   return 'safe';
 }
 
-/** Whether two places can take the same character, as far as the sample tells. */
+/** Whether two positions can take the same character, as far as the sample tells. */
 function overlapping(
   sources: readonly string[],
   points: readonly number[],

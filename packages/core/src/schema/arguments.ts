@@ -2,7 +2,7 @@ import { JsonObject, type JsonValue } from '../json/index.ts';
 import { type Part, SchemaDocument } from './document.ts';
 import { Prover } from './prover.ts';
 import { quote } from './sentence.ts';
-import { ANY, ARRAY, typeWords } from './value.ts';
+import { ANY, typeWords } from './value.ts';
 
 /** One argument at the top of a schema. */
 interface SchemaArgument {
@@ -74,7 +74,6 @@ function wordsFor(prover: Prover, parts: readonly Part[]): string {
 function plain(prover: Prover, parts: readonly Part[]): string {
   const have = prover.together(parts);
   if (have === undefined || have.types === ANY || have.views.some(({ opaque }) => opaque)) return 'anything';
-  const words = typeWords(have.types).map((word) => (TYPE_LIST.includes(word) ? 'list' : word));
+  const words = typeWords(have.types).map((word) => (word === 'array' ? 'list' : word));
   return words.length === 0 ? 'nothing' : words.join(' or ');
 }
-const TYPE_LIST = typeWords(ARRAY);

@@ -3,38 +3,37 @@ import type { Part } from './document.ts';
 import { pairUp } from './pairs.ts';
 import type { Parts } from './prover.ts';
 import type { Direction } from './sentence.ts';
-import type { Effect, Walk } from './walk.ts';
+import { type Effect, type Location, partsOf, type Walk } from './walk.ts';
 
 /** What changed in the keywords for arrays, and in those that apply schemas to the same value. */
 
 /** Elements with a schema of their own, by position, then all others. The older dialects say it in other keywords. */
 export function items(walk: Walk): void {
   if (walk.covers('items')) return;
-  const { before, after, place } = walk.pair;
+  const { before, after, location } = walk.pair;
   walk.cover(['items', 'prefixItems', 'additionalItems']);
   const [had, has] = [elements(before, walk.old), elements(after, walk.now)];
   // In the view `unevaluatedItems` counts too.
   const rest: Two = [before.view.items, after.view.items];
   for (let index = 0; index < Math.max(had.prefix.length, has.prefix.length); index++) {
-    const where = walk.under(`${has.keyword}/${index}`, `${place.argument}[${index}]`);
+    const where = walk.under(`${has.keyword}/${index}`, `${location.argument}[${index}]`);
     element(walk, where, [had.prefix[index], has.prefix[index]], rest);
   }
-  const where = walk.under(has.restKeyword, `${place.argument}[]`);
+  const where = walk.under(has.restKeyword, `${location.argument}[]`);
   element(walk, where, [had.rest, has.rest], rest);
 }
 
 type Two = readonly [before: Part | undefined, after: Part | undefined];
 
 /** One side without a schema of its own falls under the rest. */
-function element(walk: Walk, place: Walk['pair']['place'], [from, to]: Two, [oldRest, newRest]: Two): void {
+function element(walk: Walk, location: Location, [from, to]: Two, [oldRest, newRest]: Two): void {
   if (from !== undefined && to !== undefined) {
-    walk.descend(from, to, place);
+    walk.descend(from, to, location);
     return;
   }
   if (from === undefined && to === undefined) return;
-  const parts = (part: Part | undefined) => (part === undefined ? [] : [part]);
-  const direction = walk.direction(parts(from ?? oldRest), parts(to ?? newRest));
-  walk.limit('items', direction, from?.node, to?.node, { place });
+  const direction = walk.direction(partsOf(from ?? oldRest), partsOf(to ?? newRest));
+  walk.limit('items', direction, from?.node, to?.node, { location });
 }
 
 function elements(part: Part, node: Walk['old']) {
@@ -54,7 +53,7 @@ export const APPLIED = 'contains minContains maxContains propertyNames not if th
 
 /** `contains`, `propertyNames`, `not` and the condition. */
 export function applied(walk: Walk): void {
-  const { argument } = walk.pair.place;
+  const { argument } = walk.pair.location;
   const counted = walk.old.has('maxContains') || walk.now.has('maxContains');
   if (both(walk, 'contains', counted ? 'unclear' : 'plain', `${argument}[]`)) counts(walk);
   else walk.leaf(['contains', 'minContains', 'maxContains']);
@@ -102,25 +101,24 @@ export function alternatives(walk: Walk): void {
 
 function members(walk: Walk, keyword: 'allOf' | 'anyOf' | 'oneOf', from: JsonValue[], to: JsonValue[]): void {
   walk.cover([keyword]);
-  const { before, after, place } = walk.pair;
+  const { before, after } = walk.pair;
   const { pairs, gone, come } = pairUp(walk.prover, before, from, after, to);
   for (const [x, y, index] of pairs) {
-    const where = { path: `${place.path}/${keyword}/${index}`, argument: place.argument };
-    walk.descend(x, y, where, keyword === 'oneOf' ? 'unclear' : 'plain');
+    walk.descend(x, y, walk.under(`${keyword}/${index}`), keyword === 'oneOf' ? 'unclear' : 'plain');
   }
   const [whole, next] = walk.cut([keyword]);
   const [removed, added] =
     keyword === 'allOf'
       ? (['constraint-loosened', 'constraint-tightened'] as const)
       : (['alternative-removed', 'alternative-added'] as const);
+  // Where exactly one may hold, a member more can take values away; judged only when nothing else changed.
+  const ofOne = (others: Parts) => (others.length > 0 ? 'unknown' : walk.direction(whole, next));
   for (const part of gone) {
-    const direction =
-      keyword === 'oneOf' ? ofOne(walk, come, whole, next) : ofMany(walk, keyword, part, next, false);
+    const direction = keyword === 'oneOf' ? ofOne(come) : ofMany(walk, keyword, part, next, false);
     walk.report({ kind: removed, keyword, before: part.node, direction });
   }
   for (const part of come) {
-    const direction =
-      keyword === 'oneOf' ? ofOne(walk, gone, whole, next) : ofMany(walk, keyword, part, whole, true);
+    const direction = keyword === 'oneOf' ? ofOne(gone) : ofMany(walk, keyword, part, whole, true);
     walk.report({ kind: added, keyword, after: part.node, direction });
   }
 }
@@ -136,9 +134,4 @@ function ofMany(
   const every = keyword === 'allOf';
   const idle = every ? walk.prover.proves(others, [part]) : walk.prover.proves([part], others);
   return idle ? 'none' : added === every ? 'less' : 'more';
-}
-
-/** Where exactly one may hold, a member more can take values away; judged only when nothing else changed. */
-function ofOne(walk: Walk, opposite: Parts, before: Parts, after: Parts): Direction {
-  return opposite.length > 0 ? 'unknown' : walk.direction(before, after);
 }

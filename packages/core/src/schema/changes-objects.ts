@@ -3,13 +3,13 @@ import { propertyParts } from './conjunction.ts';
 import type { Part } from './document.ts';
 import type { ChangeKind, Direction } from './sentence.ts';
 import { ANY, typeWords } from './value.ts';
-import { type Kinds, LIMIT, type Walk } from './walk.ts';
+import { type Kinds, LIMIT, partsOf, type Walk } from './walk.ts';
 
 /** What changed in the keywords for objects. */
 
 export function required(walk: Walk): void {
   if (walk.covers('required')) return;
-  const { before, after, place } = walk.pair;
+  const { before, after } = walk.pair;
   const [had, has] = [texts(walk.old.get('required')), texts(walk.now.get('required'))];
   if (had === undefined || has === undefined) return;
   walk.cover(['required']);
@@ -18,13 +18,8 @@ export function required(walk: Walk): void {
   const change = (kind: ChangeKind, name: string) => {
     const idle = walk.prover.proves([any], [after.document.make({ required: [name] })]);
     const direction = idle ? 'none' : kind === 'required-added' ? 'less' : 'more';
-    const { argument } = walk.named('properties', name);
-    walk.report({
-      kind,
-      keyword: 'required',
-      direction,
-      place: { path: `${place.path}/required`, argument },
-    });
+    const where = walk.under('required', walk.named('properties', name).argument);
+    walk.report({ kind, keyword: 'required', direction, location: where });
   };
   for (const name of has) if (!had.has(name)) change('required-added', name);
   for (const name of had) if (!has.has(name)) change('required-removed', name);
@@ -46,22 +41,21 @@ export function properties(walk: Walk): void {
     const isCertain = both?.every(({ possible }) => possible.length === 0) ?? false;
     const direction = isCertain ? walk.direction(both![0]!.certain, both![1]!.certain) : 'unknown';
     const kind = from === undefined ? 'argument-added' : 'argument-removed';
-    const place = walk.named('properties', name);
-    walk.report({ kind, keyword: 'properties', before: from?.node, after: to?.node, direction, place });
+    const location = walk.named('properties', name);
+    walk.report({ kind, keyword: 'properties', before: from?.node, after: to?.node, direction, location });
   });
   let together: Direction | undefined;
   named(walk, 'patternProperties', (pattern, from, to) => {
     // A pattern takes names out of the hands of the others, so they are judged together.
     together ??= walk.direction(...walk.cut(NAMES));
     const direction = together;
-    const place = { ...walk.named('patternProperties', pattern), argument: underPattern(walk, pattern) };
-    walk.limit('patternProperties', direction, from?.node, to?.node, { place });
+    const location = walk.named('patternProperties', pattern);
+    walk.limit('patternProperties', direction, from?.node, to?.node, { location });
   });
   named(walk, 'dependentSchemas', (name, from, to) => {
-    const parts = (part: Part | undefined) => (part === undefined ? [] : [part]);
-    const direction = walk.direction(parts(from), parts(to));
-    const place = { ...walk.named('dependentSchemas', name), argument: walk.pair.place.argument };
-    walk.limit('dependentSchemas', direction, from?.node, to?.node, { place });
+    const direction = walk.direction(partsOf(from), partsOf(to));
+    const location = walk.named('dependentSchemas', name);
+    walk.limit('dependentSchemas', direction, from?.node, to?.node, { location });
   });
 }
 
@@ -73,29 +67,15 @@ function named(
   keyword: string,
   single: (name: string, from: Part | undefined, to: Part | undefined) => void,
 ): void {
-  const { before, after, place } = walk.pair;
+  const { before, after } = walk.pair;
   const [had, has] = [schemaMap(before, walk.old, keyword), schemaMap(after, walk.now, keyword)];
   if (had === undefined || has === undefined || walk.covers(keyword)) return;
   walk.cover([keyword]);
   for (const name of new Set([...has.keys(), ...had.keys()])) {
     const [from, to] = [had.get(name), has.get(name)];
-    if (from === undefined || to === undefined) {
-      single(name, from, to);
-      continue;
-    }
-    const where = walk.named(keyword, name);
-    const argument =
-      keyword === 'properties'
-        ? where.argument
-        : keyword === 'patternProperties'
-          ? underPattern(walk, name)
-          : place.argument;
-    walk.descend(from, to, { path: where.path, argument });
+    if (from === undefined || to === undefined) single(name, from, to);
+    else walk.descend(from, to, walk.named(keyword, name));
   }
-}
-
-function underPattern(walk: Walk, pattern: string): string {
-  return `${walk.pair.place.argument}{/${pattern}/}`;
 }
 
 /** A map of schemas as it stands in the node, also where the rest of the node is not understood. */
@@ -111,12 +91,12 @@ const ADDITIONAL: Kinds = ['additional-closed', 'additional-opened', 'additional
 
 /** `additionalProperties` and its kin: absent is the same as true. */
 export function additional(walk: Walk): void {
-  const { before, after, place } = walk.pair;
+  const { before, after, location } = walk.pair;
   for (const keyword of ['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems']) {
     if (walk.covers(keyword)) continue;
     walk.cover([keyword]);
     const [from, to] = [walk.old.get(keyword), walk.now.get(keyword)];
-    const where = walk.under(keyword, `${place.argument}${keyword.endsWith('Items') ? '[]' : '.*'}`);
+    const where = walk.under(keyword, `${location.argument}${keyword.endsWith('Items') ? '[]' : '.*'}`);
     if (from instanceof JsonObject && to instanceof JsonObject) {
       walk.descend(before.document.part(from), after.document.part(to), where);
     } else if (walk.differs(keyword)) {

@@ -3,7 +3,7 @@ import { APPLIED, alternatives, applied, items } from './changes-applied.ts';
 import { additional, properties, required } from './changes-objects.ts';
 import type { Part } from './document.ts';
 import { reachable } from './pairs.ts';
-import type { ChangeKind, SchemaChange } from './sentence.ts';
+import type { ChangeKind, Direction, SchemaChange } from './sentence.ts';
 import { typeWords } from './value.ts';
 import { keywordKind } from './view.ts';
 import { firstPair, type Handler, type Kinds, Walk } from './walk.ts';
@@ -66,40 +66,34 @@ function annotations(walk: Walk): void {
     if (DEFINITIONS.includes(keyword)) definitionNames(walk, keyword);
     else if (walk.pair.annotations && walk.differs(keyword)) {
       const kind = ANNOTATION_KINDS.get(keyword) ?? 'annotation-changed';
-      const [was, is] = [walk.old.get(keyword), walk.now.get(keyword)];
-      walk.report({ kind, keyword, before: was, after: is, direction: 'none' });
+      walk.report({ kind, keyword, ...walk.values(keyword), direction: 'none' });
     }
   }
   const [was, is] = [before.document.dialect, after.document.dialect];
   if (was === is || before !== before.document.root || after !== after.document.root) return;
-  walk.report({
-    kind: 'dialect-changed',
-    keyword: '$schema',
-    before: was ?? null,
-    after: is ?? null,
-    direction: 'unknown',
-  });
+  const dialects = { before: was ?? null, after: is ?? null };
+  walk.report({ kind: 'dialect-changed', keyword: '$schema', ...dialects, direction: 'unknown' });
 }
 
 /** Definitions: one that only one side has is told; one that both have is compared where something refers to it. */
 function definitionNames(walk: Walk, keyword: string): void {
-  const { before, after, place } = walk.pair;
+  const { before, after } = walk.pair;
   const [had, has] = [mapOf(walk.old, keyword), mapOf(walk.now, keyword)];
   for (const name of new Set([...has.keys, ...had.keys])) {
     const [from, to] = [had.get(name), has.get(name)];
-    const where = { path: walk.named(keyword, name).path, argument: place.argument };
+    const location = walk.named(keyword, name);
     if (from !== undefined && to !== undefined) {
       walk.later.push({
         ...walk.pair,
         before: before.document.part(from),
         after: after.document.part(to),
-        place: where,
+        location,
         annotations: true,
       });
       continue;
     }
     const kind = from === undefined ? 'definition-added' : 'definition-removed';
-    walk.report({ kind, keyword: name, before: from, after: to, direction: 'none', place: where });
+    walk.report({ kind, keyword: name, before: from, after: to, direction: 'none', location });
   }
 }
 
@@ -115,37 +109,34 @@ function notUnderstood(walk: Walk): void {
     walk.cover([keyword]);
     if (!walk.differs(keyword)) continue;
     const kind = unknown ? 'unknown-keyword-changed' : 'unsupported-keyword-changed';
-    const [was, is] = [walk.old.get(keyword), walk.now.get(keyword)];
-    walk.report({ kind, keyword, before: was, after: is, direction: 'unknown' });
+    walk.report({ kind, keyword, ...walk.values(keyword), direction: 'unknown' });
   }
 }
 
 /** Follows references. Where one stands for the whole of a schema, what it leads to is compared instead. */
 function reference(walk: Walk): void {
-  const { before, after, place } = walk.pair;
+  const { before, after, location } = walk.pair;
   const [from, to] = [walk.old.get('$ref'), walk.now.get('$ref')];
   if (from === undefined && to === undefined) return;
   walk.cover(['$ref']);
   const [target, next] = [follow(before, from), follow(after, to)];
-  const lost = (from !== undefined && target === undefined) || (to !== undefined && next === undefined);
   const same = !walk.differs('$ref');
-  if (lost) {
-    const kind = same ? 'reference-unresolved' : 'reference-changed';
-    walk.report({ kind, keyword: '$ref', before: from, after: to, direction: 'unknown' });
+  const tell = (kind: 'reference-changed' | 'reference-unresolved', direction: Direction) =>
+    walk.report({ kind, keyword: '$ref', before: from, after: to, direction });
+  if ((from !== undefined && target === undefined) || (to !== undefined && next === undefined)) {
+    tell(same ? 'reference-unresolved' : 'reference-changed', 'unknown');
     return;
   }
   if (target !== undefined && next !== undefined) {
-    if (!same)
-      walk.report({ kind: 'reference-changed', keyword: '$ref', before: from, after: to, direction: 'none' });
-    walk.descend(target, next, { path: pathOf(to as string), argument: place.argument });
+    if (!same) tell('reference-changed', 'none');
+    walk.descend(target, next, { path: pathOf(to as string), argument: location.argument });
     return;
   }
   const alone = target === undefined ? isAlone(after, walk.now) : isAlone(before, walk.old);
-  const direction = alone ? 'none' : walk.direction([before], [after]);
-  walk.report({ kind: 'reference-changed', keyword: '$ref', before: from, after: to, direction });
+  tell('reference-changed', alone ? 'none' : walk.direction([before], [after]));
   if (!alone) return;
   walk.cover(walk.keywords());
-  walk.descend(target ?? before, next ?? after, place, 'plain', false);
+  walk.descend(target ?? before, next ?? after, location, 'plain', false);
 }
 
 function follow(part: Part, reference: JsonValue | undefined): Part | undefined {
@@ -211,8 +202,7 @@ function values(walk: Walk): void {
   if (gone.length === 0 && come.length === 0) return;
   const direction = walk.direction(...walk.cut(['enum', 'const']));
   if (walk.old.has('const') && walk.now.has('const')) {
-    const [was, is] = [walk.old.get('const'), walk.now.get('const')];
-    walk.report({ kind: 'const-changed', keyword: 'const', before: was, after: is, direction });
+    walk.report({ kind: 'const-changed', keyword: 'const', ...walk.values('const'), direction });
     return;
   }
   const keyword = walk.now.has('enum') ? 'enum' : 'const';

@@ -39,20 +39,15 @@ export function conjunction(parts: readonly Part[], budget: Budget): Conjunction
   const least = (count: (view: View) => number) =>
     views.reduce((sum, view) => Math.min(sum, count(view)), Number.POSITIVE_INFINITY);
   const values = sharedValues(views, types);
+  const lows = views.map(({ low }) => wholeBound(low, 1, integer));
+  const highs = views.map(({ high }) => wholeBound(high, -1, integer));
   return {
     parts: found,
     views,
-    types:
-      values === undefined ? types : [...values.values()].reduce((bits, v) => bits | typeOf(v), 0) & types,
+    types: ownTypes({ types, values }),
     values,
-    low: strongest(
-      views.map(({ low }) => wholeBound(low, 1, integer)),
-      1,
-    ),
-    high: strongest(
-      views.map(({ high }) => wholeBound(high, -1, integer)),
-      -1,
-    ),
+    low: strongest(lows, 1),
+    high: strongest(highs, -1),
     minLength: most((view) => view.minLength),
     maxLength: least((view) => view.maxLength),
     required: new Set(views.flatMap(({ required }) => [...required])),
@@ -106,7 +101,8 @@ function alternativeTypes({ anyOf, oneOf }: View): number {
   return types;
 }
 
-function ownTypes({ types, values }: View): number {
+/** The types that are left by the values, where these are named. */
+function ownTypes({ types, values }: Pick<View, 'types' | 'values'>): number {
   if (values === undefined) return types;
   return types & [...values.values()].reduce((bits: number, value) => bits | typeOf(value), 0);
 }

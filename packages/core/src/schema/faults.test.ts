@@ -131,6 +131,20 @@ describe('references', () => {
       ['reference-endless /$defs/a/$ref', 'reference-endless /$defs/b/anyOf/0/$ref'],
     ],
     [
+      // `b` is entered when the rest of its circle has been searched.
+      {
+        $defs: {
+          a: { $ref: '#/$defs/c' },
+          b: { $ref: '#/$defs/d' },
+          c: { allOf: [{ $ref: '#/$defs/b' }, { $ref: '#/$defs/d' }] },
+          d: { $ref: '#/$defs/a' },
+        },
+      },
+      ['/a/$ref', '/b/$ref', '/c/allOf/0/$ref', '/c/allOf/1/$ref', '/d/$ref'].map(
+        (at) => `reference-endless /$defs${at}`,
+      ),
+    ],
+    [
       { if: { dependentSchemas: { a: { $dynamicRef: '#' } } } },
       ['reference-endless /if/dependentSchemas/a/$dynamicRef'],
     ],

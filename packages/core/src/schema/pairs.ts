@@ -2,41 +2,31 @@ import { JsonObject, type JsonValue } from '../json/index.ts';
 import { type Part, schemaObjects } from './document.ts';
 import type { Prover } from './prover.ts';
 
-/** Which members of two lists of schemas belong together. */
-interface Pairing {
-  /** With the index in the new list. */
-  readonly pairs: readonly (readonly [Part, Part, number])[];
-  readonly gone: readonly Part[];
-  readonly come: readonly Part[];
-}
-
 /** Up to this many members that are left over are tried each against each. */
 const MAX_TRIED = 30;
 
-/** Pairs what is identical first, then, if as many are left on both sides, in their order. */
+/**
+ * Which members of two lists of schemas belong together: what is identical first, then, if as many are left on both
+ * sides, in their order. Each pair comes with its index in the new list.
+ */
 export function pairUp(
   prover: Prover,
   before: Part,
   old: JsonValue[],
   after: Part,
   now: JsonValue[],
-): Pairing {
+): { pairs: [Part, Part, number][]; gone: Part[]; come: Part[] } {
   const pairs: [Part, Part, number][] = [];
   const come = new Map(now.map((node, index) => [index, after.document.part(node)]));
-  const byWording = new Map<number | undefined, number[]>();
-  for (const index of [...come.keys()].reverse()) {
-    const wording = prover.wording(come.get(index)!);
-    const alike = byWording.get(wording);
-    if (alike === undefined) byWording.set(wording, [index]);
-    else alike.push(index);
-  }
+  const wordingOf = (part: Part) => prover.affordable(() => prover.numberOf(part));
+  const byWording = Map.groupBy([...come.keys()].reverse(), (index) => wordingOf(come.get(index)!));
   const pair = (part: Part, index: number) => {
     pairs.push([part, come.get(index)!, index]);
     come.delete(index);
   };
   const gone: Part[] = [];
   for (const part of old.map((node) => before.document.part(node))) {
-    const wording = prover.wording(part);
+    const wording = wordingOf(part);
     const partner = wording === undefined ? undefined : byWording.get(wording)?.pop();
     if (partner === undefined) gone.push(part);
     else pair(part, partner);
@@ -44,7 +34,7 @@ export function pairUp(
   const left: Part[] = [];
   for (const part of gone) {
     const tried = gone.length <= MAX_TRIED && come.size <= MAX_TRIED ? [...come.keys()] : [];
-    const partner = tried.find((index) => prover.looksIdentical(part, come.get(index)!));
+    const partner = tried.find((index) => prover.affordable(() => prover.identical(part, come.get(index)!)));
     if (partner === undefined) left.push(part);
     else pair(part, partner);
   }

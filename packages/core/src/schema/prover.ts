@@ -1,16 +1,25 @@
 import type { JsonValue } from '../json/index.ts';
 import { arrayImplied } from './arrays.ts';
-import { alikeFrom, type Conjunction, conjunction, noNumber, partsAt, partsAtIndex } from './conjunction.ts';
+import {
+  alikeFrom,
+  type Conjunction,
+  conjunction,
+  impliesBound,
+  noNumber,
+  partsAt,
+  partsAtIndex,
+  wholeBound,
+} from './conjunction.ts';
+import { isMultiple, ONE } from './decimal.ts';
 import { disjunctions, NO_SPLIT, type Split } from './disjunctions.ts';
-import type { Part } from './document.ts';
+import { type Part, SchemaDocument } from './document.ts';
 import { evaluate, every } from './evaluate.ts';
 import { Identity } from './identical.ts';
 import { logicImplied } from './logic.ts';
 import { objectImplied } from './objects.ts';
-import type { Truth } from './pattern.ts';
-import { numberImplied, stringImplied } from './scalars.ts';
+import { isTrivial, type Truth } from './pattern.ts';
 import { Budget, call, OUT_OF_STEPS, run, type Step } from './steps.ts';
-import { ARRAY, NUMBER, OBJECT, STRING } from './value.ts';
+import { ARRAY, FRACTION, NUMBER, OBJECT, STRING } from './value.ts';
 import type { View } from './view.ts';
 
 /** Schemas that must all hold; none at all accepts everything. */
@@ -56,17 +65,7 @@ export class Prover {
     return this.#ask(undefined, () => this.conjunction(parts));
   }
 
-  /** Whether two schemas say the same in the same words, annotations aside, as far as that could be found out. */
-  looksIdentical(a: Part, b: Part): boolean {
-    return this.#ask(false, () => this.identical(a, b));
-  }
-
-  /** The same number for schemas that are the same; undefined when that cannot be told by a number. */
-  wording(part: Part): number | undefined {
-    return this.#ask(undefined, () => this.#identity.number(part, this.budget));
-  }
-
-  /** The same, inside a proof. */
+  /** Inside a proof: whether two schemas say the same in the same words, annotations aside. */
   identical(a: Part, b: Part): boolean {
     const key = `${a.id}=${b.id}`;
     let known = this.#identical.get(key);
@@ -261,4 +260,36 @@ export class Prover {
 
 function keyOf(parts: Parts): string {
   return [...new Set(parts.map(({ id }) => id))].sort().join();
+}
+
+/** Whether every number on the left satisfies what one schema says of numbers. */
+function numberImplied(have: Conjunction, view: View): boolean {
+  const integer = (have.types & FRACTION) === 0;
+  const low = wholeBound(view.low, 1, integer);
+  const high = wholeBound(view.high, -1, integer);
+  if (low !== undefined && !impliesBound(have.low, low, 1)) return false;
+  if (high !== undefined && !impliesBound(have.high, high, -1)) return false;
+  const unit = view.multipleOf;
+  if (unit === undefined || (integer && isMultiple(ONE, unit) === true)) return true;
+  return have.views.some(
+    ({ multipleOf }) => multipleOf !== undefined && isMultiple(multipleOf, unit) === true,
+  );
+}
+
+/** The same for strings. A pattern follows only from the same pattern. */
+function stringImplied(have: Conjunction, { minLength, maxLength, pattern }: View): boolean {
+  if (have.minLength < minLength || have.maxLength > maxLength) return false;
+  return pattern === undefined || isTrivial(pattern) || have.views.some((view) => view.pattern === pattern);
+}
+
+/** Enough for arguments of some megabytes under the schemas that a manifest may hold. */
+const MAX_STEPS = 2_000_000;
+
+/**
+ * Whether a JSON Schema (2020-12; 2019-09 and draft 7 where `$schema` says so) accepts a value; undefined where that
+ * cannot be told, or not within the steps. `format` is an annotation. Values are exact. Never throws for a value that
+ * was parsed, and never recurses.
+ */
+export function accepts(schema: JsonValue, value: JsonValue, maxSteps = MAX_STEPS): boolean | undefined {
+  return new Prover(maxSteps).accepts([new SchemaDocument('s', schema).root], value);
 }

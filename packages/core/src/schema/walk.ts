@@ -1,7 +1,6 @@
 import { JsonObject, type JsonValue, pointer, sameValue } from '../json/index.ts';
 import type { Part } from './document.ts';
-import type { Parts } from './prover.ts';
-import { Prover } from './prover.ts';
+import { type Parts, Prover } from './prover.ts';
 import { type ChangeKind, type Direction, type SchemaChange, sentence } from './sentence.ts';
 import { ANY, typeWords, valueKey } from './value.ts';
 import { witness } from './witness.ts';
@@ -14,21 +13,21 @@ import { witness } from './witness.ts';
 export type Effect = 'plain' | 'reversed' | 'unclear' | 'hidden' | 'unused';
 
 /** Where a change stands in a schema, and the argument that it is about. */
-export type Place = Pick<SchemaChange, 'path' | 'argument'>;
+export type Location = Pick<SchemaChange, 'path' | 'argument'>;
 
-const ROOT: Place = { path: '', argument: '' };
+const ROOT: Location = { path: '', argument: '' };
 
-/** Two schemas that stand at the same place. */
+/** Two schemas that stand at the same location. */
 interface Pair {
   readonly before: Part;
   readonly after: Part;
-  readonly place: Place;
+  readonly location: Location;
   readonly effect: Effect;
   /** Whether annotations of this very schema count; not where a reference stands on one side only. */
   readonly annotations: boolean;
 }
 
-/** A change at the pair at hand, or at a place of its own. */
+/** A change at the pair at hand, or at a location of its own. */
 interface Finding {
   readonly kind: ChangeKind;
   readonly keyword: string;
@@ -36,10 +35,10 @@ interface Finding {
   readonly former?: string | undefined;
   readonly before?: JsonValue | undefined;
   readonly after?: JsonValue | undefined;
-  /** What the sentence says in place of the values. */
+  /** What the sentence says in location of the values. */
   readonly said?: readonly [before: string, after: string];
   readonly direction: Direction;
-  readonly place?: Place;
+  readonly location?: Location;
 }
 
 /** The kinds for a change that accepts less, more, or anything else. */
@@ -126,7 +125,7 @@ export class Walk {
   /** All that was found, in the order in which it was met. */
   changes(): SchemaChange[] {
     const changes = [...this.#visits.values()].flatMap(({ pair, effect, hiding, found }) =>
-      found.map((finding) => change(finding, pair.place, hiding ? joined(effect, 'hidden') : effect)),
+      found.map((finding) => change(finding, pair.location, hiding ? joined(effect, 'hidden') : effect)),
     );
     if (this.#cut)
       changes.push(change({ kind: 'too-many', keyword: '', direction: 'unknown' }, ROOT, 'plain'));
@@ -181,6 +180,11 @@ export class Walk {
     return [...new Set([...this.now.keys, ...this.old.keys])];
   }
 
+  /** What both sides say under a keyword. */
+  values(keyword: string): Pick<Finding, 'before' | 'after'> {
+    return { before: this.old.get(keyword), after: this.now.get(keyword) };
+  }
+
   differs(keyword: string): boolean {
     return differ(this.old.get(keyword), this.now.get(keyword));
   }
@@ -195,7 +199,7 @@ export class Walk {
     direction: Direction,
     before: JsonValue | undefined,
     after: JsonValue | undefined,
-    more: Partial<Pick<Finding, 'place' | 'former' | 'said'>> & { readonly kinds?: Kinds } = {},
+    more: Partial<Pick<Finding, 'location' | 'former' | 'said'>> & { readonly kinds?: Kinds } = {},
   ): void {
     const { kinds = LIMIT, ...rest } = more;
     const kind = direction === 'less' ? kinds[0] : direction === 'more' ? kinds[1] : kinds[2];
@@ -214,9 +218,9 @@ export class Walk {
     this.limit(keyword, this.direction(...this.cut(group)), was, this.now.get(keyword), { kinds, former });
   }
 
-  descend(before: Part, after: Part, place: Place, effect: Effect = 'plain', annotations = true): void {
+  descend(before: Part, after: Part, location: Location, effect: Effect = 'plain', annotations = true): void {
     if (isSameHere(before, after)) return;
-    this.#inner.push({ before, after, place, effect, annotations });
+    this.#inner.push({ before, after, location, effect, annotations });
   }
 
   /** What a step from some schemas to others does, by itself. */
@@ -246,17 +250,23 @@ export class Walk {
     return [[cut(before, this.old)], [cut(after, this.now)]];
   }
 
-  /** A place under a keyword of the pair; the argument is the same unless given. */
-  under(keyword: string, argument: string = this.pair.place.argument): Place {
-    return { path: `${this.pair.place.path}/${keyword}`, argument };
+  /** A location under a keyword of the pair; the argument is the same unless given. */
+  under(keyword: string, argument: string = this.pair.location.argument): Location {
+    return { path: `${this.pair.location.path}/${keyword}`, argument };
   }
 
-  /** A member of a map of schemas; the argument is the one of that name. */
-  named(keyword: string, name: string): Place {
-    const { path, argument } = this.pair.place;
-    const isSimple = /^[A-Za-z_$][\w$-]*$/.test(name);
-    const step = isSimple ? `${argument === '' ? '' : '.'}${name}` : `[${JSON.stringify(name)}]`;
-    return { path: path + pointer([keyword, name]), argument: argument + step };
+  /** The location of a member of a map of schemas. */
+  named(keyword: string, name: string): Location {
+    const path = this.pair.location.path + pointer([keyword, name]);
+    return { path, argument: this.pair.location.argument + this.#step(keyword, name) };
+  }
+
+  /** What leads from the argument of a map of schemas to that of a member; other maps are about the same argument. */
+  #step(keyword: string, name: string): string {
+    if (keyword === 'patternProperties') return `{/${name}/}`;
+    if (keyword !== 'properties') return '';
+    if (!/^[A-Za-z_$][\w$-]*$/.test(name)) return `[${JSON.stringify(name)}]`;
+    return this.pair.location.argument === '' ? name : `.${name}`;
   }
 }
 
@@ -268,15 +278,15 @@ function isSameHere(before: Part, after: Part): boolean {
   return sameValue(before.node, after.node, undefined, 100);
 }
 
-/** Where a pair was met before. Schemas that are just true or false have no identity, so their place counts. */
-function keyOf({ before, after, place, annotations }: Pair): string {
+/** Where a pair was met before. Schemas that are just true or false have no identity, so their location counts. */
+function keyOf({ before, after, location, annotations }: Pair): string {
   const plain = typeof before.node === 'boolean' && typeof after.node === 'boolean';
-  return `${before.id}=${after.id} ${annotations} ${plain ? place.path : ''}`;
+  return `${before.id}=${after.id} ${annotations} ${plain ? location.path : ''}`;
 }
 
-function change(found: Finding, at: Place, effect: Effect): SchemaChange {
+function change(found: Finding, at: Location, effect: Effect): SchemaChange {
   const { kind, keyword, former, before, after, said } = found;
-  const { path, argument } = found.place ?? at;
+  const { path, argument } = found.location ?? at;
   return {
     ...{ kind, path, argument, keyword },
     ...(before === undefined ? {} : { before }),
@@ -304,8 +314,13 @@ function isHiding(part: Part): boolean {
   );
 }
 
+/** No schema at all accepts everything. */
+export function partsOf(part: Part | undefined): Parts {
+  return part === undefined ? [] : [part];
+}
+
 export function firstPair(before: Part, after: Part): Pair {
-  return { before, after, place: ROOT, effect: 'plain', annotations: true };
+  return { before, after, location: ROOT, effect: 'plain', annotations: true };
 }
 
 function differ(a: JsonValue | undefined, b: JsonValue | undefined): boolean {

@@ -15,7 +15,6 @@ const WORDS = new RegExp(
   `[${UNSPACED}]\\p{M}{0,65535}|[[\\p{L}\\p{N}_]--[${UNSPACED}]][[\\p{L}\\p{M}\\p{N}_]--[${UNSPACED}]]{0,65535}|\\s{1,65535}|[^]\\p{M}{0,65535}`,
   'gv',
 );
-const LINES = /[^\n]*\n|[^\n]+/g;
 
 /** Over this many differences between two stretches the exact search stops; it bounds time and memory. */
 const MAX_DIFFERENCES = 400;
@@ -28,12 +27,7 @@ const MAX_DIFFERENCES = 400;
  * differs more is told as wholly removed and added. So the time grows with the length, not with its square.
  */
 export function wordDiff(before: string, after: string): DiffPart[] {
-  return diff(before.match(WORDS) ?? [], after.match(WORDS) ?? [], true);
-}
-
-/** The same line by line. */
-export function lineDiff(before: string, after: string): DiffPart[] {
-  return diff(before.match(LINES) ?? [], after.match(LINES) ?? [], false);
+  return diff(before.match(WORDS) ?? [], after.match(WORDS) ?? []);
 }
 
 /** A stretch of both lists: `[a0, a1)` and `[b0, b1)`. */
@@ -44,7 +38,7 @@ interface Box {
   readonly b1: number;
 }
 
-function diff(before: readonly string[], after: readonly string[], joinSpace: boolean): DiffPart[] {
+function diff(before: readonly string[], after: readonly string[]): DiffPart[] {
   const numbers = new Map<string, number>();
   const number = (token: string) => {
     const known = numbers.get(token) ?? numbers.size;
@@ -59,7 +53,7 @@ function diff(before: readonly string[], after: readonly string[], joinSpace: bo
   if (whole !== undefined) {
     for (const box of anchored(a, b, partner, whole)) match(a, b, partner, box);
   }
-  return joined(before, after, partner, joinSpace);
+  return joined(before, after, partner);
 }
 
 /** Pairs the equal tokens of a box; returns what is left of it, without its equal ends, if that differs too much. */
@@ -164,12 +158,7 @@ function anchored(a: Int32Array, b: Int32Array, partner: Int32Array, box: Box): 
 }
 
 /** The parts in order, neighbours of one kind joined. */
-function joined(
-  before: readonly string[],
-  after: readonly string[],
-  partner: Int32Array,
-  joinSpace: boolean,
-): DiffPart[] {
+function joined(before: readonly string[], after: readonly string[], partner: Int32Array): DiffPart[] {
   const parts: DiffPart[] = [];
   let [same, removed, added] = ['', '', ''];
   const flush = () => {
@@ -179,7 +168,7 @@ function joined(
   };
   const change = () => {
     if (same === '') return;
-    if (joinSpace && (removed !== '' || added !== '') && /^\s+$/.test(same)) {
+    if ((removed !== '' || added !== '') && /^\s+$/.test(same)) {
       removed += same;
       added += same;
     } else {

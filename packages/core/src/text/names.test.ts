@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { PROTOTYPES } from './confusables.ts';
-import { confusable, mixedScript, scripts, skeleton } from './index.ts';
+import { mixedScript, skeleton } from './index.ts';
+import { scriptSets } from './scripts.ts';
+
+/** Whether two different texts can be taken for one another. */
+const confusable = (a: string, b: string) => a !== b && skeleton(a) === skeleton(b);
 
 test('the skeleton of a long name is that of its beginning, and the rest as it is', () => {
   const long = 'a'.repeat(1024);
@@ -81,23 +85,22 @@ describe('confusable', () => {
 
 describe('scripts', () => {
   test.each([
-    ['read_file_2', ['Latin'], false],
-    ['pаypal', ['Cyrillic', 'Latin'], true],
-    ['Ελλάδα', ['Greek'], false],
-    ['αlpha', ['Greek', 'Latin'], true],
-    ['東京タワーのそば', ['Han', 'Hiragana', 'Katakana'], false],
-    ['한국漢字', ['Han', 'Hangul'], false],
-    ['漢ㄅ', ['Bopomofo', 'Han'], false],
-    ['한の', ['Hangul', 'Hiragana'], true],
-    ['漢a', ['Han', 'Latin'], true],
-    ['ー', ['Hiragana', 'Katakana'], false],
-    ['カー', ['Katakana'], false],
-    ['१२', ['Devanagari', 'Dogra', 'Kaithi', 'Mahajani'], false],
-    ['123-👍…', [], false],
-    ['', [], false],
-    ['e\u0301', ['Latin'], false],
-  ])('%s is written in %j', (text, names, mixed) => {
-    expect(scripts(text)).toEqual(names);
+    ['read_file_2', false],
+    ['pаypal', true],
+    ['Ελλάδα', false],
+    ['αlpha', true],
+    ['東京タワーのそば', false],
+    ['한국漢字', false],
+    ['漢ㄅ', false],
+    ['한の', true],
+    ['漢a', true],
+    ['ー', false],
+    ['カー', false],
+    ['१२', false],
+    ['123-👍…', false],
+    ['', false],
+    ['e\u0301', false],
+  ])('%s mixes scripts: %s', (text, mixed) => {
     expect(mixedScript(text)).toBe(mixed);
   });
 
@@ -106,7 +109,8 @@ describe('scripts', () => {
     let without = 0;
     for (let point = 0x80; point <= 0x10ffff; point += point < 0x20000 ? 7 : 991) {
       const character = String.fromCodePoint(point);
-      if (!letters.test(character) && /\p{L}/u.test(character) && scripts(character).length === 0) without++;
+      if (!letters.test(character) && /\p{L}/u.test(character) && scriptSets(character).length === 0)
+        without++;
     }
     expect(without).toBe(0);
   });

@@ -1,27 +1,10 @@
 // Which invisible characters belong to ordinary writing. The rule is narrow: where it does not hold, they are told.
 
 /** Scripts whose letters join, so that a joiner or non-joiner between them changes what is seen. */
-const JOINING = [
-  'Adlam',
-  'Arabic',
-  'Bengali',
-  'Devanagari',
-  'Gujarati',
-  'Gurmukhi',
-  'Hanifi_Rohingya',
-  'Kannada',
-  'Khmer',
-  'Malayalam',
-  'Mandaic',
-  'Mongolian',
-  'Myanmar',
-  'Nko',
-  'Oriya',
-  'Sinhala',
-  'Syriac',
-  'Tamil',
-  'Telugu',
-];
+const JOINING =
+  'Adlam Arabic Bengali Devanagari Gujarati Gurmukhi Hanifi_Rohingya Kannada Khmer Malayalam Mandaic Mongolian Myanmar Nko Oriya Sinhala Syriac Tamil Telugu'.split(
+    ' ',
+  );
 /** The signs that kill a vowel in the Indic scripts above (canonical combining class 9). */
 const VIRAMA =
   '\\u094d\\u09cd\\u0a4d\\u0acd\\u0b4d\\u0bcd\\u0c4d\\u0ccd\\u0d3b\\u0d3c\\u0d4d\\u0dca\\u1039\\u103a\\u17d2';

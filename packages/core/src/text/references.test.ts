@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { references } from './index.ts';
-import { plainView } from './plain.ts';
 import type { References } from './references.ts';
+import { plainView } from './references.ts';
 
 const values = (text: string, kind: keyof References) => references(text)[kind].map(({ value }) => value);
 

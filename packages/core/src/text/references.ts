@@ -1,5 +1,5 @@
-import { UNSPACED } from './characters.ts';
-import { plainView, wholeView } from './plain.ts';
+import { classOf, UNSPACED } from './characters.ts';
+import { normalized } from './normalize.ts';
 
 /** A destination that a text names. */
 interface Reference {
@@ -86,7 +86,7 @@ const UNLIKELY = new Set(
  * Destinations written out in words, or behind an encoding such as base64, are not found. Takes linear time.
  */
 export function references(text: string): References {
-  const raw = wholeView(text);
+  const raw: View = { text, offset: (index) => index, end: (index) => index };
   const plain = plainView(text);
   const lists = { urls: [], hosts: [], emails: [], paths: [] } as Record<keyof References, Reference[]>;
   const seen = new Set<string>();
@@ -131,35 +131,29 @@ function* scan(text: string): Generator<Match> {
     if (!/\p{L}/u.test(domain.slice(domain.lastIndexOf('.'))) || users.has(index + at)) continue;
     const end = index + match.length;
     yield { kind: 'emails', value: match.slice(0, at + 1) + domain, start: index, end };
-    yield { kind: 'hosts', value: domain, start: index + at + 1, end };
+    yield hostAt(match.slice(at + 1), index + at + 1);
   }
   for (const expression of DOTTED) {
     for (const { 0: match, index } of text.matchAll(expression)) {
       const name = hostIn(match, text, index);
-      if (name !== undefined && !users.has(index)) {
-        yield { kind: 'hosts', value: name.toLowerCase(), start: index, end: index + name.length };
-      }
+      if (name !== undefined && !users.has(index)) yield hostAt(name, index);
     }
   }
-  for (const { 0: match, index } of text.matchAll(LOCALHOST)) {
-    yield { kind: 'hosts', value: match.toLowerCase(), start: index, end: index + match.length };
-  }
-  for (const { 0: match, index } of text.matchAll(IPV6)) {
-    if (isIPv6(match)) {
-      yield { kind: 'hosts', value: match.toLowerCase(), start: index, end: index + match.length };
-    }
-  }
+  for (const { 0: match, index } of text.matchAll(LOCALHOST)) yield hostAt(match, index);
+  for (const { 0: match, index } of text.matchAll(IPV6)) if (isIPv6(match)) yield hostAt(match, index);
   for (const [i, expression] of PATHS.entries()) {
     for (const { 0: match, index } of text.matchAll(expression)) {
       const path = trimmed(match);
       if (i === 1 && !/\.[A-Za-z0-9]{1,8}$/.test(path)) continue;
       yield { kind: 'paths', value: path, start: index, end: index + path.length };
       const share = /^\\\\([^\\]+)/.exec(path)?.[1];
-      if (share !== undefined) {
-        yield { kind: 'hosts', value: share.toLowerCase(), start: index + 2, end: index + 2 + share.length };
-      }
+      if (share !== undefined) yield hostAt(share, index + 2);
     }
   }
+}
+
+function hostAt(name: string, start: number): Match {
+  return { kind: 'hosts', value: name.toLowerCase(), start, end: start + name.length };
 }
 
 /** Without the punctuation of the sentence around it, and without brackets that close none of its own. */
@@ -237,4 +231,55 @@ function isIPv6(text: string): boolean {
   const groups = text.split(':').filter((group) => group !== '');
   if (!/\d/.test(text) || halves.length > 2) return false;
   return halves.length === 2 ? groups.length < 8 : groups.length === 8 && text.split(':').length === 8;
+}
+
+/** A reading of a text that knows where each of its characters stands in the text. */
+interface View {
+  readonly text: string;
+  /** The offset in the original text of the character at this index. */
+  offset(index: number): number;
+  /** The offset in the original text of the end of the character before this index. */
+  end(index: number): number;
+}
+
+/**
+ * The text as it reads when nothing is hidden: invisible and control characters dropped, look-alike spaces made plain
+ * ones, compatibility forms (fullwidth, mathematical, ligatures) undone by NFKC, a character at a time.
+ */
+export function plainView(text: string): View {
+  let plain = '';
+  const offsets: number[] = [];
+  const ends: number[] = [];
+  let at = 0;
+  for (const character of text) {
+    const end = at + character.length;
+    const shown = shownAs(character);
+    for (let i = 0; i < shown.length; i++) {
+      offsets.push(at);
+      ends.push(end);
+    }
+    plain += shown;
+    at = end;
+  }
+  return { text: plain, offset: (index) => offsets[index]!, end: (index) => ends[index - 1]! };
+}
+
+/** Single letters that stand for whole sayings (U+FDFA is 18 characters) stay: no address is written with them. */
+const MAX_FORM = 6;
+
+function shownAs(character: string): string {
+  if (character >= ' ' && character <= '~') return character;
+  if (character === '\n' || character === '\r' || character === '\t') return character;
+  switch (classOf(character.codePointAt(0)!)?.kind) {
+    case 'space':
+      return ' ';
+    case undefined:
+    case 'private-use':
+    case 'surrogate': {
+      const form = normalized(character, 'NFKC');
+      return form.length > MAX_FORM ? character : form;
+    }
+    default:
+      return '';
+  }
 }

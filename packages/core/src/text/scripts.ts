@@ -24,25 +24,13 @@ function scriptsOf(character: string): readonly string[] {
 }
 
 /** The script sets of the characters of a text, each set once; characters that every script shares give none. */
-function scriptSets(text: string): readonly (readonly string[])[] {
+export function scriptSets(text: string): readonly (readonly string[])[] {
   const sets = new Map<string, readonly string[]>();
   for (const character of new Set(text)) {
     const scripts = scriptsOf(character);
     if (scripts.length > 0) sets.set(scripts.join(), scripts);
   }
   return [...sets.values()];
-}
-
-/**
- * The scripts that a text is written in, in alphabetical order, by their Unicode names. Characters that all scripts
- * share (digits, punctuation, emoji) have none. A character that a few scripts share counts for all of them, unless
- * one of them is there anyway.
- */
-export function scripts(text: string): string[] {
-  const sets = scriptSets(text);
-  const sure = new Set(sets.flatMap((set) => (set.length === 1 ? set : [])));
-  const shared = sets.filter((set) => !set.some((name) => sure.has(name)));
-  return [...new Set([...sure, ...shared.flat()])].sort();
 }
 
 /** The writing systems that use several scripts at once (UTS #39 §5.1). */

@@ -49,8 +49,3 @@ function lookOf(character: string): string {
 function fold(text: string): string {
   return text.toUpperCase().toLowerCase();
 }
-
-/** Whether two different texts can be taken for one another: they have the same {@link skeleton}. */
-export function confusable(a: string, b: string): boolean {
-  return a !== b && skeleton(a) === skeleton(b);
-}

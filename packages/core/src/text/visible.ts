@@ -27,18 +27,20 @@ const MAX_MARKS = 4;
  * character gives the text back.
  */
 export function visible(text: string, options: VisibleOptions = {}): string {
-  const kept = options.ordinary === true ? ordinaryOffsets(text) : undefined;
+  const ordinary = options.ordinary === true ? ordinaryOffsets(text) : undefined;
   // Where the last marker or line ends: a mark here would combine with what we wrote.
   let edge = 0;
   return text.replace(MARKED, (found: string, offset: number) => {
     const end = offset + found.length;
     if (isMarks(found)) {
       if (offset !== edge) {
-        const kept = keepMarks(found);
-        if (kept !== found) edge = end;
-        return kept;
+        const shown = limitMarks(found);
+        if (shown !== found) edge = end;
+        return shown;
       }
-    } else if (found === '\t' ? options.tabs : found.endsWith('\n') ? options.newlines : kept?.has(offset)) {
+    } else if (
+      found === '\t' ? options.tabs : found.endsWith('\n') ? options.newlines : ordinary?.has(offset)
+    ) {
       if (found === '\t' || found.endsWith('\n')) edge = end;
       return found;
     }
@@ -53,7 +55,7 @@ function isMarks(found: string): boolean {
   return MARKS.test(found) && classOf(found.codePointAt(0)!) === undefined;
 }
 
-function keepMarks(run: string): string {
+function limitMarks(run: string): string {
   const marks = Array.from(run);
   return marks.slice(0, MAX_MARKS).join('') + markers(marks.slice(MAX_MARKS).join(''));
 }

@@ -2,7 +2,7 @@ import type { Snapshot } from '../capability/index.ts';
 import type { Code } from '../codes.ts';
 import type { Checkpoint } from '../crypto/index.ts';
 import type { Authorization, Envelope, Policy } from '../envelope/index.ts';
-import { BullaError } from '../error.ts';
+import type { BullaError } from '../error.ts';
 import type { JsonObject } from '../json/index.ts';
 import type { Bundle, Lock } from '../lock/index.ts';
 import type { LogProof } from '../log/index.ts';
@@ -11,15 +11,6 @@ import type { ChainSource } from './source.ts';
 
 /** What was read of an artifact, or why that cannot be read; the verdict tells. */
 export type Read<Value> = Value | BullaError;
-
-export function read<Value>(action: () => Value): Read<Value> {
-  try {
-    return action();
-  } catch (error) {
-    if (error instanceof BullaError) return error;
-    throw error;
-  }
-}
 
 /** Each kind of artifact, and what was read of it. Nothing here is verified. */
 interface Contents {
@@ -80,9 +71,7 @@ export const SIGNED: Readonly<Record<Kind, boolean>> = {
 
 export const KINDS = Object.keys(SIGNED) as readonly Kind[];
 
-/** The verdict on one artifact. */
 export interface Verdict {
-  /** The label of the artifact. */
   readonly name: string;
   readonly kind: Kind;
   /**
@@ -112,7 +101,6 @@ export interface Step {
 /** A verdict before it is known whose it is. */
 export type Finding = Omit<Verdict, 'name' | 'kind'>;
 
-/** Gives findings that do not prove `notProven`. */
 export function findings(notProven: readonly string[]) {
   const finding =
     (result: Finding['result']) =>

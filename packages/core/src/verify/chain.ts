@@ -9,8 +9,8 @@ import {
 import type { PublicKey } from '../crypto/index.ts';
 import { BullaError } from '../error.ts';
 import { claimsOf } from '../evidence/index.ts';
-import type { AnchorReport } from '../log/index.ts';
-import { Anchoring, type AnchorSources } from './anchoring.ts';
+import { type AnchorReport, coveredBefore, createAnchorVerifier } from '../log/index.ts';
+import { type AnchorSources, Comparison } from './anchoring.ts';
 import { createHistory, type History } from './history.ts';
 import { type RecordOptions, type RecordResult, readRecord, verifyRecords } from './records.ts';
 import { batchesOf, type ChainSource } from './source.ts';
@@ -94,18 +94,29 @@ export async function verifyChain(
   const skipped: Skipped = { count: 0, last: undefined };
   const { first, segments } = await segmentsOf(skip(batchesOf(source, options.progress), start, skipped));
   // The name that the first record gives its log.
-  const origin = first && (claimsOf(readRecord(first).content).origin ?? undefined);
+  const content = first === undefined ? null : readRecord(first).content;
+  const origin = claimsOf(content).origin ?? undefined;
   const found = typeof anchors === 'function' ? anchors(origin) : anchors;
-  const anchoring = found && new Anchoring(found, origin);
+  const tree = found && createAnchorVerifier(found.anchors, origin);
+  const comparison = found?.published && new Comparison(found.published);
+  const seen = new Map<number, number>();
+  const seenBefore = (place: number, seconds: number) => {
+    const known = seen.get(seconds) ?? coveredBefore(found?.anchors ?? [], seconds);
+    seen.set(seconds, known);
+    return place < known;
+  };
   const history = createHistory();
   let index = start;
   const take = (results: Iterable<RecordResult>) => {
     for (const { link, verdict, leaf, story } of results) {
       const place = index++;
       history.add(story, place);
-      anchoring?.push(leaf);
-      const seen = (seconds: number) => anchoring?.seenBefore(place, seconds) ?? false;
-      verifier.push(link, verdict && withRevocations(verdict, revoked, seen));
+      tree?.push(leaf);
+      comparison?.push(leaf);
+      verifier.push(
+        link,
+        verdict && withRevocations(verdict, revoked, (seconds) => seenBefore(place, seconds)),
+      );
     }
   };
   const { keys, pqKeys, facts, requirePq, allowNonFinite, byCheckpoint } = options;
@@ -116,17 +127,11 @@ export async function verifyChain(
   const state = verifier.state();
   const report = withFailures(verifier.finish(), sameAsBefore(from, skipped));
   const more = { state, history: history.finish() };
-  if (anchoring === undefined) return { ...report, ...more, anchors: null };
-  return { ...withAnchors(report, await anchoring.finish()), ...more };
-}
-
-/** A chain is good only if it is also the one that the checkpoints are of; a checkpoint of nothing is one too. */
-function withAnchors(report: ChainReport, anchors: AnchorReport): ChainReport & { anchors: AnchorReport } {
-  const failures = anchors.failures.map(({ code, index, error }) => ({
-    ...{ index, sequence: index, id: null },
-    ...{ code, error },
-  }));
-  return { ...withFailures(report, failures), anchors };
+  if (tree === undefined) return { ...report, ...more, anchors: null };
+  const anchored = tree.finish(await comparison?.finish());
+  // A chain is good only if it is also the one that the checkpoints are of; a checkpoint of nothing is one too.
+  const failures = anchored.failures.map((failure) => ({ ...failure, sequence: failure.index, id: null }));
+  return { ...withFailures(report, failures), ...more, anchors: anchored };
 }
 
 function withFailures(report: ChainReport, failures: readonly ChainFailure[]): ChainReport {

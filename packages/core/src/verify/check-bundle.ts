@@ -1,7 +1,7 @@
 import { shownKeyId } from '../crypto/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { type VerifiedBundle, verifyBundle } from '../lock/index.ts';
-import { type Artifact, type Finding, findings, read } from './artifact.ts';
+import { type Artifact, type Finding, findings } from './artifact.ts';
 import { badness } from './check-lock.ts';
 import { standingKeys, type Trust } from './trust.ts';
 
@@ -12,7 +12,6 @@ export const BUNDLE_NOT_PROVEN: readonly string[] = [
 ];
 const { good, bad, keyless } = findings(BUNDLE_NOT_PROVEN);
 
-/** What a bundle turned out to be, for the report. */
 export function bundleDetails({ lock, trusted, carriesKey, unsigned, readme, manifest }: VerifiedBundle) {
   return {
     key_id: trusted.keyId,
@@ -38,7 +37,7 @@ export function checkBundle({ bundle }: Artifact<'bundle'>, trust: Trust): Findi
   const unread = badness(bundle);
   if (unread !== undefined) return bad(unread.code, unread.message);
   const verifyWith = (keys: typeof all) =>
-    read(() => verifyBundle(bundle as Exclude<typeof bundle, BullaError>, keys));
+    attempt(() => verifyBundle(bundle as Exclude<typeof bundle, BullaError>, keys));
   const verified = verifyWith(standingKeys(trust));
   if (!(verified instanceof BullaError))
     return good(

@@ -6,7 +6,7 @@ import { type Anchor, isLogOf } from '../log/index.ts';
 import { counted } from '../text/index.ts';
 import { type Artifact, type Finding, findings, type Read } from './artifact.ts';
 import { type SegmentRunner, verifyChain } from './chain.ts';
-import { anchorOf } from './check-checkpoint.ts';
+import { anchorOf } from './check-notes.ts';
 import { inclusionOf } from './check-proof.ts';
 import { historyLines, missingText, noticeLines, unsealedPaths } from './notices.ts';
 import { type KeyTrust, type Trust, withRevocations } from './trust.ts';
@@ -14,7 +14,6 @@ import { type KeyTrust, type Trust, withRevocations } from './trust.ts';
 const LIMITS = ['that the content is true', 'when the records were sealed'];
 const { good, bad, undecided, keyless } = findings(['that no records are missing at the end', ...LIMITS]);
 
-/** How a record is verified. */
 type Checked = KeyTrust & Pick<Trust, 'requirePq' | 'allowNonFinite'>;
 
 /**

@@ -1,5 +1,5 @@
 import { fromUtf8 } from '../crypto/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { ManifestError } from '../manifest/index.ts';
 import { type Artifact, type Finding, findings } from './artifact.ts';
 
@@ -10,7 +10,6 @@ const ofManifest = findings([
   'that anybody allowed any of it',
 ]);
 
-/** The capability manifest of an agent. */
 export function checkManifest({ report }: Artifact<'manifest'>): Finding {
   const { manifest, problems, count, warnings } = report;
   if (manifest === null) {
@@ -24,7 +23,6 @@ export function checkManifest({ report }: Artifact<'manifest'>): Finding {
   );
 }
 
-/** Which tools of servers the tools of a manifest are. */
 export function checkBindings({ bindings }: Artifact<'bindings'>): Finding {
   if (bindings instanceof BullaError) return refused(bindings);
   const { tools, digest } = bindings;
@@ -34,16 +32,12 @@ export function checkBindings({ bindings }: Artifact<'bindings'>): Finding {
 /** A policy of rules. The engine that reads them is large, and loaded only where it is needed. */
 export async function checkRules({ bytes }: Artifact<'rules'>): Promise<Finding> {
   const { parsePolicy } = await import('../policy/index.ts');
-  try {
-    const { name, digest, rules } = parsePolicy(fromUtf8(bytes));
-    return good(`A policy of ${rules.length} rule(s), ${digest}.`, { name, digest, rules: rules.length });
-  } catch (error) {
-    if (!(error instanceof BullaError)) throw error;
-    return refused(error);
-  }
+  const policy = attempt(() => parsePolicy(fromUtf8(bytes)));
+  if (policy instanceof BullaError) return refused(policy);
+  const { name, digest, rules } = policy;
+  return good(`A policy of ${rules.length} rule(s), ${digest}.`, { name, digest, rules: rules.length });
 }
 
-/** A policy that envelopes are bound to. */
 export function checkExecutionPolicy({ policy }: Artifact<'execution policy'>): Finding {
   if (policy instanceof BullaError) return refused(policy);
   const { policy_id, policy_version, policy_hash } = policy;

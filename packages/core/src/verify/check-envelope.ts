@@ -1,12 +1,12 @@
 import { keyId, shownKeyId } from '../crypto/index.ts';
 import { execHash, openAuthorization, readApprovals } from '../envelope/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { type Artifact, type Finding, findings } from './artifact.ts';
 import { approverKey, type Trust } from './trust.ts';
 
 const { good, bad, undecided, keyless } = findings([
   'that it was not used before, or that its time and its policy still hold: "bulla envelope explain" asks the ledger',
-  'that the people who hold the keys understood what they signed',
+  'that the people who hold the keys may approve this, and understood what they signed',
 ]);
 
 /** An envelope is as good as the authorization of it, which is looked for among the artifacts by its exec_hash. */
@@ -27,7 +27,10 @@ export function checkEnvelope(
       return undecided('VERIFY_NO_KEY', message, details);
     }
     return signed(found.bytes, trust, details, ({ people, unknown }) =>
-      good(`Exactly this was approved by ${shown(people)}.${unknownText(unknown)}`, { ...details, people }),
+      good(`Exactly this was approved by ${people.join(', ')}.${unknownText(unknown)}`, {
+        ...details,
+        people,
+      }),
     );
   });
 }
@@ -38,7 +41,7 @@ export function checkAuthorization({ bytes, claims }: Artifact<'authorization'>,
     if (claims instanceof BullaError) throw claims;
     const { exec_hash, aud: audience, exp: expires } = claims;
     return signed(bytes, trust, { exec_hash }, ({ people, unknown }) =>
-      good(`Signed by ${shown(people)}, for ${exec_hash}.${unknownText(unknown)}`, {
+      good(`Signed by ${people.join(', ')}, for ${exec_hash}.${unknownText(unknown)}`, {
         ...{ exec_hash, audience, expires, people, unknown },
       }),
     );
@@ -52,27 +55,24 @@ function signed(
   details: Finding['details'],
   verified: (opened: ReturnType<typeof openAuthorization>) => Finding,
 ): Finding {
-  const keys = [...trust.keys, ...trust.pqKeys];
-  if (trust.keys.length === 0)
+  const approvers =
+    trust.approvers ??
+    [...trust.keys, ...trust.pqKeys].flatMap((key) => approverKey(shownKeyId(keyId(key)), key, trust));
+  if (approvers.length === 0)
     return keyless('VERIFY_NO_KEY', 'No key is known to verify the authorization with.', details);
   const signers = readApprovals(bytes).map((approval) => approval.keyId);
-  const known = new Set(keys.map(keyId));
+  const known = new Set(approvers.map(({ key }) => keyId(key)));
   if (!signers.some((id) => known.has(id))) {
     const message = `None of the keys at hand signed the authorization; it says that it was signed by ${shown(signers)}.`;
     return keyless('VERIFY_NO_KEY', message, details);
   }
-  // Who holds a key is not known here, so each key counts as a person of its own.
-  const approvers = keys.flatMap((key) => approverKey(keyId(key), key, trust));
   return verified(openAuthorization(bytes, { keys: approvers }));
 }
 
 function orRefused(check: () => Finding): Finding {
-  try {
-    return check();
-  } catch (error) {
-    if (!(error instanceof BullaError)) throw error;
-    return bad(error.code, error.message, error.path === undefined ? {} : { path: error.path });
-  }
+  const finding = attempt(check);
+  if (!(finding instanceof BullaError)) return finding;
+  return bad(finding.code, finding.message, finding.path === undefined ? {} : { path: finding.path });
 }
 
 const shown = (ids: readonly string[]) => ids.map(shownKeyId).join(', ');

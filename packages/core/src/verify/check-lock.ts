@@ -1,10 +1,10 @@
 import type { Code } from '../codes.ts';
 import { keyId, type NoteVerifier, type PublicKey, shownKeyId, toUtf8 } from '../crypto/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { type JsonObject, parse } from '../json/index.ts';
 import { type Lock, lockDigest, openWith } from '../lock/index.ts';
-import { type Artifact, type Finding, findings, type Read, read } from './artifact.ts';
-import { signersOf } from './check-note.ts';
+import { type Artifact, type Finding, findings, type Read } from './artifact.ts';
+import { signersOf } from './check-notes.ts';
 import { standingKeys, standingVkeys, type Trust } from './trust.ts';
 
 const { good, bad, undecided, keyless } = findings([
@@ -16,7 +16,7 @@ const { good, bad, undecided, keyless } = findings([
 /** Errors that say that a lock or bundle is bad; all others say that it cannot be read. */
 const BAD = new Set([
   ...['LOCK_SIGNATURE_INVALID', 'LOCK_OTHER', 'LOCK_INCONSISTENT', 'DSSE_UNVERIFIED'],
-  ...['NOTE_SIGNATURE_INVALID', 'NOTE_UNVERIFIED', 'BUNDLE_MISMATCH', 'BUNDLE_KEY', 'BUNDLE_MISMATCH'],
+  ...['NOTE_SIGNATURE_INVALID', 'NOTE_UNVERIFIED', 'BUNDLE_MISMATCH', 'BUNDLE_KEY'],
 ]);
 
 /** The error, where it says that an artifact is bad. Throws it where it says that it cannot be read. */
@@ -26,7 +26,6 @@ export function badness<Value>(found: Read<Value>): BullaError | undefined {
   return found;
 }
 
-/** A signature file and what reports call it. */
 interface Signature {
   readonly name: string;
   readonly bytes: Uint8Array;
@@ -43,13 +42,23 @@ export function checkLock(
   artifacts: readonly Artifact[],
 ): Finding {
   if (artifact.signature !== undefined) return checkSigned(artifact, artifact.signature, trust);
-  const signatures = signaturesAmong(artifacts);
+  const signatures = artifacts.flatMap((each): Signature[] => {
+    if (each.kind === 'lock signature') return [each];
+    // Other notes say nothing of locks; this one is looked at only beside a lock.
+    return each.kind === 'signed note' ? [{ name: each.name, bytes: toUtf8(each.note) }] : [];
+  });
   return (
-    (signatures
-      .map((signature) => read(() => checkSigned(artifact, signature, trust)))
-      .find((found) => !(found instanceof BullaError) && found.result === 'good') as Finding | undefined) ??
-    checkSigned(artifact, signatures[0] ?? null, trust)
+    firstGood(signatures, (signature) => checkSigned(artifact, signature, trust)) ??
+    checkSigned(artifact, null, trust)
   );
+}
+
+/** The first finding that is good, else the first of all. Throws where that one does. */
+function firstGood<Item>(items: readonly Item[], check: (item: Item) => Finding): Finding | undefined {
+  const found = items.map((item) => attempt(() => check(item)));
+  const best = found.find((each) => !(each instanceof BullaError) && each.result === 'good') ?? found[0];
+  if (best instanceof BullaError) throw best;
+  return best;
 }
 
 /** A signature by itself: it is as good as the lock that it is of, which is looked for among the artifacts. */
@@ -59,20 +68,10 @@ export function checkLockSignature(
   artifacts: readonly Artifact[],
 ): Finding {
   const locks = artifacts.filter((each) => each.kind === 'lockfile');
-  const found = locks.map((lock) => read(() => checkSigned(lock, { name, bytes }, trust)));
-  const best = found.find((each) => !(each instanceof BullaError) && each.result === 'good') ?? found[0];
-  if (best === undefined)
-    return undecided('VERIFY_NO_LOCK', 'It is a signature on a lock. Name the lockfile too.');
-  if (best instanceof BullaError) throw best;
-  return best;
-}
-
-function signaturesAmong(artifacts: readonly Artifact[]): Signature[] {
-  return artifacts.flatMap((each): Signature[] => {
-    if (each.kind === 'lock signature') return [each];
-    // Other notes say nothing of locks; this one is looked at only beside a lock.
-    return each.kind === 'signed note' ? [{ name: each.name, bytes: toUtf8(each.note) }] : [];
-  });
+  return (
+    firstGood(locks, (lock) => checkSigned(lock, { name, bytes }, trust)) ??
+    undecided('VERIFY_NO_LOCK', 'It is a signature on a lock. Name the lockfile too.')
+  );
 }
 
 function checkSigned(
@@ -93,7 +92,7 @@ function checkSigned(
       return undecided('LOCK_UNSIGNED', 'There is no signature beside the lock.', details);
     return keyless('VERIFY_NO_KEY', 'No key is known to verify with.', details);
   }
-  const opened = read(() => openWith(bytes, signature.bytes, standing));
+  const opened = attempt(() => openWith(bytes, signature.bytes, standing));
   const wrong = badness(opened);
   if (wrong !== undefined) {
     const signers = missingSigners(wrong.code, signature.bytes, trust);
@@ -124,7 +123,8 @@ function isRevoked(lock: Uint8Array, signature: Uint8Array, trust: Trust, standi
     keys: trust.keys.filter((key) => key.algorithm === 'Ed25519' && !standing.keys.includes(key)),
     vkeys: trust.vkeys.filter((key) => !standing.vkeys.includes(key)),
   };
-  const isSignedBy = (keys: LockKeys) => !(read(() => openWith(lock, signature, keys)) instanceof BullaError);
+  const isSignedBy = (keys: LockKeys) =>
+    !(attempt(() => openWith(lock, signature, keys)) instanceof BullaError);
   return gone.keys.length + gone.vkeys.length > 0 && isSignedBy(gone) && !isSignedBy(standing);
 }
 

@@ -6,12 +6,11 @@ import {
   verifyCapsule,
 } from '../capsule/index.ts';
 import { parseCheckpointBody, parseNote } from '../crypto/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { JsonObject } from '../json/index.ts';
 import { type LogProof, leafData, leafHash, readAnchor, verifyInclusion } from '../log/index.ts';
-import { type Artifact, type Finding, findings, read, steps } from './artifact.ts';
-import { anchorText, missingWitnesses, unknownSigner } from './check-checkpoint.ts';
-import { isUnknownSigner } from './check-note.ts';
+import { type Artifact, type Finding, findings, steps } from './artifact.ts';
+import { anchorText, isUnknownSigner, missingWitnesses, unknownSigner } from './check-notes.ts';
 import { unsealedPaths } from './notices.ts';
 import { readRecord } from './records.ts';
 import { anchorTrust, type Trust, withRevocations } from './trust.ts';
@@ -38,19 +37,18 @@ export async function checkProof(
     const sought = await recordFor(proof, artifacts);
     if (sought === 'capsule')
       return at(bad('LOG_INCLUSION', 'The proof is of none of the capsules that were named.'), 'inclusion');
-    if (sought === 'chain' || sought === 'nothing') {
-      const message =
-        sought === 'chain'
-          ? 'The proof is of no record of what was named; name the file of its capsule, or its chain.'
-          : 'Name the file of the capsule too; the proof is of its bytes.';
-      return undecided('VERIFY_NO_CAPSULE', message);
-    }
+    if (sought === 'chain' || sought === 'nothing') return undecided('VERIFY_NO_CAPSULE', NOT_FOUND[sought]);
     return checkRecord(proof, sought, trust);
   } catch (error) {
     if (!(error instanceof BullaError)) throw error;
     return bad(error.code, error.message);
   }
 }
+
+const NOT_FOUND = {
+  chain: 'The proof is of no record of what was named; name the file of its capsule, or its chain.',
+  nothing: 'Name the file of the capsule too; the proof is of its bytes.',
+};
 
 /** A record as it is proved: parsed, or with its canonical text. */
 type Proved = JsonObject | CanonicalRecord;
@@ -88,16 +86,16 @@ async function recordFor(
 export function inclusionOf({ index, hashes, checkpoint }: LogProof): (record: Proved) => boolean {
   const { size, root } = parseCheckpointBody(parseNote(checkpoint).text);
   return (record) => {
-    const checked = read(() => {
+    const refusal = attempt(() => {
       const leaf = leafHash(leafData(record as JsonObject | Partial<Seal>));
       verifyInclusion({ leaf, index, size, root, proof: hashes });
     });
-    return !(checked instanceof BullaError);
+    return refusal === undefined;
   };
 }
 
 function checkRecord({ index, checkpoint }: LogProof, record: Proved, trust: Trust): Finding {
-  const anchor = read(() => readAnchor(checkpoint, anchorTrust(trust, trust.policy)));
+  const anchor = attempt(() => readAnchor(checkpoint, anchorTrust(trust, trust.policy)));
   if (anchor instanceof BullaError) {
     const { code, message } = anchor;
     if (isUnknownSigner(anchor)) return keyless(code, unknownSigner(checkpoint));

@@ -1,10 +1,10 @@
 import { sha256Hex } from '../crypto/index.ts';
 import { execHash } from '../envelope/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import type { JsonObject } from '../json/index.ts';
 import { type Lock, lockDigest, readLock } from '../lock/index.ts';
 import { declaredDigest, type Manifest } from '../manifest/index.ts';
-import { type Artifact, type Read, read } from './artifact.ts';
+import type { Artifact, Read } from './artifact.ts';
 
 /** A digest under which records name an artifact or a part of it, spelled as they spell it. */
 export interface Digest {
@@ -36,7 +36,7 @@ export function digestsOf(artifact: Artifact): Digest[] {
     case 'bundle': {
       const { bundle } = artifact;
       const bytes = bundle instanceof BullaError ? undefined : bundle.files.get('mcp-lock.json');
-      return bytes === undefined ? [] : lockDigests(read(() => readLock(bytes)));
+      return bytes === undefined ? [] : lockDigests(attempt(() => readLock(bytes)));
     }
     case 'manifest':
       return manifestDigests(artifact.report.manifest);
@@ -54,7 +54,7 @@ export function digestsOf(artifact: Artifact): Digest[] {
       const { envelope } = artifact;
       if (envelope instanceof BullaError) return [];
       return (['envelope-v1', 'envelope-v1-nul'] as const).flatMap((profile): Digest[] => {
-        const hash = read(() => execHash(envelope, profile));
+        const hash = attempt(() => execHash(envelope, profile));
         return hash instanceof BullaError ? [] : [{ of: 'exec_hash', value: hash }];
       });
     }

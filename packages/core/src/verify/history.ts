@@ -5,11 +5,9 @@ import { JsonObject, textAt, toPlain } from '../json/index.ts';
 export interface Story {
   /** The call that it announces: sealed before the call, to be followed by its outcome. */
   readonly intent: string | null;
-  /** The call that it is the outcome of. */
   readonly closes: string | null;
   /** When it says that it was sealed, else when it was triggered, in milliseconds since 1970; NaN if it does not. */
   readonly time: number;
-  /** What a recovery of the chain says. */
   readonly recovery: Recovery | null;
 }
 

@@ -23,8 +23,7 @@ export {
 export { BUNDLE_NOT_PROVEN, bundleDetails, bundleText } from './check-bundle.ts';
 export { checkCapability } from './check-capability.ts';
 export { verifyRecord } from './check-capsules.ts';
-export { missingWitnesses, unknownSigner } from './check-checkpoint.ts';
-export { isUnknownSigner } from './check-note.ts';
+export { isUnknownSigner, missingWitnesses, unknownSigner } from './check-notes.ts';
 
 export { createHistory, type History, type Story, storyOf } from './history.ts';
 export { historyLines, missingText, noticeLines, unsealedPaths } from './notices.ts';

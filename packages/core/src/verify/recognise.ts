@@ -1,12 +1,12 @@
-import { type HashOptions, readSnapshot } from '../capability/index.ts';
+import { readSnapshot } from '../capability/index.ts';
 import { fromBase64url, fromUtf8, parseCheckpointBody, parseNote } from '../crypto/index.ts';
 import { AUTHORIZATION_TYPE, parseEnvelope, parsePolicy, readAuthorization } from '../envelope/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { JsonObject, parse } from '../json/index.ts';
 import { readBundle, readLock, readSignature } from '../lock/index.ts';
 import { parseProof } from '../log/index.ts';
 import { ManifestError, readBindings, validateManifest } from '../manifest/index.ts';
-import { type Artifact, KINDS, type Kind, read } from './artifact.ts';
+import { type Artifact, KINDS, type Kind } from './artifact.ts';
 import { latin1, openBytes, SQLITE_MAGIC } from './source.ts';
 
 export interface RecogniseOptions {
@@ -14,8 +14,6 @@ export interface RecogniseOptions {
   readonly name?: string;
   /** The kind that the caller says it is; nothing else is then considered. */
   readonly as?: Kind;
-  /** How a capability link was hashed that does not say so. */
-  readonly assumed?: HashOptions | undefined;
 }
 
 /**
@@ -67,7 +65,7 @@ function lookAt(bytes: Uint8Array): Look {
 function rootOf(bytes: Uint8Array): JsonObject | 'broken' | null {
   if (bytes.find((byte) => byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) !== 0x7b)
     return null;
-  const root = read(() => parse(bytes, { allow: ['duplicate-keys', 'lone-surrogates', 'non-finite'] }));
+  const root = attempt(() => parse(bytes, { allow: ['duplicate-keys', 'lone-surrogates', 'non-finite'] }));
   if (root instanceof BullaError) return root.code === 'JSON_TRAILING_DATA' ? null : 'broken';
   return root instanceof JsonObject ? root : null;
 }
@@ -77,7 +75,7 @@ const MAX_NOTE = 1 << 20;
 
 function noteIn(bytes: Uint8Array): string | null {
   if (bytes.length > MAX_NOTE) return null;
-  const text = read(() => fromUtf8(bytes));
+  const text = attempt(() => fromUtf8(bytes));
   return typeof text === 'string' && /\n\n(?:\u2014 [^\n]*\n)+$/.test(text) ? text : null;
 }
 
@@ -96,7 +94,7 @@ function hasAny({ root, bytes }: Look, ...members: readonly string[]): boolean {
 const isProof = ({ start }: Look) => start.startsWith('c2sp.org/tlog-proof@');
 
 function isCheckpoint({ note }: Look): boolean {
-  return note !== null && !(read(() => parseCheckpointBody(parseNote(note).text)) instanceof BullaError);
+  return note !== null && !(attempt(() => parseCheckpointBody(parseNote(note).text)) instanceof BullaError);
 }
 
 function isAuthorization({ root }: Look): boolean {
@@ -105,7 +103,7 @@ function isAuthorization({ root }: Look): boolean {
   return signatures.some((each) => {
     const header = each instanceof JsonObject ? each.get('protected') : undefined;
     if (typeof header !== 'string') return false;
-    const bytes = read(() => fromBase64url(header));
+    const bytes = attempt(() => fromBase64url(header));
     return bytes instanceof Uint8Array && latin1(bytes).includes(AUTHORIZATION_TYPE);
   });
 }
@@ -118,7 +116,7 @@ function isLockSignature(look: Look): boolean {
     !/^\s*(?:\{[^\n]*"canon_version"[^\n]*\n\s*)?[0-9A-Fa-f]{128}\s*$/.test(look.start)
   )
     return false;
-  return !(read(() => readSignature(look.bytes)) instanceof BullaError);
+  return !(attempt(() => readSignature(look.bytes)) instanceof BullaError);
 }
 
 /** They have no member of their own: every member names a server and a tool, and nothing else. */
@@ -162,15 +160,15 @@ const CLAIMS: Readonly<Record<Kind, (look: Look) => boolean>> = {
 type Contents<K extends Kind> = Omit<Artifact<K>, 'kind' | 'name'>;
 
 const READERS: { readonly [K in Kind]: (look: Look, options: RecogniseOptions) => Contents<K> } = {
-  'log proof': ({ bytes }) => ({ proof: read(() => parseProof(bytes)) }),
+  'log proof': ({ bytes }) => ({ proof: attempt(() => parseProof(bytes)) }),
   checkpoint: ({ note }) => ({ note: note!, checkpoint: parseCheckpointBody(parseNote(note!).text) }),
   'signed note': ({ note }) => ({ note: note! }),
-  bundle: ({ bytes }) => ({ bundle: read(() => readBundle(bytes)) }),
-  lockfile: ({ bytes }) => ({ bytes, lock: read(() => readLock(bytes)) }),
+  bundle: ({ bytes }) => ({ bundle: attempt(() => readBundle(bytes)) }),
+  lockfile: ({ bytes }) => ({ bytes, lock: attempt(() => readLock(bytes)) }),
   'lock signature': ({ bytes }) => ({ bytes }),
-  'execution envelope': ({ bytes }) => ({ envelope: read(() => parseEnvelope(bytes)) }),
-  authorization: ({ bytes }) => ({ bytes, claims: read(() => readAuthorization(bytes)) }),
-  'capability envelope': ({ bytes }, { assumed }) => ({ snapshot: readSnapshot(bytes, assumed) }),
+  'execution envelope': ({ bytes }) => ({ envelope: attempt(() => parseEnvelope(bytes)) }),
+  authorization: ({ bytes }) => ({ bytes, claims: attempt(() => readAuthorization(bytes)) }),
+  'capability envelope': ({ bytes }) => ({ snapshot: readSnapshot(bytes) }),
   manifest({ bytes }) {
     const report = validateManifest(bytes);
     const error = report.manifest === null ? new ManifestError(report) : undefined;
@@ -178,14 +176,14 @@ const READERS: { readonly [K in Kind]: (look: Look, options: RecogniseOptions) =
     return { report };
   },
   bindings: ({ bytes, root }) => ({
-    bindings: read(() => readBindings(bytes, root instanceof JsonObject ? root.keys : [])),
+    bindings: attempt(() => readBindings(bytes, root instanceof JsonObject ? root.keys : [])),
   }),
   rules: ({ bytes }) => ({ bytes }),
-  'execution policy': ({ bytes }) => ({ policy: read(() => parsePolicy(bytes)) }),
+  'execution policy': ({ bytes }) => ({ policy: attempt(() => parsePolicy(bytes)) }),
   capsules({ bytes }, { name }) {
     const source = openBytes(name || 'The input', bytes);
     if (source.format !== 'capsule') return { source, capsule: null };
-    const capsule = read(() => parse(bytes));
+    const capsule = attempt(() => parse(bytes));
     return { source, capsule: capsule instanceof JsonObject ? capsule : bytes };
   },
 };

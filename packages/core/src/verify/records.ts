@@ -8,10 +8,9 @@ import {
   type Verdict,
   type VerifyOptions,
 } from '../capsule/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import type { JsonObject } from '../json/index.ts';
 import { leafData, leafHash } from '../log/index.ts';
-import { read } from './artifact.ts';
 import { type Story, storyOf } from './history.ts';
 
 /** What records are verified with; plain data, so that it can be sent to a thread. */
@@ -55,7 +54,7 @@ export function verifyRecords(
 }
 
 function leafOf(sealed: JsonObject | Partial<Seal>): Uint8Array | null {
-  const leaf = read(() => leafHash(leafData(sealed)));
+  const leaf = attempt(() => leafHash(leafData(sealed)));
   return leaf instanceof BullaError ? null : leaf;
 }
 

@@ -1,5 +1,5 @@
 import type { CanonicalRecord, StoredRecord } from '../capsule/index.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { JsonObject, lineBatches, parse, pointer, stringify } from '../json/index.ts';
 import { elements } from './elements.ts';
 
@@ -155,14 +155,9 @@ async function* countedStream(
 
 /** One JSON object: a capsule, or a wrapper around several. */
 function document(name: string, bytes: Uint8Array): ChainSource {
-  let value: ReturnType<typeof parse>;
-  try {
-    value = parse(bytes, { allow: ['non-finite'] });
-  } catch (error) {
-    throw new BullaError('CHAIN_SOURCE', `${name} is not JSON: ${(error as Error).message}`, {
-      cause: error,
-    });
-  }
+  const value = attempt(() => parse(bytes, { allow: ['non-finite'] }));
+  if (value instanceof BullaError)
+    throw new BullaError('CHAIN_SOURCE', `${name} is not JSON: ${value.message}`, { cause: value });
   const capsules = (value as JsonObject).get('capsules');
   if (!Array.isArray(capsules)) return { format: 'capsule', size: records(1), records: () => each([bytes]) };
   if (!capsules.every((item) => item instanceof JsonObject)) {

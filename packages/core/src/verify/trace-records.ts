@@ -1,21 +1,28 @@
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { readEvidence } from '../evidence/index.ts';
-import { JsonObject, parse, textAt } from '../json/index.ts';
-import { type Artifact, read } from './artifact.ts';
+import { JsonObject, parse, stringify } from '../json/index.ts';
+import type { Artifact } from './artifact.ts';
+import { authorizationIn, text } from './trace-walk.ts';
 
 type Capsules = Artifact<'capsules'>;
 
+/** A record, and the artifact that holds it. */
+export interface Held {
+  readonly record: JsonObject;
+  readonly holder: Capsules;
+}
+
 /** The records of one call among those at hand. */
 export interface CallRecords {
+  readonly start: string;
   readonly intent: JsonObject;
-  /** What came of it; null where that is not at hand. */
-  readonly outcome: JsonObject | null;
-  /** How many outcomes it has; more than one contradict each other. */
-  readonly outcomes: number;
   /** The artifact that holds the intent; a chain, where it stands in several. */
   readonly holder: Capsules;
-  /** A record that the intent names, by its id. */
-  byId(id: string): JsonObject | undefined;
+  /**
+   * The records that speak of the intent, or of the consent, the envelope or the authorization that it names. Those of
+   * its holder come first, then those of other chains. Copies of one record count once.
+   */
+  readonly near: readonly Held[];
 }
 
 /**
@@ -24,54 +31,42 @@ export interface CallRecords {
  * own verdict tells of the rest. Null where no artifact holds the capsule.
  */
 export async function recordsOf(start: string, artifacts: readonly Artifact[]): Promise<CallRecords | null> {
-  const sources = artifacts.filter((artifact) => artifact.kind === 'capsules');
-  const [named] = await gather(sources, [start], (record) =>
-    [text(record, 'id'), text(record, 'hash')].includes(start),
-  );
+  const sources = artifacts
+    .filter((artifact) => artifact.kind === 'capsules')
+    .toSorted((a, b) => Number(a.capsule !== null) - Number(b.capsule !== null));
+  const named = await find(sources, start, ['id', 'hash']);
   if (named === undefined) return null;
   const parentId = text(named.record, 'parent_id');
-  const [parent] =
-    parentId === '' ? [] : await gather(sources, [parentId], (record) => text(record, 'id') === parentId);
+  const parent = parentId === '' ? undefined : await find(sources, parentId, ['id']);
   const isOutcome = parent !== undefined && isOutcomeOf(named.record, parent.record);
   const { record: intent, holder } = isOutcome ? parent : named;
-  const id = text(intent, 'id');
-  const { asked, answered } = readEvidence(intent)?.consent ?? {};
-  const others = [asked, answered].filter((other) => other !== undefined);
-  const near = await gather(
-    sources,
-    [id, ...others],
-    (record) => others.includes(text(record, 'id')) || text(record, 'parent_id') === id,
-  );
-  // Of copies of one record, the one in a chain comes first.
-  const outcomes = new Map<string, JsonObject>();
-  for (const { record } of near) {
-    const own = text(record, 'id');
-    if (isOutcomeOf(record, intent) && !outcomes.has(own)) outcomes.set(own, record);
+  const { consent, envelope } = readEvidence(intent) ?? {};
+  const names = [
+    ...[text(intent, 'id'), consent?.id, consent?.asked, consent?.answered],
+    ...[envelope?.exec_hash, authorizationIn(intent)],
+  ].filter((name) => name !== undefined);
+  const ordered = [holder, ...sources.filter((source) => source !== holder)];
+  const copies = new Map<string, Held>();
+  for await (const held of recordsAmong(ordered, names)) {
+    const whole = stringify(held.record);
+    if (names.some((name) => whole.includes(name)) && !copies.has(whole)) copies.set(whole, held);
   }
-  return {
-    intent,
-    holder,
-    outcome: outcomes.get(start) ?? [...outcomes.values()][0] ?? null,
-    outcomes: outcomes.size,
-    byId: (other) => near.find(({ record }) => text(record, 'id') === other)?.record,
-  };
+  return { start, intent, holder, near: [...copies.values()] };
 }
 
-interface Held {
-  readonly record: JsonObject;
-  readonly holder: Capsules;
+/** The records that speak of one of these names, as a text at least. */
+async function* recordsAmong(sources: readonly Capsules[], names: readonly string[]): AsyncGenerator<Held> {
+  for (const holder of sources) for await (const record of recordsIn(holder, names)) yield { record, holder };
 }
 
-/** The records that speak of one of these names and are wanted; chains before single capsules. */
-async function gather(
+async function find(
   sources: readonly Capsules[],
-  names: readonly string[],
-  isWanted: (record: JsonObject) => boolean,
-): Promise<Held[]> {
-  const found: Held[] = [];
-  for (const holder of sources.toSorted((a, b) => Number(a.capsule !== null) - Number(b.capsule !== null)))
-    for await (const record of recordsIn(holder, names)) if (isWanted(record)) found.push({ record, holder });
-  return found;
+  name: string,
+  members: readonly ('id' | 'hash')[],
+): Promise<Held | undefined> {
+  for await (const held of recordsAmong(sources, [name]))
+    if (members.some((member) => text(held.record, member) === name)) return held;
+  return undefined;
 }
 
 async function* recordsIn(
@@ -90,7 +85,7 @@ async function* recordsIn(
       const whole = typeof record === 'string' ? record : decoder.decode(record);
       // A name can also be written with escapes.
       if (!whole.includes('\\u') && !names.some((name) => whole.includes(name))) continue;
-      const parsed = read(() => parse(record));
+      const parsed = attempt(() => parse(record));
       if (parsed instanceof JsonObject) yield parsed;
     }
   } catch (error) {
@@ -99,12 +94,8 @@ async function* recordsIn(
 }
 
 /** An outcome says of which intent it is the outcome; a denial inside of a call has the same parent and does not. */
-function isOutcomeOf(record: JsonObject, intent: JsonObject): boolean {
+export function isOutcomeOf(record: JsonObject, intent: JsonObject): boolean {
   const id = text(intent, 'id');
-  const evidence = read(() => readEvidence(record));
+  const evidence = attempt(() => readEvidence(record));
   return text(record, 'parent_id') === id && !(evidence instanceof BullaError) && evidence?.intent === id;
-}
-
-function text(record: JsonObject, key: string): string {
-  return textAt(record, [key]) ?? '';
 }

@@ -1,12 +1,13 @@
+import { canonicalize } from '../canon/index.ts';
 import { type Code, isCode } from '../codes.ts';
-import { BullaError } from '../error.ts';
+import { attempt, BullaError } from '../error.ts';
 import { type Evidence, isCommitment, readEvidence, readFailure } from '../evidence/index.ts';
-import { type JsonObject, memberAt, textAt } from '../json/index.ts';
+import { JsonNumber, type JsonObject, memberAt, textAt } from '../json/index.ts';
 import { createBindings } from '../manifest/index.ts';
 import type { Artifact, Kind, Verdict } from './artifact.ts';
 import { verifyRecord } from './check-capsules.ts';
 import { type Digest, digestsOf } from './digests.ts';
-import type { CallRecords } from './trace-records.ts';
+import type { CallRecords, Held } from './trace-records.ts';
 import type { Trust } from './trust.ts';
 
 /**
@@ -88,53 +89,75 @@ export function commitment(
   return { step, basis: 'self-reported', says, digest: committed.commitment };
 }
 
-/** A record by its own seal; under a revoked key, by the chain, which witnesses may have seen before. */
+/** A record by its own seal; under a revoked key, by the chain that it stands in, which witnesses may have seen before. */
 export function sealed(
-  { artifacts, verdicts, holder, trust }: Walk,
+  walk: Walk,
   step: 'record' | 'outcome' | 'question' | 'answer',
-  record: JsonObject,
+  { record, holder }: Held,
   says: string,
 ): TraceStep {
+  const { trust } = walk;
   const { ok, code, message } = verifyRecord(record, trust);
   const digest = text(record, 'hash');
-  const isSeen = code === 'key_revoked' && verdicts[artifacts.indexOf(holder)]?.result === 'good';
+  const isSeen =
+    code === 'key_revoked' && holder.capsule === null && verdictOf(walk, holder).result === 'good';
   if (ok || isSeen) return { step, basis: 'verified', says, digest };
   const basis = code === 'unknown_key' || trust.keys.length === 0 ? 'absent' : 'failed';
   return { step, basis, says: `${says} ${message}`, digest, code };
 }
 
-/** The capsule of a question or an answer, which must be of the same call. */
-export function consentRecord(
-  walk: Walk,
-  step: 'question' | 'answer',
-  id: string | undefined,
-): TraceStep | undefined {
-  if (id === undefined) return undefined;
-  const record = walk.byId(id);
-  if (record === undefined)
-    return absent(step, 'TRACE_NO_RECORD', `The capsule of the ${step} is not at hand.`, id);
-  const { facts, consent, args } = readEvidence(record) ?? {};
-  const answer = (facts?.answer ?? null) as { readonly who?: unknown; readonly choice?: unknown } | null;
-  const says =
-    step === 'question'
-      ? `${facts?.asked ?? facts?.user ?? 'Somebody'} was asked.`
-      : answer === null
-        ? 'Nobody answered; the question ended.'
-        : `${answer.who} answered: ${answer.choice}, over ${consentText(record, 'channel')}.`;
-  const found = sealed(walk, step, record, says);
-  if (found.basis !== 'verified') return found;
-  const own = walk.evidence;
-  // Only an authenticated channel shows that it was this person.
-  const isClaimed = step === 'answer' && text(record, 'authority', 'type') === 'policy';
-  const known: TraceStep = isClaimed ? { ...found, basis: 'self-reported' } : found;
-  if (consent?.id !== own.consent?.id) return failed(known, 'is of another call');
-  if (step === 'question') {
-    const isSame = !isCommitment(own.args) || (isCommitment(args) && args.commitment === own.args.commitment);
-    return isSame ? known : failed(known, 'was about other arguments');
-  }
-  const question = own.consent?.asked;
-  const isAnswer = question === undefined || text(record, 'parent_id') === question;
-  return isAnswer ? known : failed(known, 'answers another question');
+/** The records of an id. More than one contradict each other. */
+export function heldBy({ near }: Walk, id: string | undefined): readonly Held[] {
+  return near.filter(({ record }) => text(record, 'id') === id);
+}
+
+/** Whether one record stands behind another in their chain; what stands in two chains has no order. */
+export function isBehind(later: Held, earlier: Held): boolean {
+  if (later.holder !== earlier.holder || later.holder.capsule !== null) return true;
+  return placeOf(later) > placeOf(earlier);
+}
+
+function placeOf({ record }: Held): number {
+  const sequence = memberAt(record, ['sequence']);
+  return sequence instanceof JsonNumber ? sequence.toNumber() : Number.NaN;
+}
+
+/** What contradicts that an outcome is the one of the intent; null where nothing does. */
+export function unlikeIntent({ intent, holder, evidence }: Walk, outcome: Held): string | null {
+  const { record } = outcome;
+  if (text(record, 'context', 'agent_id') !== text(intent, 'context', 'agent_id'))
+    return 'names another agent';
+  const said = readEvidence(record) ?? {};
+  for (const member of ['lock', 'tool', 'args', 'rest', 'manifest', 'consent', 'envelope', 'policy'] as const)
+    if (said[member] !== undefined && !isSame(said[member], evidence[member]))
+      return `names another ${member} than the intent`;
+  return isBehind(outcome, { record: intent, holder }) ? null : 'stands before the intent';
+}
+
+export function isSame(a: unknown, b: unknown): boolean {
+  return b !== undefined && canonicalize(a, 'jcs') === canonicalize(b, 'jcs');
+}
+
+/** The evidence of a record; none where it cannot be read. */
+export function evidenceIn(record: JsonObject): Evidence {
+  const evidence = attempt(() => readEvidence(record));
+  return evidence instanceof BullaError ? {} : (evidence ?? {});
+}
+
+/** Another call that rests on the same consent, envelope or authorization; each is for one. */
+export function isUsedTwice(walk: Walk, nameIn: (record: JsonObject) => string | undefined): boolean {
+  const own = nameIn(walk.intent);
+  const id = text(walk.intent, 'id');
+  return (
+    own !== undefined &&
+    walk.near.some(
+      ({ record }) =>
+        text(record, 'id') !== id &&
+        text(record, 'type') !== 'auth' &&
+        text(record, 'outcome', 'status') === 'pending' &&
+        nameIn(record) === own,
+    )
+  );
 }
 
 /** The artifact that has the digest which the record names. */

@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { key, signer } from '../../test/artifacts.ts';
 import { type CapsuleInput, createCapsule, sealSync } from '../capsule/index.ts';
-import { toUtf8 } from '../crypto/index.ts';
+import { keyId, localSigner, publicKey, toUtf8 } from '../crypto/index.ts';
 import { type Evidence, environmentOf } from '../evidence/index.ts';
 import { recognise, type Trust, trace } from './index.ts';
 
@@ -10,13 +10,19 @@ const trust: Trust = { keys: [key], pqKeys: [], facts: [], revoked: [], vkeys: [
 const idOf = (n: number) => `00000000-0000-4000-8000-00000000000${n}`;
 
 /** A chain of capsules, as lines; the id of each is its place. */
-function chainOf(...records: (CapsuleInput & { readonly evidence?: Evidence })[]): string {
+function chainOf(...records: Recorded[]): string {
+  return chainBy(signer, ...records);
+}
+
+type Recorded = CapsuleInput & { readonly evidence?: Evidence; readonly agent?: string };
+
+function chainBy(sealer: typeof signer, ...records: Recorded[]): string {
   let previous: string | null = null;
   return records
-    .map(({ evidence = {}, ...content }, sequence) => {
-      const context = { agent_id: 'bot', environment: environmentOf(evidence) };
+    .map(({ evidence = {}, agent = 'bot', ...content }, sequence) => {
+      const context = { agent_id: agent, environment: environmentOf(evidence) };
       const input = { ...content, context, sequence, previous_hash: previous };
-      const { text, sealed } = sealSync(createCapsule(input, { id: idOf(sequence), now: NOW }), signer, {
+      const { text, sealed } = sealSync(createCapsule(input, { id: idOf(sequence), now: NOW }), sealer, {
         signedAt: NOW,
       });
       previous = sealed.hash;
@@ -41,9 +47,11 @@ const denied = {
   outcome: { status: 'blocked', error: 'arguments: VALUE_NOT_JSON' },
 } as const;
 
-async function told(start: number, ...files: string[]) {
-  const artifacts = files.map((file, i) => recognise(toUtf8(file), { name: `f${i}` }));
-  const { steps } = await trace(idOf(start), artifacts, trust);
+async function told(start: number, ...files: (string | Partial<Trust>)[]) {
+  const texts = files.filter((file) => typeof file === 'string');
+  const more = files.filter((file) => typeof file !== 'string');
+  const artifacts = texts.map((file, i) => recognise(toUtf8(file), { name: `f${i}` }));
+  const { steps } = await trace(idOf(start), artifacts, Object.assign({ ...trust }, ...more));
   return Object.fromEntries(steps.map(({ step, basis, says }) => [step, `${basis}: ${says}`]));
 }
 
@@ -79,7 +87,7 @@ test('without a chain, nothing shows what stands around a record; a forged copy 
   const forged = outcome.replace('"status":"success"', '"status":"failure"');
   const beside = await told(0, chainOf(pending, ended('success')), forged);
   expect([beside.outcome, beside.records]).toEqual([
-    'verified: It ended as success.',
+    'failed: It ended as success. But it has 2 outcomes.',
     expect.stringMatching(/^failed: Other records at hand are bad: f1: /),
   ]);
 });
@@ -98,4 +106,161 @@ test('what only an unverified record names is inferred', async () => {
   const tampered = chain.replace('"agent_id":"bot","environment"', '"agent_id":"ceo","environment"');
   const found = await told(0, tampered);
   expect([found.record!.split(':')[0], found.binding!.split(':')[0]]).toEqual(['failed', 'inferred']);
+});
+
+describe('records of other keys and files', () => {
+  const thief = localSigner('Ed25519', new Uint8Array(32).fill(5));
+  const thiefKey = publicKey('Ed25519', thief.publicKey);
+  const chain = chainOf(pending, ended('failure'));
+  const forged = chainBy(thief, pending, ended('success')).split('\n')[1]!;
+
+  test('an outcome counts only in the chain of its intent', async () => {
+    const both = { keys: [key, thiefKey] };
+    for (const file of [forged, `[${forged}]`])
+      expect((await told(0, file, chain, both)).outcome).toBe(
+        'failed: It ended as failure (action: Error). But it has 2 outcomes.',
+      );
+    const cut = chain.split('\n')[0]!;
+    expect((await told(0, `${cut}\n${cut}\n`, forged, both)).outcome).toBe(
+      'absent: It ended as success. That record is not in the chain.',
+    );
+  });
+
+  test('what a revoked key signed counts nowhere but in a chain that witnesses saw', async () => {
+    const revoked = { keys: [key, thiefKey], revoked: [{ key: keyId(thiefKey), at: 0 }] };
+    const cut = `[${forged}`;
+    const found = await told(0, cut, chain, revoked);
+    expect([found.outcome, found.records]).toEqual([
+      'failed: It ended as failure (action: Error). But it has 2 outcomes.',
+      expect.stringMatching(/^failed: Other records at hand are bad: f0: /),
+    ]);
+    const alone = await told(0, chain.split('\n')[0]!, cut, revoked);
+    expect(alone.outcome).toMatch(/^failed: It ended as success\. The key that signed the record is revoked/);
+  });
+
+  test('two records of one id contradict each other', async () => {
+    const other = chainOf({ ...pending, agent: 'ceo' }, ended('success'));
+    expect((await told(0, chain, other)).record).toBe(
+      'failed: bot was about to do: pay. But it is not the only record of this id.',
+    );
+  });
+
+  test('evidence is read by its own members, and texts of records are quoted only where they are texts', async () => {
+    const evil = chain.replace('"intent":', '"constructor":{"arguments":{}},"intent":');
+    expect((await told(0, evil)).outcome).toMatch(/^absent: No outcome/);
+    const consent = { id: 'c', asked: idOf(0), answered: idOf(1) };
+    const odd = { toString: 1, valueOf: 1 };
+    const asked: Recorded = {
+      ...{ type: 'auth', evidence: { consent: { id: 'c' }, facts: { asked: odd } } },
+      outcome: { status: 'pending' },
+    };
+    const answered: Recorded = {
+      ...{ type: 'auth', parent_id: idOf(0) },
+      evidence: { consent: { id: 'c', asked: idOf(0) }, facts: { answer: { who: odd, choice: odd } } },
+      outcome: { status: 'success' },
+    };
+    const found = await told(2, chainOf(asked, answered, { ...pending, evidence: { consent } }));
+    expect(found.question).toMatch(/^failed: Somebody was asked\. But it was about another tool\./);
+    expect(found.answer).toMatch(/^failed: Somebody answered: Somebody, over unknown\. But it did not allow/);
+  });
+});
+
+describe('what a call rests on contradicts it', () => {
+  const tool = { server: 'files', name: 'read', locked: 'sha256:11', declared: 'sha256:22' };
+  const args = { commitment: 'aa', of: 'jcs' } as const;
+  const about = { lock: 'sha256:33', tool, args };
+  const asked = (evidence: Evidence = {}): Recorded => ({
+    type: 'auth',
+    evidence: { ...about, consent: { id: 'c' }, facts: { asked: 'alice', user: 'alice' }, ...evidence },
+    outcome: { status: 'pending' },
+  });
+  const answered = (choice = 'allow-once', who = 'alice', question = 0): Recorded => ({
+    ...{ type: 'auth', parent_id: idOf(question) },
+    evidence: { ...about, consent: { id: 'c', asked: idOf(question) }, facts: { answer: { choice, who } } },
+    authority: { type: 'human_approved', approver: who, chain: [{ step: 'consent', channel: 'passkey' }] },
+    outcome: { status: 'success' },
+  });
+  const begun = (question = 0, answer = 1): Recorded => ({
+    ...pending,
+    evidence: { ...about, consent: { id: 'c', asked: idOf(question), answered: idOf(answer) } },
+  });
+  const ending = (n: number, evidence: Evidence = {}, agent = 'bot'): Recorded => ({
+    ...ended('success', n),
+    evidence: { ...about, intent: idOf(n), ...evidence },
+    agent,
+  });
+  const QUESTION = 'verified: alice was asked.';
+  const ANSWER = 'verified: alice answered: allow-once, over passkey.';
+
+  test.each<[string, Recorded[], number, Record<string, string>]>([
+    ['nothing', [asked(), answered(), begun(), ending(2)], 2, { question: QUESTION, answer: ANSWER }],
+    [
+      'somebody else is asked in the place of the first',
+      [
+        asked(),
+        { type: 'auth', evidence: { consent: { id: 'c', asked: idOf(0) }, facts: { to: 'bob' } } },
+        answered('allow-once', 'bob'),
+        begun(0, 2),
+        ending(3),
+      ],
+      3,
+      { answer: 'verified: bob answered: allow-once, over passkey.' },
+    ],
+    [
+      'the answer is a denial',
+      [asked(), answered('deny-once'), begun()],
+      2,
+      { answer: 'failed: alice answered: deny-once, over passkey. But it did not allow the call.' },
+    ],
+    [
+      'another person answered',
+      [asked(), answered('allow-once', 'mallory'), begun()],
+      2,
+      {
+        answer:
+          'failed: mallory answered: allow-once, over passkey. But it was given by somebody who was not asked.',
+      },
+    ],
+    [
+      'the question was about another tool',
+      [asked({ tool: { ...tool, name: 'write' } }), answered(), begun()],
+      2,
+      { question: 'failed: alice was asked. But it was about another tool.' },
+    ],
+    [
+      'the question was about other arguments',
+      [asked({ args: { ...args, commitment: 'bb' } }), answered(), begun()],
+      2,
+      { question: 'failed: alice was asked. But it was about other arguments.' },
+    ],
+    [
+      'the people were asked after the call began',
+      [begun(1, 2), asked(), answered('allow-once', 'alice', 1)],
+      0,
+      {
+        question: 'failed: alice was asked. But it was sealed after the call began.',
+        answer: 'failed: alice answered: allow-once, over passkey. But it was sealed after the call began.',
+      },
+    ],
+    [
+      'another call rests on the same consent',
+      [asked(), answered(), begun(), begun()],
+      2,
+      { consent: 'failed: Somebody was asked for this call. But it is what another call rests on too.' },
+    ],
+    [
+      'the outcome names another tool',
+      [asked(), answered(), begun(), ending(2, { tool: { ...tool, name: 'write' } })],
+      2,
+      { outcome: 'failed: It ended as success. But it names another tool than the intent.' },
+    ],
+    [
+      'the outcome names another agent',
+      [asked(), answered(), begun(), ending(2, {}, 'ceo')],
+      2,
+      { outcome: 'failed: It ended as success. But it names another agent.' },
+    ],
+  ])('%s', async (_, records, start, steps) => {
+    expect(await told(start, chainOf(...records))).toMatchObject(steps);
+  });
 });

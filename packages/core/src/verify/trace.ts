@@ -3,23 +3,27 @@ import { BullaError } from '../error.ts';
 import { isCommitment, readEvidence, resultOf } from '../evidence/index.ts';
 import type { Artifact, Verdict } from './artifact.ts';
 import type { SegmentRunner } from './chain.ts';
-import { recordsOf } from './trace-records.ts';
+import { answer, question } from './trace-consent.ts';
+import { type Held, isOutcomeOf, recordsOf } from './trace-records.ts';
 import {
   absent,
   authorizationIn,
   commitment,
-  consentRecord,
   consentText,
+  evidenceIn,
   failed,
   failureIn,
+  heldBy,
   holderOf,
   isBound,
+  isUsedTwice,
   named,
   part,
   sealed,
   type TraceStep,
   text,
   UNBOUND,
+  unlikeIntent,
   verdictOf,
   type Walk,
 } from './trace-walk.ts';
@@ -62,14 +66,15 @@ export async function trace(
   const records = await recordsOf(start, artifacts);
   if (records === null)
     throw new BullaError('TRACE_NO_RECORD', 'None of the artifacts holds a capsule of this id or hash.');
-  const { intent, outcome } = records;
+  const { intent } = records;
   const evidence = readEvidence(intent) ?? {};
   const walk: Walk = { artifacts, verdicts, trust, evidence, ...records };
   const steps = STEPS.flatMap((step) => step(walk) ?? []);
   const isSealed = steps[0]?.basis === 'verified';
+  const [outcome] = outcomesOf(walk);
   return {
     intent: text(intent, 'id'),
-    outcome: outcome === null ? null : text(outcome, 'id'),
+    outcome: outcome === undefined ? null : text(outcome.record, 'id'),
     // What only a record tells that did not verify is what somebody wrote there.
     steps: steps.map((step) => (isSealed || !isNamed(step) ? step : { ...step, basis: 'inferred' })),
     verdicts,
@@ -96,35 +101,56 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
         : isCall && status === 'pending'
           ? `${agent} was about to do: ${request}.`
           : `${text(intent, 'trigger', 'source') || agent} did: ${request}.`;
-    return sealed(walk, 'record', intent, says);
+    const step = sealed(walk, 'record', { record: intent, holder: walk.holder }, says);
+    return heldBy(walk, text(intent, 'id')).length > 1
+      ? failed(step, 'is not the only record of this id')
+      : step;
   },
   (walk) => {
-    const { intent, outcome } = walk;
+    const { intent, holder } = walk;
     if (text(intent, 'outcome', 'status') !== 'pending' || text(intent, 'type') === 'auth') return undefined;
-    if (outcome === null) {
+    const outcomes = outcomesOf(walk);
+    const [outcome] = outcomes;
+    if (outcome === undefined) {
       const says =
         'No outcome of it is among the files: it was left out, it still runs, or the process ended.';
       return absent('outcome', 'TRACE_NO_RECORD', says);
     }
-    const status = text(outcome, 'outcome', 'status');
-    const step = sealed(walk, 'outcome', outcome, `It ended as ${status}${failureIn(outcome)}.`);
-    return walk.outcomes > 1 ? failed(step, `has ${walk.outcomes} outcomes`) : step;
+    const { record } = outcome;
+    const says = `It ended as ${text(record, 'outcome', 'status')}${failureIn(record)}.`;
+    const step = sealed(walk, 'outcome', outcome, says);
+    if (outcomes.length > 1) return failed(step, `has ${outcomes.length} outcomes`);
+    if (step.basis !== 'verified') return step;
+    const why = unlikeIntent(walk, outcome);
+    if (why !== null) return failed(step, why);
+    if (outcome.holder === holder || holder.capsule !== null) return step;
+    return { ...step, ...absent('outcome', 'TRACE_NO_RECORD', `${says} That record is not in the chain.`) };
   },
   (walk) => {
-    const { holder } = walk;
+    const { holder, artifacts, verdicts } = walk;
     if (holder.capsule !== null) {
       const says =
         'No chain that holds it is among the files, so that nothing shows what stands before and after it.';
       return absent('chain', 'TRACE_NO_ARTIFACT', says);
     }
-    const { result, message, code, lines = [] } = verdictOf(walk, holder);
-    const basis = result === 'good' ? 'verified' : result === 'bad' ? 'failed' : 'absent';
+    const { result, message, code, lines = [], details } = verdictOf(walk, holder);
+    const basis = result === 'good' ? 'verified' : result === 'undecided' ? 'absent' : 'failed';
     const anchored = lines.filter((line) => line.startsWith('continues '));
     const told = [message, ...anchored.map((line) => `It ${line}.`)].join(' ');
-    return {
+    const step: TraceStep = {
       ...{ step: 'chain', basis, says: `The chain that holds it: ${told}`, artifact: holder.name },
       ...(basis !== 'verified' && { code }),
     };
+    if (basis !== 'verified') return step;
+    const isBad = verdicts.find(
+      (verdict, i) => artifacts[i]!.kind === 'checkpoint' && ['bad', 'unreadable'].includes(verdict.result),
+    );
+    if (isBad !== undefined)
+      return { ...failed(step, `is given with ${isBad.name}: ${isBad.message}`), code: isBad.code };
+    const [beside] = (details.checkpoints ?? []) as readonly { not_compared: string | null }[];
+    return anchored.length > 0 || beside === undefined
+      ? step
+      : failed(step, `was compared with no checkpoint: ${beside.not_compared}`);
   },
   ({ intent }) => {
     const source = text(intent, 'trigger', 'source');
@@ -166,23 +192,39 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
     if (step?.basis !== 'verified' || tool?.declared === undefined || tool.server === undefined) return step;
     return isBound(walk) ? step : failed(step, 'binds no declared tool to the one that was called');
   },
-  (walk) => named(walk, 'rules', 'rules', walk.evidence.policy?.hash, ['rules'], 'The rules that allowed it'),
-  ({ evidence: { consent }, intent }) => {
-    if (consent === undefined || consent.asked !== undefined) return undefined;
-    const says = `Nobody was asked for this call: ${consentText(intent, 'decision')}, by ${consentText(intent, 'channel')}, under ${text(intent, 'authority', 'policy_reference') || 'no grant'}.`;
-    return { step: 'consent', basis: 'self-reported', says };
+  (walk) => named(walk, 'rules', 'rules', walk.evidence.policy?.hash, ['rules'], 'The rules that decided'),
+  (walk) => {
+    const { intent } = walk;
+    const { consent } = walk.evidence;
+    if (consent === undefined) return undefined;
+    const isAsked = consent.asked !== undefined;
+    const how = `${consentText(intent, 'decision')}, by ${consentText(intent, 'channel')}`;
+    const under = text(intent, 'authority', 'policy_reference') || 'no grant';
+    const says = isAsked
+      ? 'Somebody was asked for this call.'
+      : `Nobody was asked for this call: ${how}, under ${under}.`;
+    const step: TraceStep = { step: 'consent', basis: 'self-reported', says };
+    if (isUsedTwice(walk, (record) => evidenceIn(record).consent?.id))
+      return failed(step, 'is what another call rests on too');
+    return isAsked ? undefined : step;
   },
-  (walk) => consentRecord(walk, 'question', walk.evidence.consent?.asked),
-  (walk) => consentRecord(walk, 'answer', walk.evidence.consent?.answered),
+  question,
+  answer,
   (walk) => {
     const { envelope, lock, tool, args } = walk.evidence;
-    const says = 'The envelope that binds exactly this action';
-    const step = named(walk, 'envelope', 'exec_hash', envelope?.exec_hash, ['execution envelope'], says);
-    if (step?.basis !== 'verified') return step;
     const read = envelopeOf(walk);
     const bound = read && toolOf(read);
+    const says = bound === null ? 'The envelope of the action' : 'The envelope that binds exactly this call';
+    const step = named(walk, 'envelope', 'exec_hash', envelope?.exec_hash, ['execution envelope'], says);
+    if (isUsedTwice(walk, (record) => evidenceIn(record).envelope?.exec_hash))
+      return step && failed(step, 'was executed by another call too');
+    if (step?.basis !== 'verified' || read === null) return step;
     // Any other action names its own parameters, which only who has them can compare.
-    if (read === null || bound === null) return step;
+    if (bound === null)
+      return {
+        ...step,
+        says: `${step.says} That it did just this ${read.action_type} is the executor's word.`,
+      };
     const isSame =
       bound.lock === lock &&
       bound.server === tool?.server &&
@@ -199,10 +241,17 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
     if (step?.basis !== 'verified') return step;
     const held = holderOf(walk, 'authorization', digest) as Artifact<'authorization'>;
     const { claims } = held;
-    if (claims instanceof BullaError || claims.exec_hash !== walk.evidence.envelope?.exec_hash)
+    const { envelope } = walk.evidence;
+    if (claims instanceof BullaError || claims.exec_hash !== envelope?.exec_hash)
       return failed(step, 'is of another envelope');
-    const { result, message } = verdictOf(walk, held);
-    return result === 'good' ? { ...step, says: `${step.says} ${message}` } : step;
+    if (claims.aud !== envelope.audience) return failed(step, 'is for another ledger');
+    const begun = Date.parse(text(walk.intent, 'trigger', 'timestamp')) / 1000;
+    if (begun < claims.nbf - TOLERATED || begun >= claims.exp + TOLERATED)
+      return failed(step, 'was not valid when the call began');
+    if (isUsedTwice(walk, authorizationIn)) return failed(step, 'was used by another call too');
+    const { result, message, code } = verdictOf(walk, held);
+    const told = { ...step, says: `${step.says} ${message}` };
+    return result === 'good' ? told : { ...told, basis: 'absent', code };
   },
   (walk) => {
     const { policy } = walk.evidence.envelope ?? {};
@@ -222,15 +271,30 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
   },
   ({ artifacts, verdicts, holder }) => {
     const forged = verdicts.filter(
-      ({ kind, result }, i) => kind === 'capsules' && result === 'bad' && artifacts[i] !== holder,
+      ({ kind, result }, i) =>
+        kind === 'capsules' && ['bad', 'unreadable'].includes(result) && artifacts[i] !== holder,
     );
     if (forged.length === 0) return undefined;
     const says = `Other records at hand are bad: ${forged.map(({ name, message }) => `${name}: ${message}`).join(' ')}`;
     return { step: 'records', basis: 'failed', code: forged[0]!.code, says };
   },
   ({ evidence: { args } }) => commitment('arguments', args),
-  ({ outcome }) => (outcome === null ? undefined : commitment('result', resultOf(outcome))),
+  (walk) => {
+    const [outcome] = outcomesOf(walk);
+    return outcome && commitment('result', resultOf(outcome.record));
+  },
 ];
+
+/** How many seconds clocks may differ. */
+const TOLERATED = 300;
+
+/** The outcomes of the intent, the one that the trace began with first. More than one contradict each other. */
+function outcomesOf({ near, intent, start }: Walk): readonly Held[] {
+  const isStart = ({ record }: Held) => [text(record, 'id'), text(record, 'hash')].includes(start);
+  return near
+    .filter(({ record }) => isOutcomeOf(record, intent))
+    .toSorted((a, b) => Number(isStart(b)) - Number(isStart(a)));
+}
 
 /** The envelope that the record names, where it is at hand. */
 function envelopeOf(walk: Walk): Envelope | null {

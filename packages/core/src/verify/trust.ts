@@ -23,6 +23,11 @@ export interface KeyTrust {
 
 /** What artifacts are verified with. All of it is data; nothing is looked up, and there is no clock. */
 export interface Trust extends KeyTrust {
+  /**
+   * The people who may approve envelopes. Their keys count for nothing else, and no other key counts for an
+   * authorization. Absent: every key above may approve, as a person of its own.
+   */
+  readonly approvers?: readonly ApproverKey[] | undefined;
   /** Verifier keys of signed notes. */
   readonly vkeys: readonly NoteVerifier[];
   /** The witnesses that checkpoints and proofs must have. */

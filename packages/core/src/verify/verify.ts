@@ -4,11 +4,10 @@ import type { SegmentRunner } from './chain.ts';
 import { checkBundle } from './check-bundle.ts';
 import { checkCapability } from './check-capability.ts';
 import { checkCapsules } from './check-capsules.ts';
-import { checkCheckpoint } from './check-checkpoint.ts';
 import { checkBindings, checkExecutionPolicy, checkManifest, checkRules } from './check-documents.ts';
 import { checkAuthorization, checkEnvelope } from './check-envelope.ts';
 import { checkLock, checkLockSignature } from './check-lock.ts';
-import { checkNote } from './check-note.ts';
+import { checkCheckpoint, checkNote } from './check-notes.ts';
 import { checkProof } from './check-proof.ts';
 import type { Trust } from './trust.ts';
 

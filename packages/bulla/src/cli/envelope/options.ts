@@ -53,6 +53,11 @@ export function approverKeys({ approver, keys }: ApproverOptions & { keys?: stri
   });
 }
 
+/** The same for a command that can do without: undefined where nobody is named. */
+export function approversAmong(options: ApproverOptions): ApproverKey[] | undefined {
+  return options.approver.length === 0 ? undefined : approverKeys(options);
+}
+
 function isKeyring(bytes: Uint8Array): boolean {
   return /^\s*\{/.test(fromUtf8(bytes.subarray(0, 64)));
 }

@@ -142,5 +142,5 @@ async function keptNotes(chain: Chain): Promise<string[]> {
   const stored = (await chain.checkpoints())
     .filter((checkpoint) => checkpoint.origin === origin)
     .map(({ note }) => note);
-  return [...new Set([...stored, ...(await chain.keptOutside())])];
+  return [...new Set([...stored, ...(await chain.fileCheckpoints())])];
 }

@@ -2,12 +2,16 @@ import { visible } from '@bulla/core/text';
 import type { Basis, Trace } from '@bulla/core/verify';
 import { traceFiles } from '../../app/index.ts';
 import type { Command } from '../command.ts';
+import { type ApproverOptions, approverOption, approversAmong } from '../envelope/options.ts';
+import { readPolicy } from '../log/anchors.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';
 
 export function define(command: Command): void {
   command
-    .use(trustOptions, reportOptions)
+    .use(trustOptions)
+    .option('--policy <file>', 'a tlog-policy file: the witnesses that checkpoints and proofs must have')
+    .use(approverOption, reportOptions)
     .argument('<capsule>', 'the capsule of a call: its id or its hash')
     .argument('<file...>', 'its chain, and what it may rest on')
     .helpText(`
@@ -21,6 +25,8 @@ only the files and public keys. Each step says what it is known by:
   absent          what would show it is not at hand
   failed          what is at hand contradicts it
 
+The keys of people who approve envelopes are named with --approver: they count for authorizations and for nothing else.
+Without it, every key that is trusted counts for both.
 Exits with 0 if nothing failed or is absent, 1 if a step failed, 3 if one is absent.
 
 Example:
@@ -31,10 +37,16 @@ Example:
 async function traceOne(
   capsule: string,
   files: string[],
-  options: TrustOptions & ReportOptions,
+  options: TrustOptions & ReportOptions & ApproverOptions & { policy?: string },
 ): Promise<Exit> {
   const { requirePq = false, allowNan: allowNonFinite = false } = options;
-  const trust = { ...trusted(options), vkeys: [], requirePq, allowNonFinite };
+  const trust = {
+    ...{ ...trusted(options), vkeys: [], requirePq, allowNonFinite },
+    ...{
+      policy: options.policy === undefined ? undefined : readPolicy(options),
+      approvers: approversAmong(options),
+    },
+  };
   const found = await traceFiles(capsule, files, trust);
   const { intent, outcome, steps, notProven } = found;
   const has = (basis: Basis) => steps.some((step) => step.basis === basis);

@@ -6,6 +6,7 @@ import { InvalidArgumentError } from 'commander';
 import { verifyFiles } from '../../app/index.ts';
 import { loadKeys } from '../../locks/index.ts';
 import type { Command } from '../command.ts';
+import { type ApproverOptions, approverOption, approversAmong } from '../envelope/options.ts';
 import { COMPAT } from '../lock/compat.ts';
 import { lockfileAlias } from '../lock/options.ts';
 import { readPolicy } from '../log/anchors.ts';
@@ -24,7 +25,7 @@ import {
 import { messageOf } from './hints.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';
 
-interface VerifyOptions extends ReportOptions, TrustOptions {
+interface VerifyOptions extends ReportOptions, TrustOptions, ApproverOptions {
   vkey: NoteVerifier[];
   policy?: string;
   kind: Kind[];
@@ -58,6 +59,7 @@ export function define(command: Command): void {
     .option('-k, --key <file|hex>', 'a public key to trust, as --public-key; may be repeated', collect, [])
     .option('--vkey <vkey>', 'a verifier key (name+id+key) to trust; may be repeated', vkey, [])
     .option('--policy <file>', 'a tlog-policy file: the witnesses that checkpoints and proofs must have')
+    .use(approverOption)
     .option('--kind <kind>', 'what the files must be; may be repeated, for files of several kinds', kind, [])
     .use(reportOptions)
     .helpText(`
@@ -125,6 +127,7 @@ function trustOf(options: VerifyOptions, lock: string | undefined): Trust {
   return {
     ...trusted({ ...options, publicKey: [...publicKey, ...keys] }, vkeys),
     vkeys,
+    approvers: approversAmong(options),
     requirePq: requirePq ?? false,
     allowNonFinite: allowNan ?? false,
     policy: policy === undefined ? undefined : readPolicy(options),

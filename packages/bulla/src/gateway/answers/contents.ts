@@ -15,18 +15,16 @@ import { isSameJson, type Pins } from '../lists/pins.ts';
 import { twinned } from './result.ts';
 
 const MEMBERS = ['uri', 'mimeType', 'text', 'blob', '_meta'];
-/** What may be said of a resource without its content. `_meta` is not here: it can say how a page is shown. */
+/** The members of a link to a resource. Not `_meta`, which can change how a page is shown. */
 const LINK = ['type', 'uri', 'name', 'title', 'description', 'mimeType', 'size', 'icons', 'annotations'];
-/** Under these keys a host reads objects of the protocol: contents, messages, blocks, and what is embedded in them. */
+/** The keys under which a host reads objects of the protocol: contents, messages, blocks and embedded resources. */
 const READ = ['contents', 'messages', 'content', 'resource'];
 const blockTwin = twinFinder([...MEMBERS, ...READ, 'type', 'data', 'role', 'structuredContent']);
 
 /**
- * Checks what a server gives for a resource whose content is pinned, such as a page that the host would show. What is
- * pinned comes back exactly so when it is read, also by another spelling of its URI: one item, under the pinned URI
- * (`requested` is null for other requests).
- * Nothing else may pass for it, wherever it stands in an answer: neither another content under its URI, nor any
- * content under a URI that a host could take for it. The members of `own` are looked at elsewhere. Throws a denial.
+ * Checks pinned contents, such as a page that the host would show, in an answer. The answer to a read of the pinned URI,
+ * in any spelling, is exactly the pinned item (`requested` is null for other requests). No other object in an answer has
+ * the pinned URI, or one that a host could take for it. The caller checks the members of `own`. Throws a denial.
  */
 export function checkContents(
   answer: ResultFrame | ErrorFrame,
@@ -75,7 +73,7 @@ function isCompound(value: JsonValue): boolean {
   return value instanceof JsonObject || Array.isArray(value);
 }
 
-/** An object that could be taken for something pinned is exactly that, or only a link to it. */
+/** An object whose URI could be taken for a pinned one is exactly the pinned content, or a link to it. */
 function checkAddress(object: JsonObject, pins: Pins): void {
   for (const [i, key] of object.keys.entries()) {
     // Folding makes no text shorter.

@@ -14,7 +14,7 @@ const MEMBERS = [
 ];
 const META = [SERVER_INFO, SUBSCRIPTION_ID];
 const REQUEST = ['method', 'params', 'id', 'jsonrpc'];
-/** 2025-11-25, Elicitation, URL Elicitation Required Error: with it a server asks for one. */
+/** 2025-11-25, Elicitation, URL Elicitation Required Error: a request for an elicitation. */
 const URL_ELICITATION_REQUIRED = -32042;
 /** 2026-07-28, Multi Round-Trip Requests, Supported Requests. */
 const MAY_ASK = ['tools/call', 'prompts/get', 'resources/read'];
@@ -61,7 +61,7 @@ export function checkResult(
   return { status: 'success' };
 }
 
-/** A host that does not care for case could read what was not checked. */
+/** A host that ignores case could read a member that was not checked. */
 function refuseTwins(object: JsonObject, known: readonly string[]): void {
   const twin = caseTwin(object, known);
   if (twin !== null) throw twinned(twin);

@@ -7,21 +7,20 @@ import type { Subject } from './pinned.ts';
 /** A call of the host on its way through the gates. */
 export interface GatedCall {
   readonly frame: RequestFrame;
-  /** What it asks for. */
   readonly subject: Subject;
   /** As the recorder takes it, with the commitments to its parameters. */
   readonly call: Call;
-  /** What the gates before have found that it rests on. */
+  /** What the gates before this one found. */
   readonly evidence: Evidence;
-  /** Calls that came before this time decide by lists that were read since then. */
+  /** Lists that were read before this time are too old to decide by. */
   readonly horizon: number;
-  /** Aborted when the host takes the call back, or the session ends. */
+  /** Aborted when the host cancels the call, or the session ends. */
   readonly signal: AbortSignal;
 }
 
 /**
- * What a gate says of a call: it passes, with what the record says of that; it is denied; or somebody is asked first.
- * A call that waits for a person is parked: it holds no slot, and the host is read on.
+ * What a gate says of a call: it passes, with a part for its record; it is denied; or a person is asked first. A call
+ * that waits for a person is parked: it holds no slot, and the host is read on.
  */
 export type Ruling =
   | { readonly pass: Part }
@@ -32,6 +31,6 @@ export type Ruling =
 export interface Gate {
   readonly name: Stage;
   rule(call: GatedCall): Ruling | Promise<Ruling>;
-  /** Asked when the intent is durable and before the call is forwarded, with what has come meanwhile. */
+  /** Decides again when the intent is durable, before the call is forwarded. */
   again?(call: GatedCall): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import type { SessionRecord } from '../record.ts';
 import type { Gate } from './gate.ts';
 
-/** Nothing passes while a kill switch stands, also one that came while the intent was written. */
+/** Denies every call while a kill switch stands, also one that was set while the intent was written. */
 export function killGate(record: SessionRecord): Gate {
   return {
     name: 'kill',

@@ -1,12 +1,11 @@
 import type { Era, ListKind } from '@bulla/core/lock';
 import { Denial, RPC } from '../denial.ts';
 
-// The one table of what may pass. What is not in it does not pass, in either direction, whatever a later version of
-// the protocol may say of it: somebody must first decide how it is checked.
+// The allowlist of methods, in both directions. A method of a later protocol version does not pass until somebody has
+// decided how it is checked and added a row.
 
-/** How a request of the host is dealt with. */
+/** How a request of the host is handled. */
 export type HostRequest = {
-  /** In which eras the method exists. */
   readonly eras: readonly Era[];
   /** The members of its params beside `_meta`, in both eras. */
   readonly params: readonly string[];
@@ -26,7 +25,7 @@ const BOTH: readonly Era[] = ['initialize', 'stateless'];
 const INITIALIZE: readonly Era[] = ['initialize'];
 const STATELESS: readonly Era[] = ['stateless'];
 
-/** What a host gives with a request that it makes again (2026-07-28, Multi Round-Trip Requests). */
+/** Members of a repeated request (2026-07-28, Multi Round-Trip Requests). */
 export const AGAIN: readonly string[] = ['inputResponses', 'requestState'];
 const PAGE = ['cursor'];
 const NAMED = ['name', 'arguments', 'task', ...AGAIN];
@@ -68,7 +67,7 @@ export const SERVER_CAPABILITIES: readonly string[] = [
   'logging',
 ];
 
-/** What a host can do for a server. None of it passes unless the operator says so. */
+/** What a server may request of a host, if the operator permits it. */
 export const CLIENT_FEATURES = ['roots', 'sampling', 'elicitation'] as const;
 export type ClientFeature = (typeof CLIENT_FEATURES)[number];
 
@@ -120,14 +119,14 @@ const SERVER_NOTIFICATIONS: Readonly<Record<string, NotificationRow>> = {
   },
 };
 
-/** Throws a denial for what a host may not send, in this era or, before it is known, in any. */
+/** The row of a method of the host. Throws a denial for one that is unknown, or not of this era if that is known. */
 export function hostRequest(method: string, era?: Era): HostRequest {
   const row = own(HOST_REQUESTS, method);
   if (row !== undefined && (era === undefined || row.eras.includes(era))) return row;
   throw notPassed('The gateway does not forward this request from a host.');
 }
 
-/** Throws a denial for what a server may not ask of a host. */
+/** Throws a denial for a request that a server may not send. */
 export function serverRequest(method: string, features: ReadonlySet<ClientFeature>): void {
   const feature = own(SERVER_REQUESTS, method);
   if (feature === undefined) throw notPassed('The gateway does not forward this request from a server.');
@@ -136,7 +135,7 @@ export function serverRequest(method: string, features: ReadonlySet<ClientFeatur
   }
 }
 
-/** Throws a denial for what may not be told to the other side. */
+/** The row of a notification. Throws a denial for one that may not be forwarded. */
 export function notification(
   from: 'host' | 'server',
   method: string,

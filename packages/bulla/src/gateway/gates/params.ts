@@ -7,8 +7,8 @@ import { META_CAPABILITIES, META_CLIENT } from './session.ts';
 const META = [META_VERSION, META_CLIENT, META_CAPABILITIES, SUBSCRIPTION_ID, 'progressToken'];
 
 /**
- * Refuses params that another reader could understand otherwise, and those with members that are not `known`: nobody
- * has decided how they are checked and recorded, and the other side may act on them. Throws a denial.
+ * Refuses members that differ from a known one only in case, and unknown members: they are neither checked nor recorded,
+ * and the other side may act on them. Throws a denial.
  */
 export function checkParams(params: JsonObject | null, known: readonly string[]): void {
   if (params === null) return;
@@ -16,7 +16,7 @@ export function checkParams(params: JsonObject | null, known: readonly string[])
   onlyMembers(params, [...known, '_meta']);
 }
 
-/** The first half of `checkParams`. */
+/** Refuses only members that differ from a known one in case. */
 export function checkTwins(params: JsonObject | null, known: readonly string[]): void {
   if (params === null) return;
   refuseTwins(params, [...known, '_meta']);
@@ -40,7 +40,7 @@ export function checkLevel(level: JsonValue | undefined): void {
     throw badParams('The protocol has no such log level.');
 }
 
-/** A server that does not care for case could be told one name while another was checked. */
+/** A server that ignores case could read another member than the one that was checked. */
 function refuseTwins(object: JsonObject, known: readonly string[]): void {
   const twin = caseTwin(object, known);
   if (twin !== null) throw badParams(`The member ${quote(twin)} differs from a known one only in case.`);

@@ -4,7 +4,6 @@ import { LISTS, quote, type RequestFrame } from '../../mcp/index.ts';
 import type { Part } from '../../record/index.ts';
 import type { Context } from '../context.ts';
 import { asDenial, Denial } from '../denial.ts';
-import type { AskPage } from '../lists/offers.ts';
 import { type Offer, refused } from '../lists/page.ts';
 import type { Pins } from '../lists/pins.ts';
 import { matchesTemplate } from '../lists/uri.ts';
@@ -25,13 +24,13 @@ interface Found extends Item {
   readonly digest: string | null;
 }
 
-/** What a request asks for: one of the candidates of each need. */
+/** What a request is about. It needs one of the candidates of each entry of `needs`. */
 export interface Subject {
   /** As the record names it: an identifier, never an argument. */
   readonly name: string | null;
-  /** What the server is asked to act on: the arguments, or the parameters of a method that has none. */
+  /** The arguments, or the parameters of a method that has no arguments. */
   readonly args: JsonValue;
-  /** Whatever else of the parameters is forwarded, but `_meta` and the name; null for nothing. */
+  /** The other forwarded parameters except `_meta` and the name; null for none. */
   readonly rest: JsonObject | null;
   readonly needs: readonly (readonly Item[])[];
 }
@@ -40,8 +39,8 @@ export interface Subject {
 const LISTENED = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged', 'resourceSubscriptions'];
 
 /**
- * Reads which items a request is about, of whose params these members are known. Throws a denial for params that
- * another reader could understand otherwise or that are not known, and for a resource that no entry of the lock covers.
+ * Reads which items a request is about; `known` are the members that its params may have. Throws a denial as
+ * `checkParams` does, and for a resource that no entry of the lock covers.
  */
 export function subjectOf(frame: RequestFrame, names: Naming, known: readonly string[], pins: Pins): Subject {
   const params = frame.params ?? new JsonObject();
@@ -92,18 +91,14 @@ function referenceItem(ref: JsonValue | undefined, pins: Pins): Item {
 }
 
 /** The locked resource, and the locked templates that the URI can come from. Throws a denial where there is neither. */
-export function resourceItems(uri: string, pins: Pins): [Item, ...Item[]] {
+export function resourceItems(uri: string, pins: Pins): Item[] {
   const items: Item[] = pins.has('resources', uri) ? [{ kind: 'resources', key: uri }] : [];
   for (const key of pins.keys('resourceTemplates')) {
     if (matchesTemplate(key, uri)) items.push({ kind: 'resourceTemplates', key });
   }
-  const [first, ...rest] = items;
-  if (first !== undefined) return [first, ...rest];
-  throw new Denial(
-    'pinned',
-    'GATEWAY_NOT_LOCKED',
-    'The resource is not in the lock, and no locked template leads to it.',
-  );
+  if (items.length > 0) return items;
+  const message = 'The resource is not in the lock, and no locked template leads to it.';
+  throw new Denial('pinned', 'GATEWAY_NOT_LOCKED', message);
 }
 
 /** The lock and the lists of the server, as far as a call depends on them. */
@@ -114,17 +109,19 @@ type Pinning = Pick<Context, 'pins' | 'offers' | 'wire' | 'features' | 'enforce'
  * only watches, the call passes, and its record says what would have been blocked.
  */
 export function pinnedGate(context: Pinning): Gate {
-  const rule = async (call: GatedCall): Promise<Part> => {
-    let found: Found | null;
+  const rule = async ({ subject, frame, horizon }: GatedCall): Promise<Part> => {
+    const meta = ownMeta(frame, context.features);
+    const found: Found[] = [];
     try {
-      found = await decide(call, context);
+      for (const candidates of subject.needs) found.push(await decide(candidates, context, horizon, meta));
     } catch (error) {
       const denial = asDenial(error);
       if (context.enforce.calls || (denial.stage !== 'pinned' && denial.stage !== 'lists')) throw denial;
       return { authority: [waivedStep(denial)] };
     }
-    if (found === null) return {};
-    const { key: name, digest } = found;
+    const [first] = found;
+    if (first === undefined) return {};
+    const { key: name, digest } = first;
     return { evidence: { tool: { name, ...(digest !== null && { locked: digest }) } } };
   };
   return {
@@ -134,29 +131,18 @@ export function pinnedGate(context: Pinning): Gate {
   };
 }
 
-/** The first item that a call needs, or null for one that needs none. Rejects with a denial. */
-async function decide({ subject, frame, horizon }: GatedCall, context: Pinning): Promise<Found | null> {
-  const meta = ownMeta(frame, context.features);
-  let first: Found | null = null;
-  for (const candidates of subject.needs) {
-    const found = await decideOne(candidates, context, horizon, meta);
-    first ??= found;
-  }
-  return first;
-}
-
-async function decideOne(
+/** The first candidate that the server offers as it was locked. Rejects with a denial. */
+async function decide(
   candidates: readonly Item[],
   { pins, offers, wire }: Pinning,
   horizon: number,
   meta: JsonObject | null,
 ): Promise<Found> {
-  const ask: AskPage = (method, params) => wire.ask(method, params);
   let denial: Denial | undefined;
   for (const { kind, key } of candidates) {
     if (!pins.has(kind, key)) throw notLocked(kind, key, pins);
-    for (let i = 0; i < READINGS && offers.find(kind, key, horizon) === null; i++) {
-      await offers.read(kind, ask, meta);
+    for (let i = 0; i < MAX_READINGS && offers.find(kind, key, horizon) === null; i++) {
+      await offers.read(kind, (method, params) => wire.ask(method, params), meta);
     }
     const found = offers.find(kind, key, horizon);
     if (found !== null && found !== 'absent' && found.status === 'same') {
@@ -167,21 +153,18 @@ async function decideOne(
   throw denial!;
 }
 
-/** A list that changes again while it is read is read again, so often. */
-const READINGS = 3;
+/** How often a list that changes while it is read is read again. */
+const MAX_READINGS = 3;
 
 function notOffered(kind: ListKind, key: string, found: Offer | 'absent' | null): Denial {
+  if (found === null) return refused(`${LISTS[kind].method} changes too often`);
   const what = `The ${WORDS[kind]} ${quote(key)}`;
-  if (found === null) {
-    return refused(`${LISTS[kind].method} changes too often`);
+  if (found === 'absent') {
+    const message = `${what} is locked, but the server does not offer it now.`;
+    return new Denial('pinned', 'GATEWAY_NOT_OFFERED', message);
   }
-  return found === 'absent'
-    ? new Denial('pinned', 'GATEWAY_NOT_OFFERED', `${what} is locked, but the server does not offer it now.`)
-    : new Denial(
-        'pinned',
-        'GATEWAY_CHANGED',
-        `${what} is not what was locked: the server has changed its definition. It stays blocked until its operator has reviewed the change and locked it again.`,
-      );
+  const message = `${what} is not what was locked: the server has changed its definition. It stays blocked until its operator has reviewed the change and locked it again.`;
+  return new Denial('pinned', 'GATEWAY_CHANGED', message);
 }
 
 const WORDS: Readonly<Record<ListKind, string>> = {
@@ -198,11 +181,8 @@ function notLocked(kind: ListKind, key: string, pins: Pins): Denial {
   }
   const twin = pins.lookAlike(kind, key);
   const looks = twin === undefined ? '' : ` It only looks like ${quote(twin)}.`;
-  return new Denial(
-    'pinned',
-    'GATEWAY_NOT_LOCKED',
-    `The ${WORDS[kind]} ${quote(key)} is not in the lock.${looks} It stays blocked until its operator has reviewed and locked it.`,
-  );
+  const message = `The ${WORDS[kind]} ${quote(key)} is not in the lock.${looks} It stays blocked until its operator has reviewed and locked it.`;
+  return new Denial('pinned', 'GATEWAY_NOT_LOCKED', message);
 }
 
 function text(params: JsonObject, key: string): string {

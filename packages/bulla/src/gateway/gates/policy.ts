@@ -1,12 +1,12 @@
 import { JsonObject } from '@bulla/core/json';
 import type { Lock } from '@bulla/core/lock';
-import { callInput, evaluateCall, type Policy, prepareInput } from '@bulla/core/policy';
+import { callInput, evaluate, type Policy, prepareInput } from '@bulla/core/policy';
 import { Denial } from '../denial.ts';
 import type { Gate } from './gate.ts';
 
 /**
- * Asks the operator's rules about each call of a tool, with its definition as it is locked. A lock that holds no
- * definitions leaves nothing to ask about, so that nothing passes.
+ * Evaluates the operator's rules for each call of a tool, with its locked definition. With a lock that holds no
+ * definitions, every call of a tool is denied.
  */
 export function policyGate(policy: Policy, lock: Lock): Gate {
   return {
@@ -18,7 +18,7 @@ export function policyGate(policy: Policy, lock: Lock): Gate {
         const message = 'The policy cannot decide about this tool: the lock does not hold its definition.';
         return { deny: new Denial('policy', 'POLICY_INPUT', message) };
       }
-      const { digest, outcome, rules } = evaluateCall(
+      const { digest, outcome, rules } = evaluate(
         policy,
         prepareInput(
           'call',

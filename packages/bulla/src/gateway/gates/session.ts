@@ -1,10 +1,9 @@
-import { JsonObject, type JsonValue } from '@bulla/core/json';
+import { JsonObject, type JsonValue, memberAt, textAt } from '@bulla/core/json';
 import type { Era } from '@bulla/core/lock';
 import { INITIALIZE_VERSIONS, META_VERSION, type RequestFrame, STATELESS_VERSIONS } from '../../mcp/index.ts';
 import { Denial, RPC } from '../denial.ts';
 import { boundedName } from '../notices.ts';
-import { cutMembers, type Edit, placeOf } from '../wire/splice.ts';
-import type { ClientFeature } from './methods.ts';
+import { cutMembers, type Edit, locate } from '../wire/splice.ts';
 
 export const META_CLIENT = 'io.modelcontextprotocol/clientInfo';
 export const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
@@ -29,11 +28,10 @@ export class Session {
 
   /** Tells the era of a request. Throws a denial for one that comes too early, or speaks an unknown version. */
   read({ method, params }: RequestFrame): Era {
-    const meta = member(params, '_meta');
-    const version = member(meta, META_VERSION);
+    const version = memberAt(params, ['_meta', META_VERSION]);
     if (version !== undefined) {
       if (typeof version !== 'string' || !STATELESS_VERSIONS.includes(version)) throw unsupported(version);
-      this.#name(member(meta, META_CLIENT));
+      this.#name(memberAt(params, ['_meta', META_CLIENT]));
       return 'stateless';
     }
     if (method === 'initialize') {
@@ -41,15 +39,12 @@ export class Session {
         throw new Denial('session', 'GATEWAY_SESSION', 'The session is already initialized.');
       }
       this.#handshake = 'asked';
-      this.#name(member(params, 'clientInfo'));
+      this.#name(memberAt(params, ['clientInfo']));
       return 'initialize';
     }
     if (this.#handshake === 'done' || method === 'ping') return 'initialize';
-    throw new Denial(
-      'session',
-      'GATEWAY_SESSION',
-      'The request names no protocol version, and the session was not initialized.',
-    );
+    const message = 'The request names no protocol version, and the session was not initialized.';
+    throw new Denial('session', 'GATEWAY_SESSION', message);
   }
 
   /** The server answered `initialize`. Throws a denial for a version that is not known here. */
@@ -69,9 +64,8 @@ export class Session {
   }
 
   #name(info: JsonValue | undefined): void {
-    const parts = [member(info, 'name'), member(info, 'version')];
-    const text = parts.filter((part) => typeof part === 'string').join('/');
-    this.#host = boundedName(text).toWellFormed();
+    const parts = [textAt(info, ['name']), textAt(info, ['version'])];
+    this.#host = boundedName(parts.filter((part) => part !== null).join('/'));
   }
 }
 
@@ -84,39 +78,28 @@ function unsupported(version: JsonValue): Denial {
   });
 }
 
-function member(value: JsonValue | undefined, key: string): JsonValue | undefined {
-  return value instanceof JsonObject ? value.get(key) : undefined;
+/** Cuts capabilities out of a request whose methods the gateway does not forward to the host. */
+export function withholdCapabilities(frame: RequestFrame, features: ReadonlySet<string>): Edit[] {
+  const paths = [['_meta', META_CAPABILITIES]];
+  if (frame.method === 'initialize') paths.push(['capabilities']);
+  return paths.flatMap((path) => {
+    const located = locate(frame, 'params', ...path);
+    if (!(located?.value instanceof JsonObject)) return [];
+    const { keys } = located.value;
+    return cutMembers(located.span, (i) => !features.has(keys[i]!));
+  });
 }
 
-/**
- * Cuts out of a request whatever the host says it can do for the server and the gateway will not pass, so that the
- * server does not count on it.
- */
-export function withholdCapabilities(frame: RequestFrame, features: ReadonlySet<ClientFeature>): Edit[] {
-  const edits: Edit[] = [];
-  const isInitialize = frame.method === 'initialize';
-  for (const path of isInitialize
-    ? [['capabilities'], ['_meta', META_CAPABILITIES]]
-    : [['_meta', META_CAPABILITIES]]) {
-    const place = placeOf(frame, 'params', ...path);
-    if (place === null || !(place.value instanceof JsonObject)) continue;
-    const { keys } = place.value;
-    const cut = cutMembers(place.span, (i) => !(features as ReadonlySet<string>).has(keys[i]!));
-    for (const edit of cut) edits.push(edit);
-  }
-  return edits;
-}
-
-/** What a request of our own must carry to be of the same session as one of the host. */
-export function ownMeta(frame: RequestFrame, features: ReadonlySet<ClientFeature>): JsonObject | null {
-  const meta = member(frame.params, '_meta');
+/** The `_meta` of the gateway's own requests, by which they belong to the session of a request of the host. */
+export function ownMeta(frame: RequestFrame, features: ReadonlySet<string>): JsonObject | null {
+  const meta = frame.params?.get('_meta');
   if (!(meta instanceof JsonObject) || !meta.has(META_VERSION)) return null;
   const capabilities = meta.get(META_CAPABILITIES);
   const entries = [META_VERSION, META_CLIENT]
     .filter((key) => meta.has(key))
     .map((key): [string, JsonValue] => [key, meta.get(key)!]);
   if (capabilities instanceof JsonObject) {
-    const kept = [...capabilities].filter(([key]) => (features as ReadonlySet<string>).has(key));
+    const kept = [...capabilities].filter(([key]) => features.has(key));
     entries.push([META_CAPABILITIES, JsonObject.from(kept)]);
   }
   return JsonObject.from(entries);

@@ -1,23 +1,24 @@
 import { JsonObject } from '@bulla/core/json';
 import { LIST_KINDS, type ListKind } from '@bulla/core/lock';
 import { cursorKey, LISTS, type ResultFrame, readPages } from '../../mcp/index.ts';
-import { checkPage, type JudgedPage, type Offer, refused } from './page.ts';
+import { type CheckedPage, checkPage, type Offer, refused } from './page.ts';
 import type { Pins } from './pins.ts';
 
 /** Asks the server for one page of a list. Rejects with a denial. */
 export type AskPage = (method: string, params: JsonObject) => Promise<ResultFrame>;
 
-interface Known {
+/** What is known of one list. */
+class Known {
   /** How often the server told that the list changed. */
-  generation: number;
-  readonly items: Map<string, { readonly offer: Offer; readonly at: number }>;
+  generation = 0;
+  readonly items = new Map<string, { readonly offer: Offer; readonly at: number }>();
   /** When the list was last read from its beginning to its end; null if it was not. */
-  readAt: number | null;
-  reading: Promise<void> | null;
+  readAt: number | null = null;
+  reading: Promise<void> | null = null;
   /** The digests of the cursors that the host was given, the oldest first. */
-  readonly cursors: Set<string>;
+  readonly cursors = new Set<string>();
   /** Changed definitions that came by while the list is read; what was read before must not overrule them. */
-  readonly meanwhile: Set<Offer>;
+  readonly meanwhile = new Set<Offer>();
 }
 
 /** How many cursors of a list the host may hold. */
@@ -32,7 +33,12 @@ export class Offers {
   readonly #pins: Pins;
   readonly #recheckMs: number;
   readonly #now: () => number;
-  readonly #lists: Record<ListKind, Known>;
+  readonly #lists: Readonly<Record<ListKind, Known>> = {
+    tools: new Known(),
+    prompts: new Known(),
+    resources: new Known(),
+    resourceTemplates: new Known(),
+  };
   readonly #maxListBytes: number | undefined;
 
   constructor(pins: Pins, recheckMs: number, now: () => number, maxListBytes?: number) {
@@ -40,15 +46,6 @@ export class Offers {
     this.#maxListBytes = maxListBytes;
     this.#recheckMs = recheckMs;
     this.#now = now;
-    const none = (): Known => ({
-      generation: 0,
-      items: new Map(),
-      readAt: null,
-      reading: null,
-      cursors: new Set(),
-      meanwhile: new Set(),
-    });
-    this.#lists = { tools: none(), prompts: none(), resources: none(), resourceTemplates: none() };
   }
 
   /** To be kept with a request for a list, and given back with its answer. */
@@ -125,7 +122,7 @@ export class Offers {
     const known = this.#lists[kind];
     const { generation } = known;
     const { method } = LISTS[kind];
-    const askFrom = async (cursor: string | null): Promise<JudgedPage> => {
+    const askFrom = async (cursor: string | null): Promise<CheckedPage> => {
       const params = JsonObject.from([
         ...(cursor === null ? [] : [['cursor', cursor] as const]),
         ...(meta === null ? [] : [['_meta', meta] as const]),

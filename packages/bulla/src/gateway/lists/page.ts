@@ -2,7 +2,7 @@ import { JsonObject } from '@bulla/core/json';
 import type { ListKind } from '@bulla/core/lock';
 import { LISTS, type Page, pageOf, type RefuseList, type ResultFrame } from '../../mcp/index.ts';
 import { Denial } from '../denial.ts';
-import { cutItems, type Edit, placeOf } from '../wire/splice.ts';
+import { cutItems, type Edit, locate } from '../wire/splice.ts';
 import type { Pins, Verdict } from './pins.ts';
 
 /** A definition that the server offered, and how it stands to the lock. */
@@ -13,7 +13,7 @@ export interface Offer extends Verdict {
 }
 
 /** One page of a list, compared with the lock. */
-export interface JudgedPage extends Page {
+export interface CheckedPage extends Page {
   readonly offers: readonly Offer[];
   /** Cuts everything that is not exactly as it was locked. */
   readonly edits: readonly Edit[];
@@ -23,7 +23,7 @@ export interface JudgedPage extends Page {
  * Checks a page against the lock, whoever asked for it. Throws a denial for an answer that is no page: a host might
  * read into it what was not checked.
  */
-export function checkPage(kind: ListKind, frame: ResultFrame, pins: Pins): JudgedPage {
+export function checkPage(kind: ListKind, frame: ResultFrame, pins: Pins): CheckedPage {
   const { method, key } = LISTS[kind];
   const refuse: RefuseList = (_, reason) => refused(`answer to ${method} cannot be used: ${reason}`);
   const page = pageOf(kind, frame, refuse);
@@ -35,7 +35,7 @@ export function checkPage(kind: ListKind, frame: ResultFrame, pins: Pins): Judge
     // A name that is kept must not keep the whole page in memory.
     return { kind, key: pins.own(kind, name) ?? name, ...pins.verdictOn(kind, name, item as JsonObject) };
   });
-  const edits = cutItems(placeOf(frame, 'result', kind)!.span, (i) => offers[i]!.status !== 'same');
+  const edits = cutItems(locate(frame, 'result', kind)!.span, (i) => offers[i]!.status !== 'same');
   return { ...page, offers, edits };
 }
 

@@ -78,7 +78,7 @@ export function pinsOf(lock: Lock) {
     contentLike(uri: string): Content | undefined {
       if (contents.length === 0) return undefined;
       const key = addressKey(uri);
-      // What hides where it leads is like any.
+      // An address that hides its target could be any of them.
       return native!.contents.get(uri) ?? (key === null ? contents[0] : likeness.get(key));
     },
   };
@@ -89,7 +89,7 @@ export function isSameJson(a: JsonValue, b: JsonValue): boolean {
   return attempt(() => canonicalize(a, 'mcptrust-v1') === canonicalize(b, 'mcptrust-v1')) === true;
 }
 
-/** Makes something for a list when it is first asked for. */
+/** Computes a value for each list, once, when it is first needed. */
 function perKind<Value>(make: (kind: ListKind) => Value): (kind: ListKind) => Value {
   const made = new Map<ListKind, Value>();
   return (kind) => {
@@ -101,13 +101,13 @@ function perKind<Value>(make: (kind: ListKind) => Value): (kind: ListKind) => Va
 /** As the digest leaves it out: an exclusion leads through objects only. */
 const at = (definition: JsonValue, exclusion: string) => memberAt(definition, parsePointer(exclusion)!);
 
-/** What the digest leaves out may be a number or a date, but no text that somebody could be told with it. */
+/** An excluded member may be a number or a date, but no text, which could carry a message. */
 function isPlain(value: JsonValue | undefined): boolean {
   if (typeof value === 'string') return /^[0-9TZ:.+-]{1,40}$/.test(value);
   return value === undefined || value instanceof JsonNumber;
 }
 
-/** A definition that cannot be digested is none that was locked. */
+/** Null for a definition that cannot be digested; no such definition was locked. */
 function attempt<Result>(run: () => Result): Result | null {
   try {
     return run();

@@ -9,16 +9,16 @@ import {
 } from '../../mcp/index.ts';
 import { Denial } from '../denial.ts';
 import { SERVER_CAPABILITIES } from '../gates/methods.ts';
-import { cutItems, cutMembers, type Edit, type Place, placeOf, replace } from '../wire/splice.ts';
+import { cutItems, cutMembers, type Edit, type Located, locate, replace } from '../wire/splice.ts';
 import { SERVER_INFO } from '../wire/tokens.ts';
 import { isSameJson, type Pins } from './pins.ts';
 
-/** What a server's answer to `initialize` or `server/discover` must lose, and what of it is not as it was locked. */
+/** How a server's description of itself differs from the lock, and the edits that remove that. */
 export interface SelfCheck {
   readonly edits: readonly Edit[];
   /** Paths inside the result, for the record. */
   readonly changed: readonly string[];
-  /** Those of them that pass all the same, because the lock holds nothing to put in their place. */
+  /** Those of them that pass, because the lock holds no value for them. */
   readonly passed: readonly string[];
 }
 
@@ -26,64 +26,61 @@ const MEMBERS = [
   ...['protocolVersion', 'supportedVersions', 'capabilities', 'instructions', 'serverInfo'],
   ...['_meta', 'resultType', 'ttlMs', 'cacheScope'],
 ];
-/** The protocol wants these of every server, so that the locked value stands in the place of another one. */
+/** The protocol requires these, so that they are replaced by the locked value and not cut. */
 const NAMES = ['name', 'version'];
-/** A name or version that a lock of the released program does not hold passes if it can hardly tell anybody anything. */
+/** A lock of the released program holds no name and version; one of this form passes, since it carries no message. */
 const PLAIN = /^[A-Za-z0-9@._+/-]{1,64}$/;
 
 /**
- * Checks what a server says of itself. Instructions that are not the locked ones go; of capabilities and of the
- * description of the server stays what was locked, and its name and version are the locked ones; versions of the
- * protocol that are not known here go. Throws a denial for an answer that has not the form of the protocol.
+ * Checks the answer to `initialize` or `server/discover`. The edits cut instructions, capabilities and members of the
+ * description that are not as locked, and unknown protocol versions, and restore the locked name and version. Throws a
+ * denial for an answer that has not the form of the protocol.
  */
 export function checkSelf(frame: ResultFrame, pins: Pins): SelfCheck {
   const { result } = frame;
   const twin = caseTwin(result, MEMBERS);
   if (twin !== null) throw misshapen(`its member ${quote(twin)} differs from a known one only in case`);
   if ((result.get('resultType') ?? 'complete') !== 'complete') throw misshapen('it is not complete');
-  const capabilities = placeOf(frame, 'result', 'capabilities');
+  const capabilities = locate(frame, 'result', 'capabilities');
   if (!(capabilities?.value instanceof JsonObject)) throw misshapen('it has no capabilities');
   const instructions = result.get('instructions') ?? null;
   if (instructions !== null && typeof instructions !== 'string') {
     throw misshapen('its instructions are not a string');
   }
-  const edits: Edit[] = [];
-  const changed: string[] = [];
-  const passed: string[] = [];
-  if (instructions !== null && instructions !== pins.instructions) {
-    const index = result.indexOf('instructions');
-    for (const edit of cutMembers(placeOf(frame, 'result')!.span, (i) => i === index)) edits.push(edit);
+  const parts: SelfCheck[] = [];
+  if (instructions !== pins.instructions) {
+    const index = instructions === null ? -1 : result.indexOf('instructions');
+    const edits = cutMembers(locate(frame, 'result')!.span, (i) => i === index);
+    parts.push({ edits, changed: ['/instructions'], passed: [] });
   }
-  if (instructions !== pins.instructions) changed.push('/instructions');
-  const kept = capabilitiesKept(capabilities, pins.capabilities);
-  for (const edit of kept.edits) edits.push(edit);
-  for (const path of kept.changed) changed.push(`/capabilities${path}`);
+  parts.push(capabilitiesKept(capabilities, pins.capabilities));
   for (const path of [['serverInfo'], ['_meta', SERVER_INFO]]) {
-    const info = placeOf(frame, 'result', ...path);
+    const info = locate(frame, 'result', ...path);
     if (info === null) continue;
     if (!(info.value instanceof JsonObject)) throw misshapen('its serverInfo is not an object');
-    const found = serverInfoKept(info, pins);
-    for (const edit of found.edits) edits.push(edit);
-    for (const path of found.changed) changed.push(path);
-    for (const path of found.passed) passed.push(path);
+    parts.push(serverInfoKept(info, pins));
   }
-  return { edits: [...edits, ...unknownVersions(frame)], changed, passed };
+  return {
+    edits: [...parts.flatMap(({ edits }) => edits), ...unknownVersions(frame)],
+    changed: parts.flatMap(({ changed }) => changed),
+    passed: parts.flatMap(({ passed }) => passed),
+  };
 }
 
 /**
- * Checks how a server names itself in any other result (2026-07-28, Basic, `_meta` of results). What is no description
- * goes as a whole.
+ * Checks the description of the server in any other result (2026-07-28, Basic, `_meta` of results). One that is not an
+ * object is cut.
  */
 export function checkNamed(frame: ResultFrame, pins: Pins): SelfCheck {
-  const info = placeOf(frame, 'result', '_meta', SERVER_INFO);
+  const info = locate(frame, 'result', '_meta', SERVER_INFO);
   if (info === null) return { edits: [], changed: [], passed: [] };
   if (info.value instanceof JsonObject) return serverInfoKept(info, pins);
-  const meta = placeOf(frame, 'result', '_meta')!;
+  const meta = locate(frame, 'result', '_meta')!;
   const index = (meta.value as JsonObject).indexOf(SERVER_INFO);
   return { edits: cutMembers(meta.span, (i) => i === index), changed: ['/serverInfo'], passed: [] };
 }
 
-function serverInfoKept(info: Place, { serverInfo }: Pins): SelfCheck {
+function serverInfoKept(info: Located, { serverInfo }: Pins): SelfCheck {
   const { edits, changed } = common(info, serverInfo, NAMES);
   const passed: string[] = [];
   const { keys, values } = info.value as JsonObject;
@@ -99,23 +96,25 @@ function serverInfoKept(info: Place, { serverInfo }: Pins): SelfCheck {
   return { edits, changed: changed.map((at) => `/serverInfo${at}`), passed };
 }
 
-/** Capabilities that the gateway has no methods for are cut as well, but that is no change of the server. */
-function capabilitiesKept(place: Place, locked: JsonObject): SelfCheck {
+/** Capabilities without methods in the table are cut too, which counts as no change of the server. */
+function capabilitiesKept(place: Located, locked: JsonObject): SelfCheck {
   const passed = JsonObject.from([...locked].filter(([key]) => SERVER_CAPABILITIES.includes(key)));
-  const { changed } = common(place, locked, []);
+  const changed = common(place, locked, []).changed.filter((path) =>
+    SERVER_CAPABILITIES.includes(path.split('/')[1]!),
+  );
   return {
     edits: common(place, passed, []).edits,
-    changed: changed.filter((path) => SERVER_CAPABILITIES.includes(path.split('/')[1]!)),
+    changed: changed.map((path) => `/capabilities${path}`),
     passed: [],
   };
 }
 
 /**
- * Cuts every member that the locked object has not, or has with another value, at any depth; those that are spared are
- * only told. As deep as the lock is, without recursion.
+ * Cuts every member that the locked object has not, or has with another value, at any depth of the lock, without
+ * recursion. The members `spared` are only listed.
  */
 function common(
-  root: Place,
+  root: Located,
   lockedRoot: JsonObject,
   spared: readonly string[],
 ): { edits: Edit[]; changed: string[] } {
@@ -143,7 +142,7 @@ function common(
 }
 
 function unknownVersions(frame: ResultFrame): Edit[] {
-  const place = placeOf(frame, 'result', 'supportedVersions');
+  const place = locate(frame, 'result', 'supportedVersions');
   if (place === null) return [];
   if (!Array.isArray(place.value)) throw misshapen('its supportedVersions is not a list');
   const versions = place.value;
@@ -152,9 +151,6 @@ function unknownVersions(frame: ResultFrame): Edit[] {
 }
 
 function misshapen(what: string): Denial {
-  return new Denial(
-    'session',
-    'GATEWAY_BAD_ANSWER',
-    `The server's description of itself cannot be used: ${what}.`,
-  );
+  const message = `The server's description of itself cannot be used: ${what}.`;
+  return new Denial('session', 'GATEWAY_BAD_ANSWER', message);
 }

@@ -66,14 +66,13 @@ function isPlain(uri: string): boolean {
   return false;
 }
 
-/** A text that is encoded more often than this hides something. */
+/** Limit on nested percent-encodings. */
 const MAX_ENCODED = 4;
 
 /**
- * What is left of an address for a reader that is as careless with it as any: without what cannot be seen, decoded as
- * often as it is encoded, without query, fragment, user and port, with all slashes alike and no steps, in one case.
- * Addresses with the same key can be taken for one another; many of them are not the same. Null for one that is
- * encoded so often that it hides something.
+ * The address as the most careless reader would take it: without invisible characters, decoded as often as it is encoded,
+ * without query, fragment, user and port, with all slashes alike and no `..`, in one case. Addresses with the same key
+ * could be confused. Null for one that is encoded more than `MAX_ENCODED` times.
  */
 export function addressKey(uri: string): string | null {
   let text = uri;

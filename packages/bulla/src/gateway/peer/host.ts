@@ -1,7 +1,8 @@
+import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BullaError } from '@bulla/core/error';
-import { JsonNumber, JsonObject, parse } from '@bulla/core/json';
+import { JsonNumber, memberAt, parse } from '@bulla/core/json';
 import { DEFAULT_MAX_FRAME_BYTES, type Frame, type Id, parseFrame } from '../../mcp/index.ts';
 import { asLine, lines } from '../../os/index.ts';
 
@@ -11,13 +12,13 @@ export interface HostStreams {
   readonly output: Writable;
 }
 
-/** What is told of the host's messages. While a promise is pending, nothing more is read. */
+/** Takes the host's messages. While a promise is pending, nothing more is read. */
 export interface HostReceiver {
   frame(frame: Frame): void | Promise<void>;
   refused(error: BullaError, bytes: Uint8Array): void | Promise<void>;
 }
 
-/** Reads the host's messages, one a line, until it closes its side. Never rejects: a broken pipe is as good as its end. */
+/** Reads the host's messages, one a line, until it closes its side. Never rejects: a broken pipe counts as its end. */
 export async function readHost(
   input: Readable,
   receiver: HostReceiver,
@@ -45,13 +46,10 @@ function isBlank(line: Uint8Array): boolean {
   return line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
 }
 
-/**
- * The id in a message that was refused, if one can be read: the waiting caller then gets the error.
- */
+/** The id in a message that was refused, if one can be read: the waiting caller then gets the error. */
 export function idIn(bytes: Uint8Array): Id | null {
   try {
-    const message = parse(bytes, { allow: ['duplicate-keys', 'lone-surrogates', 'bom'] });
-    const id = message instanceof JsonObject ? message.get('id') : undefined;
+    const id = memberAt(parse(bytes, { allow: ['duplicate-keys', 'lone-surrogates', 'bom'] }), ['id']);
     if (typeof id === 'string' && id.isWellFormed()) return id;
     return id instanceof JsonNumber && /^-?(?:0|[1-9][0-9]*)$/.test(id.lexeme) ? id : null;
   } catch {
@@ -69,10 +67,10 @@ export class HostWriter {
     for (const event of ['error', 'close']) output.on(event, () => this.#gone.abort());
   }
 
-  /** A promise where the pipe is full, so that whoever writes may wait. What a host that went away misses is lost. */
+  /** Returns a promise to wait for when the pipe is full. Messages to a host that is gone are dropped. */
   write(bytes: Uint8Array): void | Promise<void> {
     if (this.#gone.signal.aborted) return;
-    if (!this.#output.write(asLine(bytes))) return this.#until('drain');
+    if (!this.#output.write(asLine(bytes))) return this.#drained();
   }
 
   /** Waits no longer than this for a host that does not read; then it counts as gone. */
@@ -82,21 +80,11 @@ export class HostWriter {
 
   /** Resolves when everything is taken, or the host is gone. */
   async flushed(): Promise<void> {
-    if (this.#output.writableNeedDrain) await this.#until('drain');
+    if (this.#output.writableNeedDrain) await this.#drained();
     while (this.#output.writableLength > 0 && !this.#gone.signal.aborted) await sleep(5);
   }
 
-  #until(event: string): Promise<void> {
-    const { signal } = this.#gone;
-    return new Promise((resolve) => {
-      const done = (): void => {
-        this.#output.off(event, done);
-        signal.removeEventListener('abort', done);
-        resolve();
-      };
-      this.#output.on(event, done);
-      signal.addEventListener('abort', done);
-      if (signal.aborted) done();
-    });
+  async #drained(): Promise<void> {
+    await once(this.#output, 'drain', { signal: this.#gone.signal }).catch(() => {});
   }
 }

@@ -1,10 +1,10 @@
-/** What a value takes in memory when it is parsed, with its place in the message, in bytes and roughly. */
+/** The rough size in memory, in bytes, of a parsed value with its span. */
 const VALUE_BYTES = 128;
 const [COMMA, BRACKET, BRACE] = [0x2c, 0x5b, 0x7b];
 
 /**
- * How much memory a message takes while it is worked on: its bytes, and its values, of which a hostile one has far more
- * than its length tells. Commas and brackets inside strings count too, which only makes others wait.
+ * The memory that a message takes while it is handled: its bytes and its values, of which a hostile one has far more than
+ * its length suggests. Commas and brackets inside strings count too, which is harmless.
  */
 export function weightOf(message: Uint8Array): number {
   let values = 1;
@@ -13,8 +13,7 @@ export function weightOf(message: Uint8Array): number {
 }
 
 /**
- * Work that goes on beside the reading of messages: as much as there are slots for, on messages of so much weight
- * together, and then reading waits.
+ * Limits concurrent work by number and by the total weight of its messages. When the limit is reached, reading waits.
  */
 export class Slots {
   readonly #size: number;

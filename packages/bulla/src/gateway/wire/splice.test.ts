@@ -3,7 +3,7 @@ import { number } from '@bulla/core/json';
 import fc from 'fast-check';
 import { expect, inject, test } from 'vitest';
 import { idKey, parseFrame } from '../../mcp/index.ts';
-import { bytesOf, cutItems, cutMembers, placeOf, replace, splice } from './splice.ts';
+import { bytesOf, cutItems, cutMembers, locate, replace, splice } from './splice.ts';
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
 const frameOf = (result: string) =>
@@ -19,18 +19,18 @@ test.each([
   ['{"a":[]}', [], '{"a":[]}'],
 ])('items are cut with their commas: %s without %j', (result, doomed, expected) => {
   const frame = frameOf(result);
-  const edits = cutItems(placeOf(frame, 'result', 'a')!.span, (i) => doomed.includes(i));
+  const edits = cutItems(locate(frame, 'result', 'a')!.span, (i) => doomed.includes(i));
   expect(text(splice(frame.bytes, edits))).toBe(`{"jsonrpc":"2.0","id":1,"result":${expected}}`);
 });
 
 test('members are cut with their keys, and values replaced', () => {
   const frame = frameOf('{ "\u00e9" : {"x":1} , "b":"\u{1f600}","c":null}');
-  const place = placeOf(frame, 'result')!;
-  const edits = [...cutMembers(place.span, (i) => i !== 1), replace(placeOf(frame, 'id')!, toUtf8('"new"'))];
+  const place = locate(frame, 'result')!;
+  const edits = [...cutMembers(place.span, (i) => i !== 1), replace(locate(frame, 'id')!, toUtf8('"new"'))];
   expect(text(splice(frame.bytes, edits))).toBe('{"jsonrpc":"2.0","id":"new","result":{ "b":"\u{1f600}"}}');
-  expect(text(bytesOf(frame, placeOf(frame, 'result', 'b')!))).toBe('"\u{1f600}"');
-  expect(placeOf(frame, 'result', 'b', 'x')).toBeNull();
-  expect(placeOf(frame, 'params')).toBeNull();
+  expect(text(bytesOf(frame, locate(frame, 'result', 'b')!))).toBe('"\u{1f600}"');
+  expect(locate(frame, 'result', 'b', 'x')).toBeNull();
+  expect(locate(frame, 'params')).toBeNull();
 });
 
 test('whatever is cut, what is left is what was not', () => {
@@ -38,7 +38,7 @@ test('whatever is cut, what is left is what was not', () => {
     fc.property(fc.array(fc.tuple(fc.jsonValue(), fc.boolean())), fc.nat(3), (items, indent) => {
       const result = JSON.stringify({ list: items.map(([value]) => value) }, null, indent);
       const frame = frameOf(result);
-      const edits = cutItems(placeOf(frame, 'result', 'list')!.span, (i) => items[i]![1]);
+      const edits = cutItems(locate(frame, 'result', 'list')!.span, (i) => items[i]![1]);
       const left = JSON.parse(text(splice(frame.bytes, edits))).result.list;
       const kept = items.filter(([, doomed]) => !doomed).map(([value]) => value);
       expect(left).toEqual(JSON.parse(JSON.stringify(kept)));
@@ -53,7 +53,7 @@ test('whatever is cut, what is left is what was not', () => {
           .map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`)
           .join(',');
         const frame = frameOf(`{${body}}`);
-        const edits = cutMembers(placeOf(frame, 'result')!.span, (i) => members[i]![2]);
+        const edits = cutMembers(locate(frame, 'result')!.span, (i) => members[i]![2]);
         const left = members.filter(([, , doomed]) => !doomed);
         const rest = left.map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`).join(',');
         expect(text(splice(frame.bytes, edits))).toBe(`{"jsonrpc":"2.0","id":1,"result":{${rest}}}`);
@@ -93,7 +93,7 @@ test('an id is replaced, and no other byte', () => {
   fc.assert(
     fc.property(message, id, id, fc.boolean(), (write, own, other, spans) => {
       const frame = parseFrame(toUtf8(write(idKey(own))), { spans });
-      const edit = replace(placeOf(frame, 'id')!, toUtf8(idKey(other)));
+      const edit = replace(locate(frame, 'id')!, toUtf8(idKey(other)));
       expect(text(splice(frame.bytes, [edit]))).toBe(write(idKey(other)));
     }),
     { numRuns: 100 * inject('soak') },

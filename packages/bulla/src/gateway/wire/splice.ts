@@ -1,7 +1,7 @@
 import { JsonObject, type JsonValue, type Span } from '@bulla/core/json';
 import { type Frame, spanOf } from '../../mcp/index.ts';
 
-/** Bytes that stand in the place of others; none to cut. */
+/** A replacement of bytes; without `bytes` they are cut. */
 export interface Edit {
   readonly start: number;
   readonly end: number;
@@ -9,7 +9,7 @@ export interface Edit {
 }
 
 /** A value of a message, and where it stands. */
-export interface Place {
+export interface Located {
   readonly value: JsonValue;
   readonly span: Span;
 }
@@ -28,9 +28,9 @@ export function splice(bytes: Uint8Array, edits: readonly Edit[]): Uint8Array {
   return Buffer.concat(parts);
 }
 
-/** What stands in a message under these keys, one in the other; null where there is nothing. */
-export function placeOf(frame: Frame, ...path: readonly string[]): Place | null {
-  let place: Place = { value: frame.message, span: spanOf(frame) };
+/** The value at a path in a message; null where there is none. */
+export function locate(frame: Frame, ...path: readonly string[]): Located | null {
+  let place: Located = { value: frame.message, span: spanOf(frame) };
   for (const key of path) {
     const { value, span } = place;
     const index = value instanceof JsonObject ? value.indexOf(key) : -1;
@@ -41,11 +41,11 @@ export function placeOf(frame: Frame, ...path: readonly string[]): Place | null 
 }
 
 /** The bytes of a value, exactly as they were sent. */
-export function bytesOf(frame: Frame, { span }: Place): Uint8Array {
+export function bytesOf(frame: Frame, { span }: Located): Uint8Array {
   return frame.bytes.subarray(span.start, span.end);
 }
 
-export function replace({ span: { start, end } }: Place, bytes: Uint8Array): Edit {
+export function replace({ span: { start, end } }: Located, bytes: Uint8Array): Edit {
   return { start, end, bytes };
 }
 
@@ -60,7 +60,7 @@ export function cutMembers(object: Span, isDoomed: (index: number) => boolean): 
   return cut(members, isDoomed);
 }
 
-/** Up to the beginning of the next one; of those at the end, from the end of the last that stays. */
+/** Cuts each part up to the next one, and the parts at the end from the end of the last that stays. */
 function cut(parts: readonly { start: number; end: number }[], isDoomed: (index: number) => boolean): Edit[] {
   const edits: Edit[] = [];
   let last = parts.length - 1;

@@ -14,10 +14,10 @@ import {
   type Waiting,
 } from '../../mcp/index.ts';
 import { asDenial, Denial } from '../denial.ts';
-import { bytesOf, type Edit, placeOf, replace, splice } from './splice.ts';
+import { bytesOf, type Edit, locate, replace, splice } from './splice.ts';
 import { SUBSCRIPTION_ID, tokenOf } from './tokens.ts';
 
-/** A request that goes to the server, and what is done when something comes of it. */
+/** A request to the server, with its handlers. */
 export interface Request extends Waiting {
   readonly method: string;
   /** The host's id, byte for byte; empty for a request of our own. */
@@ -25,22 +25,22 @@ export interface Request extends Waiting {
   /** The progress token that the host gave with it. */
   readonly token: string | null;
   /**
-   * The answer is here. A promise, where nothing more should be read until it is dealt with. Where it throws, before it
-   * has told or recorded anything, the request fails with that.
+   * Handles the answer. While its promise is pending, nothing more is read. If it throws, which it may only do before it
+   * has answered or recorded anything, the request fails with that error.
    */
   answered(frame: ResultFrame | ErrorFrame): void | Promise<void>;
   /** No answer will come; the waiting caller gets the error. */
   failed(denial: Denial): void | Promise<void>;
-  /** The host does not wait any more, or the server ended what was subscribed to. */
+  /** The host cancelled the request, or the server ended the subscription. */
   cancelled(by: 'host' | 'server'): void;
 }
 
-/** A request of our own is for a list, and a call waits for it. */
+/** The gateway's own requests read lists, and calls wait for them. */
 const OWN_TIMEOUT_MS = 30_000;
 
 /**
- * The requests that are on their way to the server or wait for its answer: under ids of ours there, with a time limit,
- * until they are answered, fail, or are taken back: each in exactly one of these ways.
+ * The open requests to the server, under the gateway's own ids and with a time limit. Each ends exactly once: it is
+ * answered, fails, or is cancelled.
  */
 export class Wire {
   readonly #server: Pick<Transport, 'send'>;
@@ -55,17 +55,16 @@ export class Wire {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** How many requests are open. */
   get size(): number {
     return this.#exchange.size;
   }
 
-  /** Whether an answer is waited for, other than the end of a subscription. */
+  /** Whether an answer is pending, other than the end of a subscription. */
   get isWaiting(): boolean {
     return this.#exchange.open().some(({ method }) => method !== 'subscriptions/listen');
   }
 
-  /** Why nothing can be asked any more, or null. */
+  /** Why no more requests can be sent, or null. */
   get ended(): Denial | null {
     return this.#ended;
   }
@@ -75,7 +74,7 @@ export class Wire {
     const request: Request = {
       id: frame.id,
       method: frame.method,
-      idBytes: Uint8Array.from(bytesOf(frame, placeOf(frame, 'id')!)),
+      idBytes: Uint8Array.from(bytesOf(frame, locate(frame, 'id')!)),
       token: tokenOf(frame.params?.get('_meta'), 'progressToken'),
       answered: () => {},
       failed: () => {},
@@ -106,27 +105,27 @@ export class Wire {
     this.#exchange.free(request);
   }
 
-  /** Sends a request. Never rejects: a server that is gone fails it, and so does a failure of ours. */
+  /** Sends a request. Never rejects: if that fails, the request fails. */
   async forward(request: Request, frame: RequestFrame, edits: readonly Edit[] = []): Promise<void> {
     try {
       const id = this.#exchange.assign(request);
       this.#wait(request);
-      const all = [replace(placeOf(frame, 'id')!, toUtf8(id.lexeme)), ...edits];
+      const all = [replace(locate(frame, 'id')!, toUtf8(id.lexeme)), ...edits];
       await this.#server.send({ ...frame, id, bytes: splice(frame.bytes, all) });
     } catch (error) {
       await this.#fail(request, error instanceof BullaError ? serverEnded(error) : asDenial(error));
     }
   }
 
-  /** The answer to the host's request, with its own id and nothing else changed but by the edits. */
+  /** The bytes of the answer with the host's own id and the edits; nothing else is changed. */
   restored(request: Request, frame: ResultFrame | ErrorFrame, edits: readonly Edit[] = []): Uint8Array {
-    const all = [replace(placeOf(frame, 'id')!, request.idBytes), ...edits];
-    const subscription = placeOf(frame, 'result', '_meta', SUBSCRIPTION_ID);
+    const all = [replace(locate(frame, 'id')!, request.idBytes), ...edits];
+    const subscription = locate(frame, 'result', '_meta', SUBSCRIPTION_ID);
     if (subscription !== null) all.push(replace(subscription, request.idBytes));
     return splice(frame.bytes, all);
   }
 
-  /** Asks the server in the name of the gateway. Rejects with a denial. */
+  /** Sends a request of the gateway itself. Rejects with a denial. */
   ask(method: string, params: JsonObject): Promise<ResultFrame> {
     const { promise, resolve, reject } = Promise.withResolvers<ResultFrame>();
     const request: Request = {
@@ -145,7 +144,7 @@ export class Wire {
     return promise;
   }
 
-  /** An answer of the server. Tells what it is when nobody waits for it. */
+  /** Handles an answer of the server; `duplicate` or `unknown` if it answers no open request. */
   settle(frame: ResultFrame | ErrorFrame): 'duplicate' | 'unknown' | void | Promise<void> {
     const match = this.#exchange.settle(frame.id);
     if (match === 'late') return;
@@ -159,8 +158,7 @@ export class Wire {
   }
 
   /**
-   * Invalid frame from the server. It fails the request whose id it bears, or the only one that
-   * waits; where that cannot be told, nobody should pay for it.
+   * Invalid frame from the server. It fails the request whose id it bears, or the only one that waits; otherwise none.
    */
   settleUnread(id: Id | null, denial: Denial): void | Promise<void> {
     const waiting = this.#exchange.open().filter((request) => this.#exchange.idOf(request) !== null);
@@ -169,13 +167,13 @@ export class Wire {
     if (meant !== undefined) return this.#fail(meant, denial);
   }
 
-  /** Nothing will be answered any more: every open request fails, and what comes later as well. */
+  /** Fails every open request, and every later one. */
   end(denial: Denial): void {
     this.#ended = denial;
     for (const request of this.#exchange.open()) void this.#fail(request, denial);
   }
 
-  /** The host takes a request back. Gives the id under which the server knows it, or null if it does not. */
+  /** The host cancels a request. Returns the id under which the server knows it, or null. */
   cancel(id: Id): Id | null {
     const request = this.#exchange.find('asker', id);
     // 2025-11-25, Utilities, Cancellation: `initialize` is never cancelled.
@@ -187,7 +185,7 @@ export class Wire {
     return ours;
   }
 
-  /** The server tells of progress; whether a request waits that it can be about. */
+  /** Progress restarts the time limit of its request. False if no open request has this token. */
   progress(token: string): boolean {
     const request = this.#tokens.get(token);
     if (request === undefined || this.#exchange.idOf(request) === null) return false;
@@ -236,7 +234,7 @@ export class Wire {
   }
 }
 
-/** What is said of a server that went away; its last words are for the operator alone, not for a model. */
+/** The denial for a server that ended. Its last output is for the operator, not for a model. */
 export function serverEnded(error: unknown): Denial {
   const [how] = /^The server [a-zA-Z0-9 ]+\./.exec(error instanceof Error ? error.message : '') ?? [];
   return new Denial('server', 'GATEWAY_SERVER_ENDED', how ?? 'The server ended.', {

@@ -47,7 +47,8 @@ function entryOptions() {
 /**
  * Makes a bundle: the same files and version give the same bytes on every machine, in every time zone.
  * Entries stand in the order of their names. Throws what `readLock` and `readSignature` throw,
- * `LOCK_SIGNATURE_INVALID` when the public key did not make the signature, `BUNDLE_KEY`, `BUNDLE_NAME`, and the codes of the limits.
+ * `LOCK_SIGNATURE_INVALID` when the public key did not make the signature, `BUNDLE_KEY`, `BUNDLE_NAME` and
+ * `BUNDLE_TOO_LARGE`.
  */
 export function writeBundle(files: BundleFiles, options: { readonly toolVersion: string }): Uint8Array {
   const { form } = readSignature(files.signature);
@@ -133,9 +134,9 @@ export interface VerifiedBundle extends Bundle {
 /**
  * Verifies a bundle against keys that the caller trusts: the archive, the manifest and its hashes, the
  * signature over the lock, and the README. The key inside the bundle is never trusted; it is refused with
- * `BUNDLE_KEY` when it is not the one that signed. Throws what `readBundle` and `openSigned` throw,
- * `BUNDLE_MISMATCH` when the manifest names another canonical form than the signature, and `BUNDLE_MISMATCH`
- * when the text for people is not the one of this lock.
+ * `BUNDLE_KEY` when it is not the one that signed. Throws what `readBundle` and `openSigned` throw, and
+ * `BUNDLE_MISMATCH` when the manifest names another canonical form than the signature, or the README is not that of
+ * this lock.
  */
 export function verifyBundle(bundle: Uint8Array | Bundle, keys: readonly PublicKey[]): VerifiedBundle {
   const { files, manifest } = bundle instanceof Uint8Array ? readBundle(bundle) : bundle;

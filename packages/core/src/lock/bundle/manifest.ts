@@ -30,21 +30,17 @@ export function writeManifest(
   const list = sortNames([...files.keys()], 'mcptrust-v1').map((name) => {
     const bytes = files.get(name)!;
     const size = new JsonNumber(String(bytes.length));
-    return JsonObject.from([
-      ['name', name],
-      ['sha256', sha256Hex(bytes)],
-      ['size', size],
-    ]);
+    return JsonObject.from(Object.entries({ name, sha256: sha256Hex(bytes), size }));
   });
-  const document = JsonObject.from([
-    ['tool_version', toolVersion],
-    ['compression_method', 'deflate'],
-    ['files', list],
-    ['lockfile_hash', sha256Hex(files.get(LOCK_NAME)!)],
-    ['signature_hash', sha256Hex(files.get(SIGNATURE_NAME)!)],
-    ['canon_version', canonVersion],
-  ]);
-  return toUtf8(goIndented(document));
+  const document = {
+    tool_version: toolVersion,
+    compression_method: 'deflate',
+    files: list,
+    lockfile_hash: sha256Hex(files.get(LOCK_NAME)!),
+    signature_hash: sha256Hex(files.get(SIGNATURE_NAME)!),
+    canon_version: canonVersion,
+  };
+  return toUtf8(goIndented(JsonObject.from(Object.entries(document))));
 }
 
 const FIELDS = {

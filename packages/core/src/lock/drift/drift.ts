@@ -6,7 +6,7 @@ import type { Lock } from '../file/lock.ts';
 import type { Artifact } from '../file/package.ts';
 import type { LockVersion } from '../file/released.ts';
 import { LIST_KINDS, type ListKind, type Surface } from '../file/surface.ts';
-import { type HashedSide, hashedItems } from './hashes.ts';
+import { hashedItems, hashedList } from './hashes.ts';
 import { type DriftItem, SEVERITIES, type Severity } from './item.ts';
 import { listItems } from './lists.ts';
 import { type ToolNames, toolNames } from './names.ts';
@@ -89,39 +89,32 @@ export function drift(lock: Lock, current: Surface | Lock, options: DriftOptions
     if (found === null) unseen.push(part);
     else add(found);
   };
-  /** What only two whole sides can tell. */
-  const whole = (compare: (before: Whole, after: Whole) => DriftItem[]) =>
-    before === null || after === null ? null : compare(before, after);
+  /** Both sides, where both are known whole. */
+  const both = before && after && ([before, after] as const);
 
   see('identity', transportItems(lock, current, options));
   see('authorization', rightsItems(lock, current, options));
   if (isLock(current)) add(fileItems(lock, current));
   else if (options.artifact !== undefined) add(artifactItems(lock.artifact, options.artifact));
-  see(
-    'serverInfo',
-    whole((was, is) => serverItems(was, is, names)),
-  );
-  if (before === null || after === null) add(nameItems(lock, current, after));
-  see(
-    'instructions',
-    whole((was, is) => instructionItems(was, is, names)),
-  );
-  see(
-    'capabilities',
-    whole((was, is) => capabilityItems(was, is, names)),
-  );
-  const known: HashedSide = { released: lock, whole: before };
-  const now: HashedSide = { released: isLock(current) ? current : null, whole: after };
+  see('serverInfo', both && serverItems(...both, names));
+  if (both === null) add(nameItems(lock, current, after));
+  see('instructions', both && instructionItems(...both, names));
+  see('capabilities', both && capabilityItems(...both, names));
   for (const kind of LIST_KINDS) {
     const around = {
       ...{ names, exclusions: exclusions[kind], profile: lock.profiles[0]! },
       others: kind === 'tools' ? others : [],
       isLock: isLock(current),
     };
-    const found = whole((was, is) => listItems(kind, was, is, around));
-    see(kind, found ?? (kind === 'resources' ? null : hashedItems(kind, known, now, profiles, around)));
+    if (both !== null || kind === 'resources') {
+      see(kind, both && listItems(kind, ...both, around));
+      continue;
+    }
+    const known = hashedList(kind, before, lock, profiles);
+    const now = hashedList(kind, after, isLock(current) ? current : null, profiles);
+    see(kind, known && now && hashedItems(kind, known, now, around));
   }
-  see('contents', whole(contentItems));
+  see('contents', both && contentItems(...both));
   return {
     items,
     counts: countsOf(items),
@@ -191,22 +184,17 @@ function nameItems(lock: Lock, current: Surface | Lock, whole: Whole | null): Dr
   return was === null || is === null || was === is ? [] : [serverNameItem(was, is, 'moderate')];
 }
 
-/** Whether a difference fails a check, and how many there are. */
-interface DriftVerdict {
-  readonly outcome: 'PASS' | 'FAIL';
-  readonly failOn: Severity;
-  readonly counts: DriftCounts;
-  /** How many differences are as bad as `failOn`, or worse. */
-  readonly failing: number;
-}
-
 /**
  * Judges a drift by a threshold: `critical` fails on critical differences alone, `moderate` also on moderate ones,
- * `info` on any. What was not compared (`unseen`) is no part of it. Throws `USAGE` for another word.
+ * `info` on any. `failing` is the number of those. What was not compared (`unseen`) is no part of it. Throws `USAGE` for
+ * another word.
  */
-export function verdict({ counts }: Drift, failOn: Severity = 'critical'): DriftVerdict {
+export function verdict(
+  { counts }: Drift,
+  failOn: Severity = 'critical',
+): { readonly outcome: 'PASS' | 'FAIL'; readonly failing: number } {
   const last = SEVERITIES.indexOf(failOn);
   if (last < 0) throw new BullaError('USAGE', `The threshold is one of ${SEVERITIES.join(', ')}.`);
   const failing = SEVERITIES.slice(0, last + 1).reduce((sum, severity) => sum + counts[severity], 0);
-  return { outcome: failing > 0 ? 'FAIL' : 'PASS', failOn, counts, failing };
+  return { outcome: failing > 0 ? 'FAIL' : 'PASS', failing };
 }

@@ -1,10 +1,10 @@
 import { JsonObject, type JsonValue } from '../../json/index.ts';
 import {
+  type HashedKind,
+  type Hashes,
+  hashDefinition,
   hashNormalized,
-  hashPrompt,
-  hashTemplate,
   hashText,
-  hashTool,
   type LockProfile,
   type PromptHashes,
   type TemplateHashes,
@@ -13,7 +13,7 @@ import {
 import type { Released } from '../file/released.ts';
 import type { RiskLevel } from '../file/risk.ts';
 import type { DriftCode } from './codes.ts';
-import { type DriftItem, itemOf, quoted, type Subject } from './item.ts';
+import { type DriftItem, itemOf, quoted, type Subject, sides } from './item.ts';
 import { addedItem, inOrder, pairRenames, removedItem, renamedItem, subjectOf } from './lists.ts';
 import { type Around, addedItems, notLockable, riskItem } from './members.ts';
 import { suspiciousNames, type ToolNames } from './names.ts';
@@ -21,133 +21,105 @@ import type { Whole } from './side.ts';
 import { steeringItems } from './steering.ts';
 import { suspicions } from './suspect.ts';
 
-/** The lists of which the released program keeps hashes. */
-type HashedKind = 'tools' | 'prompts' | 'resourceTemplates';
+/** A hash of the file, the member that it is of, and how a difference is told. */
+type Row = readonly [key: string, member: string, code: DriftCode, name: string];
 
-/** One side of a comparison of hashes: what a file holds, or definitions that can be hashed. */
-export interface HashedSide {
-  readonly released: Pick<Released, HashedKind> | null;
-  readonly whole: Whole | null;
-}
-
-type Hashes = ToolHashes | PromptHashes | TemplateHashes;
-
-interface Member {
-  readonly key: string;
-  readonly member: string;
-  readonly code: DriftCode;
-  readonly name: string;
-}
-
-const MEMBERS: Readonly<Record<HashedKind, readonly Member[]>> = {
+const DESCRIPTION = ['description', 'description-changed', 'The description'] as const;
+const ROWS: Readonly<Record<HashedKind, readonly Row[]>> = {
   tools: [
-    { key: 'description_hash', member: 'description', code: 'description-changed', name: 'The description' },
-    {
-      key: 'input_schema_hash',
-      member: 'inputSchema',
-      code: 'input-schema-changed',
-      name: 'The input schema',
-    },
+    ['description_hash', ...DESCRIPTION],
+    ['input_schema_hash', 'inputSchema', 'input-schema-changed', 'The input schema'],
   ],
   prompts: [
-    { key: 'argumentsHash', member: 'arguments', code: 'arguments-changed', name: 'The list of arguments' },
-    { key: 'titleHash', member: 'title', code: 'title-changed', name: 'The title' },
-    { key: 'descriptionHash', member: 'description', code: 'description-changed', name: 'The description' },
+    ['argumentsHash', 'arguments', 'arguments-changed', 'The list of arguments'],
+    ['titleHash', 'title', 'title-changed', 'The title'],
+    ['descriptionHash', ...DESCRIPTION],
   ],
   resourceTemplates: [
-    { key: 'templateHash', member: 'mimeType', code: 'template-changed', name: 'The template' },
-    { key: 'nameHash', member: 'name', code: 'name-changed', name: 'The display name' },
-    { key: 'descriptionHash', member: 'description', code: 'description-changed', name: 'The description' },
+    ['templateHash', 'mimeType', 'template-changed', 'The template'],
+    ['nameHash', 'name', 'name-changed', 'The display name'],
+    ['descriptionHash', ...DESCRIPTION],
   ],
 };
 
-/** What a definition hashes to. A file that does not say its number rule is met under the one that fits. */
-function hashesOf(
-  kind: HashedKind,
-  name: string,
-  definition: JsonObject,
-  like: Hashes | undefined,
-  profiles: readonly LockProfile[],
-): Hashes {
-  const at = [kind, name];
-  if (kind === 'prompts') return hashPrompt(definition, at);
-  if (kind === 'resourceTemplates') return hashTemplate(definition, at);
-  const all = profiles.map((rule) => hashTool(definition, rule, at));
-  const wanted = (like as ToolHashes | undefined)?.input_schema_hash;
-  return all.find(({ input_schema_hash }) => input_schema_hash === wanted) ?? all[0]!;
+/** One list of one side of a comparison of hashes: what a file holds, or definitions that can be hashed. */
+export interface HashedList {
+  readonly names: ReadonlySet<string>;
+  definition(name: string): JsonObject | undefined;
+  /** Of a tool those under each number rule that may apply. Throws what `hashDefinition` throws. */
+  hashes(name: string): readonly Hashes[];
 }
 
-/**
- * The differences of one list of which at least one side is known by hashes alone. Null when a side does not hold
- * this list at all. `profiles` are the number rules under which the schema hashes may stand.
- */
+/** Null for a file that does not hold the list. `profiles` are the number rules that may apply to definitions. */
+export function hashedList(
+  kind: HashedKind,
+  whole: Whole | null,
+  released: Pick<Released, HashedKind> | null,
+  profiles: readonly LockProfile[],
+): HashedList | null {
+  if (whole !== null) {
+    const definition = (name: string) => whole.definition(kind, name);
+    return {
+      names: new Set(whole.names(kind)),
+      definition,
+      hashes: (name) => profiles.map((rule) => hashDefinition(kind, definition(name)!, rule, [kind, name])),
+    };
+  }
+  const held: ReadonlyMap<string, Hashes> | null = released?.[kind] ?? null;
+  if (held === null) return null;
+  return {
+    names: new Set(held.keys()),
+    definition: () => undefined,
+    hashes: (name) => [held.get(name)!],
+  };
+}
+
+/** The differences of one list of which at least one side is known by hashes alone. */
 export function hashedItems(
   kind: HashedKind,
-  lock: HashedSide,
-  current: HashedSide,
-  profiles: readonly LockProfile[],
+  lock: HashedList,
+  current: HashedList,
   around: Around,
-): DriftItem[] | null {
-  const [was, is] = [listed(kind, lock), listed(kind, current)];
-  if (was === null || is === null) return null;
+): DriftItem[] {
   const byName = new Map<string, DriftItem[]>();
-  const definition = (name: string) => current.whole?.definition(kind, name);
-  const removed: string[] = [];
-  for (const name of was) {
-    if (!is.has(name)) {
+  const [removed, added]: [string[], string[]] = [[], []];
+  for (const name of current.names) if (!lock.names.has(name)) added.push(name);
+  for (const name of lock.names) {
+    if (!current.names.has(name)) {
       removed.push(name);
       continue;
     }
     const subject = subjectOf(kind, name);
     try {
-      const [before, after] = bothHashes(kind, name, lock, current, profiles);
-      const items = compareHashes(kind, subject, before, after, definition(name), around.names);
+      const [before, after] = fittingHashes(lock.hashes(name), current.hashes(name));
+      const items = compareHashes(kind, subject, before, after, current.definition(name), around.names);
       if (items.length > 0) byName.set(name, items);
     } catch (error) {
       byName.set(name, [notLockable(subject, error)]);
     }
   }
-  const added = [...is].filter((name) => !was.has(name));
-  const moves = pairRenames(removed, added, (name, isNew) =>
-    bodies(kind, name, isNew ? current : lock, profiles),
-  );
+  const moves = pairRenames(removed, added, (name, isNew) => bodies(kind, name, isNew ? current : lock));
   for (const [name, from] of moves.renamed)
-    byName.set(name, [renamedItem(subjectOf(kind, name), from, undefined, definition(name), SAME)]);
+    byName.set(name, [renamedItem(subjectOf(kind, name), from, undefined, current.definition(name), SAME)]);
   for (const name of moves.added) {
     const subject = subjectOf(kind, name);
-    const after = definition(name);
+    const after = current.definition(name);
     const more = after === undefined ? [] : addedItems(kind, subject, after, around);
     byName.set(name, [addedItem(subject, after), ...more]);
   }
   for (const name of moves.removed)
-    byName.set(name, [removedItem(subjectOf(kind, name), lock.whole?.definition(kind, name))]);
+    byName.set(name, [removedItem(subjectOf(kind, name), lock.definition(name))]);
   const fresh = added.map((name) => subjectOf(kind, name));
-  for (const item of suspiciousNames(fresh, was, around.others)) byName.get(item.name)!.push(item);
+  for (const item of suspiciousNames(fresh, lock.names, around.others)) byName.get(item.name)!.push(item);
   return inOrder(byName);
 }
 
-function listed(kind: HashedKind, { whole, released }: HashedSide): ReadonlySet<string> | null {
-  if (whole !== null) return new Set(whole.names(kind));
-  const held = released?.[kind];
-  return held === null || held === undefined ? null : new Set(held.keys());
-}
-
-function stored(kind: HashedKind, name: string, { whole, released }: HashedSide): Hashes | undefined {
-  return whole === null ? released?.[kind]?.get(name) : undefined;
-}
-
-function bothHashes(
-  kind: HashedKind,
-  name: string,
-  lock: HashedSide,
-  current: HashedSide,
-  profiles: readonly LockProfile[],
-): [Hashes, Hashes] {
-  const [was, is] = [stored(kind, name, lock), stored(kind, name, current)];
-  return [
-    was ?? hashesOf(kind, name, lock.whole!.definition(kind, name)!, is, profiles),
-    is ?? hashesOf(kind, name, current.whole!.definition(kind, name)!, was, profiles),
-  ];
+/** A file that does not say its number rule is compared under the one that fits. */
+function fittingHashes(before: readonly Hashes[], after: readonly Hashes[]): [Hashes, Hashes] {
+  const schemaHash = (hashes: Hashes) => (hashes as Partial<ToolHashes>).input_schema_hash;
+  const fitting = (all: readonly Hashes[], [other]: readonly Hashes[]) =>
+    all.find((hashes) => schemaHash(hashes) === schemaHash(other!)) ?? all[0]!;
+  return [fitting(before, after), fitting(after, before)];
 }
 
 function compareHashes(
@@ -159,12 +131,13 @@ function compareHashes(
   names: () => ToolNames,
 ): DriftItem[] {
   const [old, now] = [{ ...before }, { ...after }] as Record<string, string | null>[];
-  const items = MEMBERS[kind].flatMap((row): DriftItem[] => {
-    const value = definition?.get(row.member);
+  const items = ROWS[kind].flatMap((row): DriftItem[] => {
+    const [key, member] = row;
+    const value = definition?.get(member);
     // The released program knows a hash of titles but never writes one.
-    if (row.key === 'titleHash' && (old!.titleHash === null || definition === undefined)) return [];
-    if (row.key === 'titleHash' && typeof value === 'string') now!.titleHash = hashNormalized(value);
-    if ((old![row.key] ?? null) === (now![row.key] ?? null)) return [];
+    if (key === 'titleHash' && (old!.titleHash === null || definition === undefined)) return [];
+    if (key === 'titleHash' && typeof value === 'string') now!.titleHash = hashNormalized(value);
+    if ((old![key] ?? null) === (now![key] ?? null)) return [];
     return hashedItem(kind, subject, row, old!, now!, value, names);
   });
   if (kind !== 'tools') return items;
@@ -177,26 +150,22 @@ const SAME = ', as far as hashes tell';
 function hashedItem(
   kind: HashedKind,
   subject: Subject,
-  { key, member, code, name }: Member,
+  [key, member, code, name]: Row,
   old: Record<string, string | null>,
   now: Record<string, string | null>,
   value: JsonValue | undefined,
   names: () => ToolNames,
 ): DriftItem[] {
   const hashes = { before: old[key] ?? null, after: now[key] ?? null };
-  const after = value === undefined ? {} : { after: value };
   if (kind === 'resourceTemplates' && member === 'mimeType' && old.mimeType !== now.mimeType) {
     const words = [old.mimeType, now.mimeType].map((type) => (type === null ? 'none' : quoted(type!)));
     const sentence = `The media type was ${words[0]} and is now ${words[1]}.`;
-    const before = old.mimeType === null ? {} : { before: old.mimeType! };
-    const more = { ...before, ...after, hashes };
-    return [itemOf(subject, 'changed', 'mime-type-changed', 'critical', [member], sentence, more)];
+    const both = { ...sides(old.mimeType ?? undefined, value), hashes };
+    return [itemOf(subject, 'changed', 'mime-type-changed', 'critical', [member], sentence, both)];
   }
   const what = isNone(hashes.before) ? 'is new' : isNone(hashes.after) ? 'is gone' : `changed; ${NO_DIFF}`;
-  const item = itemOf(subject, 'changed', code, 'critical', [member], `${name} ${what}.`, {
-    ...after,
-    hashes,
-  });
+  const more = { ...sides(undefined, value), hashes };
+  const item = itemOf(subject, 'changed', code, 'critical', [member], `${name} ${what}.`, more);
   if (value === undefined || member === 'mimeType') return [item];
   const known = isNone(hashes.before) ? null : undefined;
   const held = new JsonObject([member], [value]);
@@ -214,17 +183,9 @@ function isNone(hash: string | null): boolean {
 }
 
 /** By what a definition can be known again under another name; nothing when that is too little. */
-function bodies(
-  kind: HashedKind,
-  name: string,
-  side: HashedSide,
-  profiles: readonly LockProfile[],
-): string[] {
-  const held = stored(kind, name, side);
-  if (held !== undefined) return bodyOf(kind, held);
-  const definition = side.whole!.definition(kind, name)!;
+function bodies(kind: HashedKind, name: string, list: HashedList): string[] {
   try {
-    return profiles.flatMap((rule) => bodyOf(kind, hashesOf(kind, name, definition, undefined, [rule])));
+    return list.hashes(name).flatMap((hashes) => bodyOf(kind, hashes));
   } catch {
     // What cannot be hashed is told elsewhere, and is not known again.
     return [];

@@ -1,16 +1,9 @@
 import { BullaError } from '../../error.ts';
 import { JsonObject, type JsonValue, type Path, pointer } from '../../json/index.ts';
 import { entryOf } from '../file/entry.ts';
-import {
-  hashPrompt,
-  hashSchema,
-  hashTemplate,
-  hashText,
-  hashTool,
-  type LockProfile,
-} from '../file/hashes.ts';
-import { refuseRemoteSchemas } from '../file/native.ts';
-import { RISK_LEVELS, riskLevel } from '../file/risk.ts';
+import { hashDefinition, hashSchema, hashText, type LockProfile } from '../file/hashes.ts';
+import { refuseRemoteSchemas } from '../file/remote-ref.ts';
+import { RISK_LEVELS, type RiskLevel, riskLevel } from '../file/risk.ts';
 import { LISTS, type ListKind } from '../file/surface.ts';
 import type { DriftCode } from './codes.ts';
 import {
@@ -21,6 +14,7 @@ import {
   quoted,
   type Severity,
   type Subject,
+  shown,
   shownValue,
   sides,
 } from './item.ts';
@@ -59,16 +53,15 @@ export function changedItems(
     ...steeringItems(subject, before, after),
     ...lockableItems(kind, subject, after),
   ];
-  const rises = kind === 'tools' && riskOf(after) > riskOf(before);
+  const risk = kind === 'tools' ? riskItem(subject, riskOf(before), riskOf(after)) : [];
   const suspicious = suspiciousPaths(suspect);
-  if (rises) suspicious.add(pointer([...subject.at, 'description']));
+  if (risk[0]?.severity === 'moderate') suspicious.add(pointer([...subject.at, 'description']));
   const changed = { subject, before, after, suspicious };
-  const keys = new Set([...ORDER, ...after.keys, ...before.keys]);
-  keys.delete(LISTS[kind]);
-  const items = [...keys]
-    .filter((key) => !sameMember(key, before, after, around.exclusions))
+  const differing = differingKeys(after, before, around.exclusions);
+  const items = [...new Set([...ORDER.filter((key) => differing.includes(key)), ...differing])]
+    .filter((key) => key !== LISTS[kind])
     .flatMap((key) => memberItems(kind, changed, key, around, maxSteps));
-  return beside([...items, ...(kind === 'tools' ? riskItems(changed) : [])], suspect);
+  return beside([...items, ...risk], suspect);
 }
 
 /** Puts what is suspicious in a text behind the change of that text, and the rest at the end. */
@@ -91,18 +84,22 @@ export function addedItems(kind: ListKind, subject: Subject, after: JsonObject, 
   ];
 }
 
-/** Whether a member has the same digest on both sides, what the lock leaves out aside. */
-export function sameMember(
-  key: string,
-  before: JsonObject,
-  after: JsonObject,
-  exclusions: readonly string[],
-): boolean {
-  const [was, is] = [before.get(key), after.get(key)];
+/** The keys of both objects, those of the first first, under which they differ, exclusions aside. */
+export function differingKeys(
+  one: JsonObject,
+  other: JsonObject,
+  exclusions: readonly string[] = [],
+): string[] {
+  const keys = [...new Set([...one.keys, ...other.keys])];
+  return keys.filter((key) => !sameMember(key, one, other, exclusions));
+}
+
+function sameMember(key: string, one: JsonObject, other: JsonObject, exclusions: readonly string[]): boolean {
+  const [was, is] = [one.get(key), other.get(key)];
   if (was === undefined || is === undefined) return was === is;
   if (typeof was === 'string' || typeof is === 'string') return was === is;
-  const [one, other] = [was, is].map((value) => entryOf(new JsonObject([key], [value]), exclusions));
-  return one!.digest === other!.digest && one!.sourceDigest === other!.sourceDigest;
+  const [a, b] = [was, is].map((value) => entryOf(new JsonObject([key], [value]), exclusions));
+  return a!.digest === b!.digest && a!.sourceDigest === b!.sourceDigest;
 }
 
 export function without(definition: JsonObject, member: string): JsonObject {
@@ -116,11 +113,7 @@ const SIMPLE: Readonly<Record<string, { code: DriftCode; severity: Severity; nam
   mimeType: { code: 'mime-type-changed', severity: 'critical', name: 'The media type' },
 };
 
-const TEXTS: Readonly<Record<string, DriftCode>> = {
-  description: 'description-changed',
-  title: 'title-changed',
-  name: 'name-changed',
-};
+const TEXTS = ['description', 'title', 'name'] as const;
 
 function memberItems(
   kind: ListKind,
@@ -131,8 +124,9 @@ function memberItems(
 ): DriftItem[] {
   const { subject, before, after } = changed;
   const [was, is] = [before.get(key), after.get(key)];
-  if (Object.hasOwn(TEXTS, key) && isText(was) && isText(is)) {
-    const item = textItem(changed, TEXTS[key]!, [key], was, is);
+  const text = TEXTS.find((name) => name === key);
+  if (text !== undefined && isText(was) && isText(is)) {
+    const item = textItem(changed, `${text}-changed`, [key], was, is);
     const hashes = { before: hashText(was ?? ''), after: hashText(is ?? '') };
     return [kind === 'tools' && key === 'description' ? { ...item, hashes } : item];
   }
@@ -152,7 +146,7 @@ function memberItems(
     return [valueItem(subject, code, severity, [key], name, was, is)];
   }
   // A known text of another type cannot be read as the protocol says.
-  const severity = Object.hasOwn(TEXTS, key) ? 'critical' : 'moderate';
+  const severity = text !== undefined ? 'critical' : 'moderate';
   return [valueItem(subject, 'member-changed', severity, [key], `The member ${quoted(key)}`, was, is)];
 }
 
@@ -166,13 +160,14 @@ export function valueItem(
   was: JsonValue | undefined,
   is: JsonValue | undefined,
 ): DriftItem {
-  const change =
-    was === undefined
-      ? `is new: ${shownValue(is ?? null)}`
-      : is === undefined
-        ? `is gone; it was ${shownValue(was)}`
-        : `was ${shownValue(was)} and is now ${shownValue(is)}`;
-  return itemOf(subject, 'changed', code, severity, path, `${name} ${change}.`, sides(was, is));
+  return itemOf(subject, 'changed', code, severity, path, `${name} ${valueWords(was, is)}.`, sides(was, is));
+}
+
+/** What became of a value, to go after its name. */
+export function valueWords(was: JsonValue | undefined, is: JsonValue | undefined): string {
+  if (was === undefined) return `is new: ${shownValue(is ?? null)}`;
+  if (is === undefined) return `is gone; it was ${shownValue(was)}`;
+  return `was ${shownValue(was)} and is now ${shownValue(is)}`;
 }
 
 /** The hashes of both schemas under the rule of the lock; of what cannot be hashed there are none. */
@@ -197,49 +192,38 @@ const GRAVE_HINTS: readonly string[] = ['readOnlyHint', 'destructiveHint', 'open
 
 function annotationItems(kind: ListKind, changed: Changed, exclusions: readonly string[]): DriftItem[] {
   const { subject } = changed;
-  const [before, after] = [
-    asObject(changed.before.get('annotations')),
-    asObject(changed.after.get('annotations')),
-  ];
-  const wrapped = (annotations: JsonObject, key: string) =>
+  const [wasAll, isAll] = [changed.before.get('annotations'), changed.after.get('annotations')];
+  const [before, after] = [asObject(wasAll), asObject(isAll)];
+  // Exclusions lead through the member `annotations`.
+  const only = (annotations: JsonObject, key: string) =>
     new JsonObject(['annotations'], [JsonObject.from([...annotations].filter(([name]) => name === key))]);
-  const items = [...new Set([...after.keys, ...before.keys])].flatMap((key): DriftItem[] => {
-    if (sameMember('annotations', wrapped(before, key), wrapped(after, key), exclusions)) return [];
+  const keys = [...new Set([...after.keys, ...before.keys])].filter(
+    (key) => !sameMember('annotations', only(before, key), only(after, key), exclusions),
+  );
+  if (keys.length === 0) {
+    const name = 'The member "annotations"';
+    return [valueItem(subject, 'annotation-changed', 'info', ['annotations'], name, wasAll, isAll)];
+  }
+  return keys.map((key) => {
     const path = ['annotations', key];
     const [was, is] = [before.get(key), after.get(key)];
     if (key === 'title' && isText(was) && isText(is))
-      return [textItem(changed, 'title-changed', path, was, is)];
+      return textItem(changed, 'title-changed', path, was, is);
     const initial = kind === 'tools' && Object.hasOwn(DEFAULT_HINTS, key) ? DEFAULT_HINTS[key] : undefined;
     const idle = initial !== undefined && (was ?? initial) === (is ?? initial);
     const severity = idle ? 'info' : GRAVE_HINTS.includes(key) && kind === 'tools' ? 'critical' : 'moderate';
-    return [
-      valueItem(subject, 'annotation-changed', severity, path, `The annotation ${quoted(key)}`, was, is),
-    ];
+    return valueItem(subject, 'annotation-changed', severity, path, `The annotation ${quoted(key)}`, was, is);
   });
-  if (items.length > 0) return items;
-  const [was, is] = [changed.before.get('annotations'), changed.after.get('annotations')];
-  return [
-    valueItem(subject, 'annotation-changed', 'info', ['annotations'], 'The member "annotations"', was, is),
-  ];
 }
 
-/** The released program's risk level as a number; what has no text is as risky as can be. */
-function riskOf(tool: JsonObject): number {
+/** The released program's risk level; what has no text is as risky as can be. */
+function riskOf(tool: JsonObject): RiskLevel {
   const [name, description] = [tool.get('name'), tool.get('description') ?? ''];
-  if (typeof name !== 'string' || typeof description !== 'string') return RISK_LEVELS.length - 1;
-  return RISK_LEVELS.indexOf(riskLevel(name, description));
-}
-
-function riskItems({ subject, before, after }: Changed): DriftItem[] {
-  return riskItem(subject, RISK_LEVELS[riskOf(before)]!, RISK_LEVELS[riskOf(after)]!);
+  return typeof name === 'string' && typeof description === 'string' ? riskLevel(name, description) : 'HIGH';
 }
 
 /** A risk level that rose is moderate: the released program counts words, and counts them badly. */
-export function riskItem(
-  subject: Subject,
-  was: (typeof RISK_LEVELS)[number],
-  is: (typeof RISK_LEVELS)[number],
-): DriftItem[] {
+export function riskItem(subject: Subject, was: RiskLevel, is: RiskLevel): DriftItem[] {
   if (was === is) return [];
   const severity = RISK_LEVELS.indexOf(is) > RISK_LEVELS.indexOf(was) ? 'moderate' : 'info';
   const sentence = `The risk level of the released program, which counts parts of words, was ${was} and is now ${is}.`;
@@ -249,11 +233,8 @@ export function riskItem(
 /** Whether the definition could be locked as it is now; why not, if it could not. */
 function lockableItems(kind: ListKind, subject: Subject, after: JsonObject): DriftItem[] {
   try {
-    if (kind === 'tools') {
-      hashTool(after, 'mcptrust-v1', subject.at);
-      refuseRemoteSchemas(new Map([[subject.name, after]]));
-    } else if (kind === 'prompts') hashPrompt(after, subject.at);
-    else if (kind === 'resourceTemplates') hashTemplate(after, subject.at);
+    if (kind !== 'resources') hashDefinition(kind, after, 'mcptrust-v1', subject.at);
+    if (kind === 'tools') refuseRemoteSchemas(new Map([[subject.name, after]]));
     return [];
   } catch (error) {
     return [notLockable(subject, error)];
@@ -263,16 +244,8 @@ function lockableItems(kind: ListKind, subject: Subject, after: JsonObject): Dri
 /** Rethrows anything but a `BullaError`. */
 export function notLockable(subject: Subject, error: unknown): DriftItem {
   if (!(error instanceof BullaError)) throw error;
-  const item = itemOf(
-    subject,
-    'suspicious',
-    'not-lockable',
-    'critical',
-    [],
-    'The definition cannot be locked.',
-    {
-      details: [shownValue(error.message).slice(1, -1)],
-    },
-  );
+  const sentence = 'The definition cannot be locked.';
+  const details = [shown(error.message)];
+  const item = itemOf(subject, 'suspicious', 'not-lockable', 'critical', [], sentence, { details });
   return error.path === undefined ? item : { ...item, path: error.path };
 }

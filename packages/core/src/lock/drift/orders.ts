@@ -30,23 +30,25 @@ const ENCODED = /(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{48,65535}={0,2}/gu;
 const MIXED =
   /(?<![\p{L}\p{M}])(?=[\p{L}\p{M}]{0,65535}?[A-Za-z])(?=[\p{L}\p{M}]{0,65535}?[\p{sc=Cyrillic}\p{sc=Greek}\p{sc=Armenian}\p{sc=Cherokee}\p{sc=Coptic}\p{sc=Lisu}\p{sc=Deseret}])[\p{L}\p{M}]{1,65535}/gu;
 
-/** The phrases of a text that give orders, in lower case and with single spaces. */
-export function ordersIn(text: string): string[] {
-  return ORDERS.flatMap((order) => Array.from(text.matchAll(order), ([found]) => plain(found)));
+/** What is looked for in a text, by the code of a finding, and how the finding is told. */
+export const PHRASES = {
+  'mixed-script': { patterns: [MIXED], what: 'mixes letters of several alphabets in a word' },
+  'encoded-text': { patterns: [ENCODED], what: 'holds text that only a machine reads' },
+  'secret-named': { patterns: [SECRETS], what: 'speaks of secrets or of the conversation', fold: true },
+  'order-added': { patterns: ORDERS, what: 'gives orders to who reads it', fold: true },
+} as const satisfies Readonly<Record<string, Phrases>>;
+
+interface Phrases {
+  readonly patterns: readonly RegExp[];
+  /** To go after the text that holds it. */
+  readonly what: string;
+  /** Case and runs of white space do not count. */
+  readonly fold?: true;
 }
 
-export function secretsIn(text: string): string[] {
-  return Array.from(text.matchAll(SECRETS), ([found]) => plain(found));
-}
-
-export function encodedIn(text: string): string[] {
-  return Array.from(text.matchAll(ENCODED), ([found]) => found);
-}
-
-export function mixedIn(text: string): string[] {
-  return Array.from(text.matchAll(MIXED), ([found]) => found);
-}
-
-function plain(found: string): string {
-  return found.toLowerCase().replace(/\s+/g, ' ');
+/** The phrases of a text that a code stands for, each time that they occur. */
+export function phrasesIn(text: string, code: keyof typeof PHRASES): string[] {
+  const { patterns, fold }: Phrases = PHRASES[code];
+  const found = patterns.flatMap((pattern) => Array.from(text.matchAll(pattern), ([phrase]) => phrase));
+  return fold ? found.map((phrase) => phrase.toLowerCase().replace(/\s+/g, ' ')) : found;
 }

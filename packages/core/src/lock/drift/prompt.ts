@@ -40,9 +40,8 @@ export function argumentItems(changed: Changed): DriftItem[] {
       entryOf(JsonObject.from([...argument].filter(([key]) => !KNOWN.includes(key)))).digest;
     if (rest(old.definition) !== rest(definition)) {
       const sentence = `The argument ${quoted(name)} differs in members whose meaning is not known here.`;
-      items.push(
-        tell('argument-changed', 'critical', index, sentence, { before: old.definition, after: definition }),
-      );
+      const both = sides(old.definition, definition);
+      items.push(tell('argument-changed', 'critical', index, sentence, both));
     }
   }
   for (const [name, { definition, index }] of was) {
@@ -54,7 +53,6 @@ export function argumentItems(changed: Changed): DriftItem[] {
   return [tell('arguments-reordered', 'info', null, 'The arguments stand in another order.', whole)];
 }
 
-const TEXTS = { description: 'description-changed', title: 'title-changed' } as const;
 const KNOWN: readonly string[] = ['name', 'required', 'description', 'title'];
 
 function textItems(changed: Changed, old: Argument, now: Argument): DriftItem[] {
@@ -62,7 +60,7 @@ function textItems(changed: Changed, old: Argument, now: Argument): DriftItem[] 
     const [was, is] = [old.definition.get(key), now.definition.get(key)];
     if (was === is || !isText(was) || !isText(is)) return [];
     const index = is === undefined ? old.index : now.index;
-    return [textItem(changed, TEXTS[key], ['arguments', index, key], was, is)];
+    return [textItem(changed, `${key}-changed`, ['arguments', index, key], was, is)];
   });
 }
 

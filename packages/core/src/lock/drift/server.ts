@@ -1,12 +1,18 @@
 import { JsonObject, type JsonValue } from '../../json/index.ts';
 import { type Exclusions, entryOf } from '../file/entry.ts';
-import { type Authorization, type Identity, writeAuthorization, writeIdentity } from '../file/identity.ts';
+import {
+  type Authorization,
+  commandText,
+  type Identity,
+  writeAuthorization,
+  writeIdentity,
+} from '../file/identity.ts';
 import type { Artifact } from '../file/package.ts';
 import { treeWords } from '../file/package-tree.ts';
 import { pointedContent } from '../file/pointed.ts';
 import { LIST_KINDS } from '../file/surface.ts';
 import { type DriftItem, isText, itemOf, quoted, type Severity, type Subject, shown, sides } from './item.ts';
-import { beside, sameMember, valueItem, without } from './members.ts';
+import { beside, differingKeys, valueItem, valueWords, without } from './members.ts';
 import type { ToolNames } from './names.ts';
 import { sameTexts, type Whole } from './side.ts';
 import { suspicions } from './suspect.ts';
@@ -23,22 +29,12 @@ export function serverItems(lock: Whole, current: Whole, names: () => ToolNames)
   const [before, after] = [lock.serverInfo, current.serverInfo];
   const suspect = suspicions(subject, without(before, 'name'), without(after, 'name'), names);
   const changed = { subject, before, after, suspicious: suspiciousPaths(suspect) };
-  const keys = [...new Set([...after.keys, ...before.keys])].filter(
-    (key) => !sameMember(key, before, after, []),
-  );
-  const items = keys.map((key) => {
+  const items = differingKeys(after, before).map((key) => {
     const [was, is] = [before.get(key), after.get(key)];
+    const version = 'The version of the server';
     if (key === 'name') return serverNameItem(was, is, 'critical');
     if (key === 'version')
-      return valueItem(
-        subject,
-        'server-version-changed',
-        'info',
-        [key],
-        'The version of the server',
-        was,
-        is,
-      );
+      return valueItem(subject, 'server-version-changed', 'info', [key], version, was, is);
     if ((key === 'title' || key === 'description') && isText(was) && isText(is))
       return textItem(changed, `${key}-changed`, [key], was, is);
     const code = key === 'icons' ? 'icons-changed' : 'member-changed';
@@ -80,70 +76,58 @@ export function instructionItems(lock: Whole, current: Whole, names: () => ToolN
 export function capabilityItems(lock: Whole, current: Whole, names: () => ToolNames): DriftItem[] {
   const subject: Subject = { kind: 'capabilities', name: '', at: ['capabilities'] };
   const [before, after] = [lock.capabilities, current.capabilities];
-  const items = [...new Set([...after.keys, ...before.keys])]
-    .filter((key) => !sameMember(key, before, after, []))
-    .map((key): DriftItem => {
-      const [was, is] = [before.get(key), after.get(key)];
-      const change = was === undefined ? 'added' : is === undefined ? 'removed' : 'changed';
-      const name = `The capability ${quoted(key)}`;
-      return { ...valueItem(subject, `capability-${change}`, 'moderate', [key], name, was, is), change };
-    });
+  const items = differingKeys(after, before).map((key): DriftItem => {
+    const [was, is] = [before.get(key), after.get(key)];
+    const change = was === undefined ? 'added' : is === undefined ? 'removed' : 'changed';
+    const name = `The capability ${quoted(key)}`;
+    return { ...valueItem(subject, `capability-${change}`, 'moderate', [key], name, was, is), change };
+  });
   return items.length === 0 ? [] : [...items, ...suspicions(subject, before, after, names)];
 }
 
 /** Which program or address was locked, and which is there now. */
 export function identityItems(was: Identity, is: Identity): DriftItem[] {
-  const [before, after] = [writeIdentity(was), writeIdentity(is)];
-  if (was.transport === 'stdio' && is.transport === 'stdio') {
-    if (was.command === is.command && sameList(was.args, is.args) && sameTexts(was.env, is.env)) return [];
-  } else if (was.transport === 'http' && is.transport === 'http' && was.url === is.url) return [];
-  const subject: Subject = { kind: 'identity', name: '', at: ['identity'] };
+  // The order of the variables does not count.
+  const isSameEnv = was.transport === 'stdio' && is.transport === 'stdio' && sameTexts(was.env, is.env);
+  const [before, after] = [writeIdentity(was), writeIdentity(isSameEnv ? { ...is, env: was.env } : is)];
   const sentence = 'The server is not the one that was locked: it is reached in another way.';
-  return [
-    itemOf(subject, 'changed', 'identity-changed', 'critical', [], sentence, {
-      ...sides(before, after),
-      details: memberWords(before, after),
-    }),
-  ];
+  return memberwise('identity', 'critical', sentence, before, after);
+}
+
+export function authorizationItems(was: Authorization, is: Authorization): DriftItem[] {
+  const write = (one: Authorization) =>
+    writeAuthorization({ ...one, scopes: one.scopes.toSorted(), headers: one.headers.toSorted() });
+  const sentence =
+    'The server is asked with other rights than when it was locked, and may show other things.';
+  return memberwise('authorization', 'moderate', sentence, write(was), write(is));
+}
+
+/** One item for two objects that differ, with a detail for each member. */
+function memberwise(
+  kind: 'identity' | 'authorization',
+  severity: Severity,
+  sentence: string,
+  before: JsonObject,
+  after: JsonObject,
+): DriftItem[] {
+  const details = differingKeys(before, after).map(
+    (key) => `${key} ${valueWords(before.get(key), after.get(key))}.`,
+  );
+  if (details.length === 0) return [];
+  const subject: Subject = { kind, name: '', at: [kind] };
+  const more = { ...sides(before, after), details };
+  return [itemOf(subject, 'changed', `${kind}-changed`, severity, [], sentence, more)];
 }
 
 /**
  * The text of a command line in an old file. How it was quoted is not known, so quotes and spaces do not count.
  */
 export function commandItems(was: string, identity: Identity): DriftItem[] {
-  const is = identity.transport === 'http' ? identity.url : [identity.command, ...identity.args].join(' ');
+  const is = commandText(identity);
   const plain = (text: string) => text.replace(/["']/g, '').split(/\s+/).filter(Boolean).join(' ');
   if (plain(was) === plain(is)) return [];
   const subject: Subject = { kind: 'identity', name: '', at: ['identity'] };
   return [valueItem(subject, 'command-changed', 'moderate', [], 'The command of the server', was, is)];
-}
-
-export function authorizationItems(was: Authorization, is: Authorization): DriftItem[] {
-  const [before, after] = [was, is].map((one) =>
-    writeAuthorization({ ...one, scopes: one.scopes.toSorted(), headers: one.headers.toSorted() }),
-  );
-  if (entryOf(before!).digest === entryOf(after!).digest) return [];
-  const subject: Subject = { kind: 'authorization', name: '', at: ['authorization'] };
-  const sentence =
-    'The server is asked with other rights than when it was locked, and may show other things.';
-  return [
-    itemOf(subject, 'changed', 'authorization-changed', 'moderate', [], sentence, {
-      ...sides(before, after),
-      details: memberWords(before!, after!),
-    }),
-  ];
-}
-
-function memberWords(before: JsonObject, after: JsonObject): string[] {
-  return [...new Set([...before.keys, ...after.keys])]
-    .filter((key) => !sameMember(key, before, after, []))
-    .map(
-      (key) => valueItem(SERVER, 'member-changed', 'info', [], key, before.get(key), after.get(key)).sentence,
-    );
-}
-
-function sameList(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((text, i) => text === b[i]);
 }
 
 /** Where the server's program comes from, then and now. When it was verified does not count. */
@@ -191,14 +175,13 @@ export function contentItems(lock: Whole, current: Whole): DriftItem[] {
       const sentence = 'The content is another; only its hash was locked, so the difference cannot be shown.';
       items.push(itemOf(subject, 'changed', 'content-changed', severity, ['sha256'], sentence, { hashes }));
     }
-    if (was.mimeType !== is.mimeType) {
-      const [before, after] = [was.mimeType ?? undefined, is.mimeType ?? undefined];
+    const [type, newType] = [was.mimeType ?? undefined, is.mimeType ?? undefined];
+    if (type !== newType)
       items.push(
-        valueItem(subject, 'mime-type-changed', severity, ['mimeType'], 'The media type', before, after),
+        valueItem(subject, 'mime-type-changed', severity, ['mimeType'], 'The media type', type, newType),
       );
-    }
-    const meta = (value: JsonObject | undefined) => (value === undefined ? null : entryOf(value).digest);
-    if (meta(was.meta) !== meta(is.meta))
+    const digestOf = (meta: JsonObject | undefined) => meta && entryOf(meta).digest;
+    if (digestOf(was.meta) !== digestOf(is.meta))
       items.push(
         valueItem(subject, 'meta-changed', severity, ['meta'], 'What the page may do', was.meta, is.meta),
       );
@@ -207,11 +190,7 @@ export function contentItems(lock: Whole, current: Whole): DriftItem[] {
 }
 
 function addresses(whole: Whole): Set<string> {
-  const found = new Set<string>();
-  const look = (definition: JsonObject) => {
-    for (const { uri } of pointedContent(definition, [])) found.add(uri);
-  };
-  look(whole.serverInfo);
-  for (const kind of LIST_KINDS) for (const name of whole.names(kind)) look(whole.definition(kind, name)!);
-  return found;
+  const lists = LIST_KINDS.map((kind) => [...whole.names(kind)].map((name) => whole.definition(kind, name)!));
+  const definitions = [whole.serverInfo, ...lists.flat()];
+  return new Set(definitions.flatMap((definition) => pointedContent(definition, []).map(({ uri }) => uri)));
 }

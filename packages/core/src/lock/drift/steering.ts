@@ -5,25 +5,15 @@ import type { DriftCode } from './codes.ts';
 import { type DriftItem, itemOf, quoted, type Subject, shownValue, sides } from './item.ts';
 
 /** Members that make a client do something, by their key and, where it matters, the one they stand in. */
-const STEERING: readonly {
-  readonly key: RegExp;
-  readonly inside: string | null;
-  readonly code: DriftCode;
-  readonly what: string;
-}[] = [
-  {
-    key: /^x-mcp-header$/i,
-    inside: null,
-    code: 'header-mirrored',
-    what: 'makes the client copy an argument into an HTTP header',
-  },
-  { key: /^x-mcp-/i, inside: null, code: 'client-steered', what: 'tells the client what to do' },
-  {
-    key: /^(?:ui|ui\/.*|openai\/.*|anthropic\/.*)$/i,
-    inside: '_meta',
-    code: 'client-steered',
-    what: 'makes the client show a page or act beyond the call',
-  },
+const STEERING: readonly [key: RegExp, inside: string | null, DriftCode, what: string][] = [
+  [/^x-mcp-header$/i, null, 'header-mirrored', 'makes the client copy an argument into an HTTP header'],
+  [/^x-mcp-/i, null, 'client-steered', 'tells the client what to do'],
+  [
+    /^(?:ui|ui\/.*|openai\/.*|anthropic\/.*)$/i,
+    '_meta',
+    'client-steered',
+    'makes the client show a page or act beyond the call',
+  ],
 ];
 
 interface Found {
@@ -50,12 +40,13 @@ function steering(definition: JsonObject): Map<string, Found> {
   walk(definition, (value, key, above) => {
     if (typeof key !== 'string') return;
     const row = STEERING.find(
-      ({ key: name, inside }) => name.test(key) && (inside === null || inside === above.key),
+      ([name, inside]) => name.test(key) && (inside === null || inside === above.key),
     );
     if (row === undefined) return;
+    const [, , code, what] = row;
     const path = pathTo(key, above);
-    const sentence = `The member ${quoted(key)} ${row.what}: ${shownValue(value)}.`;
-    found.set(pointer(path), { path, value, code: row.code, sentence });
+    const sentence = `The member ${quoted(key)} ${what}: ${shownValue(value)}.`;
+    found.set(pointer(path), { path, value, code, sentence });
   });
   return found;
 }

@@ -1,28 +1,28 @@
-import { JsonObject, type JsonValue, type Path } from '../../json/index.ts';
+import type { JsonValue, Path } from '../../json/index.ts';
 import { inspectText, references, type TextFinding } from '../../text/index.ts';
-import { type Place, pathTo, walk } from '../file/walk.ts';
+import { type Parent, pathTo, walk } from '../file/walk.ts';
 import type { DriftCode } from './codes.ts';
 import { type DriftItem, itemOf, quoted, type Subject, some } from './item.ts';
 import type { ToolNames } from './names.ts';
-import { encodedIn, mixedIn, ordersIn, secretsIn } from './orders.ts';
-import { placeWords } from './place.ts';
+import { PHRASES, phrasesIn } from './orders.ts';
+import { wordsForPath } from './text.ts';
 
 /** A text inside a definition: a string, or the name of a member. */
 interface Text {
   readonly text: string;
   readonly key: string | number;
-  readonly above: Place;
+  readonly above: Parent;
   readonly isName: boolean;
 }
 
 /** Members of a definition that are addresses or types: they are compared by themselves. */
-const ADDRESSES: ReadonlySet<string | number> = new Set([
-  ...['src', 'websiteUrl', 'mimeType', 'uri', 'uriTemplate', 'resourceUri', 'version'],
-]);
+const ADDRESSES: ReadonlySet<string | number> = new Set(
+  'src websiteUrl mimeType uri uriTemplate resourceUri version'.split(' '),
+);
 /** Keywords of a schema that look like addresses and are none. */
-const KEYWORDS: ReadonlySet<string | number> = new Set([
-  ...['$schema', '$id', '$ref', '$dynamicRef', '$anchor', '$dynamicAnchor', 'pattern', 'format', 'type'],
-]);
+const KEYWORDS: ReadonlySet<string | number> = new Set(
+  '$schema $id $ref $dynamicRef $anchor $dynamicAnchor pattern format type'.split(' '),
+);
 /** Keywords whose values are no schemas. */
 const VALUES: ReadonlySet<string | number> = new Set(['default', 'examples', 'enum', 'const']);
 
@@ -42,54 +42,52 @@ export function suspicions(
 ): DriftItem[] {
   const now = textsOf(after);
   const was = before === null || before === undefined ? [] : textsOf(before);
-  const [known, kept] = [new Set(was.map(({ text }) => text)), new Set(now.map(({ text }) => text))];
+  const [known, still] = [new Set(was.map(({ text }) => text)), new Set(now.map(({ text }) => text))];
   const fresh = now.filter(({ text }) => !known.has(text));
   if (fresh.length === 0) return [];
-  const old = knownOf(was, kept);
+  const old = knownOf(was, still);
   const unsure = before === undefined;
   return fresh.flatMap(({ text, key, above, isName }) => {
     const items: DriftItem[] = [];
     let path: Path | undefined;
-    const tell = (code: DriftCode, what: string, details: readonly string[], after: JsonValue) => {
+    const tell = (code: DriftCode, what: string, details: readonly string[], found: JsonValue) => {
+      if (details.length === 0) return;
       path ??= pathTo(key, above);
-      const place = isName ? 'The name of a member' : placeWords(path, rootOf(above));
-      const sentence = `${place} ${what}${unsure ? '; whether it did before cannot be told' : ''}.`;
-      const more = { details: some(details), after };
+      const where = isName ? 'The name of a member' : wordsForPath(path, after);
+      const sentence = `${where} ${what}${unsure ? '; whether it did before cannot be told' : ''}.`;
+      const more = { details: some(details), after: found };
       items.push(itemOf(subject, 'suspicious', code, 'critical', path, sentence, more));
     };
+    const search = (code: keyof typeof PHRASES) => {
+      const found = unlisted(phrasesIn(text, code), old.phrases(code));
+      tell(code, PHRASES[code].what, found.map(toQuoted), found);
+    };
     const hidden = inspectText(text).filter((finding) => !old.takeHidden(finding));
-    if (hidden.length > 0)
-      tell('hidden-characters', 'holds characters that a person does not see', hidden.map(hiddenWords), text);
-    const mixed = unlisted(mixedIn(text), old.words);
-    if (mixed.length > 0)
-      tell('mixed-script', 'mixes letters of several alphabets in a word', mixed.map(toQuoted), mixed);
+    tell('hidden-characters', 'holds characters that a person does not see', hidden.map(hiddenWords), text);
+    search('mixed-script');
     if (isName || isNoProse(key, above)) return items;
-    const places = destinations(text).filter(({ value }) => !old.destinations.has(value));
-    if (places.length > 0)
-      tell(
-        'destination-added',
-        unsure ? 'names an address or a file' : 'names an address or a file that was not in it',
-        unlisted(places.map(destinationWords)),
-        unlisted(places.map(({ value }) => value)),
-      );
-    const encoded = unlisted(encodedIn(text), old.encoded);
-    if (encoded.length > 0)
-      tell('encoded-text', 'holds text that only a machine reads', encoded.map(toQuoted), encoded);
+    const named = destinations(text).filter(({ value }) => !old.destinations.has(value));
+    const isNew = unsure ? '' : ' that was not in it';
+    const addresses = unlisted(named.map(({ value }) => value));
+    tell(
+      'destination-added',
+      `names an address or a file${isNew}`,
+      unlisted(named.map(destinationWords)),
+      addresses,
+    );
+    search('encoded-text');
     if (!SENTENCES.has(key) && !/\s/.test(text)) return items;
     const tools = names()
       .find(text, subject.name)
       .filter((tool) => !old.tools(names(), subject.name).has(tool));
-    if (tools.length > 0) tell('tool-referenced', 'speaks of another tool', tools.map(toQuoted), tools);
-    const secrets = unlisted(secretsIn(text), old.secrets);
-    if (secrets.length > 0)
-      tell('secret-named', 'speaks of secrets or of the conversation', secrets.map(toQuoted), secrets);
-    const orders = unlisted(ordersIn(text), old.orders);
-    if (orders.length > 0) tell('order-added', 'gives orders to who reads it', orders.map(toQuoted), orders);
+    tell('tool-referenced', 'speaks of another tool', tools.map(toQuoted), tools);
+    search('secret-named');
+    search('order-added');
     return items;
   });
 }
 
-/** Every string in a value and every name of a member, also where the value is a string itself. */
+/** Every string inside a value, and every name of a member. */
 function textsOf(value: JsonValue): Text[] {
   const texts: Text[] = [];
   walk(value, (inner, key, above) => {
@@ -99,42 +97,40 @@ function textsOf(value: JsonValue): Text[] {
   return texts;
 }
 
-function isNoProse(key: string | number, above: Place): boolean {
+function isNoProse(key: string | number, above: Parent): boolean {
   if (!ADDRESSES.has(key) && !KEYWORDS.has(key)) return false;
   let isValue = false;
   let top: string | number = key;
-  for (let place = above; place.above !== null; place = place.above) {
-    top = place.key;
+  for (let parent = above; parent.above !== null; parent = parent.above) {
+    top = parent.key;
     isValue ||= VALUES.has(top);
   }
   const inSchema = top === 'inputSchema' || top === 'outputSchema';
   return inSchema ? KEYWORDS.has(key) && !isValue : ADDRESSES.has(key);
 }
 
-function rootOf(place: Place): JsonValue {
-  let top = place;
-  while (top.above !== null) top = top.above;
-  return top.container instanceof JsonObject ? top.container : null;
-}
-
 /** What the locked texts already hold. */
-function knownOf(was: readonly Text[], kept: ReadonlySet<string>) {
+function knownOf(was: readonly Text[], still: ReadonlySet<string>) {
   const hidden = new Map<string, number>();
   const prose = was.filter(({ isName }) => !isName).map(({ text }) => text);
   for (const { text } of was) {
-    if (kept.has(text)) continue;
+    if (still.has(text)) continue;
     for (const finding of inspectText(text)) {
       const key = hiddenKey(finding);
       hidden.set(key, (hidden.get(key) ?? 0) + 1);
     }
   }
   let tools: ReadonlySet<string> | undefined;
+  const phrases = new Map<string, ReadonlySet<string>>();
   return {
     destinations: new Set(prose.flatMap((text) => destinations(text, true).map(({ value }) => value))),
-    orders: new Set(prose.flatMap(ordersIn)),
-    secrets: new Set(prose.flatMap(secretsIn)),
-    encoded: new Set(prose.flatMap(encodedIn)),
-    words: new Set(was.flatMap(({ text }) => mixedIn(text))),
+    phrases(code: keyof typeof PHRASES) {
+      // Names of members are searched for mixed scripts alone.
+      const texts = code === 'mixed-script' ? was.map(({ text }) => text) : prose;
+      const known = phrases.get(code) ?? new Set(texts.flatMap((text) => phrasesIn(text, code)));
+      phrases.set(code, known);
+      return known;
+    },
     tools(names: ToolNames, self: string) {
       tools ??= new Set(prose.flatMap((text) => names.find(text, self)));
       return tools;

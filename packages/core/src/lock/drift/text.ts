@@ -1,9 +1,8 @@
-import { JsonObject, type JsonValue, type Path, pointer } from '../../json/index.ts';
+import { JsonObject, type JsonValue, type Path, pointer, valueAt } from '../../json/index.ts';
 import { wordDiff } from '../../text/index.ts';
 import { pathTo, walk } from '../file/walk.ts';
 import type { DriftCode } from './codes.ts';
-import { type DriftItem, itemOf, type Subject, sides } from './item.ts';
-import { placeWords } from './place.ts';
+import { type DriftItem, itemOf, quoted, type Subject, sides } from './item.ts';
 
 /** Both sides of a definition, and what is known to be suspicious in the new one. */
 export interface Changed {
@@ -33,12 +32,12 @@ export function textItem(
   was: string | undefined,
   is: string | undefined,
 ): DriftItem {
-  const place = placeWords(path, is === undefined ? before : after);
+  const where = wordsForPath(path, is === undefined ? before : after);
   const what = was === undefined ? 'is new' : is === undefined ? 'is gone' : 'changed';
   const parts = wordDiff(was ?? '', is ?? '');
   const isShort = parts.every(({ kind, text }) => kind === 'same' || text.length <= MAX_TEXT);
   const prose = isShort && !suspicious.has(pointer([...subject.at, ...path]));
-  return itemOf(subject, 'changed', code, 'critical', path, `${place} ${what}.`, {
+  return itemOf(subject, 'changed', code, 'critical', path, `${where} ${what}.`, {
     ...sides(was, is),
     ...{ parts, prose },
   });
@@ -79,7 +78,7 @@ export function schemaTextItems(changed: Changed, head: string): DriftItem[] {
   for (const [at, { code, path, text, isAnnotation }] of was) {
     if (!isAnnotation || is.has(at)) continue;
     // What went with the whole around it is told with that.
-    if (valueAt(changed.after, path.slice(0, -1)) instanceof JsonObject)
+    if (valueAt(changed.after, path.slice(0, -1).map(String)) instanceof JsonObject)
       items.push(textItem(changed, code, path, text, undefined));
   }
   return items.sort((a, b) => (a.path < b.path ? -1 : 1));
@@ -106,12 +105,41 @@ function isSentence(text: string): boolean {
   return /\S\s+\S+\s+\S/u.test(text) || /[^\u0000-\u02ff]{12}/u.test(text);
 }
 
-function valueAt(root: JsonValue, path: Path): JsonValue | undefined {
-  let value: JsonValue | undefined = root;
-  for (const step of path) {
-    if (value instanceof JsonObject && typeof step === 'string') value = value.get(step);
-    else if (Array.isArray(value) && typeof step === 'number') value = value[step];
-    else return undefined;
+const TEXTS: Readonly<Record<string, string>> = {
+  description: 'The description',
+  title: 'The title',
+  name: 'The display name',
+  instructions: 'The text of the instructions',
+  $comment: 'The comment',
+};
+
+/**
+ * What stands at a path of a definition, to begin a sentence with: `The description`, `The title of the argument
+ * "path"`, `A text in "/_meta/x"`.
+ */
+export function wordsForPath(path: Path, definition: JsonValue): string {
+  const last = path.at(-1);
+  const text = typeof last === 'string' && Object.hasOwn(TEXTS, last) ? TEXTS[last]! : undefined;
+  if (path.length === 1 && text !== undefined) return text;
+  const [head] = path;
+  if (head === 'inputSchema' || head === 'outputSchema') {
+    const name = argumentIn(path.slice(1, -1));
+    const whole = head === 'inputSchema' ? 'the input schema' : 'the output schema';
+    const part = head === 'inputSchema' ? 'the argument' : 'the output';
+    return `${text === undefined ? 'A text in' : `${text} of`} ${name === '' ? whole : `${part} ${quoted(name)}`}`;
   }
-  return value;
+  const name = head === 'arguments' ? valueAt(definition, ['arguments', `${path[1]}`, 'name']) : undefined;
+  if (typeof name === 'string')
+    return `${path.length === 3 && text !== undefined ? `${text} of` : 'A text in'} the argument ${quoted(name)}`;
+  return path.length === 0 ? 'The definition' : `A text in ${quoted(pointer(path))}`;
+}
+
+/** The argument that a path into a schema speaks of, such as `options.depth[]`; empty for the whole. */
+function argumentIn(path: Path): string {
+  let name = '';
+  for (let i = 0; i < path.length; i++) {
+    if (path[i] === 'properties' && i + 1 < path.length) name += `${name === '' ? '' : '.'}${path[++i]}`;
+    else if (path[i] === 'items') name += '[]';
+  }
+  return name;
 }

@@ -44,8 +44,8 @@ export async function signDsse(
 
 /**
  * Opens an envelope that at least one of the keys signed. Key ids in it are hints and are not looked at;
- * other members are passed over, because nothing unsigned is used. Throws `DSSE_MALFORMED`,
- * `DSSE_MALFORMED` when it holds something else than asked for, and `DSSE_UNVERIFIED`.
+ * other members are passed over, because nothing unsigned is used. Throws `DSSE_MALFORMED`, also for another type of
+ * payload, and `DSSE_UNVERIFIED`.
  */
 export function openDsse(
   envelope: Uint8Array,
@@ -64,7 +64,7 @@ export function openDsse(
     return base64(sig);
   });
   if (type !== payloadType)
-    throw new BullaError('DSSE_MALFORMED', `The envelope holds ${JSON.stringify(type)}, not ${payloadType}.`);
+    throw malformed(`The envelope holds ${JSON.stringify(type)}, not ${payloadType}.`);
   const message = preAuthEncoding(type, payload);
   const signed = keys.filter((key) => signatures.some((signature) => verify(key, message, signature)));
   if (signed.length === 0) throw new BullaError('DSSE_UNVERIFIED', 'No trusted key signed the envelope.');

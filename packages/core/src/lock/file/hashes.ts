@@ -41,6 +41,52 @@ export interface TemplateHashes {
   readonly mimeType: string | null;
 }
 
+/** The lists of which the released program keeps hashes, with where version 3 has them. */
+export const HASHED_LISTS = {
+  tools: ['tools'],
+  prompts: ['prompts', 'definitions'],
+  resourceTemplates: ['resources', 'templates'],
+} as const;
+export const HASHED_KINDS = Object.keys(HASHED_LISTS) as readonly HashedKind[];
+export type HashedKind = keyof typeof HASHED_LISTS;
+export type Hashes = ToolHashes | PromptHashes | TemplateHashes;
+
+/** The hashes of a definition of one list. Throws what `hashTool`, `hashPrompt` and `hashTemplate` throw. */
+export function hashDefinition(
+  kind: HashedKind,
+  definition: JsonObject,
+  rule: LockProfile,
+  at: Path = [],
+): Hashes {
+  if (kind === 'tools') return hashTool(definition, rule, at);
+  return kind === 'prompts' ? hashPrompt(definition, at) : hashTemplate(definition, at);
+}
+
+/** The hashes that a lockfile holds, each map in the order of the file. */
+export type HashedLists = Readonly<Record<HashedKind, ReadonlyMap<string, Hashes>>>;
+
+/** Hashes every definition. Throws what `hashDefinition` throws, with the path. */
+export function hashDefinitions(
+  definitionsOf: (kind: HashedKind) => ReadonlyMap<string, JsonObject>,
+  rule: LockProfile,
+): HashedLists {
+  const hashed = HASHED_KINDS.map((kind) => [
+    kind,
+    mapSorted(definitionsOf(kind), (definition, name) =>
+      hashDefinition(kind, definition, rule, [kind, name]),
+    ),
+  ]);
+  return Object.fromEntries(hashed);
+}
+
+/** Maps the values, keys in the order of their UTF-8 bytes. */
+export function mapSorted<From, To>(
+  from: ReadonlyMap<string, From>,
+  change: (value: From, key: string) => To,
+): Map<string, To> {
+  return new Map(sortNames([...from.keys()], 'mcptrust-v1').map((key) => [key, change(from.get(key)!, key)]));
+}
+
 /**
  * The hashes and the risk level of a tool definition. Throws `LOCK_DEFINITION` where a known member has
  * another type than the protocol says, `LOCK_CASE_TWIN` where the released program would read another member,
@@ -138,16 +184,16 @@ function hashArguments(prompt: JsonObject, at: Path): string {
   if (given !== null && !Array.isArray(given)) throw malformed([...at, 'arguments'], 'an array');
   const byName = new Map<string, Record<string, string | boolean>>();
   (given ?? []).forEach((argument, i) => {
-    const place = [...at, 'arguments', i];
-    if (!(argument instanceof JsonObject)) throw malformed(place, 'an object');
-    refuseTwins(argument, ['name', 'description', 'required'], place);
-    const name = textOf(argument, 'name', place);
-    const description = textOf(argument, 'description', place);
+    const where = [...at, 'arguments', i];
+    if (!(argument instanceof JsonObject)) throw malformed(where, 'an object');
+    refuseTwins(argument, ['name', 'description', 'required'], where);
+    const name = textOf(argument, 'name', where);
+    const description = textOf(argument, 'description', where);
     const required = argument.get('required') ?? false;
-    if (typeof required !== 'boolean') throw malformed([...place, 'required'], 'true or false');
+    if (typeof required !== 'boolean') throw malformed([...where, 'required'], 'true or false');
     if (byName.has(name)) {
       const message = `Two arguments are called ${JSON.stringify(name)}.`;
-      throw new BullaError('LOCK_DUPLICATE', message, { path: pointer(place) });
+      throw new BullaError('LOCK_DUPLICATE', message, { path: pointer(where) });
     }
     byName.set(name, {
       name,

@@ -42,6 +42,11 @@ const HTTP = { required: ['transport', 'url'] };
 const AUTHORIZATION = { required: ['scheme', 'issuer', 'subject', 'scopes', 'headers'] };
 const SCHEMES = ['none', 'bearer', 'oauth', 'headers'] as const;
 
+/** The text of `server_command` in the released program's files. */
+export function commandText(identity: Identity): string {
+  return identity.transport === 'http' ? identity.url : [identity.command, ...identity.args].join(' ');
+}
+
 export function writeIdentity(identity: Identity): JsonObject {
   checkIdentity(identity);
   if (identity.transport === 'http') return JsonObject.from(Object.entries({ ...identity }));
@@ -49,7 +54,7 @@ export function writeIdentity(identity: Identity): JsonObject {
   return JsonObject.from(Object.entries({ transport, command, args: [...args], env: [...env] }));
 }
 
-/** Throws the `LOCK_FIELD_…` codes, `LOCK_CASE_TWIN` and `LOCK_IDENTITY`. */
+/** Throws `LOCK_FIELD`, `LOCK_CASE_TWIN` and `LOCK_IDENTITY`. */
 export function readIdentity(value: Member): Identity {
   const isHttp = value.object().get('transport') === 'http';
   const record = value.record(isHttp ? HTTP : STDIO);
@@ -88,7 +93,7 @@ export function writeAuthorization(authorization: Authorization): JsonObject {
   );
 }
 
-/** Throws the `LOCK_FIELD_…` codes, `LOCK_CASE_TWIN` and `LOCK_IDENTITY`. */
+/** Throws `LOCK_FIELD`, `LOCK_CASE_TWIN` and `LOCK_IDENTITY`. */
 export function readAuthorization(value: Member): Authorization {
   const record = value.record(AUTHORIZATION);
   const authorization = {

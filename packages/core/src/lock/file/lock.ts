@@ -1,12 +1,19 @@
 import { digest } from '../../canon/index.ts';
 import { sha256Hex } from '../../crypto/index.ts';
-import { type JsonObject, type Path, parse } from '../../json/index.ts';
-import { LOCK_PROFILES, type LockProfile, textOf } from './hashes.ts';
+import { type JsonObject, parse } from '../../json/index.ts';
+import {
+  HASHED_KINDS,
+  HASHED_LISTS,
+  type Hashes,
+  hashDefinitions,
+  LOCK_PROFILES,
+  type LockProfile,
+  textOf,
+} from './hashes.ts';
 import { definitionsOf, type Native } from './native.ts';
 import { readNative } from './read-native.ts';
 import { inconsistent, strictly } from './reading.ts';
 import { NATIVE_KEY, type Released, readReleased } from './released.ts';
-import { type Hashes, hashDefinitions } from './write-released.ts';
 
 /** A lockfile of any version, read strictly. Nothing in it is trusted until a signature is checked. */
 export interface Lock extends Released {
@@ -25,7 +32,7 @@ export interface Lock extends Released {
 
 /**
  * Reads a lockfile of any version. Throws a `BullaError` with the path: `JSON_…` for what is not strict JSON,
- * duplicate keys among it; `LOCK_VERSION_…`; `LOCK_FIELD_…` for a key that is missing, unknown or of another
+ * duplicate keys among it; `LOCK_VERSION` and `LOCK_VERSION_NEWER`; `LOCK_FIELD` for a key that is missing, unknown or of another
  * type; `LOCK_CASE_TWIN`; `LOCK_DUPLICATE`; and of our own key also `LOCK_VERSION` and
  * `LOCK_INCONSISTENT`, when a stored definition does not have its digest or the hashes of version 3 are not
  * those of the definitions.
@@ -67,24 +74,16 @@ export function lockDigest({ document }: Pick<Lock, 'document'>): string {
 
 /** The hashes that version 3 holds must be those of the stored definitions. */
 function checkAgreement(released: Released, native: Native): void {
-  const definitions = {
-    tools: definitionsOf(native, 'tools'),
-    prompts: definitionsOf(native, 'prompts'),
-    resourceTemplates: definitionsOf(native, 'resourceTemplates'),
-  };
-  const hashes = hashDefinitions(definitions, native.profile);
+  const hashes = hashDefinitions((kind) => definitionsOf(native, kind), native.profile);
   const name = textOf(native.serverInfo.definition as JsonObject, 'name', [NATIVE_KEY, 'serverInfo']);
   if (released.serverName !== name) throw inconsistent(['server', 'name'], 'is not the name in serverInfo');
-  compare(released.tools, hashes.tools, ['tools']);
-  compare(released.prompts!, hashes.prompts, ['prompts', 'definitions']);
-  compare(released.resourceTemplates!, hashes.resourceTemplates, ['resources', 'templates']);
-}
-
-function compare(stored: Hashes[keyof Hashes], computed: Hashes[keyof Hashes], at: Path): void {
-  for (const key of new Set([...stored.keys(), ...computed.keys()])) {
-    const [one, other] = [stored.get(key), computed.get(key)];
-    if (one === undefined || other === undefined || !sameMembers(one, other))
-      throw inconsistent([...at, key], 'is not what the stored definition hashes to');
+  for (const kind of HASHED_KINDS) {
+    const [stored, computed]: ReadonlyMap<string, Hashes>[] = [released[kind]!, hashes[kind]];
+    for (const key of new Set([...stored!.keys(), ...computed!.keys()])) {
+      const [one, other] = [stored!.get(key), computed!.get(key)];
+      if (one === undefined || other === undefined || !sameMembers(one, other))
+        throw inconsistent([...HASHED_LISTS[kind], key], 'is not what the stored definition hashes to');
+    }
   }
 }
 

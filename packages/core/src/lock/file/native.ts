@@ -1,12 +1,11 @@
 import { BullaError } from '../../error.ts';
 import { JsonNumber, JsonObject, type JsonValue, pointer } from '../../json/index.ts';
 import { checkExclusions, type Entry, type Exclusions, entryOf } from './entry.ts';
-import { type LockProfile, schemaOf } from './hashes.ts';
+import { type LockProfile, mapSorted } from './hashes.ts';
 import { type Authorization, type Identity, writeAuthorization, writeIdentity } from './identity.ts';
 import { pointedContent } from './pointed.ts';
 import { located } from './reading.ts';
-import { refuseRemoteRefs } from './remote-ref.ts';
-import { keptOf, type LeftOut } from './selection.ts';
+import { type LeftOut, lockedSurface } from './selection.ts';
 import {
   byKey,
   type Content,
@@ -16,7 +15,6 @@ import {
   type ListKind,
   type Surface,
 } from './surface.ts';
-import { mapSorted } from './write-released.ts';
 
 /** What our own key holds: all that version 3 lacks. */
 export interface Native {
@@ -64,7 +62,7 @@ export function nativeOf(
 ): Native {
   const { excluded } = options;
   for (const kind of LIST_KINDS) checkExclusions(kind, excluded[kind]);
-  const kept = keptOf(surface, leftOut);
+  const locked = lockedSurface(surface, leftOut);
   const list = (kind: ListKind, definitions: ReadonlyMap<string, JsonObject>) =>
     mapSorted(definitions, (definition, key) =>
       located([kind, key], () => entryOf(definition, excluded[kind])),
@@ -74,9 +72,9 @@ export function nativeOf(
     serverInfo: single('serverInfo'),
     instructions: single('instructions'),
     capabilities: single('capabilities'),
-    ...forLists((kind) => list(kind, byKey(kind, kept[kind]))),
+    ...forLists((kind) => list(kind, byKey(kind, locked[kind]))),
   };
-  const contents = contentsByUri(kept.contents);
+  const contents = contentsByUri(locked.contents);
   const out = [...byKey('tools', surface.tools)].filter(([name]) => leftOut.has(name));
   return {
     format: 1,
@@ -104,16 +102,6 @@ export function surfaceOf(native: Native): Surface {
 }
 
 type Entries = Pick<Native, (typeof SINGLES)[number] | ListKind>;
-
-/** Throws `LOCK_REMOTE_REF` for a tool with a schema that points outside itself, and `LOCK_DEFINITION`. */
-export function refuseRemoteSchemas(tools: ReadonlyMap<string, JsonObject>): void {
-  for (const [name, definition] of tools) {
-    for (const key of ['inputSchema', 'outputSchema']) {
-      const schema = schemaOf(definition, key, ['tools', name]);
-      if (schema !== undefined) refuseRemoteRefs(schema, ['tools', name, key]);
-    }
-  }
-}
 
 function contentsByUri(contents: readonly Content[]): Map<string, Content> {
   const found = new Map<string, Content>();

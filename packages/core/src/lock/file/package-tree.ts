@@ -97,7 +97,7 @@ function writePackage(entry: TreePackage): JsonObject {
 }
 
 /**
- * Reads a `tree`. Throws with the path: the `LOCK_FIELD_…` codes, `LOCK_CASE_TWIN`, and `LOCK_INCONSISTENT` when the
+ * Reads a `tree`. Throws with the path: `LOCK_FIELD`, `LOCK_CASE_TWIN`, and `LOCK_INCONSISTENT` when the
  * packages do not have the digest beside them, or one lies in a package that is not there.
  */
 export function readTree(value: Member): Tree {

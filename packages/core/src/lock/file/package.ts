@@ -38,61 +38,53 @@ export type ArtifactType = (typeof TYPES)[number];
 const METHODS = ['cosign_slsa', 'npm_audit_signatures', 'unverified'] as const;
 export type ProvenanceMethod = (typeof METHODS)[number];
 
-const ARTIFACT = {
-  required: ['type'],
-  optional: [
-    ...['name', 'version', 'registry', 'integrity', 'tarball_url', 'tarball_sha256', 'tarball_size'],
-    ...['image', 'digest', 'provenance', 'tree'],
-  ],
+const text = (member: Member) => member.text();
+
+/** The members in the released program's order, each with its reader. */
+const ARTIFACT: Readers = {
+  type: (member) => member.word(TYPES),
+  name: text,
+  version: text,
+  registry: text,
+  integrity: text,
+  tarball_url: text,
+  tarball_sha256: text,
+  tarball_size: (member) => member.natural('bytes'),
+  image: text,
+  digest: text,
+  provenance: (member) => readMembers(member, PROVENANCE, 'verified'),
+  tree: readTree,
 };
-const PROVENANCE = {
-  required: ['verified'],
-  optional: [
-    ...['method', 'predicate_type', 'builder_id', 'source_repo', 'source_ref', 'workflow_uri'],
-    ...['issuer', 'identity', 'verified_at'],
-  ],
+const PROVENANCE: Readers = {
+  method: (member) => member.word(METHODS),
+  predicate_type: text,
+  builder_id: text,
+  source_repo: text,
+  source_ref: text,
+  workflow_uri: text,
+  issuer: text,
+  identity: text,
+  verified: (member) => member.boolean(),
+  verified_at: text,
 };
 
-/**
- * Reads an `artifact` object. Throws the `LOCK_FIELD_…` codes, `LOCK_CASE_TWIN`, and `LOCK_INCONSISTENT` for a tree that
- * does not have its digest or is of another package.
- */
-export function readArtifact(value: Member): Artifact {
-  const record = value.record(ARTIFACT);
-  const text = (key: string) => record.optional(key, (member) => member.text());
-  const artifact: Artifact = {
-    type: record.get('type').word(TYPES),
-    name: text('name'),
-    version: text('version'),
-    registry: text('registry'),
-    integrity: text('integrity'),
-    tarball_url: text('tarball_url'),
-    tarball_sha256: text('tarball_sha256'),
-    tarball_size: record.optional('tarball_size', (size) => size.natural('bytes')),
-    image: text('image'),
-    digest: text('digest'),
-    provenance: record.optional('provenance', readProvenance),
-    tree: record.optional('tree', readTree),
-  };
-  if (artifact.tree !== null) checkRoot(artifact, artifact.tree, record.get('tree').at);
-  return artifact;
+type Readers = Readonly<Record<string, (member: Member) => unknown>>;
+
+/** Reads the members of a table; those that are not there are null. Only one of them must be there. */
+function readMembers(value: Member, readers: Readers, required: string): Record<string, unknown> {
+  const optional = Object.keys(readers).filter((key) => key !== required);
+  const record = value.record({ required: [required], optional });
+  return Object.fromEntries(Object.entries(readers).map(([key, read]) => [key, record.optional(key, read)]));
 }
 
-function readProvenance(value: Member): Provenance {
-  const record = value.record(PROVENANCE);
-  const text = (key: string) => record.optional(key, (member) => member.text());
-  return {
-    method: record.optional('method', (method) => method.word(METHODS)),
-    predicate_type: text('predicate_type'),
-    builder_id: text('builder_id'),
-    source_repo: text('source_repo'),
-    source_ref: text('source_ref'),
-    workflow_uri: text('workflow_uri'),
-    issuer: text('issuer'),
-    identity: text('identity'),
-    verified: record.get('verified').boolean(),
-    verified_at: text('verified_at'),
-  };
+/**
+ * Reads an `artifact` object. Throws `LOCK_FIELD`, `LOCK_CASE_TWIN`, and `LOCK_INCONSISTENT` for a tree that does not
+ * have its digest or is of another package.
+ */
+export function readArtifact(value: Member): Artifact {
+  const artifact = readMembers(value, ARTIFACT, 'type') as unknown as Artifact;
+  if (artifact.tree !== null) checkRoot(artifact, artifact.tree, value.get('tree').at);
+  return artifact;
 }
 
 /**
@@ -100,30 +92,21 @@ function readProvenance(value: Member): Provenance {
  * Throws what `readArtifact` would throw for it.
  */
 export function writeArtifact({ provenance, tree, ...artifact }: Artifact): JsonObject {
-  const inner = provenance && record(PROVENANCE_ORDER, { ...provenance });
-  const written = record(ARTIFACT, { ...artifact, provenance: inner, tree: tree && writeTree(tree) });
+  const inner = provenance && writeMembers(PROVENANCE, { ...provenance });
+  const written = writeMembers(ARTIFACT, { ...artifact, provenance: inner, tree: tree && writeTree(tree) });
   readArtifact(strictly(written, ['artifact']));
   return written;
 }
 
-/** `verified` stands before `verified_at`, after all the rest. */
-const PROVENANCE_ORDER = {
-  required: [],
-  optional: [...PROVENANCE.optional.slice(0, -1), 'verified', 'verified_at'],
-};
-
-function record(
-  { required, optional }: { readonly required: readonly string[]; readonly optional: readonly string[] },
+function writeMembers(
+  readers: Readers,
   members: Readonly<Record<string, string | number | boolean | JsonObject | null>>,
 ): JsonObject {
   const entries: [string, JsonValue][] = [];
-  for (const key of [...required, ...optional]) {
-    const member = members[key];
-    if (typeof member === 'number') {
-      if (member !== 0) entries.push([key, new JsonNumber(String(member))]);
-    } else if (member !== null && member !== undefined && (member !== '' || required.includes(key))) {
-      entries.push([key, member]);
-    }
+  for (const key of Object.keys(readers)) {
+    const member = members[key] ?? null;
+    if (member === null || member === '' || member === 0) continue;
+    entries.push([key, typeof member === 'number' ? new JsonNumber(String(member)) : member]);
   }
   return JsonObject.from(entries);
 }

@@ -2,9 +2,10 @@ import { JsonNumber, type JsonValue, type Member } from '../../json/index.ts';
 import { checkExclusions, type Entry, type Exclusions, entryOf } from './entry.ts';
 import { LOCK_PROFILES } from './hashes.ts';
 import { readAuthorization, readIdentity } from './identity.ts';
-import { definitionsOf, type Flag, flagsOf, type Native, refuseRemoteSchemas, SINGLES } from './native.ts';
+import { definitionsOf, type Flag, flagsOf, type Native, SINGLES } from './native.ts';
 import { inconsistent, located, readMap, strictly } from './reading.ts';
 import { NATIVE_KEY } from './released.ts';
+import { refuseRemoteSchemas } from './remote-ref.ts';
 import type { LeftOut } from './selection.ts';
 import { type Content, type Era, forLists, LIST_KINDS, LISTS, type ListKind } from './surface.ts';
 
@@ -20,7 +21,7 @@ const FIELDS = {
 /**
  * Reads our key and makes sure that it agrees with itself: each definition stands under its own name and has
  * the digest beside it, no schema points outside, and the flags are those that the definitions call for.
- * Throws with the path: `LOCK_VERSION`, the `LOCK_FIELD_…` codes, `LOCK_CASE_TWIN`,
+ * Throws with the path: `LOCK_VERSION`, `LOCK_FIELD`, `LOCK_CASE_TWIN`,
  * `LOCK_INCONSISTENT`, `LOCK_DEFINITION`, `LOCK_IDENTITY`, `LOCK_REMOTE_REF` and `CANON_NOT_FINITE`.
  */
 export function readNative(value: JsonValue): Native {

@@ -1,6 +1,17 @@
 import { BullaError } from '../../error.ts';
 import { JsonObject, type Path, pointer } from '../../json/index.ts';
+import { schemaOf } from './hashes.ts';
 import { pathTo, walk } from './walk.ts';
+
+/** Throws `LOCK_REMOTE_REF` for a tool with a schema that points outside itself, and `LOCK_DEFINITION`. */
+export function refuseRemoteSchemas(tools: ReadonlyMap<string, JsonObject>): void {
+  for (const [name, definition] of tools) {
+    for (const key of ['inputSchema', 'outputSchema']) {
+      const schema = schemaOf(definition, key, ['tools', name]);
+      if (schema !== undefined) refuseRemoteRefs(schema, ['tools', name, key]);
+    }
+  }
+}
 
 const REFERENCES: readonly (string | number)[] = ['$ref', '$dynamicRef', '$recursiveRef'];
 
@@ -11,18 +22,14 @@ const REFERENCES: readonly (string | number)[] = ['$ref', '$dynamicRef', '$recur
  * is a member named `$ref` inside an example or an enum, which a pointer could turn into a schema. Throws
  * `LOCK_REMOTE_REF`.
  */
-export function refuseRemoteRefs(schema: JsonObject, at: Path): void {
+function refuseRemoteRefs(schema: JsonObject, at: Path): void {
   let known: ReadonlySet<string> | undefined;
   walk(schema, (value, key, above) => {
     if (typeof value !== 'string' || !REFERENCES.includes(key) || value.startsWith('#')) return;
     known ??= absoluteIds(schema);
     if (known.has(value.split('#', 1)[0]!)) return;
-    const path = pointer([...at, ...pathTo(key, above)]);
-    throw new BullaError(
-      'LOCK_REMOTE_REF',
-      `The schema points to ${JSON.stringify(value)}, outside itself.`,
-      { path },
-    );
+    const message = `The schema points to ${JSON.stringify(value)}, outside itself.`;
+    throw new BullaError('LOCK_REMOTE_REF', message, { path: pointer([...at, ...pathTo(key, above)]) });
   });
 }
 

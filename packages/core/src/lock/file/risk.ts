@@ -1,27 +1,10 @@
 import { JsonObject } from '../../json/index.ts';
 
 /** The released program's words of danger, in its order; each is looked for as a part of any word. */
-const KEYWORDS = [
-  'exec',
-  'shell',
-  'write',
-  'delete',
-  'fs',
-  'run',
-  'execute',
-  'bash',
-  'command',
-  'sudo',
-  'rm',
-  'remove',
-  'kill',
-  'spawn',
-  'eval',
-  'system',
-  'popen',
-  'subprocess',
-  'terminal',
-] as const;
+const KEYWORDS =
+  'exec shell write delete fs run execute bash command sudo rm remove kill spawn eval system popen subprocess terminal'.split(
+    ' ',
+  );
 
 export const RISK_LEVELS = ['LOW', 'MEDIUM', 'HIGH'] as const;
 export type RiskLevel = (typeof RISK_LEVELS)[number];
@@ -50,8 +33,8 @@ interface Risk {
 /**
  * The risk of a tool by its whole words and its annotations: no word of danger is LOW, one MEDIUM, more HIGH; a tool
  * that calls itself destructive is HIGH, and one that says that it changes something, but not that it destroys nothing,
- * at least MEDIUM: by the specification `destructiveHint` is true where it is not given. An annotation raises the level and never lowers it: a server that means harm
- * calls its tools harmless. It is a hint for people, no boundary.
+ * at least MEDIUM: by the specification `destructiveHint` is true where it is not given. An annotation raises the level
+ * and never lowers it: a server that means harm calls its tools harmless. It is a hint for people, no boundary.
  */
 export function riskOf(tool: JsonObject): Risk {
   const text = (key: string) => {

@@ -40,17 +40,17 @@ function isMatch(pattern: string, name: string): boolean {
 }
 
 /** What of a surface is locked: without the tools that are left out, and what only they point to. */
-export function keptOf<Whole extends Surface>(surface: Whole, leftOut: ReadonlySet<string>): Whole {
+export function lockedSurface<Whole extends Surface>(surface: Whole, leftOut: ReadonlySet<string>): Whole {
   if (leftOut.size === 0) return surface;
   const isOut = (tool: JsonObject) => leftOut.has(tool.get(LISTS.tools) as string);
   const tools = surface.tools.filter((tool) => !isOut(tool));
   const addresses = (definitions: readonly JsonObject[]) =>
     definitions.flatMap((definition) => pointedContent(definition, []).map(({ uri }) => uri));
   const orphans = new Set(addresses(surface.tools.filter(isOut)));
-  const kept = { ...surface, tools };
-  for (const uri of addresses([surface.serverInfo, ...LIST_KINDS.flatMap((kind) => kept[kind])]))
+  const locked = { ...surface, tools };
+  for (const uri of addresses([surface.serverInfo, ...LIST_KINDS.flatMap((kind) => locked[kind])]))
     orphans.delete(uri);
-  return { ...kept, contents: surface.contents.filter(({ uri }) => !orphans.has(uri)) };
+  return { ...locked, contents: surface.contents.filter(({ uri }) => !orphans.has(uri)) };
 }
 
 /** The lock without the tools that no pattern matches. Its digest stays that of the file. Throws `LOCK_SELECTION`. */

@@ -32,8 +32,8 @@ const HEADER = ['canon_version', 'sig_type', 'bundle_encoding'];
 
 /**
  * Takes a signature file apart. Spaces and line ends around it are passed over, and hex may be in upper case,
- * as the released program has it. Throws `LOCK_SIGNATURE_MALFORMED`, and `LOCK_SIGNATURE_MALFORMED` for a
- * Sigstore bundle and for canonical forms that are not known.
+ * as the released program has it. Throws `LOCK_SIGNATURE_MALFORMED`, also for a Sigstore bundle and for canonical forms
+ * that are not known.
  */
 export function readSignature(bytes: Uint8Array): LockSignature {
   if (bytes.length > MAX_BYTES) throw malformed('is too long');

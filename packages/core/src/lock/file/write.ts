@@ -1,13 +1,18 @@
 import { BullaError } from '../../error.ts';
-import type { JsonObject } from '../../json/index.ts';
+import { JsonObject, type JsonValue } from '../../json/index.ts';
 import { DEFAULT_EXCLUSIONS, type Exclusions } from './entry.ts';
-import { type LockProfile, rulesPart, textOf } from './hashes.ts';
-import { type Authorization, type Identity, NO_AUTHORIZATION } from './identity.ts';
-import { type Native, nativeOf, refuseRemoteSchemas, writeNative } from './native.ts';
-import type { Artifact } from './package.ts';
-import { keptOf } from './selection.ts';
+import { goIndented } from './go-json.ts';
+import { type Hashes, hashDefinitions, type LockProfile, rulesPart, textOf } from './hashes.ts';
+import { type Authorization, commandText, type Identity, NO_AUTHORIZATION } from './identity.ts';
+import { type Native, nativeOf, writeNative } from './native.ts';
+import { type Artifact, writeArtifact } from './package.ts';
+import { NATIVE_KEY } from './released.ts';
+import { refuseRemoteSchemas } from './remote-ref.ts';
+import { lockedSurface } from './selection.ts';
 import { byKey, type Surface } from './surface.ts';
-import { hashDefinitions, writeV2, writeV3 } from './write-released.ts';
+
+// Version 1 to 3 have the released program's bytes: struct fields in their declared order, map keys by the bytes of
+// their UTF-8.
 
 export interface WriteLockOptions {
   /**
@@ -52,8 +57,8 @@ export interface LockWarning {
  * Locks a surface: the text of the lockfile, and what should be said about it. The same surface and options
  * give the same text. Throws with the path: `LOCK_DEFINITION` and `LOCK_CASE_TWIN` for definitions that
  * cannot be read in one way, `LOCK_DUPLICATE` for two of one name, `LOCK_REMOTE_REF` for a schema that points
- * outside itself, `LOCK_IDENTITY`, `LOCK_DEFINITION`, `LOCK_SELECTION`, `USAGE`, `CANON_NOT_FINITE` for a number that no
- * double holds, `VALUE_TOO_DEEP`.
+ * outside itself, `LOCK_IDENTITY`, `LOCK_SELECTION`, `USAGE`, `CANON_NOT_FINITE` for a number that no double holds,
+ * `VALUE_TOO_DEEP`.
  */
 export function writeLock(
   surface: Surface,
@@ -70,33 +75,54 @@ export function writeLock(
     const message = 'Only the native format says which tools are left out on purpose.';
     throw new BullaError('LOCK_SELECTION', message);
   }
-  const { tools } = keptOf(surface, leftOut);
+  const locked = lockedSurface(surface, leftOut);
   const profile: LockProfile = options.compatGo === true ? 'mcptrust-v1-go' : 'mcptrust-v1';
-  const definitions = {
-    tools: byKey('tools', tools),
-    prompts: byKey('prompts', surface.prompts),
-    resourceTemplates: byKey('resourceTemplates', surface.resourceTemplates),
-  };
-  refuseRemoteSchemas(definitions.tools);
-  const hashes = hashDefinitions(definitions, profile);
-  const warnings = numberWarnings(definitions.tools, profile);
+  const tools = byKey('tools', locked.tools);
+  refuseRemoteSchemas(tools);
+  const hashes = hashDefinitions((kind) => byKey(kind, locked[kind]), profile);
+  const warnings = numberWarnings(tools, profile);
+  const program = artifact && writeArtifact(artifact);
   if (format === 'v1' || format === 'v2') {
-    const command = commandText(identity);
     if (format === 'v1' && artifact !== null)
       throw new BullaError('LOCK_FIELD', 'Version 1 has no artifact.', { path: '/artifact' });
-    return { text: writeV2(format === 'v1' ? '1.0' : '2.0', command, artifact, hashes.tools), warnings };
+    const document = record({
+      version: format === 'v1' ? '1.0' : '2.0',
+      server_command: commandText(identity),
+      artifact: program,
+      tools: toObject(hashes.tools),
+    });
+    // The released program ends these without a newline, and version 3 with one.
+    return { text: goIndented(document), warnings };
   }
-  const meta = { generator: options.generator, updatedAt: rfc3339(options.updatedAt) };
-  const server = { name: textOf(surface.serverInfo, 'name', ['serverInfo']), artifact };
-  if (format === 'v3') return { text: writeV3(meta, server, hashes, null), warnings };
   const excluded = { ...DEFAULT_EXCLUSIONS, ...options.exclude };
-  const native = nativeOf(surface, leftOut, { profile, identity, authorization, excluded });
-  const text = writeV3(meta, server, hashes, writeNative(native));
-  return { text, warnings: [...warnings, ...nativeWarnings(native)] };
+  const native =
+    format === 'v3' ? null : nativeOf(surface, leftOut, { profile, identity, authorization, excluded });
+  const document = record({
+    lockFileVersion: '3.0',
+    meta: record({ generator: options.generator, updatedAt: rfc3339(options.updatedAt) }),
+    server: record({ name: textOf(surface.serverInfo, 'name', ['serverInfo']), artifact: program }),
+    prompts: record({ definitions: toObject(hashes.prompts) }),
+    resources: record({ templates: [...hashes.resourceTemplates.values()].map(toRecord) }),
+    tools: toObject(hashes.tools),
+    [NATIVE_KEY]: native && writeNative(native),
+  });
+  return {
+    text: `${goIndented(document)}\n`,
+    warnings: [...warnings, ...(native ? nativeWarnings(native) : [])],
+  };
 }
 
-function commandText(identity: Identity): string {
-  return identity.transport === 'http' ? identity.url : [identity.command, ...identity.args].join(' ');
+/** An object without the members that are null: none of the released program's fields is ever null. */
+function record(members: Readonly<Record<string, JsonValue>>): JsonObject {
+  return JsonObject.from(Object.entries(members).filter(([, value]) => value !== null));
+}
+
+function toRecord(hashes: Hashes): JsonObject {
+  return record({ ...hashes });
+}
+
+function toObject(map: ReadonlyMap<string, Hashes>): JsonObject {
+  return new JsonObject([...map.keys()], Array.from(map.values(), toRecord));
 }
 
 /** As Go writes RFC 3339 in UTC. */

@@ -19,9 +19,9 @@ import {
  */
 export function driftJunit(drift: Drift, options: ReportOptions = {}): string {
   const { lockfile = DEFAULT_LOCKFILE, failOn = 'critical', policy } = options;
-  const { failing, counts } = verdict(drift, failOn);
+  const { failing } = verdict(drift, failOn);
   const compared =
-    counts.total === 0
+    drift.items.length === 0
       ? ['<testcase classname="drift" name="no drift" time="0"/>']
       : drift.items.map((item) =>
           testcase(item, SEVERITIES.indexOf(item.severity) <= SEVERITIES.indexOf(failOn)),
@@ -33,7 +33,7 @@ export function driftJunit(drift: Drift, options: ReportOptions = {}): string {
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
     `<testsuites name="bulla drift" tests="${tests}" failures="${failures}" errors="0" time="0">`,
-    `  <testsuite name="${xml(one(lockfile))}" tests="${tests}" failures="${failures}" errors="0" skipped="0" time="0">`,
+    `  <testsuite name="${xml(visible(lockfile))}" tests="${tests}" failures="${failures}" errors="0" skipped="0" time="0">`,
     ...cases.map((text) => `    ${text}`),
     ...(limits.length === 0 ? [] : [`    <system-out>${xml(limits.join('\n'))}</system-out>`]),
     '  </testsuite>',
@@ -54,18 +54,14 @@ function testcase(item: DriftItem, fails: boolean): string {
 }
 
 function policyCase({ preset, passed, reasons }: PolicyResult): string {
-  const start = `<testcase classname="policy" name="${xml(one(preset))}" time="0"`;
+  const start = `<testcase classname="policy" name="${xml(visible(preset))}" time="0"`;
   if (passed) return `${start}/>`;
-  const [first = '', ...more] = reasons.map((reason) => xml(one(reason)));
+  const [first = '', ...more] = reasons.map((reason) => xml(visible(reason)));
   return `${start}><failure type="policy-denied" message="${first}">${[first, ...more].join('\n')}</failure></testcase>`;
 }
 
 /** A path holds names that are as long as a server likes. */
 const MAX_PATH = 1_000;
-
-function one(text: string): string {
-  return visible(text);
-}
 
 const ENTITIES: Readonly<Record<string, string>> = {
   '&': '&amp;',

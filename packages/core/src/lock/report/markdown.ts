@@ -1,8 +1,9 @@
 import { counted, markdownBlock, markdownCell, markdownCode, markdownReferences } from '../../text/index.ts';
 import { DRIFT_CODES } from '../drift/codes.ts';
 import { type Drift, verdict } from '../drift/drift.ts';
-import { type DriftItem, SEVERITIES, type Severity } from '../drift/item.ts';
+import type { DriftItem, Severity } from '../drift/item.ts';
 import {
+  countWords,
   DEFAULT_LOCKFILE,
   evidence,
   type Group,
@@ -32,34 +33,27 @@ const MARKS: Readonly<Record<Severity, string>> = { critical: '🔴', moderate: 
  */
 export function driftMarkdown(drift: Drift, options: MarkdownOptions = {}): string {
   const { lockfile = DEFAULT_LOCKFILE, failOn = 'critical', maxLength = 60_000, policy } = options;
-  const { outcome, counts } = verdict(drift, failOn);
+  const { counts } = drift;
+  const { outcome } = verdict(drift, failOn);
   const isGood = outcome === 'PASS' && policy?.passed !== false;
   const groups = groupsOf(drift);
   const top = [
     `### ${isGood ? '✅' : '❌'} Drift of ${markdownCode(lockfile)}`,
     '',
-    summary(drift),
+    counts.total === 0 ? 'What was compared is as it was locked.' : countWords(drift),
     ...(policy === undefined ? [] : policyLines(policy)),
   ];
   const end = limitWords(drift, markdownCell).flatMap((line) => ['', line]);
   const room = () => maxLength - [...top, ...end].join('\n').length - 200;
   if (counts.total > 0) top.push('', '| | What | Changed |', '|---|---|---|');
   const rows = fit(groups.map(row), room());
-  for (const text of rows.kept) top.push(text);
+  for (const text of rows.fitting) top.push(text);
   if (rows.left > 0) top.push('', `And ${counted(rows.left, 'row')} more, for which there is no room here.`);
   const details = fit(groups.map(section), room());
-  for (const text of details.kept) top.push(text);
+  for (const text of details.fitting) top.push(text);
   if (details.left > 0 && rows.left === 0)
     top.push('', `The details of ${details.left} more are left out, for which there is no room here.`);
   return `${[...top, ...end].join('\n')}\n`;
-}
-
-function summary({ counts }: Drift): string {
-  if (counts.total === 0) return 'What was compared is as it was locked.';
-  const words = SEVERITIES.filter((severity) => counts[severity] > 0).map(
-    (severity) => `${counts[severity]} ${severity}`,
-  );
-  return `${counted(counts.total, 'difference')}: ${words.join(', ')}.`;
 }
 
 function policyLines({ preset, passed, reasons }: PolicyResult): string[] {
@@ -74,15 +68,15 @@ function policyLines({ preset, passed, reasons }: PolicyResult): string[] {
 }
 
 /** As many of the texts as there is room for. */
-function fit(texts: readonly string[], room: number): { kept: string[]; left: number } {
-  const kept: string[] = [];
+function fit(texts: readonly string[], room: number): { fitting: string[]; left: number } {
+  const fitting: string[] = [];
   let used = 0;
   for (const text of texts) {
     used += text.length + 1;
     if (used > room) break;
-    kept.push(text);
+    fitting.push(text);
   }
-  return { kept, left: texts.length - kept.length };
+  return { fitting, left: texts.length - fitting.length };
 }
 
 function row({ kind, name, from, severity, items }: Group): string {

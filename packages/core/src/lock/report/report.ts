@@ -2,7 +2,15 @@ import { type JsonObject, type JsonValue, stringify } from '../../json/index.ts'
 import { schemaArguments } from '../../schema/index.ts';
 import { counted, type DiffPart, visible } from '../../text/index.ts';
 import type { Drift } from '../drift/drift.ts';
-import { asObject, type DriftItem, type DriftKind, type Severity, shown, worst } from '../drift/item.ts';
+import {
+  asObject,
+  type DriftItem,
+  type DriftKind,
+  SEVERITIES,
+  type Severity,
+  shown,
+  worst,
+} from '../drift/item.ts';
 import { changeWords } from '../drift/schema.ts';
 import { MAX_TEXT } from '../drift/text.ts';
 
@@ -46,9 +54,7 @@ export function groupsOf({ items }: Drift): Group[] {
     const from = own.find((item) => item.from !== undefined)?.from;
     return { kind, name, from, severity: worst(own.map(({ severity }) => severity)), items: own };
   });
-  return (['critical', 'moderate', 'info'] as const).flatMap((severity) =>
-    groups.filter((group) => group.severity === severity),
-  );
+  return SEVERITIES.flatMap((severity) => groups.filter((group) => group.severity === severity));
 }
 
 /** A name for a heading: bare where it is a plain word, else in quotation marks. */
@@ -60,6 +66,13 @@ export function nameWords(name: string): string {
 export function subjectWords({ kind, name, from }: Pick<Group, 'kind' | 'name' | 'from'>): string {
   const old = from === undefined ? '' : `${nameWords(from)} → `;
   return name === '' ? kind : `${kind} ${old}${nameWords(name)}`;
+}
+
+/** `3 differences: 1 critical, 2 info.` */
+export function countWords({ counts }: Drift, paint: Paint = MARKED): string {
+  const found = SEVERITIES.filter((severity) => counts[severity] > 0);
+  const words = found.map((severity) => paint(severity, `${counts[severity]} ${severity}`));
+  return `${counted(counts.total, 'difference')}: ${words.join(', ')}.`;
 }
 
 /** How a piece of a report is to look. */

@@ -10,6 +10,7 @@ import {
 import { DRIFT_CODES, type DriftCode } from '../drift/codes.ts';
 import type { Drift } from '../drift/drift.ts';
 import { asObject, type DriftItem, type Severity } from '../drift/item.ts';
+import { HASHED_LISTS } from '../file/hashes.ts';
 import { SINGLES } from '../file/native.ts';
 import { NATIVE_KEY } from '../file/released.ts';
 import { LISTS } from '../file/surface.ts';
@@ -52,26 +53,14 @@ export function driftSarif(drift: Drift, options: SarifOptions = {}): string {
   const ruleIndex = new Map(codes.map((code, i) => [code, i]));
   const lineOf = source === undefined ? () => 1 : lines(source);
   const denials = policy?.passed === false ? policy.reasons : [];
-  const notes = limitWords(drift);
+  const notes = limitWords(drift).map((text) => ({ level: 'note', message: { text: plain(text) } }));
+  const rules = [...codes.map(ruleOf), ...(denials.length === 0 ? [] : [POLICY_RULE])];
   const run = {
-    tool: {
-      driver: {
-        name: 'Bulla',
-        ...(version === undefined ? {} : { version }),
-        rules: [...codes.map(ruleOf), ...(denials.length === 0 ? [] : [POLICY_RULE])],
-      },
-    },
+    tool: { driver: { name: 'Bulla', version, rules } },
     invocations: [
       {
         executionSuccessful: true,
-        ...(notes.length === 0
-          ? {}
-          : {
-              toolExecutionNotifications: notes.map((text) => ({
-                level: 'note',
-                message: { text: plain(text) },
-              })),
-            }),
+        ...(notes.length > 0 && { toolExecutionNotifications: notes }),
       },
     ],
     columnKind: 'utf16CodeUnits',
@@ -94,7 +83,7 @@ export function driftSarif(drift: Drift, options: SarifOptions = {}): string {
           change: item.change,
           path: cut(item.path),
           severity: item.severity,
-          ...(item.prose === undefined ? {} : { prose: item.prose }),
+          prose: item.prose,
         },
       })),
       ...denials.map((reason) => ({
@@ -204,18 +193,13 @@ function nativeSteps([head, ...rest]: readonly string[]): string[] {
   return [NATIVE_KEY, head, ...(SINGLES.some((name) => name === head) ? ['definition'] : []), ...rest];
 }
 
-const RELEASED: Readonly<Record<string, readonly string[]>> = {
-  tools: ['tools'],
-  prompts: ['prompts', 'definitions'],
-  resourceTemplates: ['resources', 'templates'],
-};
-
 function releasedSteps(
   [head = '', name]: readonly string[],
   templates: ReadonlyMap<string, number>,
 ): string[] {
   const step = head === 'resourceTemplates' ? templates.get(name ?? '')?.toString() : name;
-  return [...(RELEASED[head] ?? []), ...(step === undefined ? [] : [step])];
+  const lists: Readonly<Record<string, readonly string[]>> = HASHED_LISTS;
+  return [...(lists[head] ?? []), ...(step === undefined ? [] : [step])];
 }
 
 /** A file without our key lists its templates. */

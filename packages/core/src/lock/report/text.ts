@@ -1,7 +1,8 @@
 import { counted } from '../../text/index.ts';
 import { type Drift, verdict } from '../drift/drift.ts';
-import { SEVERITIES } from '../drift/item.ts';
+import type { Severity } from '../drift/item.ts';
 import {
+  countWords,
   evidence,
   type Group,
   groupsOf,
@@ -31,20 +32,15 @@ export function driftText(drift: Drift, { color, failOn, policy }: TextOptions =
   const paint = color ?? MARKED;
   const limits = limitWords(drift).map((line) => paint('dim', line));
   const lines = [
-    headline(drift, paint),
+    drift.counts.total === 0
+      ? paint('good', 'No drift: what was compared is as it was locked.')
+      : countWords(drift, paint),
     ...groupsOf(drift).flatMap((group) => ['', ...groupLines(group, paint)]),
     ...(limits.length === 0 ? [] : ['', ...limits]),
     ...(policy === undefined ? [] : ['', ...policyLines(policy)]),
     ...(failOn === undefined ? [] : ['', verdictLine(drift, failOn, paint, policy?.passed === false)]),
   ];
   return `${lines.join('\n')}\n`;
-}
-
-function headline({ counts }: Drift, paint: Paint): string {
-  if (counts.total === 0) return paint('good', 'No drift: what was compared is as it was locked.');
-  const found = SEVERITIES.filter((severity) => counts[severity] > 0);
-  const words = found.map((severity) => paint(severity, `${counts[severity]} ${severity}`));
-  return `${counted(counts.total, 'difference')}: ${words.join(', ')}.`;
 }
 
 /** A heading, then each item with what lies under it. */
@@ -68,23 +64,13 @@ function policyLines({ passed, reasons }: PolicyResult): string[] {
   return [passed ? 'Policy: PASS' : 'Policy: DENY', ...reasons.map((reason) => `- ${reason}`)];
 }
 
-function verdictLine(
-  drift: Drift,
-  failOn: NonNullable<TextOptions['failOn']>,
-  paint: Paint,
-  isDenied: boolean,
-): string {
-  const { failing } = verdict(drift, failOn);
-  const why = [
-    ...(failing === 0
-      ? []
-      : [`${counted(failing, 'difference')} ${failing === 1 ? 'is' : 'are'} ${threshold(failOn)}`]),
-    ...(isDenied ? ['the policy denies the server'] : []),
-  ];
-  if (why.length === 0) return paint('good', `PASS: nothing is ${threshold(failOn)}.`);
-  return paint('critical', `FAIL: ${why.join(', and ')}.`);
-}
+const THRESHOLDS = { critical: 'critical', moderate: 'moderate or worse', info: 'different' } as const;
 
-function threshold(failOn: NonNullable<TextOptions['failOn']>): string {
-  return failOn === 'critical' ? 'critical' : failOn === 'moderate' ? 'moderate or worse' : 'different';
+function verdictLine(drift: Drift, failOn: Severity, paint: Paint, isDenied: boolean): string {
+  const { failing } = verdict(drift, failOn);
+  const threshold = THRESHOLDS[failOn];
+  const found = `${counted(failing, 'difference')} ${failing === 1 ? 'is' : 'are'} ${threshold}`;
+  const why = [...(failing === 0 ? [] : [found]), ...(isDenied ? ['the policy denies the server'] : [])];
+  if (why.length === 0) return paint('good', `PASS: nothing is ${threshold}.`);
+  return paint('critical', `FAIL: ${why.join(', and ')}.`);
 }

@@ -3,13 +3,13 @@ import { dirname, join } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 
 // Node looks for packages in the node_modules of every folder above a script. The fence stops that wherever it is
-// loaded; a process that is started with another environment does not load it, and then only the place protects it.
+// loaded; a process that is started with another environment does not load it, and then only permissions protect it.
 
 /**
- * Refuses a place in which somebody else can replace what lies there, or has a `node_modules` in a folder above, or can
+ * Refuses a folder in which somebody else can replace what lies there, or has a `node_modules` in a folder above, or can
  * write into one. Throws `PIN_PLACE_SHARED`.
  */
-export function checkPlace(folder: string): void {
+export function checkPermissions(folder: string): void {
   for (const above of foldersFrom(folder)) {
     if (othersCanReplace(statSync(above), above === folder))
       throw shared(`Others can replace what lies in ${above}, and so the packages of the pinned program.`);
@@ -41,12 +41,12 @@ const STICKY = 0o1000;
 
 /** In a sticky folder, such as `/tmp`, everybody can make something, and replace only what is their own. */
 function othersCanReplace(rights: Rights, isTheFolder: boolean): boolean {
-  const isKept = (rights.mode & STICKY) !== 0 && isOurs(rights) && !isTheFolder;
-  return othersCanWrite(rights) && !isKept;
+  const isSafe = (rights.mode & STICKY) !== 0 && isOurs(rights) && !isTheFolder;
+  return othersCanWrite(rights) && !isSafe;
 }
 
 /** Whether it belongs to us or to the administrator. */
-function isOurs({ uid }: Pick<Rights, 'uid'>): boolean {
+function isOurs({ uid }: Rights): boolean {
   return uid === 0 || uid === process.getuid!();
 }
 

@@ -1,7 +1,7 @@
 import type { Lock } from '@bulla/core/lock';
 import { expect, test } from 'vitest';
 import type { StdioTarget } from '../mcp/index.ts';
-import { checkIdentity } from './same-server.ts';
+import { checkIdentity } from './server.ts';
 
 const target: StdioTarget = {
   kind: 'stdio',
