@@ -21,7 +21,8 @@ const identity = identityOf({
 // Allowed or denied at once, or after somebody answers; recorded before and after it is done.
 const call = await consent.run(
   { identity, tool: 'read_note', args: { path: note } },
-  () => `text of ${note}`,
+  // The arguments as they were shown: whatever became of the program's own object, this is what was allowed.
+  ({ path }) => `text of ${path}`,
 );
 if (call.status === 'ok') console.log(`read ${note}: ${call.result} (${call.decision.by})`);
 else console.log(`${call.status}: ${call.reason}`);

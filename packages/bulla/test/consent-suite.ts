@@ -4,7 +4,7 @@ import { CHINESE, type Choice, disclosureDigest, identityOf, type Prompt } from 
 import type { Evidence } from '@bulla/core/evidence';
 import { parse } from '@bulla/core/json';
 import * as fc from 'fast-check';
-import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { storeSource, verifyChain } from '../src/chain/index.ts';
 import type { Consent } from '../src/consent/index.ts';
 import { createManifests } from '../src/manifest/index.ts';
@@ -544,15 +544,97 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       const silent = await ruleOn(consent, store, calling('notify'));
       const { pass } = await passOf(silent);
       const recorder = recorderOf(store);
+      const { call } = silent.asked;
       const others = [
-        ruled(store, calling('locate')).call,
-        { ...silent.asked.call, args: recorder.payload('args', ARGS) },
-        { ...silent.asked.call, tool: { ...silent.asked.call.tool, server: 'shell' } },
-        { ...silent.asked.call, tool: { ...silent.asked.call.tool, locked: 'sha256:0' } },
+        { ...call, args: recorder.payload('args', ARGS) },
+        { ...call, rest: recorder.payload('rest', {}) },
+        { ...call, tool: { ...call.tool, server: 'shell' } },
+        { ...call, tool: { ...call.tool, locked: 'sha256:0' } },
+        { ...call, agentId: 'other-agent' },
+        { ...call, userId: 'account:bob' },
+        { ...call, sessionId: 'other' },
+        { ...call, request: 'tools/call locate' },
+      ];
+      const code = (other: typeof call, more: Evidence = {}) =>
+        recorder.intent(other, [pass, { evidence: more }]).then(
+          () => 'sealed',
+          (error) => error.code,
+        );
+      for (const other of others) expect(await code(other)).toBe('CONSENT_OTHER_CALL');
+      expect(await code(call, { lock: 'sha256:0' })).toBe('CONSENT_OTHER_CALL');
+      const { id } = pass.evidence!.consent!;
+      expect(await code(call, { consent: { id, asked: 'q' } })).toBe('CONSENT_OTHER_CALL');
+      // What the pass itself says is contradicted.
+      expect(await code(ruled(store, calling('locate')).call)).toBe('EVIDENCE_CONFLICT');
+      expect(await code(call, { consent: { id: 'forged' } })).toBe('EVIDENCE_CONFLICT');
+      expect(await records(store)).toEqual([]);
+      expect((await recorder.intent(call, [pass])).call).toEqual(call);
+    });
+
+    test('is ruled on for who is recorded, and for the arguments that are committed to', async () => {
+      const { store, consent } = await added();
+      const asked = ruled(store, calling('notify'));
+      const { call } = asked;
+      const others = [
+        { ...asked, call: { ...call, agentId: 'other-agent' } },
+        { ...asked, call: { ...call, userId: 'account:bob' } },
+        { ...asked, args: { path: '/tmp/b' } },
+        { ...asked, args: undefined },
       ];
       for (const other of others)
-        await expect(recorder.intent(other, [pass])).rejects.toMatchObject({ code: 'CONSENT_OTHER_CALL' });
-      expect((await recorder.intent(silent.asked.call, [pass])).call).toBe(silent.asked.call);
+        expect(await consent.rule(other)).toMatchObject({
+          deny: { stage: 'consent', code: 'CONSENT_OTHER_CALL' },
+        });
+      expect(await consent.rule({ ...asked, call: { ...call, userId: USER } })).toHaveProperty('pass');
+    });
+
+    test('is recorded and done as it was when it was asked for, whatever reads differently later', async () => {
+      const { store, consent } = await added();
+      for (const member of ['user', 'agent', 'session'] as const) {
+        let reads = 0;
+        const changing = Object.defineProperty({ ...caller }, member, {
+          enumerable: true,
+          get: () => (reads++ === 0 ? caller[member] : 'somebody else'),
+        });
+        const done = await consent.run(calling('notify', changing), () => null);
+        expect([done.status, done.decision?.[member], reads]).toEqual(['ok', caller[member], 1]);
+      }
+      const args = { path: '/tmp/a' };
+      const reasoning = { analysis: 'safe' };
+      const given = { ...calling('read_file'), args, reasoning, identity: { ...caller } };
+      const running = consent.run(given, (shown) => {
+        reasoning.analysis = 'changed';
+        return shown;
+      });
+      args.path = '/etc/shadow';
+      given.identity.agent = 'other-agent';
+      await vi.waitUntil(async () => (await consent.pending()).length === 1);
+      const [prompt] = await consent.pending();
+      const seen = '{"path":"/tmp/a"}';
+      expect((await consent.show(prompt!.id)).showing!.arguments).toBe(seen);
+      const channel = { ...passkey };
+      const answer = { ...answering(prompt!, 'allow-once'), channel };
+      const answered = consent.answer(answer);
+      Object.assign(answer, { choice: 'deny-once' });
+      Object.assign(channel, { kind: 'host' });
+      expect((await answered).refusal).toBe(null);
+      const done = await running;
+      if (done.status !== 'ok') return expect.unreachable();
+      expect([done.result, Object.isFrozen(done.result)]).toEqual([{ path: '/tmp/a' }, true]);
+      expect([done.intent, done.outcome].map(({ reasoning: { analysis } }) => analysis)).toEqual([
+        'safe',
+        'safe',
+      ]);
+      const { commitment } = done.decision.args!;
+      expect((await store.opening(commitment))!.payload).toBe(seen);
+    });
+
+    test('is checked by the arguments that it commits to, also where they change meanwhile', async () => {
+      const { consent } = await added();
+      const args: Record<string, unknown> = { path: '/tmp/a', unknown: 1 };
+      const taken = consent.run({ ...calling('read_file'), args }, () => expect.unreachable());
+      delete args.unknown;
+      expect(await taken).toMatchObject({ status: 'error', reason: 'invalid_arguments' });
     });
 
     test('cannot take the id of another, whoever made it', async () => {

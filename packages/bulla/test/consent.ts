@@ -94,8 +94,13 @@ export function push(
   return createManifests(store).push(AGENT, text, { by: 'operator', record, idempotencyKey, bindings });
 }
 
+const recorders = new WeakMap<Store, Recorder>();
+
+/** The recorder of a store: whoever recorded an intent records its outcome. */
 export function recorderOf(store: Store): Recorder {
-  return createRecorder(store.chain(CHAIN), { instance: 'test' });
+  const recorder = recorders.get(store) ?? createRecorder(store.chain(CHAIN), { instance: 'test' });
+  recorders.set(store, recorder);
+  return recorder;
 }
 
 export function consentOn(store: Store, options: Partial<ConsentOptions> = {}): Consent {

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { type Commitment, commit, opens } from '@bulla/core/canon';
-import { keyId, publicKey, type Signer } from '@bulla/core/crypto';
+import { keyId, publicKey, type Signer, toUtf8 } from '@bulla/core/crypto';
 import {
   type ApprovalHow,
   authorize,
+  createEnvelope,
   execHash,
   type Permit,
   parseEnvelope,
@@ -12,6 +13,7 @@ import {
   toolCallEnvelope,
 } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
+import { readEvidence } from '@bulla/core/evidence';
 import { type JsonObject, parse } from '@bulla/core/json';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import {
@@ -20,7 +22,7 @@ import {
   publishPolicy,
   settleExecution,
 } from '../src/envelope/index.ts';
-import { payloadOf } from '../src/record/index.ts';
+import { type Call, payloadOf } from '../src/record/index.ts';
 import { createLedger, type Store, type StoreOptions, setKill } from '../src/store/index.ts';
 import {
   alice,
@@ -815,22 +817,108 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       expect([outcome!.outcome.status, call.result ?? {}]).toEqual(['success', said]);
     });
 
-    test('of a tool call name the tool as the lock pins it', async () => {
-      const store = await opened();
-      const locked = `sha256:${'e5'.repeat(32)}`;
-      const of = toolCallEnvelope({
-        ...{ lock: `sha256:${'cd'.repeat(32)}`, server: 'files', name: 'write', locked },
-        args: commit('args', {}, new Uint8Array(32)),
-        ...{ intent_id: 'i', execution_id: 'e', tenant_id: 'acme', metadata: { created_at: NOW } },
+    const tool = { server: 'files', name: 'write', locked: `sha256:${'e5'.repeat(32)}` };
+    const bound = { lock: `sha256:${'cd'.repeat(32)}`, args: commit('args', {}, new Uint8Array(32)) };
+    const toolCall = (nonce: number) =>
+      toolCallEnvelope({
+        ...{ ...tool, ...bound },
+        ...{ intent_id: 'i', execution_id: `e${nonce}`, tenant_id: 'acme', metadata: { created_at: NOW } },
         ...{ actor: { caller: 'agent-7', role: null }, policy: envelope.policy_binding },
-        ...{ ttl: NOW + 60, nonce: 1, replay_scope: 'caller' },
+        ...{ ttl: NOW + 60, nonce, replay_scope: 'caller' },
       });
-      const decision = await verifierOn(store).verifyAndConsume(...(await signedBy2(of, 'tool')), pay);
+
+    test('of a tool call hold all that its envelope binds', async () => {
+      const store = await opened();
+      const decision = await verifierOn(store).verifyAndConsume(
+        ...(await signedBy2(toolCall(1), 'tool')),
+        pay,
+      );
       expect(decision.status).toBe('success');
-      const [intent] = await records(store);
-      expect([intent!.trigger.request, intent!.context.environment.bulla.tool]).toEqual([
-        'tools/call files/write',
-        { server: 'files', name: 'write', locked },
+      const sealed = await records(store);
+      for (const { trigger, context } of sealed) {
+        expect(trigger.request).toBe('tools/call files/write');
+        expect(context.environment.bulla).toMatchObject({ tool, ...bound });
+      }
+      expect(sealed[1]!.execution.tool_calls).toMatchObject([{ tool: 'write', arguments: bound.args }]);
+    });
+
+    test('of a tool call are never of another one than its envelope binds', async () => {
+      const store = await opened();
+      const record = recordOn(store);
+      const others = [
+        { tool: { ...tool, server: 'shell' } },
+        { tool: { ...tool, name: 'wipe' } },
+        { tool: { ...tool, locked: `sha256:${'00'.repeat(32)}` } },
+        { args: record.payload('args', {}) },
+        { parts: [{ evidence: { lock: `sha256:${'00'.repeat(32)}` } }] },
+      ];
+      for (const [i, other] of others.entries()) {
+        const signed = await signedBy2(toolCall(i), `tool-${i}`);
+        const decision = await verifierOn(store).verifyAndConsume(...signed, never, other);
+        expect([decision.status, decision.verdict.code]).toEqual(['blocked', 'EE_TOOL_CALL']);
+      }
+      const made = toolCall(9);
+      for (const target of [{ asset: 'write' }, { to: 'somewhere' }]) {
+        const vague = createEnvelope({ ...made, target: { ...made.target, ...target } });
+        const signed = await signedBy2(vague, JSON.stringify(target));
+        expect((await verifierOn(store).verifyAndConsume(...signed, never)).verdict.code).toBe(
+          'EE_TOOL_CALL',
+        );
+      }
+    });
+
+    test('are of the call that the envelope was ruled on for, and of no other', async () => {
+      const store = await opened();
+      const record = recordOn(store);
+      const call = {
+        door: 'gateway',
+        ...{ agentId: 'agent-7', source: 'host', request: 'tools/call bank/pay' },
+        tool: { server: 'bank', name: 'pay' },
+        args: record.payload('args', { to: 'x' }),
+      } as const;
+      const [text, authorization] = await payment(1);
+      const ruling = await verifierOn(store).rule(text, authorization, call);
+      if ('deny' in ruling) return expect.unreachable();
+      const code = (other: Call) =>
+        record.intent(other, [ruling.pass]).then(
+          () => 'sealed',
+          (error) => error.code,
+        );
+      const { server: _, ...unplaced } = call.tool;
+      expect(await code({ ...call, tool: { server: 'files', name: 'wipe_disk' } })).toBe('EVIDENCE_CONFLICT');
+      expect(await code({ ...call, args: record.payload('args', { to: 'x' }) })).toBe('EVIDENCE_CONFLICT');
+      expect(await code({ ...call, request: 'tools/call files/wipe_disk' })).toBe('EE_TOOL_CALL');
+      expect(await code({ ...call, agentId: 'other' })).toBe('EE_TOOL_CALL');
+      expect(await code({ ...call, userId: 'account:bob' })).toBe('EE_TOOL_CALL');
+      expect(await code({ ...call, rest: record.payload('rest', {}) })).toBe('EE_TOOL_CALL');
+      const bare = await verifierOn(store).rule(text, authorization, { ...call, tool: unplaced });
+      if ('deny' in bare) return expect.unreachable();
+      await expect(record.intent(call, [bare.pass])).rejects.toMatchObject({ code: 'EE_TOOL_CALL' });
+      expect(await records(store)).toEqual([]);
+      expect(await code(call)).toBe('sealed');
+    });
+
+    test('name the authorization that was verified, whatever becomes of its bytes', async () => {
+      const store = await opened();
+      const [text, authorization] = await payment(1);
+      const [bytes, about] = [toUtf8(authorization), { request: 'pay', tool: { name: 'pay' } }];
+      const verifier = verifierOn(store, {
+        risk() {
+          bytes.fill(0x20);
+          about.tool.name = 'wipe';
+          about.request = 'wipe';
+          return null;
+        },
+      });
+      const decision = await verifier.verifyAndConsume(text, bytes, pay, about);
+      if (decision.status !== 'success') return expect.unreachable();
+      expect(decision.intent.authority.chain.at(-1)).toMatchObject({
+        step: 'envelope',
+        authorization: digestOf(authorization),
+      });
+      expect([decision.intent.trigger.request, readEvidence(decision.intent)!.tool]).toEqual([
+        'pay',
+        { name: 'pay' },
       ]);
     });
 

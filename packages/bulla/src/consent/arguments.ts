@@ -1,6 +1,5 @@
-import { exactText } from '@bulla/core/canon';
 import { type ConsentState, calledTool, type Declared } from '@bulla/core/consent';
-import { type JsonObject, parse } from '@bulla/core/json';
+import type { JsonObject, JsonValue } from '@bulla/core/json';
 import type { Manifest } from '@bulla/core/manifest';
 import { accepts } from '@bulla/core/schema';
 
@@ -20,7 +19,7 @@ export type CheckArguments = (
   state: ConsentState,
   called: { readonly server: string | null; readonly tool: string },
   declared: string | null,
-  args: unknown,
+  args: JsonValue,
 ) => Promise<Unfit | null>;
 
 const KNOWN = 64;
@@ -43,7 +42,7 @@ export function createArgumentCheck(content: (hash: string) => Promise<Manifest>
     if (manifest === undefined || tool === undefined) return null;
     if (declared !== null && declared !== tool.digest) return null;
     const schema = (await schemasOf(manifest.hash)).get(tool.name)!;
-    if (accepts(schema, parse(exactText(args))) !== false) return null;
+    if (accepts(schema, args) !== false) return null;
     return { declared: tool.digest, manifest };
   };
 }

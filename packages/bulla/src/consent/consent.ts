@@ -24,7 +24,7 @@ import {
 import { BullaError } from '@bulla/core/error';
 import { parse } from '@bulla/core/json';
 import { createManifests, namedOf, readContent } from '../manifest/index.ts';
-import { createRecorder, type Door, type Recorder } from '../record/index.ts';
+import { createRecorder, type Door, frozenCopy, type Recorder } from '../record/index.ts';
 import type { Store } from '../store/index.ts';
 import type { About } from './acts.ts';
 import { createArgumentCheck } from './arguments.ts';
@@ -88,6 +88,11 @@ export interface ListedGrant extends PersonsGrant {
 
 type Timeless<E extends ConsentEvent> = Omit<E, 'type' | 'at'>;
 
+/** An event before the time is known. */
+type Untimed = {
+  [T in ConsentEvent['type']]: Omit<Extract<ConsentEvent, { type: T }>, 'at'>;
+}[ConsentEvent['type']];
+
 /** What a person is to see. */
 export interface Shown {
   readonly prompt: Prompt;
@@ -106,15 +111,16 @@ export interface Consent {
   /**
    * Rules on a call before its intent. A question is recorded, with the arguments kept for whoever is asked; all else
    * becomes true with the records of the call. Arguments that the declared tool does not take are denied before anybody
-   * is asked. An intent with the part of a pass is refused with a code where it no longer holds: `CONSENT_NOT_GRANTED`,
-   * `CONSENT_CHANGED`, `CONSENT_EXPIRED`, `CONSENT_SPENT`, `CONSENT_NOT_ALLOWED`, `KILLED`.
+   * is asked. An intent with the part of a pass is refused with a code where it is of another call
+   * (`CONSENT_OTHER_CALL`), and where the pass no longer holds: `CONSENT_NOT_GRANTED`, `CONSENT_CHANGED`,
+   * `CONSENT_EXPIRED`, `CONSENT_SPENT`, `CONSENT_NOT_ALLOWED`, `KILLED`.
    */
   rule(call: Call, options?: RulingOptions): Promise<Ruling>;
   /**
-   * Rules on a call, waits for the answer, records the intent, does it, and records the outcome. Rejects with what the
-   * action rejects with, after that was recorded.
+   * Rules on a call, waits for the answer, records the intent, does it, and records the outcome. The action gets the
+   * arguments that were shown. Rejects with what the action rejects with, after that was recorded.
    */
-  run<T>(call: LibraryCall, action: Action<T>, options?: RulingOptions): Promise<Outcome<T>>;
+  run<T, A>(call: LibraryCall<A>, action: Action<T, A>, options?: RulingOptions): Promise<Outcome<T>>;
   request(request: Request): Promise<Decided>;
   answer(answer: Timeless<AnswerEvent>, door?: Door): Promise<Decided>;
   escalate(escalation: Timeless<EscalateEvent>): Promise<Decided>;
@@ -167,13 +173,15 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
   const checkArguments = createArgumentCheck((hash) => readContent(reading, hash));
 
   /** Runs an event in the relation that its id belongs to; of no id at all nobody's rows know anything. */
-  const about = async (id: string, event: (at: number) => ConsentEvent, from = ADMIN): Promise<Decided> => {
+  const about = async (id: string, given: Untimed, from = ADMIN): Promise<Decided> => {
+    const event = timed(given);
     const found = await findSubject(reading, id);
     return found === null ? runner.runForNobody(event, from) : runner.run(found, event, from);
   };
 
-  const run = (pair: Pair, event: (at: number) => ConsentEvent) => runner.run(pair, event, ADMIN);
-  const sweepPair = (pair: Pair) => run(pair, (at) => ({ type: 'sweep', at }));
+  const run = async ({ user, agent }: Pair, event: Untimed) =>
+    runner.run({ user, agent }, timed(event), ADMIN);
+  const sweepPair = (pair: Pair) => run(pair, { type: 'sweep' });
   const each = async (pairs: readonly Pair[], work: (pair: Pair) => Promise<Decided>) => {
     const decisions: Decision[] = [];
     for (const pair of pairs) for (const decision of (await work(pair)).decisions) decisions.push(decision);
@@ -185,7 +193,7 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
       find: () => findSubject(reading, id),
       onDecided: (listener) => runner.onDecided(id, listener),
       sweep: sweepPair,
-      withdraw: async (pair) => void (await run(pair, (at) => ({ type: 'withdraw', at, id }))),
+      withdraw: async (pair) => void (await run(pair, { type: 'withdraw', id })),
       now,
       pollMs,
     });
@@ -211,14 +219,14 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
     holder,
     rule,
     run: (call, action, ruling) => runCall({ store, record, rule }, call, action, ruling),
-    async request({ identity, scope, devices, door = 'agents', source, correlationId }) {
+    async request(given) {
+      const { identity, scope, devices, door = 'agents', source, correlationId } = frozenCopy(given);
       const id = newId();
       const from = { door, source, correlationId };
       const { user, agent } = identity;
-      const event = (at: number): ConsentEvent => ({
+      const event = timed({
         type: 'request',
         id,
-        at,
         identity,
         scope,
         holder,
@@ -228,19 +236,26 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
       const known = { ...(user !== null && { user }), ...(agent !== null && { agent }) };
       return runner.runForNobody(event, from, known);
     },
-    answer: (given, door = 'admin') =>
-      about(given.prompt, (at) => ({ type: 'answer', at, ...given }), { door }),
-    escalate: (given) => about(given.prompt, (at) => ({ type: 'escalate', at, ...given })),
-    withdraw: (id) => about(id, (at) => ({ type: 'withdraw', at, id })),
+    async answer(given, door = 'admin') {
+      const answer = frozenCopy(given);
+      return about(answer.prompt, { ...answer, type: 'answer' }, { door });
+    },
+    async escalate(given) {
+      const escalation = frozenCopy(given);
+      return about(escalation.prompt, { ...escalation, type: 'escalate' });
+    },
+    withdraw: (id) => about(id, { type: 'withdraw', id }),
     disclosure,
-    disclose: (user, shown, said) =>
-      run({ user, agent: shown.agent }, (at) => ({ type: 'disclose', at, disclosure: shown, ...said })),
+    async disclose(user, shown, said) {
+      const disclosed = frozenCopy(shown);
+      return run({ user, agent: disclosed.agent }, { ...said, type: 'disclose', disclosure: disclosed });
+    },
     async grant(pair, scopes, said) {
       const grants = scopes.map((scope) => ({ scope, id: newId() }));
-      return run(pair, (at) => ({ type: 'grant', at, grants, ...said }));
+      return run(pair, { ...said, type: 'grant', grants });
     },
-    revoke: (pair, scopes, said) => run(pair, (at) => ({ type: 'revoke', at, scopes, ...said })),
-    endSession: (pair, device, session) => run(pair, (at) => ({ type: 'end-session', at, device, session })),
+    revoke: (pair, scopes, said) => run(pair, { ...said, type: 'revoke', scopes }),
+    endSession: (pair, device, session) => run(pair, { type: 'end-session', device, session }),
     async pending(of = {}) {
       const at = await now();
       const prompts = await openPrompts(reading);
@@ -286,9 +301,15 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
     },
     sweep: async () => each(await overdue(reading, await now()), sweepPair),
     restart: async (gone) =>
-      each(await held(reading, gone), (pair) => run(pair, (at) => ({ type: 'restart', at, holder: gone }))),
+      each(await held(reading, gone), (pair) => run(pair, { type: 'restart', holder: gone })),
     waitFor: async (id, signal) => (await wait(id, signal)).decision,
   };
+}
+
+/** What a caller gave is read once; only the time is new whenever the event is decided. */
+function timed(given: Untimed): (at: number) => ConsentEvent {
+  const event = frozenCopy(given);
+  return (at) => ({ ...event, at }) as ConsentEvent;
 }
 
 function isOf(row: Pair, of: Partial<Pair>): boolean {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   applyChanges,
   type CallEvent,
@@ -18,8 +19,18 @@ import {
   resultOf,
 } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
-import { type Evidence, type Failure, isCommitment, type ToolReference } from '@bulla/core/evidence';
-import { type Ended, keeping, type Part, type Payload, type Call as RecordedCall } from '../record/index.ts';
+import { type Failure, isCommitment, type ToolReference } from '@bulla/core/evidence';
+import {
+  type Ended,
+  frozenCopy,
+  isOf,
+  keeping,
+  openedWith,
+  type Part,
+  type Payload,
+  type Call as RecordedCall,
+  type Sealing,
+} from '../record/index.ts';
 import { assertNotKilled, type Effect, type Store } from '../store/index.ts';
 import { failureOf, manifestEvidence } from './acts.ts';
 import type { CheckArguments } from './arguments.ts';
@@ -36,7 +47,7 @@ export interface Call {
   readonly identity: Identity;
   /** What the agent calls the call; it comes back in the result, beside our own id. */
   readonly call_id?: string | null | undefined;
-  /** The arguments that `call.args` commits to. */
+  /** The arguments that `call.args` commits to; others are denied with `CONSENT_OTHER_CALL`. */
   readonly args: unknown;
   /** The digest of the lock that pins the tool; null or not given without a lock. */
   readonly lock?: string | null | undefined;
@@ -44,7 +55,7 @@ export interface Call {
   readonly devices?: readonly string[] | null | undefined;
 }
 
-/** The call may be made: `record.intent(call, [pass])` begins it, once. */
+/** Exactly this call may be made: `record.intent(call, [pass])` begins it, once. */
 export interface Pass {
   readonly pass: Part;
   readonly decision: Decision;
@@ -68,6 +79,9 @@ export interface Ask {
 
 export type Ruling = Pass | Deny | Ask;
 
+/** A call as it is ruled on: copied, and without its arguments. */
+type Asked = Omit<Call, 'args'>;
+
 export interface RulingOptions {
   /** When it is aborted the question is withdrawn. */
   readonly signal?: AbortSignal | undefined;
@@ -89,7 +103,7 @@ export function createRuler(context: RulerContext) {
 
   /** What a decision adds to the records of its call. */
   const passing = (
-    asked: Call,
+    asked: Asked,
     pair: Pair,
     decision: Decision,
     sealed: Sealed | null,
@@ -101,15 +115,16 @@ export function createRuler(context: RulerContext) {
     const within = (step: (read: Read, at: number) => readonly Change[]): Effect => {
       return (transaction) => runner.within(transaction, pair, id, asked.call.door, step);
     };
+    const about = aboutCall(asked, decision, sealed, state);
     const pass: Part = {
-      ...aboutCall(asked, decision, sealed, state),
+      ...about,
       // No other envelope than the one that carries the call can rest on the decision.
-      onIntent: (_, evidence) => async (transaction) => {
-        refuseOther(decision, evidence);
+      onIntent: (_, sealing) => async (transaction) => {
+        if (!isOf(sealing, asked.call) || !isDecided(sealing, decision, about)) throw otherCall();
         // Nothing begins beside a kill switch, however late it was thrown.
         await assertNotKilled(transaction, pair.agent);
         await within((read, at) => {
-          const changes = begin(read, at, evidence.envelope?.exec_hash ?? null);
+          const changes = begin(read, at, sealing.evidence.envelope?.exec_hash ?? null);
           // The evidence names the manifest that was in force.
           if (read.loaded.declared !== manifest?.rev)
             throw new BullaError(
@@ -126,7 +141,7 @@ export function createRuler(context: RulerContext) {
   };
 
   const denying = (
-    asked: Call,
+    asked: Asked,
     pair: Pair | null,
     decision: Decision,
     sealed: Sealed | null,
@@ -150,7 +165,7 @@ export function createRuler(context: RulerContext) {
 
   /** The ruling on what was decided about a question. */
   const settled = async (
-    asked: Call,
+    asked: Asked,
     { decision, sealed, user, agent }: Found & { readonly decision: Decision },
   ): Promise<Pass | Deny> => {
     const pair = { user, agent };
@@ -178,8 +193,10 @@ export function createRuler(context: RulerContext) {
       return [...changes, ...accepted(applyChanges(state, changes), start, rules)];
     };
 
-  return async (asked: Call, { signal }: RulingOptions = {}): Promise<Ruling> => {
-    const { call, identity, args, lock = null, raises, devices } = asked;
+  return async ({ args: given, ...rest }: Call, { signal }: RulingOptions = {}): Promise<Ruling> => {
+    const asked: Asked = frozenCopy(rest);
+    const { call, identity, lock = null, raises, devices } = asked;
+    const args = openedWith(call.args, given);
     const { server = null, name, declared = null, locked = null } = call.tool;
     const id = newId();
     const { user, agent } = identity;
@@ -189,6 +206,7 @@ export function createRuler(context: RulerContext) {
       decision: null,
       result: { id, call_id: asked.call_id ?? id, status: 'error', reason },
     });
+    const invalid = ({ code }: Refusal) => refuse({ stage: 'consent', code }, 'invalid_call');
     try {
       if (agent !== null) await store.assertMayAct(agent);
     } catch (error) {
@@ -198,6 +216,9 @@ export function createRuler(context: RulerContext) {
     if (!isCommitment(call.args.committed))
       return refuse({ stage: 'arguments', code: call.args.committed.uncommitted }, 'invalid_arguments');
     const committed = call.args.committed;
+    // Who is asked for is who is recorded, and the arguments are those that are committed to.
+    const isOther = (agent !== null && agent !== call.agentId) || (call.userId ?? user) !== user;
+    if (isOther || args === undefined) return invalid(otherCall());
     const event = (at: number): CallEvent => ({
       type: 'call',
       id,
@@ -220,7 +241,6 @@ export function createRuler(context: RulerContext) {
       correlationId: call.correlationId,
       payload: keeping(call.args, args),
     };
-    const invalid = ({ code }: Refusal) => refuse({ stage: 'consent', code }, 'invalid_call');
     if (user === null || agent === null) {
       const nobody = emptyState(user ?? '', agent ?? '');
       const { decisions, refusal } = decide(nobody, event(await now()), rules);
@@ -258,16 +278,17 @@ export function createRuler(context: RulerContext) {
 
 /** The evidence and the authority that a decision gives to a call. */
 function aboutCall(
-  { call }: Call,
+  { call }: Asked,
   decision: Decision,
   sealed: Sealed | null,
   state: ConsentState,
 ): Pick<Part, 'evidence' | 'authority'> {
-  const { id, sensitivity, declared } = decision;
+  const { id, sensitivity, declared, lock } = decision;
   const { asked = null, answered = null } = sealed ?? {};
   return {
     evidence: {
       consent: { id, ...(asked !== null && { asked }), ...(answered !== null && { answered }) },
+      ...(lock !== null && { lock }),
       ...manifestEvidence(state.rows.manifests.get(state.agent)),
       ...(sensitivity !== null && declared !== null && { tool: { name: call.tool.name, declared } }),
     },
@@ -275,18 +296,19 @@ function aboutCall(
   };
 }
 
-/** The call that is made must be the one that was ruled on. Throws `CONSENT_OTHER_CALL`. */
-function refuseOther(decision: Decision, { tool, args }: Evidence): void {
-  const { server, server_tool, tool: name, locked } = decision;
-  const isSame =
-    (tool?.server ?? null) === server &&
-    tool?.name === (server_tool ?? name) &&
-    (tool?.locked ?? null) === locked &&
-    isCommitment(args) &&
-    args.commitment === decision.args?.commitment &&
-    args.of === decision.args.of;
-  if (!isSame)
-    throw new BullaError('CONSENT_OTHER_CALL', 'Another tool, server or other arguments were allowed.');
+/** Whether an intent rests on what was decided, and on nothing more of it. */
+function isDecided({ evidence }: Sealing, decision: Decision, about: Pick<Part, 'evidence'>): boolean {
+  const { lock = null, tool, consent, manifest } = evidence;
+  return (
+    lock === decision.lock &&
+    (tool?.locked ?? null) === decision.locked &&
+    (tool?.declared ?? null) === decision.declared &&
+    isDeepStrictEqual([consent, manifest], [about.evidence?.consent, about.evidence?.manifest])
+  );
+}
+
+function otherCall(): BullaError {
+  return new BullaError('CONSENT_OTHER_CALL', 'Another call was allowed, or with other arguments.');
 }
 
 /** The changes of an event that must be accepted. */

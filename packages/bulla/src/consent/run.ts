@@ -1,20 +1,31 @@
 import type { SealedCapsule } from '@bulla/core/capsule';
 import type { CallResult, Decision, Identity, Raise } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
-import { type Failure, failureAt } from '@bulla/core/evidence';
-import type { Door, Intent, Notes, Part, Call as RecordedCall, Recorder } from '../record/index.ts';
+import { type Failure, failureAt, uncommittedFor } from '@bulla/core/evidence';
+import {
+  type Door,
+  exactCopy,
+  frozenCopy,
+  type Intent,
+  type Notes,
+  type Part,
+  type Payload,
+  plainCopy,
+  type Call as RecordedCall,
+  type Recorder,
+} from '../record/index.ts';
 import type { Store } from '../store/index.ts';
 import type { Call, Deny, Pass, Ruling, RulingOptions } from './rule.ts';
 
 // A whole call of a program that makes its own calls: ruled on, recorded, done, recorded.
 
 /** A call that a program wants to make. */
-export interface LibraryCall {
+export interface LibraryCall<A = unknown> {
   readonly identity: Identity;
   /** The name of the tool: on its server, or without one in the manifest. */
   readonly tool: string;
   readonly server?: string | undefined;
-  readonly args: unknown;
+  readonly args: A;
   /** What the agent calls the call; it comes back in the result, beside our own id. */
   readonly call_id?: string | null | undefined;
   /** The digest of the definition that would run, as `declaredDigest` gives it; it must be the declared one. */
@@ -32,8 +43,11 @@ export interface LibraryCall {
   readonly reasoning?: RecordedCall['reasoning'];
 }
 
-/** Does what was allowed; `note` adds to the record of its outcome. */
-export type Action<T> = (note: (notes: Notes) => void) => Promise<T> | T;
+/**
+ * Does what was allowed, with the arguments that were checked, shown and committed to: a frozen copy, in which numbers
+ * that no double holds are `JsonNumber`s. `note` adds to the record of its outcome.
+ */
+export type Action<T, A = unknown> = (args: A, note: (notes: Notes) => void) => Promise<T> | T;
 
 /** What came of a call. */
 export type Outcome<T> =
@@ -61,13 +75,14 @@ interface RunContext {
 /** So often a call is ruled on anew when what it rested on changed before its intent was durable. */
 const ATTEMPTS = 3;
 
-export async function runCall<T>(
+export async function runCall<T, A>(
   { store, record, rule }: RunContext,
-  given: LibraryCall,
-  action: Action<T>,
+  { args: given, ...rest }: LibraryCall<A>,
+  action: Action<T, A>,
   options: RulingOptions = {},
 ): Promise<Outcome<T>> {
-  const wanted = callOf(given, record);
+  const { args, payload } = readArguments(given, record);
+  const wanted = callOf(frozenCopy(rest), args, payload);
   for (let attempt = 1; ; attempt++) {
     const first = await rule(wanted, options);
     const ruling = 'ask' in first ? await first.ask : first;
@@ -81,12 +96,22 @@ export async function runCall<T>(
       if (refusal.stage === 'consent' && attempt < ATTEMPTS) continue;
       return denied(record, wanted.call, refused(ruling, refusal));
     }
-    return made(store, record, intent, ruling, action);
+    return made(store, record, intent, ruling, (note) => action(args as A, note));
   }
 }
 
-function callOf(given: LibraryCall, record: Recorder): Call {
-  const { identity, tool, server, declared, locked, args, lock, raises, devices } = given;
+/** Arguments are read once; those that JSON cannot carry are denied. */
+function readArguments(given: unknown, record: Recorder): { args: unknown; payload: Payload } {
+  try {
+    const args = plainCopy(exactCopy(given));
+    return { args, payload: record.payload('args', args) };
+  } catch (error) {
+    return { args: null, payload: { kind: 'args', committed: uncommittedFor(error), opening: null } };
+  }
+}
+
+function callOf(given: Omit<LibraryCall, 'args'>, args: unknown, payload: Payload): Call {
+  const { identity, tool, server, declared, locked, lock, raises, devices } = given;
   const name = server === undefined ? tool : `${server}/${tool}`;
   return {
     call: {
@@ -102,7 +127,7 @@ function callOf(given: LibraryCall, record: Recorder): Call {
         ...(locked !== undefined && { locked }),
         ...(declared !== undefined && { declared }),
       },
-      args: record.payload('args', args),
+      args: payload,
       reasoning: given.reasoning,
     },
     identity,
@@ -120,7 +145,7 @@ async function made<T>(
   record: Recorder,
   intent: Intent,
   { decision }: Pass,
-  action: Action<T>,
+  action: (note: (notes: Notes) => void) => Promise<T> | T,
 ): Promise<Outcome<T>> {
   const named = namesOf(decision);
   try {

@@ -1,5 +1,7 @@
-import { type Envelope, toolOf } from '@bulla/core/envelope';
-import type { ToolReference } from '@bulla/core/evidence';
+import { isDeepStrictEqual } from 'node:util';
+import { type Envelope, TOOL_CALL, toolOf } from '@bulla/core/envelope';
+import { BullaError } from '@bulla/core/error';
+import type { Evidence, ToolReference } from '@bulla/core/evidence';
 import type { Call, Part } from '../record/index.ts';
 
 /** What a caller knows of an execution. What is not given follows from the envelope. */
@@ -26,6 +28,44 @@ export function callOf(envelope: Envelope | null, about: About): Call {
     correlationId: given.correlationId ?? envelope?.intent_id ?? null,
     tool,
   };
+}
+
+/**
+ * The call that a permit is for, and what its intent says of it: the envelope of a tool call names the lock, the tool and
+ * the commitment to the arguments. Throws `EE_TOOL_CALL` where that is another call, or none.
+ */
+export function approvedCall(
+  envelope: Envelope,
+  given: Call,
+): { readonly call: Call; readonly evidence: Evidence } {
+  const bound = toolOf(envelope);
+  let call = given;
+  if (envelope.action_type === TOOL_CALL) {
+    if (bound === null || bound.args === null) throw otherCall();
+    const { server, name, locked, args: committed } = bound;
+    const { tool, args = { kind: 'args', committed, opening: null } } = given;
+    call = { ...given, tool: { ...tool, server, name, locked }, args };
+    if (
+      !isDeepStrictEqual({ ...call.tool, ...tool }, call.tool) ||
+      !isDeepStrictEqual(args.committed, committed)
+    )
+      throw otherCall();
+  }
+  const { tool, args, rest } = call;
+  return {
+    call,
+    evidence: {
+      ...(bound && { lock: bound.lock }),
+      ...(tool && { tool }),
+      ...(args && { args: args.committed }),
+      ...(rest && { rest: rest.committed }),
+    },
+  };
+}
+
+/** The envelope was approved, or ruled on, for another call than the one that is made. */
+export function otherCall(): BullaError {
+  return new BullaError('EE_TOOL_CALL', 'The envelope approves another call.', { path: '/target' });
 }
 
 /** For whom a kill switch is heeded. */

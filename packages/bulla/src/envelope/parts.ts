@@ -1,17 +1,10 @@
 import type { DataObject } from '@bulla/core/capsule';
 import { sha256Hex } from '@bulla/core/crypto';
-import {
-  type Envelope,
-  type ExecProfile,
-  type Permit,
-  toolOf,
-  type Verdict,
-  type VerifiedApproval,
-} from '@bulla/core/envelope';
-import { BullaError } from '@bulla/core/error';
-import { type AuthorityStep, type Evidence, type Failure, isCommitment } from '@bulla/core/evidence';
-import type { Ended, Part } from '../record/index.ts';
+import type { Envelope, ExecProfile, Permit, Verdict, VerifiedApproval } from '@bulla/core/envelope';
+import type { AuthorityStep, Evidence, Failure } from '@bulla/core/evidence';
+import { type Call, type Ended, isOf, type Part } from '../record/index.ts';
 import type { Ledger } from '../store/index.ts';
+import { agentIdsOf, approvedCall, otherCall } from './call.ts';
 
 // What the records of a call say of its envelope: ids and digests. Destinations and amounts stay outside.
 
@@ -23,31 +16,32 @@ export interface Presented {
   readonly authorization: string | Uint8Array | null;
 }
 
-/** When and for whom a permit is consumed. */
-interface Consuming {
-  readonly now: (() => number) | undefined;
-  readonly agentIds: readonly string[];
-}
-
 /**
- * An envelope that passed the steps 0 to 6. Its nonce, authorization and reservations are consumed with the intent,
- * and settled with the outcome.
+ * An envelope that passed the steps 0 to 6. Its nonce, authorization and reservations are consumed with the intent of
+ * the call that it was ruled on for, and settled with the outcome.
  */
-export function permittedPart(presented: Presented, permit: Permit, { now, agentIds }: Consuming): Part {
+export function permittedPart(
+  presented: Presented,
+  permit: Permit,
+  ruled: Call,
+  now: (() => number) | undefined,
+): Part {
   const { ledger } = presented;
   const { exec_hash, envelope, authorization } = permit;
   const policy = policyOf(envelope);
   const reference = `policy:${policy.hash}`;
+  const { call, evidence } = approvedCall(envelope, ruled);
+  const agentIds = agentIdsOf(envelope, call);
   return {
-    evidence: evidenceOf(presented, exec_hash, policy),
+    evidence: { ...evidenceOf(presented, exec_hash, policy), ...evidence },
     authority: [
       ...authorization.approvals.map((approval) => approvalStep(approval, reference)),
       { type: 'policy', reference, step: envelopeStep(presented, exec_hash) },
     ],
-    onIntent(intentId, evidence) {
+    onIntent(intentId, sealing) {
       const consume = ledger.consume({ permit, intentId, now, agentIds });
       return async (transaction) => {
-        refuseOther(envelope, evidence);
+        if (!isOf(sealing, call)) throw otherCall();
         await consume(transaction);
       };
     },
@@ -76,20 +70,6 @@ export function refusedPart(
     onDenied: (capsuleId, { code }) =>
       exec_hash === null ? null : ledger.refuse({ exec_hash, code, capsule_id: capsuleId }),
   };
-}
-
-/** The call that is made must be the one that the envelope approves. Throws `EE_TOOL_CALL`. */
-function refuseOther(envelope: Envelope, { lock, tool, args }: Evidence): void {
-  const bound = toolOf(envelope);
-  if (bound === null) return;
-  const isSame =
-    tool?.server === bound.server &&
-    tool.name === bound.name &&
-    (tool.locked ?? bound.locked) === bound.locked &&
-    (lock ?? bound.lock) === bound.lock &&
-    (!isCommitment(args) || envelope.target.to === `${args.of}:${args.commitment}`);
-  if (!isSame)
-    throw new BullaError('EE_TOOL_CALL', 'The envelope approves another call.', { path: '/target' });
 }
 
 /** Why an envelope was refused, as its record tells it. The words of a refusal may quote it. */

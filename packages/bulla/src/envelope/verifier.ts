@@ -19,9 +19,9 @@ import {
 import { BullaError, isThrown } from '@bulla/core/error';
 import { type Failure, failureAt } from '@bulla/core/evidence';
 import { stringify } from '@bulla/core/json';
-import type { Ended as Outcome, Part, Recorder } from '../record/index.ts';
+import { frozenCopy, type Ended as Outcome, type Part, type Recorder } from '../record/index.ts';
 import { createLedger, type Store } from '../store/index.ts';
-import { type About, agentIdsOf, callOf } from './call.ts';
+import { type About, agentIdsOf, approvedCall, callOf, otherCall } from './call.ts';
 import { unixTime } from './create.ts';
 import { type Blocked, type Decision, ExecutionNotStarted } from './decision.ts';
 import { policyReader } from './operate.ts';
@@ -80,7 +80,7 @@ export interface Verifier {
   check(envelope: GivenEnvelope, authorization: string | Uint8Array | null, about?: About): Promise<Verdict>;
   /**
    * The steps 0 to 6 with the risk engine; consumes and records nothing. Step 7 is `record.intent` with the part of a
-   * pass, together with the parts of others. Rejects only for what is no property of the envelope, such as keys that
+   * pass, together with the parts of others, for exactly the call that `about` describes. Rejects only for what is no property of the envelope, such as keys that
    * cannot be read.
    */
   rule(
@@ -121,14 +121,15 @@ export function createVerifier(options: VerifierOptions): Verifier {
   const readTime = sharedInTurn(async () => Math.floor((await store.time()) / 1000));
   const readPolicy = sharedInTurn((policyId, time) => policyOf(policyId, Number(time)));
 
-  const read = (given: GivenEnvelope): Envelope | null => {
+  /** An envelope is copied before anything is checked: its owner could change it afterwards. */
+  const read = (given: GivenEnvelope): { text: string | Uint8Array; envelope: Envelope | null } => {
+    let text: string | Uint8Array = '';
     try {
-      // An object is copied before anything is checked: its owner could change it afterwards.
-      const text = typeof given === 'string' || given instanceof Uint8Array ? given : stringify(given);
-      return parseEnvelope(text, limits);
+      text = typeof given === 'string' || given instanceof Uint8Array ? frozenCopy(given) : stringify(given);
+      return { text, envelope: parseEnvelope(text, limits) };
     } catch (error) {
       if (!(error instanceof BullaError)) throw error;
-      return null;
+      return { text, envelope: null };
     }
   };
 
@@ -148,16 +149,17 @@ export function createVerifier(options: VerifierOptions): Verifier {
 
   const prepare = async (
     given: GivenEnvelope,
-    authorization: string | Uint8Array | null,
+    givenAuthorization: string | Uint8Array | null,
     { expected }: About,
   ): Promise<{ input: CheckInput; envelope: Envelope | null; cause: unknown }> => {
-    const envelope = read(given);
+    const { text, envelope } = read(given);
+    const authorization = frozenCopy(givenAuthorization);
     const { cause, ...seen } = {
       cause: undefined,
       ...(envelope === null ? unseen(now?.()) : await look(envelope)),
     };
     const input: CheckInput = {
-      envelope: envelope ?? (typeof given === 'string' || given instanceof Uint8Array ? given : ''),
+      envelope: envelope ?? text,
       authorization,
       keys: typeof keys === 'function' ? await keys() : keys,
       audience,
@@ -172,8 +174,9 @@ export function createVerifier(options: VerifierOptions): Verifier {
   };
 
   /** The end of step 6. What is left of limits is not asked here: the ledger decides that when it consumes. */
-  const assess = async ({ bind }: About, permit: Permit) => {
-    bind?.(permit.envelope);
+  const assess = async (about: About, permit: Permit) => {
+    approvedCall(permit.envelope, callOf(permit.envelope, about));
+    about.bind?.(permit.envelope);
     const denied = (await risk?.(permit)) ?? null;
     if (denied !== null) throw new BullaError('EE_RISK_DENIED', denied, { path: '' });
   };
@@ -191,10 +194,12 @@ export function createVerifier(options: VerifierOptions): Verifier {
 
   const rule = async (
     given: GivenEnvelope,
-    authorization: string | Uint8Array | null,
-    about: About = {},
+    givenAuthorization: string | Uint8Array | null,
+    givenAbout: About = {},
   ): Promise<EnvelopeRuling & { envelope: Envelope | null }> => {
-    const { input, envelope, cause } = await prepare(given, authorization, about);
+    const about = frozenCopy(givenAbout);
+    const { input, envelope, cause } = await prepare(given, givenAuthorization, about);
+    const { authorization } = input;
     const presented: Presented = { ledger, audience, profile, authorization };
     let failure = cause;
     const verdict = await assessEnvelope(input, async (permit) => {
@@ -207,8 +212,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     });
     const { permit } = verdict;
     if (permit === null) return { ...denied(presented, envelope, verdict, failure), envelope };
-    const agentIds = agentIdsOf(permit.envelope, callOf(permit.envelope, about));
-    const pass = permittedPart(presented, permit, { now, agentIds });
+    const pass = permittedPart(presented, permit, callOf(permit.envelope, about), now);
     const refused = (error: unknown) =>
       denied(presented, envelope, notConsumed(verdict, asOurs(error)), error);
     return { pass, permit, verdict, refused, envelope };
@@ -224,7 +228,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
       return checkEnvelope(usage === null ? { ...input, replay: 'failed' } : { ...input, usage });
     },
     rule,
-    async verifyAndConsume(given, authorization, execute, about = {}) {
+    async verifyAndConsume(given, authorization, execute, givenAbout = {}) {
+      const about = frozenCopy(givenAbout);
       const { parts = [] } = about;
       const ruling = await rule(given, authorization, about);
       const call = callOf(ruling.envelope, about);
@@ -314,6 +319,7 @@ async function attempted<T>(work: () => T | Promise<T>): Promise<Attempted<T>> {
 
 /** The steps of an approval are a signer's own words, and the one thing of an intent that may not be sealable. */
 function asOurs(error: unknown): unknown {
+  if (error instanceof BullaError && error.code === 'EVIDENCE_CONFLICT') return otherCall();
   if (!(error instanceof CapsuleLintError)) return error;
   if (!error.findings.some(({ path }) => path.startsWith('/authority/chain'))) return error;
   return new BullaError('EE_AO_INVALID', 'The chain of an approval cannot stand in a capsule.', {

@@ -245,9 +245,9 @@ function stamped(part: Part, stage: Stage): Part {
   if (onIntent === undefined) return part;
   return {
     ...part,
-    onIntent: (intentId, evidence) => async (transaction) => {
+    onIntent: (intentId, sealing) => async (transaction) => {
       try {
-        await onIntent(intentId, evidence)(transaction);
+        await onIntent(intentId, sealing)(transaction);
       } catch (error) {
         if (!(error instanceof BullaError) || error.code.startsWith('STORE_')) throw error;
         throw new Denial(stage, error.code, error.message, { cause: error });

@@ -5,9 +5,9 @@ import { BullaError, isThrown } from '@bulla/core/error';
 import { type AuthorityStep, failureAt, isCommitment, type Stage } from '@bulla/core/evidence';
 import { pointer } from '@bulla/core/json';
 import type { Store } from '../store/index.ts';
+import { sealedCopy } from './copy.ts';
 import { lossListener, type OnLoss } from './loss.ts';
 import type { Part } from './part.ts';
-import { sealedCopy } from './payload.ts';
 import type { Call, Notes, Outcome, Recorder } from './recorder.ts';
 
 /** What a program is about to do. */

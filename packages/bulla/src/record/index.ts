@@ -1,8 +1,9 @@
 /** The one recorder: intent and outcome of a call, with all that becomes true with them in one transaction. */
 export { type Action, type Audit, type AuditOptions, createAudit, type Note, type Step } from './audit.ts';
+export { exactCopy, frozenCopy, plainCopy } from './copy.ts';
 export { type Loss, lossListener, type OnLoss, OutcomeLostError } from './loss.ts';
-export type { Ended, Part } from './part.ts';
-export { keeping, type Payload, payloadOf } from './payload.ts';
+export { type Ended, isOf, type Part, type Sealing } from './part.ts';
+export { keeping, openedWith, type Payload, payloadOf } from './payload.ts';
 export {
   type Act,
   type Call,

@@ -1,7 +1,9 @@
 import type { CapsuleInput } from '@bulla/core/capsule';
 import { type Evidence, failureText, uncommittedFor } from '@bulla/core/evidence';
 import { JsonNumber } from '@bulla/core/json';
-import { type Payload, sealedCopy } from './payload.ts';
+import { sealedCopy } from './copy.ts';
+import type { Sealing } from './part.ts';
+import type { Payload } from './payload.ts';
 import type { Call, Outcome } from './recorder.ts';
 
 export function isTool({ type = 'tool' }: Call): boolean {
@@ -12,7 +14,7 @@ export type OutcomeContent = Pick<CapsuleInput, 'execution' | 'outcome'> & { rea
 
 /** The sections of an outcome, and what of the notes no capsule can hold: none of them without `withNotes`. */
 export function outcomeOf(
-  call: Call,
+  { call, evidence }: Sealing,
   outcome: Outcome,
   result: Payload | undefined,
   withNotes = true,
@@ -41,8 +43,8 @@ export function outcomeOf(
     return otherwise;
   };
   const toolCall = {
-    tool: call.tool?.name ?? call.request,
-    arguments: call.args === undefined ? {} : { ...call.args.committed },
+    tool: evidence.tool?.name ?? call.request,
+    arguments: { ...evidence.args },
     result: result === undefined ? null : { ...result.committed },
     success: status === 'success',
     duration_ms,

@@ -1,5 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
+import { BullaError } from '@bulla/core/error';
 import type { AuthorityStep, Evidence, Failure } from '@bulla/core/evidence';
+import { isPlain, memberAt, type Path, pointer } from '@bulla/core/json';
 import type { Effect } from '../store/index.ts';
+import type { Call } from './recorder.ts';
 
 /**
  * What one decision adds to the record of a call: what it rests on, whose authority that is, and what becomes true
@@ -9,10 +13,10 @@ export interface Part {
   readonly evidence?: Evidence | undefined;
   readonly authority?: readonly AuthorityStep[] | undefined;
   /**
-   * Runs in the transaction of the intent, whose evidence it is given, of all parts and of the call: whoever allowed one
-   * call refuses another. What it throws keeps the call from being made.
+   * Runs in the transaction of the intent. It is given what the intent seals: whoever allowed one call refuses another.
+   * What it throws keeps the call from being made.
    */
-  onIntent?(intentId: string, evidence: Evidence): Effect;
+  onIntent?(intentId: string, sealing: Sealing): Effect;
   /** Runs in the transaction of the outcome. What it throws is reported, and the outcome is recorded all the same. */
   onOutcome?(outcome: Ended, outcomeId: string): Effect | null;
   /** Runs in the transaction of the record of a denial. */
@@ -26,18 +30,49 @@ export interface Ended {
   readonly durationMs: number;
 }
 
-/** The evidence of all parts; of a member that two of them give, the later one counts, objects are merged. */
+/** What an intent seals: the call, and the evidence of all parts and of the call. */
+export interface Sealing {
+  readonly call: Call;
+  readonly evidence: Evidence;
+}
+
+/** Whether an intent is of the call that was ruled on. More digests of its tool may be known by now, and nothing else. */
+export function isOf({ call, evidence }: Sealing, ruled: Call): boolean {
+  const { tool, args, rest } = evidence;
+  return (
+    isDeepStrictEqual(callerOf(call), callerOf(ruled)) &&
+    tool?.server === ruled.tool?.server &&
+    isDeepStrictEqual({ ...tool }, { ...tool, ...ruled.tool }) &&
+    isDeepStrictEqual([args, rest], [ruled.args?.committed, ruled.rest?.committed])
+  );
+}
+
+function callerOf({ type = 'tool', agentId, sessionId = null, userId = null, request }: Call) {
+  return { type, agentId, sessionId, userId, request };
+}
+
+/** What all parts say together. Throws `EVIDENCE_CONFLICT` with the path where two of them differ. */
 export function evidenceOf(parts: readonly Part[]): Evidence {
-  const merged: Record<string, unknown> = {};
-  for (const { evidence = {} } of parts) {
-    for (const [member, value] of Object.entries(evidence)) {
-      if (value === undefined) continue;
-      const before = merged[member];
-      merged[member] =
-        typeof value === 'object' && typeof before === 'object' ? { ...before, ...value } : value;
-    }
-  }
-  return merged;
+  return parts.reduce<Evidence>((all, { evidence }) => merged(all, evidence, []) as Evidence, {});
+}
+
+function merged(before: unknown, value: unknown, at: Path): unknown {
+  if (value === undefined) return before;
+  if (before === undefined || isDeepStrictEqual(before, value)) return value;
+  if (!isRecord(before) || !isRecord(value))
+    throw new BullaError('EVIDENCE_CONFLICT', `Two decisions about the call differ in ${at.join('/')}.`, {
+      path: pointer(at),
+    });
+  const names = new Set([...Object.keys(before), ...Object.keys(value)]);
+  const both = [...names].map((name) => [
+    name,
+    merged(memberAt(before, [name]), memberAt(value, [name]), [...at, name]),
+  ]);
+  return Object.fromEntries(both);
+}
+
+function isRecord(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && isPlain(value);
 }
 
 /** One effect after the other; null where there is none. */

@@ -19,9 +19,10 @@ import {
   type ToolReference,
 } from '@bulla/core/evidence';
 import type { Chain, Effect } from '../store/index.ts';
+import { frozenCopy } from './copy.ts';
 import { OutcomeLostError } from './loss.ts';
 import { isTool, type OutcomeContent, outcomeOf } from './outcome.ts';
-import { type Ended, evidenceOf, inOrder, type Part } from './part.ts';
+import { type Ended, evidenceOf, inOrder, type Part, type Sealing } from './part.ts';
 import { type Payload, payloadOf } from './payload.ts';
 
 /** The way on which a call came, or where an act was done. */
@@ -59,7 +60,12 @@ export interface Call extends Subject {
 /** A call whose intent is durable. */
 export interface Intent {
   readonly capsule: SealedCapsule;
+  /** As it was sealed, whatever became of the caller's object. */
   readonly call: Call;
+}
+
+/** A call and what was decided about it, read once. */
+interface Decided extends Sealing {
   readonly parts: readonly Part[];
 }
 
@@ -110,15 +116,17 @@ export interface Recorder {
   payload(kind: 'args' | 'rest', value: unknown): Payload;
   /**
    * Records what is about to be done, and makes true what the parts say, in one transaction; resolves when that is
-   * durable. No record, no call: rejects as `Chain.append` does, and with what a part refuses with.
+   * durable. No record, no call: rejects as `Chain.append` does, with what a part refuses with, and with
+   * `EVIDENCE_CONFLICT` where parts contradict each other or the call.
    */
   intent(call: Call, parts?: readonly Part[]): Promise<Intent>;
   /**
-   * Records what came of a call, whatever it returned or noted. Rejects with `OutcomeLostError` (`RECORD_OUTCOME_LOST`)
-   * only where the store takes no record at all.
+   * Records what came of a call, whatever it returned or noted; of the call it repeats what the intent sealed. Rejects
+   * with `OutcomeLostError` (`RECORD_OUTCOME_LOST`) only where the store takes no record at all, and with `RECORD_ENDED`
+   * unless this recorder recorded the intent and not yet its outcome.
    */
   outcome(intent: Intent, outcome: Outcome): Promise<Recorded>;
-  /** Records that a call was not made. Rejects as `Chain.append` does; it stays denied. */
+  /** Records that a call was not made. Rejects as `intent` does; it stays denied. */
   denied(call: Call, failure: Failure, parts?: readonly Part[]): Promise<SealedCapsule>;
   /** Records an act. Rejects as `Chain.append` does. */
   act(act: Act): Promise<SealedCapsule>;
@@ -136,14 +144,24 @@ export interface RecorderOptions {
 
 export function createRecorder(chain: Chain, options: RecorderOptions = {}): Recorder {
   const { instance, recordPayloads = false } = options;
-  const evidence = (more: Evidence): Evidence => ({ ...(instance !== undefined && { instance }), ...more });
-  /** An intent has one outcome. */
-  const ended = new WeakSet<Intent>();
+  const ours: Part = { evidence: { ...(instance !== undefined && { instance }) } };
+  /** The intents without an outcome, by their ids. */
+  const open = new Map<string, Decided>();
 
-  const input = (call: Call, parts: readonly Part[], about: Evidence = {}): CapsuleInput => ({
+  const decided = (givenCall: Call, givenParts: readonly Part[]): Decided => {
+    const [call, parts] = [frozenCopy(givenCall), frozenCopy(givenParts)];
+    const { tool, args, rest } = call;
+    const itself = { tool, args: args?.committed, rest: rest?.committed };
+    return {
+      call,
+      parts,
+      evidence: frozenCopy(evidenceOf([ours, ...parts, { evidence: itself as Evidence }])),
+    };
+  };
+  const input = ({ call, parts, evidence }: Decided, more: Evidence = {}): CapsuleInput => ({
     ...frameOf(call, 'agent'),
     type: call.type ?? 'tool',
-    context: contextOf(call, evidence({ ...evidenceFor(call, parts), ...about }), call.environment),
+    context: contextOf(call, { ...evidence, ...more }, call.environment),
     ...(call.reasoning && { reasoning: call.reasoning }),
     authority: authorityOf(parts.flatMap(({ authority = [] }) => authority)),
   });
@@ -151,25 +169,32 @@ export function createRecorder(chain: Chain, options: RecorderOptions = {}): Rec
   return {
     chain,
     payload: (kind, value) => payloadOf(kind, value, recordPayloads),
-    async intent(call, parts = []) {
+    async intent(givenCall, givenParts = []) {
       const id = randomUUID();
-      const sealed = evidenceFor(call, parts);
-      const effect = inOrder(parts.map((part) => part.onIntent?.(id, sealed)));
+      const sealing = decided(givenCall, givenParts);
+      const { call, parts, evidence } = sealing;
+      const effect = inOrder(parts.map((part) => part.onIntent?.(id, { call, evidence })));
       const capsule = await chain.append(
-        { ...input(call, parts), outcome: { status: 'pending', summary: call.request } },
+        { ...input(sealing), outcome: { status: 'pending', summary: call.request } },
         { id, openings: openingsOf(call.args, call.rest), ...(effect && { effect }) },
       );
-      return { capsule, call, parts };
+      open.set(id, sealing);
+      return { capsule, call };
     },
-    async outcome(intent, outcome) {
-      const { capsule, call, parts } = intent;
-      const { id: parentId } = capsule;
-      if (ended.has(intent))
-        throw new BullaError('RECORD_ENDED', 'The outcome of this intent is recorded already.');
-      ended.add(intent);
+    async outcome(intent, { failure, ...given }) {
+      const { id: parentId } = intent.capsule;
+      const sealing = open.get(parentId);
+      if (sealing === undefined)
+        throw new BullaError(
+          'RECORD_ENDED',
+          'The outcome of this intent is recorded already, or another recorder recorded the intent.',
+        );
+      open.delete(parentId);
+      const { call, parts } = sealing;
       const refused: unknown[] = [];
       try {
         const id = randomUUID();
+        const outcome: Outcome = { ...given, failure: frozenCopy(failure ?? null) };
         const result =
           outcome.result === undefined || !isTool(call)
             ? undefined
@@ -180,38 +205,42 @@ export function createRecorder(chain: Chain, options: RecorderOptions = {}): Rec
         );
         const append = ({ uncommitted, ...sections }: OutcomeContent) =>
           chain.append(
-            { ...input(call, parts, { ...uncommitted, intent: parentId }), parent_id: parentId, ...sections },
+            { ...input(sealing, { ...uncommitted, intent: parentId }), parent_id: parentId, ...sections },
             { id, openings: openingsOf(result), ...(effect && { effect }) },
           );
-        const sealed = await append(outcomeOf(call, outcome, result)).catch((error) => {
+        const sealed = await append(outcomeOf(sealing, outcome, result)).catch((error) => {
           // Notes that fit no capsule, such as too deep ones, must not lose what happened.
           if (!isUnsealable(error)) throw error;
-          return append(outcomeOf(call, outcome, result, false));
+          return append(outcomeOf(sealing, outcome, result, false));
         });
         return { capsule: sealed, refused };
       } catch (cause) {
-        ended.delete(intent);
-        throw new OutcomeLostError(parentId, outcome.result, cause);
+        open.set(parentId, sealing);
+        throw new OutcomeLostError(parentId, given.result, cause);
       }
     },
-    denied(call, failure, parts = []) {
+    async denied(givenCall, givenFailure, givenParts = []) {
       const id = randomUUID();
+      const failure = frozenCopy(givenFailure);
+      const denial = decided(givenCall, givenParts);
+      const { call, parts } = denial;
       const effect = inOrder(parts.map((part) => part.onDenied?.(id, failure)));
       return chain.append(
         {
-          ...input(call, parts),
+          ...input(denial),
           outcome: { status: 'blocked', summary: call.request, error: failureText(failure) },
         },
         { id, openings: openingsOf(call.args, call.rest), ...(effect && { effect }) },
       );
     },
-    act(act) {
+    async act(given) {
+      const act = frozenCopy(given);
       const { id = randomUUID(), authority = [], payloads = [], effect } = act;
       return chain.append(
         {
           ...frameOf(act, act.trigger),
           type: act.type,
-          context: contextOf(act, evidence(act.evidence ?? {})),
+          context: contextOf(act, evidenceOf([ours, act])),
           authority: authorityOf(authority),
           execution: { duration_ms: Math.round(act.durationMs ?? 0) },
           outcome: {
@@ -224,15 +253,6 @@ export function createRecorder(chain: Chain, options: RecorderOptions = {}): Rec
         { id, openings: openingsOf(...payloads), ...(effect && { effect }) },
       );
     },
-  };
-}
-
-/** What a call rests on: what the parts say, and the call itself. */
-function evidenceFor(call: Call, parts: readonly Part[]): Evidence {
-  return {
-    ...evidenceOf([...parts, { evidence: { ...(call.tool && { tool: call.tool }) } }]),
-    ...(call.args && { args: call.args.committed }),
-    ...(call.rest && { rest: call.rest.committed }),
   };
 }
 

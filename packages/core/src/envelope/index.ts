@@ -47,6 +47,7 @@ export {
 } from './jws.ts';
 export { type NonceKey, nonceKey, nonceReplayed, nonceStoreFailed } from './nonce.ts';
 export { type Policy, parsePolicy } from './policy.ts';
+export { TOOL_CALL } from './rails.ts';
 export { bindToolCall, type LockedTool, toolCallEnvelope, toolOf } from './tool-call.ts';
 export {
   type CheckInput,

@@ -92,8 +92,11 @@ describe('a tool call', () => {
   });
 
   test('is read back from its envelope', () => {
-    expect(toolOf(made)).toEqual(tool);
-    expect(toolOf(toolCallEnvelope({ ...fields, name: 'a/b' }))).toEqual({ ...tool, name: 'a/b' });
+    const { args } = fields;
+    expect(toolOf(made)).toEqual({ ...tool, args });
+    expect(toolOf(toolCallEnvelope({ ...fields, name: 'a/b' }))).toEqual({ ...tool, name: 'a/b', args });
+    const elsewhere = createEnvelope({ ...made, target: { ...made.target, to: 'somewhere' } });
+    expect(toolOf(elsewhere)).toEqual({ ...tool, args: null });
     expect(toolOf(envelope)).toBe(null);
     expect(toolOf(createEnvelope({ ...made, target: { ...made.target, asset: 'write_file' } }))).toBe(null);
   });

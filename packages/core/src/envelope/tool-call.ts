@@ -89,18 +89,29 @@ export function bindToolCall(envelope: Envelope, call: ToolCall): void {
   if (rail.contract !== call.locked)
     throw refused('Another definition of the tool was approved.', '/rail/contract');
   if (target.asset !== assetOf(call)) throw refused('Another tool was approved.', '/target/asset');
-  const [, of, commitment] = COMMITMENT.exec(target.to) ?? [];
-  if (commitment === undefined) throw refused('The envelope has no commitment to arguments.', '/target/to');
-  if (!opens({ commitment, of: of as Commitment['of'] }, 'args', call.args, call.salt))
+  const committed = commitmentIn(target.to);
+  if (committed === null) throw refused('The envelope has no commitment to arguments.', '/target/to');
+  if (!opens(committed, 'args', call.args, call.salt))
     throw refused('Other arguments were approved.', '/target/to');
 }
 
-/** The tool that an envelope of a tool call names; null for any other envelope, and for one that names none. */
-export function toolOf({ action_type, rail, target }: Envelope): LockedTool | null {
+/** What an envelope of a tool call approves, by digests. */
+interface ApprovedCall extends LockedTool {
+  /** Null where the destination is no commitment. */
+  readonly args: Commitment | null;
+}
+
+/** The call that an envelope of a tool call names; null for any other envelope, and for one that names no tool. */
+export function toolOf({ action_type, rail, target }: Envelope): ApprovedCall | null {
   const slash = target.asset.indexOf('/');
   if (action_type !== TOOL_CALL || rail.contract === null || slash < 1) return null;
   const [server, name] = [target.asset.slice(0, slash), target.asset.slice(slash + 1)];
-  return { lock: rail.network, server, name, locked: rail.contract };
+  return { lock: rail.network, server, name, locked: rail.contract, args: commitmentIn(target.to) };
+}
+
+function commitmentIn(to: string): Commitment | null {
+  const [, of, commitment] = COMMITMENT.exec(to) ?? [];
+  return commitment === undefined ? null : { commitment, of: of as Commitment['of'] };
 }
 
 /** The first slash ends the server. */
