@@ -8,7 +8,7 @@ import { describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { storeSource, verifyChain } from '../src/chain/index.ts';
 import type { Consent } from '../src/consent/index.ts';
 import { createManifests } from '../src/manifest/index.ts';
-import type { Intent } from '../src/record/index.ts';
+import { type Intent, payloadOf } from '../src/record/index.ts';
 import { type Store, type StoreOptions, setKill } from '../src/store/index.ts';
 import {
   AGENT,
@@ -564,6 +564,8 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       expect(await code(call, { lock: 'sha256:0' })).toBe('CONSENT_OTHER_CALL');
       const { id } = pass.evidence!.consent!;
       expect(await code(call, { consent: { id, asked: 'q' } })).toBe('CONSENT_OTHER_CALL');
+      const { evidence: _, ...silentPass } = pass;
+      await expect(recorder.intent(call, [silentPass])).rejects.toMatchObject({ code: 'CONSENT_OTHER_CALL' });
       // What the pass itself says is contradicted.
       expect(await code(ruled(store, calling('locate')).call)).toBe('EVIDENCE_CONFLICT');
       expect(await code(call, { consent: { id: 'forged' } })).toBe('EVIDENCE_CONFLICT');
@@ -580,6 +582,7 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
         { ...asked, call: { ...call, userId: 'account:bob' } },
         { ...asked, args: { path: '/tmp/b' } },
         { ...asked, args: undefined },
+        { ...asked, call: { ...call, args: payloadOf('rest', ARGS) } },
       ];
       for (const other of others)
         expect(await consent.rule(other)).toMatchObject({

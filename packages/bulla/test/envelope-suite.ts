@@ -894,6 +894,8 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       const bare = await verifierOn(store).rule(text, authorization, { ...call, tool: unplaced });
       if ('deny' in bare) return expect.unreachable();
       await expect(record.intent(call, [bare.pass])).rejects.toMatchObject({ code: 'EE_TOOL_CALL' });
+      const { evidence: __, ...silent } = ruling.pass;
+      await expect(record.intent(call, [silent])).rejects.toMatchObject({ code: 'EE_TOOL_CALL' });
       expect(await records(store)).toEqual([]);
       expect(await code(call)).toBe('sealed');
     });

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import {
   applyChanges,
   type CallEvent,
@@ -19,17 +18,22 @@ import {
   resultOf,
 } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
-import { type Failure, isCommitment, type ToolReference } from '@bulla/core/evidence';
+import {
+  type AuthorityStep,
+  type Evidence,
+  type Failure,
+  isCommitment,
+  type ToolReference,
+} from '@bulla/core/evidence';
 import {
   type Ended,
   frozenCopy,
   isOf,
   keeping,
-  openedWith,
+  openedArguments,
   type Part,
   type Payload,
   type Call as RecordedCall,
-  type Sealing,
 } from '../record/index.ts';
 import { assertNotKilled, type Effect, type Store } from '../store/index.ts';
 import { failureOf, manifestEvidence } from './acts.ts';
@@ -120,7 +124,8 @@ export function createRuler(context: RulerContext) {
       ...about,
       // No other envelope than the one that carries the call can rest on the decision.
       onIntent: (_, sealing) => async (transaction) => {
-        if (!isOf(sealing, asked.call) || !isDecided(sealing, decision, about)) throw otherCall();
+        if (!isOf(sealing, asked.call, about.evidence) || !isDecided(sealing.evidence, decision))
+          throw otherCall();
         // Nothing begins beside a kill switch, however late it was thrown.
         await assertNotKilled(transaction, pair.agent);
         await within((read, at) => {
@@ -196,7 +201,7 @@ export function createRuler(context: RulerContext) {
   return async ({ args: given, ...rest }: Call, { signal }: RulingOptions = {}): Promise<Ruling> => {
     const asked: Asked = frozenCopy(rest);
     const { call, identity, lock = null, raises, devices } = asked;
-    const args = openedWith(call.args, given);
+    const args = openedArguments(call.args, given);
     const { server = null, name, declared = null, locked = null } = call.tool;
     const id = newId();
     const { user, agent } = identity;
@@ -282,7 +287,7 @@ function aboutCall(
   decision: Decision,
   sealed: Sealed | null,
   state: ConsentState,
-): Pick<Part, 'evidence' | 'authority'> {
+): { readonly evidence: Evidence; readonly authority: readonly AuthorityStep[] } {
   const { id, sensitivity, declared, lock } = decision;
   const { asked = null, answered = null } = sealed ?? {};
   return {
@@ -296,14 +301,12 @@ function aboutCall(
   };
 }
 
-/** Whether an intent rests on what was decided, and on nothing more of it. */
-function isDecided({ evidence }: Sealing, decision: Decision, about: Pick<Part, 'evidence'>): boolean {
-  const { lock = null, tool, consent, manifest } = evidence;
+/** Whether the tool of an intent is the one that was decided about, under its lock. */
+function isDecided({ lock, tool }: Evidence, decision: Decision): boolean {
   return (
-    lock === decision.lock &&
+    (lock ?? null) === decision.lock &&
     (tool?.locked ?? null) === decision.locked &&
-    (tool?.declared ?? null) === decision.declared &&
-    isDeepStrictEqual([consent, manifest], [about.evidence?.consent, about.evidence?.manifest])
+    (tool?.declared ?? null) === decision.declared
   );
 }
 

@@ -30,10 +30,11 @@ export function permittedPart(
   const { exec_hash, envelope, authorization } = permit;
   const policy = policyOf(envelope);
   const reference = `policy:${policy.hash}`;
-  const { call, evidence } = approvedCall(envelope, ruled);
+  const { call, evidence: approved } = approvedCall(envelope, ruled);
+  const evidence = { ...evidenceOf(presented, exec_hash, policy), ...approved };
   const agentIds = agentIdsOf(envelope, call);
   return {
-    evidence: { ...evidenceOf(presented, exec_hash, policy), ...evidence },
+    evidence,
     authority: [
       ...authorization.approvals.map((approval) => approvalStep(approval, reference)),
       { type: 'policy', reference, step: envelopeStep(presented, exec_hash) },
@@ -41,7 +42,7 @@ export function permittedPart(
     onIntent(intentId, sealing) {
       const consume = ledger.consume({ permit, intentId, now, agentIds });
       return async (transaction) => {
-        if (!isOf(sealing, call)) throw otherCall();
+        if (!isOf(sealing, call, evidence)) throw otherCall();
         await consume(transaction);
       };
     },

@@ -3,7 +3,7 @@ export { type Action, type Audit, type AuditOptions, createAudit, type Note, typ
 export { exactCopy, frozenCopy, plainCopy } from './copy.ts';
 export { type Loss, lossListener, type OnLoss, OutcomeLostError } from './loss.ts';
 export { type Ended, isOf, type Part, type Sealing } from './part.ts';
-export { keeping, openedWith, type Payload, payloadOf } from './payload.ts';
+export { keeping, openedArguments, type Payload, payloadOf } from './payload.ts';
 export {
   type Act,
   type Call,

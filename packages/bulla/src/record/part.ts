@@ -36,14 +36,19 @@ export interface Sealing {
   readonly evidence: Evidence;
 }
 
-/** Whether an intent is of the call that was ruled on. More digests of its tool may be known by now, and nothing else. */
-export function isOf({ call, evidence }: Sealing, ruled: Call): boolean {
+/**
+ * Whether an intent is of the call that was ruled on, and says what the ruling's part says, and no more of it. Only of
+ * the tool may more digests be known by now.
+ */
+export function isOf({ call, evidence }: Sealing, ruled: Call, own: Evidence): boolean {
   const { tool, args, rest } = evidence;
+  const { tool: _, ...exact } = own;
   return (
     isDeepStrictEqual(callerOf(call), callerOf(ruled)) &&
     tool?.server === ruled.tool?.server &&
     isDeepStrictEqual({ ...tool }, { ...tool, ...ruled.tool }) &&
-    isDeepStrictEqual([args, rest], [ruled.args?.committed, ruled.rest?.committed])
+    isDeepStrictEqual([args, rest], [ruled.args?.committed, ruled.rest?.committed]) &&
+    isDeepStrictEqual({ ...evidence }, { ...evidence, ...exact })
   );
 }
 

@@ -30,12 +30,12 @@ export function payloadOf(kind: CommitmentKind, value: unknown, keep = false): P
   }
 }
 
-/** A copy of the value that a payload commits to; undefined for any other value, and for one that cannot be read. */
-export function openedWith({ kind, committed, opening }: Payload, value: unknown): JsonValue | undefined {
+/** A copy of the arguments that a payload commits to; undefined for others, and for what cannot be read. */
+export function openedArguments({ committed, opening }: Payload, args: unknown): JsonValue | undefined {
   if (opening === null || !isCommitment(committed)) return undefined;
   try {
-    const copy = exactCopy(value);
-    return opens(committed, kind, copy, opening.salt) ? copy : undefined;
+    const copy = exactCopy(args);
+    return opens(committed, 'args', copy, opening.salt) ? copy : undefined;
   } catch {
     return undefined;
   }
