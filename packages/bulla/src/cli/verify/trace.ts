@@ -40,7 +40,8 @@ async function traceOne(
   options: TrustOptions & ReportOptions & ApproverOptions & { policy?: string },
 ): Promise<Exit> {
   const policy = options.policy === undefined ? undefined : readPolicy(options);
-  const trust = { ...trusted(options), vkeys: [], policy, approvers: approversAmong(options) };
+  const keys = trusted(options);
+  const trust = { ...keys, vkeys: [], policy, approvers: approversAmong(options, keys) };
   const found = await traceFiles(capsule, files, trust);
   const { intent, outcome, steps, notProven } = found;
   const has = (basis: Basis) => steps.some((step) => step.basis === basis);
