@@ -36,12 +36,7 @@ export interface FormatOptions {
 export function formatOptions(command: Command): Command {
   return command
     .addOption(new Option('--format <format>', 'how to print it (default: text)').choices(FORMATS))
-    .option(
-      '--report <format=file>',
-      'write it to a file in this format too; may be repeated',
-      reportFile,
-      [],
-    )
+    .option('--report <format=file>', 'write it to a file in this format too', reportFile, [])
     .option('--json', 'the same as --format json')
     .option('--quiet', 'print nothing but errors; the exit code tells')
     .hook('preAction', (self) => {
