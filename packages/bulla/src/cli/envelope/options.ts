@@ -29,7 +29,7 @@ function approver(text: string, before: readonly { person: string; file: string 
 export function approverOption(command: Command): Command {
   return command.option(
     '--approver <name=key>',
-    'a person and their public key (a file, hex, or a keyring.json); may be repeated, also for one person',
+    'a person and their public key (a file, hex, or a keyring.json); one person may have several keys',
     approver,
     [],
   );
