@@ -4,7 +4,15 @@ import { traceFiles } from '../../app/index.ts';
 import type { Command } from '../command.ts';
 import { type ApproverOptions, approverOption, approversAmong } from '../envelope/options.ts';
 import { readPolicy } from '../log/anchors.ts';
-import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
+import {
+  blanksCounted,
+  colors,
+  EXIT,
+  type Exit,
+  type ReportOptions,
+  report,
+  reportOptions,
+} from '../terminal/io.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';
 
 export function define(command: Command): void {
@@ -40,13 +48,14 @@ async function traceOne(
   options: TrustOptions & ReportOptions & ApproverOptions & { policy?: string },
 ): Promise<Exit> {
   const policy = options.policy === undefined ? undefined : readPolicy(options);
-  const trust = { ...trusted(options), vkeys: [], policy, approvers: approversAmong(options) };
+  const keys = trusted(options);
+  const trust = { ...keys, vkeys: [], policy, approvers: approversAmong(options, keys) };
   const { intent, outcome, steps, notProven } = await traceFiles(capsule, files, trust);
   const has = (basis: Basis) => steps.some((step) => step.basis === basis);
   const ok = !has('failed') && !has('absent');
-  await report(options, { ok, keys: trust.origin, intent, outcome, steps, not_proven: notProven }, () => [
+  await report(options, { ok, keys: keys.origin, intent, outcome, steps, not_proven: notProven }, () => [
     ...stepLines(steps),
-    colors.dim(`keys  ${trust.origin}`),
+    colors.dim(`keys  ${keys.origin}`),
     colors.dim(`not proven: ${notProven.join('; ')}`),
   ]);
   return has('failed') ? EXIT.bad : has('absent') ? EXIT.undecided : EXIT.good;
@@ -62,8 +71,9 @@ const PAINT: Readonly<Record<Basis, (text: string) => string>> = {
 
 function stepLines(steps: Trace['steps']): string[] {
   return steps.map(({ step, basis, says, artifact, code }) => {
-    const where = artifact === undefined || artifact === '' ? '' : colors.dim(` (${visible(artifact)})`);
+    const where =
+      artifact === undefined || artifact === '' ? '' : colors.dim(` (${blanksCounted(visible(artifact))})`);
     const why = code === undefined ? '' : colors.dim(` [${code}]`);
-    return `${PAINT[basis](basis.padEnd(13))}  ${step.padEnd(13)}  ${visible(says)}${where}${why}`;
+    return `${PAINT[basis](basis.padEnd(13))}  ${step.padEnd(13)}  ${blanksCounted(visible(says))}${where}${why}`;
   });
 }

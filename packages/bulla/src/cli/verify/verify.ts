@@ -125,10 +125,11 @@ function trustOf(options: VerifyOptions, lock: string | undefined): Trust {
   const { key, publicKey, vkey: vkeys, pqKey, keyring, policy, requirePq } = options;
   const named = COMPAT && lock !== undefined && key.length === 0 ? ['public.key'] : key;
   const keys = loadKeys(named, null).keys.map((one) => toHex(one.bytes));
+  const trust = trusted({ ...options, publicKey: [...publicKey, ...keys] }, vkeys);
   return {
-    ...trusted({ ...options, publicKey: [...publicKey, ...keys] }, vkeys),
+    ...trust,
     vkeys,
-    approvers: approversAmong(options),
+    approvers: approversAmong(options, trust),
     policy: policy === undefined ? undefined : readPolicy(options),
     kinds: options.kind,
     signed:
