@@ -32,15 +32,17 @@ export interface LoadedPolicy {
   readonly isDefault: boolean;
 }
 
-/** A policy file that cannot be used. The error is the first problem; the notes are all, a line each, as editors find it. */
+/** A policy file that cannot be used: the first problem, and the others as notes, each as editors find it. */
 class UnusablePolicy extends BullaError {
   readonly notes: readonly string[];
   constructor(file: string, cause: PolicyError) {
-    const { code, path, message } = cause;
-    super(code, `${file} cannot be used. ${message}`, { ...(path !== undefined && { path }), cause });
-    this.notes = cause.problems.map(
-      (one) => `${file}:${one.line}:${one.column}: ${one.message} [${one.code}]`,
+    const [first, ...others] = cause.problems.map(
+      ({ line, column, message }) => `${file}:${line}:${column}: ${message}`,
     );
+    const { code, path } = cause;
+    const more = others.length === 0 ? '' : ` (${cause.problems.length} problems in all)`;
+    super(code, `${first}${more}`, { ...(path !== undefined && { path }), cause });
+    this.notes = others.map((text, i) => `${text} [${cause.problems[i + 1]!.code}]`);
   }
 }
 

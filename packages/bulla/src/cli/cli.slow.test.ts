@@ -115,6 +115,12 @@ describe('canon and hash', () => {
     expect(bulla(['canon', '--profile', 'cps', '-'], '{"b":1.0,"a":"é"}').stdout).toBe('{"a":"é","b":1.0}');
   });
 
+  test('say that an empty input is empty', () => {
+    const empty = { status: 2, stdout: '', stderr: 'bulla: The input is empty. [JSON_UNEXPECTED_END]\n' };
+    for (const command of [['canon'], ['hash'], ['capsule', 'seal', '-']])
+      for (const input of ['', ' \n']) expect(bulla(command, input)).toEqual(empty);
+  });
+
   test('hash prints the digest', () => {
     const digest = '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a';
     expect(bulla(['hash'], '{}')).toEqual({ status: 0, stdout: `${digest}\n`, stderr: '' });

@@ -256,12 +256,14 @@ test('an auditor walks the same way on the command line, with files and public k
   const run = (...paths: string[]) => bulla(['trace', intent.id, ...paths, ...trusted]);
   const good = run(...named);
   expect([good.stderr, good.status]).toEqual(['', 0]);
-  const rows = good.stdout.trimEnd().split('\n').slice(0, -1);
+  const rows = good.stdout.trimEnd().split('\n').slice(0, -2);
+  expect(good.stdout).toContain('\nkeys  the keys on the command line\nnot proven: ');
   expect(rows.map((row) => row.split(/ {2,}/).slice(0, 2))).toEqual(
     ALL.map((row) => row.split(' ').slice(0, 2).toReversed()),
   );
   expect(rows[1]).toContain('It ended as success.');
   expect(rows[11]).toContain('account:alice answered: allow-once, over passkey.');
+  expect(JSON.parse(run(...named, '--json').stdout).keys).toBe('the keys on the command line');
   const strangers = bulla(['trace', intent.id, ...named, '--public-key', keys[1]!]);
   expect(strangers.status).toBe(3);
   // What only an unverified record names is not verified.

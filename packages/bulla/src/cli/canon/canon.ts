@@ -2,9 +2,15 @@ import { createReadStream } from 'node:fs';
 import { canonicalBytes, canonicalize, digestText } from '@bulla/core/canon';
 import { BullaError } from '@bulla/core/error';
 import { parse } from '@bulla/core/json';
-import { lines, readInput } from '../../os/index.ts';
+import { lines } from '../../os/index.ts';
 import type { Command } from '../command.ts';
-import { canonOptions, type DocumentOptions, parsingOptions, profileOption } from '../terminal/input.ts';
+import {
+  canonOptions,
+  type DocumentOptions,
+  parsingOptions,
+  profileOption,
+  readDocument,
+} from '../terminal/input.ts';
 import { errorDocument, printExact, printJson } from '../terminal/io.ts';
 import { isGone, streams } from '../terminal/streams.ts';
 
@@ -32,7 +38,7 @@ Example:
 }
 
 async function writeOne(file: string, options: CanonCommandOptions) {
-  const value = parse(readInput(file, 'chain'), options);
+  const value = parse(readDocument(file, 'chain'), options);
   await printExact(canonicalBytes(value, options.profile, canonOptions(options)));
 }
 

@@ -1,8 +1,13 @@
 import { digest } from '@bulla/core/canon';
 import { parse } from '@bulla/core/json';
-import { readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
-import { canonOptions, type DocumentOptions, parsingOptions, profileOption } from '../terminal/input.ts';
+import {
+  canonOptions,
+  type DocumentOptions,
+  parsingOptions,
+  profileOption,
+  readDocument,
+} from '../terminal/input.ts';
 import { type ReportOptions, report, reportOptions } from '../terminal/io.ts';
 
 export function define(command: Command): void {
@@ -15,7 +20,7 @@ Example:
   $ echo '{}' | bulla hash
   44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a`)
     .run(async (file: string, options: DocumentOptions & ReportOptions) => {
-      const value = parse(readInput(file, 'chain'), options);
+      const value = parse(readDocument(file, 'chain'), options);
       const found = digest(value, options.profile, canonOptions(options));
       await report(options, { ok: true, profile: options.profile, digest: found }, () => found);
     });

@@ -8,7 +8,7 @@ import { exportRecords, readContent, resolveUri, verifyImport } from '../../app/
 import { asLine, readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
 import { openFor, type StoreOptions, sealOptions, storeOptions, strictOption } from '../store.ts';
-import { nonNegative } from '../terminal/input.ts';
+import { nonNegative, readDocument } from '../terminal/input.ts';
 import {
   colors,
   complain,
@@ -156,7 +156,7 @@ async function resolve(uri: string, options: StoreOptions): Promise<void> {
 }
 
 async function seal(file: string, options: StoreOptions & ReportOptions): Promise<void> {
-  const content = readContent(readInput(file, 'document'));
+  const content = readContent(readDocument(file, 'document'));
   await using at = await openFor(options, 'write');
   const { strictInterop = false } = options;
   const sealed = await at.chain.append(content, { strictInterop });

@@ -242,7 +242,7 @@ test('results and levels are in the language that is asked for, and questions te
   expect(pending).toContain('\n  --session 还包括 read_file: 读取文件; list_files: 列出文件\n');
   expect(pending).toContain(`\n  bulla consent deny ${id} --never  # 拒绝该权限，直到你再次授权\n`);
   const allowed = run('consent', 'allow', id, '--shown', shown, ...zh).stdout;
-  expect(allowed).toMatch(new RegExp(`^允许这次调用  ${id}  封存为 [0-9a-f]{64}\n$`));
+  expect(allowed).toMatch(new RegExp(`^已允许  ${id}  封存为 [0-9a-f]{64}\n$`));
   run('manifest', 'push', write(manifestText({ locate: { input: 2 } })), '--agent', AGENT);
   expect(run('grants', 'list', ...zh).stdout).toMatch(/^暂停（待复核） {2}desk filesystem:read 中 {2}/);
   expect(run('grants', 'revoke', ...of, '--all', ...zh).stdout).toBe('已撤销  全部\n');
@@ -457,6 +457,7 @@ describe('consent', () => {
         if (said.endsWith('Allow it? [y/N] ')) child.stdin.write('n');
       });
       expect(await new Promise((resolve) => child.on('close', resolve))).toBe(1);
+      expect(said).not.toContain('# allow this call');
       expect(said.split('\r\n').slice(-3)).toEqual([
         expect.stringContaining('Allow it? [y/N] no'),
         `Nothing was answered: the question stays open. To deny it: bulla consent deny ${id}`,

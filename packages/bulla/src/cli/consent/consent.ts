@@ -2,6 +2,7 @@ import {
   type Choice,
   type Disclosure,
   disclosureDigest,
+  type Prompt,
   type Showing,
   type Words,
 } from '@bulla/core/consent';
@@ -89,7 +90,9 @@ async function pending(options: ConsentOptions & LanguageOptions): Promise<void>
   const of = { ...(user !== undefined && { user }), ...(agent !== undefined && { agent }) };
   const all = await pendingQuestions(consentOver(at.store, options), of, words);
   await report(options, { ok: true, pending: all.map(documentOf) }, () =>
-    all.length === 0 ? phrasesOf(words).nothingAsked : all.map((shown) => textOf(shown, words)).join('\n\n'),
+    all.length === 0
+      ? phrasesOf(words).nothingAsked
+      : all.map((shown) => textOf(shown, words, { withCommands: true })).join('\n\n'),
   );
 }
 
@@ -110,7 +113,8 @@ function documentOf(shown: Question) {
   };
 }
 
-function textOf(shown: Question, words: Words): string {
+/** A question as text; with the commands that answer it, unless one of them is showing it. */
+function textOf(shown: Question, words: Words, { withCommands }: { withCommands: boolean }): string {
   if ('error' in shown) return `${shown.id}  ${shown.error.message} [${shown.error.code}]`;
   const { prompt, showing, disclosure } = shown;
   const phrases = phrasesOf(words);
@@ -128,9 +132,7 @@ function textOf(shown: Question, words: Words): string {
     head,
     phrases.when(time(prompt.opened_at), until),
     ...what,
-    ...prompt.choices.map(
-      (choice) => `bulla consent ${TYPED[choice](prompt.id)}  ${colors.dim(`# ${words.terms[choice]}`)}`,
-    ),
+    ...(withCommands ? commandLines(prompt, words) : []),
     colors.dim(phrases.shown(prompt.shown)),
   ].join('\n  ');
 }
@@ -143,6 +145,12 @@ const TYPED: Readonly<Record<Choice, (id: string) => string>> = {
   'deny-once': (id) => `deny ${id}`,
   never: (id) => `deny ${id} --never`,
 };
+
+function commandLines({ id, choices }: Prompt, words: Words): string[] {
+  return choices.map(
+    (choice) => `bulla consent ${TYPED[choice](id)}  ${colors.dim(`# ${words.terms[choice]}`)}`,
+  );
+}
 
 /** A scope by its label and its id. */
 function scopeText(label: string, id: string): string {
@@ -226,7 +234,7 @@ const allowing: Choosing = async (consent, id, options) => {
   const { prompt, disclosure } = shown;
   const choice = prompt.kind === 'grant' ? 'grant' : options.session ? 'allow-session' : 'allow-once';
   if (options.shown !== undefined) return { choice, seen: options.shown, disclosure };
-  say(textOf(shown, words));
+  say(textOf(shown, words, { withCommands: false }));
   if (!isAnswered()) throw new BullaError('USAGE', 'Name what you were shown, with --shown.');
   return (await askKey(phrasesOf(words).questions[choice]))
     ? { choice, seen: prompt.shown, disclosure }
@@ -264,7 +272,7 @@ async function answer(given: string, options: AnswerOptions, choosing: Choosing)
     await report(
       options,
       { ok: true, id, choice, by, reason, who, channel: channel.kind, ...capsuleNames(capsule) },
-      () => `${colors.green(words.terms[choice])}  ${id}  ${colors.dim(phrases.sealedAs(capsule.hash))}`,
+      () => `${colors.green(phrases.answered[choice])}  ${id}  ${colors.dim(phrases.sealedAs(capsule.hash))}`,
     );
     return EXIT.good;
   } catch (error) {

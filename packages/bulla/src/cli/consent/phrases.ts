@@ -31,6 +31,13 @@ const english = {
     'allow-session': 'Allow it for this session?',
     'allow-once': 'Allow it?',
   },
+  answered: {
+    grant: 'granted',
+    'allow-once': 'allowed',
+    'allow-session': 'allowed for this session',
+    'deny-once': 'denied',
+    never: 'refused until you grant it again',
+  },
   grantThese: (scopes: string) => `Grant ${scopes}?`,
   nothingAnswered: (id: string) =>
     `Nothing was answered: the question stays open. To deny it: bulla consent deny ${id}`,
@@ -74,6 +81,13 @@ const chinese: Phrases = {
     grant: '要授权吗？',
     'allow-session': '允许在本次会话中使用吗？',
     'allow-once': '允许吗？',
+  },
+  answered: {
+    grant: '已授权',
+    'allow-once': '已允许',
+    'allow-session': '已允许在本次会话中使用',
+    'deny-once': '已拒绝',
+    never: '已拒绝，直到你再次授权',
   },
   grantThese: (scopes) => `要授予 ${scopes} 吗？`,
   nothingAnswered: (id) => `没有回答：请求仍待处理。要拒绝它：bulla consent deny ${id}`,

@@ -88,8 +88,11 @@ describe('discover', () => {
       ['nowhere', 'ENOENT'],
       ['file', 'ENOTDIR'],
     ] as const)
-      for (const option of ['--project', '--home'])
-        expect(await bullaIn(home.project, ['discover', '--home', home.home, option, folder])).toEqual({
+      for (const options of [
+        ['--home', home.home, '--project', folder],
+        ['--home', folder],
+      ])
+        expect(await bullaIn(home.project, ['discover', ...options])).toEqual({
           status: 2,
           stdout: '',
           stderr: `bulla: ${folder} cannot be read (${code}). [INPUT_UNREADABLE]\n`,

@@ -26,7 +26,7 @@ function publish(change: (document: typeof policy) => void = () => undefined): v
 
 function newEnvelope(...more: string[]): string {
   return good(
-    ...['envelope', 'new', '--action', 'TRANSFER', '--to', 'acct-7', '--amount', '1250', '--asset', 'EUR'],
+    ...['envelope', 'new', '--action', 'TRANSFER', '--to', 'acct-7', '--asset', 'EUR'],
     ...[
       '--decimals',
       '2',
@@ -40,6 +40,7 @@ function newEnvelope(...more: string[]): string {
       'acme',
     ],
     ...['--policy-id', 'treasury', '-o', path('envelope.json'), '--quiet', ...more],
+    ...(more.includes('--amount') ? [] : ['--amount', '1250']),
   ).trimEnd();
 }
 

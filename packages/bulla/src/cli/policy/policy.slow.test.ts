@@ -157,6 +157,15 @@ describe('policy check', () => {
     expect(() => readFileSync(marker)).toThrow('ENOENT');
   });
 
+  test('a problem of a policy is told once', async () => {
+    const folder = folderWith('rules: [');
+    expect(await bullaIn(folder, ['policy', 'explain', '-P', 'policy.yaml'])).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^bulla: policy\.yaml:1:9: This is not YAML: [^\n]* \[POLICY_YAML\]\n$/),
+    });
+  });
+
   test('what was asked about can be recorded and asked again', async () => {
     const { words } = surfaceServer(SHOP);
     const folder = folderWith(COUNT);

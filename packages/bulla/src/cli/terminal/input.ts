@@ -1,8 +1,9 @@
 import { type CanonOptions, type ProfileId, profile } from '@bulla/core/canon';
-import type { BullaError } from '@bulla/core/error';
+import { BullaError } from '@bulla/core/error';
 import { DEFAULT_MAX_BYTES, DEFAULT_MAX_DEPTH, type Leniency } from '@bulla/core/json';
 import { DURATION_FORM, parseDuration } from '@bulla/core/text';
 import { InvalidArgumentError, Option } from 'commander';
+import { readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
 
 /** The options of the commands that read one JSON document. */
@@ -78,6 +79,14 @@ export function parsingOptions(command: Command): Command {
     )
     .option('--max-depth <n>', 'the deepest nesting accepted', positiveInteger, DEFAULT_MAX_DEPTH)
     .option('--max-bytes <n>', 'the longest document accepted', positiveInteger, DEFAULT_MAX_BYTES);
+}
+
+/** Reads a JSON document. Throws `JSON_UNEXPECTED_END` for one that is empty or blank, and as `readInput`. */
+export function readDocument(file: string, kind: 'document' | 'chain'): Uint8Array {
+  const bytes = readInput(file, kind);
+  if (bytes.every((byte) => ' \t\r\n'.includes(String.fromCharCode(byte))))
+    throw new BullaError('JSON_UNEXPECTED_END', 'The input is empty.');
+  return bytes;
 }
 
 export function canonOptions({ allow, maxDepth }: DocumentOptions): CanonOptions {

@@ -152,21 +152,23 @@ export function oneLine(text: string): string {
 }
 
 /**
- * Tells of an error on standard error, behind the notes that it may have; what is not a `BullaError` is a defect and
- * shows its stack.
+ * Tells of an error on standard error, with the notes that it may have; what is not a `BullaError` is a defect and
+ * shows its stack. `subject` is what the error is about, unless its message names that.
  */
 export function complain(error: unknown, subject?: string): void {
   const prefix = colors.red('bulla:');
   if (error instanceof BullaError) {
     const { notes = [] } = error as { readonly notes?: readonly string[] };
-    if (notes.length > 0) say(notes);
+    const { message } = error;
+    const isNamed = message.startsWith(`${subject} `) || message.endsWith(` ${subject}.`);
     const where = [
-      ...(subject === undefined ? [] : [subject]),
+      ...(subject === undefined || isNamed ? [] : [subject]),
       ...(error.offset === undefined ? [] : [`byte ${error.offset}`]),
       ...(error.path ? [`at ${error.path}`] : []),
     ].join(', ');
     const place = where === '' ? '' : ` ${colors.dim(`(${withoutSecrets(where)})`)}`;
-    say(oneLine(`${prefix} ${error.message}${place} ${colors.dim(`[${error.code}]`)}`));
+    say(oneLine(`${prefix} ${message}${place} ${colors.dim(`[${error.code}]`)}`));
+    if (notes.length > 0) say(notes);
   } else {
     const stack = error instanceof Error ? (error.stack ?? '') : '';
     const places = stack.split('\n').filter((line) => /^ {4}at /.test(line));

@@ -20,7 +20,7 @@ export function define(command: Command): void {
     .use(trustOptions)
     .option('--policy <file>', 'a tlog-policy file: the witnesses that checkpoints and proofs must have')
     .use(approverOption, reportOptions)
-    .argument('<capsule>', 'the capsule of a call: its id or its hash')
+    .argument('<capsule>', 'the capsule of a call: its whole id or hash')
     .argument('<file...>', 'its chain, and what it may rest on')
     .helpText(`
 Walks from one capsule of a call to everything that it rests on: the chain, the lock and the tool in it, the manifest
@@ -38,7 +38,7 @@ Without it, every key that is trusted counts for both.
 Exits with 0 if nothing failed or is absent, 1 if a step failed, 3 if one is absent.
 
 Example:
-  $ bulla trace 5c6a… chain.jsonl mcp-lock.json manifest.json bindings.json --keyring keyring.json`)
+  $ bulla trace ID chain.jsonl mcp-lock.json manifest.json bindings.json --keyring keyring.json`)
     .run(traceOne);
 }
 
@@ -50,11 +50,14 @@ async function traceOne(
   const policy = options.policy === undefined ? undefined : readPolicy(options);
   const keys = trusted(options);
   const trust = { ...keys, vkeys: [], policy, approvers: approversAmong(options, keys) };
-  const found = await traceFiles(capsule, files, trust);
-  const { intent, outcome, steps, notProven } = found;
+  const { intent, outcome, steps, notProven } = await traceFiles(capsule, files, trust);
   const has = (basis: Basis) => steps.some((step) => step.basis === basis);
   const ok = !has('failed') && !has('absent');
-  await report(options, { ok, intent, outcome, steps, not_proven: notProven }, () => lines(found));
+  await report(options, { ok, keys: keys.origin, intent, outcome, steps, not_proven: notProven }, () => [
+    ...stepLines(steps),
+    colors.dim(`keys  ${keys.origin}`),
+    colors.dim(`not proven: ${notProven.join('; ')}`),
+  ]);
   return has('failed') ? EXIT.bad : has('absent') ? EXIT.undecided : EXIT.good;
 }
 
@@ -66,14 +69,11 @@ const PAINT: Readonly<Record<Basis, (text: string) => string>> = {
   failed: colors.red,
 };
 
-function lines({ steps, notProven }: Trace): string[] {
-  return [
-    ...steps.map(({ step, basis, says, artifact, code }) => {
-      const where =
-        artifact === undefined || artifact === '' ? '' : colors.dim(` (${blanksCounted(visible(artifact))})`);
-      const why = code === undefined ? '' : colors.dim(` [${code}]`);
-      return `${PAINT[basis](basis.padEnd(13))}  ${step.padEnd(13)}  ${blanksCounted(visible(says))}${where}${why}`;
-    }),
-    colors.dim(`not proven: ${notProven.join('; ')}`),
-  ];
+function stepLines(steps: Trace['steps']): string[] {
+  return steps.map(({ step, basis, says, artifact, code }) => {
+    const where =
+      artifact === undefined || artifact === '' ? '' : colors.dim(` (${blanksCounted(visible(artifact))})`);
+    const why = code === undefined ? '' : colors.dim(` [${code}]`);
+    return `${PAINT[basis](basis.padEnd(13))}  ${step.padEnd(13)}  ${blanksCounted(visible(says))}${where}${why}`;
+  });
 }

@@ -83,7 +83,7 @@ describe('verify', () => {
     });
     expect(bulla(['verify', '/nonexistent/file'])).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('[INPUT_UNREADABLE]'),
+      stderr: 'bulla: There is no file /nonexistent/file. [INPUT_UNREADABLE]\n',
     });
     expect(bulla(['verify'])).toMatchObject({ status: 2 });
     expect(bulla(['verify', '--vkey', 'x', '-'], note)).toMatchObject({
