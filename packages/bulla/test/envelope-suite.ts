@@ -900,6 +900,48 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       expect(await code(call)).toBe('sealed');
     });
 
+    test('say what the ruling said, whoever holds it', async () => {
+      const store = await opened();
+      const record = recordOn(store);
+      const verifier = verifierOn(store);
+      const [text, authorization] = await payment(1);
+      const call = {
+        door: 'agents',
+        ...{ agentId: 'agent-7', source: 'agent-7', request: 'pay', tool: { name: 'pay' } },
+      } as const;
+      const ruling = await verifier.rule(text, authorization, call);
+      if ('deny' in ruling) return expect.unreachable();
+      const { pass, permit, verdict } = ruling;
+      const { policy } = permit;
+      for (const part of [
+        ...[ruling, pass, pass.evidence!.envelope!, pass.authority![0]!],
+        ...[permit, permit.envelope.target, permit.authorization.people, permit.authorization.approvals[0]!],
+        ...[policy, policy.actions[0]!, policy.ceilings, policy.ceilings[0]!, policy.velocity, policy.deny],
+        ...[verdict, verdict.steps, verdict.steps[0]!],
+      ])
+        expect(Object.isFrozen(part)).toBe(true);
+      const forged = { ...pass.authority![0]!, approver: 'ceo' } as (typeof pass.authority & object)[0];
+      for (const authority of [undefined, [forged, ...pass.authority!.slice(1)]])
+        await expect(record.intent(call, [{ ...pass, authority }])).rejects.toMatchObject({
+          code: 'EE_TOOL_CALL',
+        });
+      expect(await records(store)).toEqual([]);
+      await record.intent(call, [pass]);
+    });
+
+    test('of an intent are never those of a refusal', async () => {
+      const store = await opened();
+      const [text] = await payment(1);
+      const ruling = await verifierOn(store).rule(text, null);
+      if (!('deny' in ruling)) return expect.unreachable();
+      expect([ruling, ruling.deny, ruling.part, ruling.verdict].every(Object.isFrozen)).toBe(true);
+      const call = { door: 'agents', agentId: 'agent-7', source: 'agent-7', request: 'pay' } as const;
+      await expect(recordOn(store).intent(call, [ruling.part])).rejects.toMatchObject({
+        code: 'CONSENT_DENIED',
+      });
+      expect(await records(store)).toEqual([]);
+    });
+
     test('name the authorization that was verified, whatever becomes of its bytes', async () => {
       const store = await opened();
       const [text, authorization] = await payment(1);
