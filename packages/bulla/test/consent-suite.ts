@@ -6,7 +6,7 @@ import { parse } from '@bulla/core/json';
 import * as fc from 'fast-check';
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { storeSource, verifyChain } from '../src/chain/index.ts';
-import type { Consent } from '../src/consent/index.ts';
+import type { Consent, LibraryCall } from '../src/consent/index.ts';
 import { createManifests } from '../src/manifest/index.ts';
 import { type Intent, payloadOf } from '../src/record/index.ts';
 import { type Store, type StoreOptions, setKill } from '../src/store/index.ts';
@@ -573,6 +573,20 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       expect((await recorder.intent(call, [pass])).call).toEqual(call);
     });
 
+    test.each<[unknown]>([[{ length: 0 }], ['x'], [[null]], [[{}]], [[{ to: 'low', why: 'x' }]]])(
+      'is denied where what raises its level is no such list: %j',
+      async (raises) => {
+        const { consent } = await added();
+        const given = { ...calling('notify'), raises: raises as LibraryCall['raises'] };
+        const denied = await consent.run(given, () => expect.unreachable());
+        if (denied.status === 'ok') return expect.unreachable();
+        expect([denied.reason, denied.capsule.outcome.error]).toEqual([
+          'invalid_call',
+          'consent: CONSENT_ID',
+        ]);
+      },
+    );
+
     test('has a ruling that nobody can change, also not by building its part anew', async () => {
       const { store, consent } = await added();
       const asking = await ruleOn(consent, store, calling('read_file'));
@@ -633,6 +647,9 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       const others = [
         { ...asked, call: { ...call, agentId: 'other-agent' } },
         { ...asked, call: { ...call, userId: 'account:bob' } },
+        { ...asked, call: { ...call, sessionId: 'other' } },
+        { ...asked, call: { ...call, request: 'tools/call locate' } },
+        { ...asked, call: { ...call, request: 'tools/call shell/notify' } },
         { ...asked, args: { path: '/tmp/b' } },
         { ...asked, args: undefined },
         { ...asked, call: { ...call, args: payloadOf('rest', ARGS) } },

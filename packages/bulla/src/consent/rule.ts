@@ -219,7 +219,11 @@ export function createRuler(context: RulerContext) {
       return refuse({ stage: 'arguments', code: call.args.committed.uncommitted }, 'invalid_arguments');
     const committed = call.args.committed;
     // Who is asked for is who is recorded, and the arguments are those that are committed to.
-    const isOther = (agent !== null && agent !== call.agentId) || (call.userId ?? user) !== user;
+    const isOther =
+      (agent !== null && agent !== call.agentId) ||
+      (call.userId ?? user) !== user ||
+      (call.sessionId ?? identity.session) !== identity.session ||
+      call.request !== `tools/call ${server === null ? name : `${server}/${name}`}`;
     if (isOther || args === undefined) return invalid(otherCall());
     const event = (at: number): CallEvent => ({
       type: 'call',

@@ -13,7 +13,7 @@ import {
   type Statement,
 } from '../record/index.ts';
 import type { Ledger } from '../store/index.ts';
-import { agentIdsOf, approvedCall, otherCall } from './call.ts';
+import { approvedCall, otherCall } from './call.ts';
 
 // What the records of a call say of its envelope: ids and digests. Destinations and amounts stay outside.
 
@@ -47,7 +47,7 @@ export function permittedPart(
       { type: 'policy', reference, step: envelopeStep(presented, exec_hash) },
     ],
   };
-  const agentIds = agentIdsOf(envelope, call);
+  const agentIds = [envelope.actor.caller];
   const part: Part = {
     ...stated,
     onIntent(intentId, sealing) {

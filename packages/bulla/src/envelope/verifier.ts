@@ -21,7 +21,7 @@ import { type Failure, failureAt } from '@bulla/core/evidence';
 import { stringify } from '@bulla/core/json';
 import { frozenCopy, type Ended as Outcome, type Part, type Recorder } from '../record/index.ts';
 import { createLedger, type Store } from '../store/index.ts';
-import { type About, agentIdsOf, approvedCall, callOf, otherCall } from './call.ts';
+import { type About, approvedCall, callOf, otherCall } from './call.ts';
 import { unixTime } from './create.ts';
 import { type Blocked, type Decision, ExecutionNotStarted } from './decision.ts';
 import { policyReader } from './operate.ts';
@@ -253,7 +253,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
       let isStarted = false;
       const tried = await attempted(async () => {
         // A kill switch that came while the intent was written stands before the execution, and stops it.
-        for (const agentId of agentIdsOf(permit.envelope, call)) await store.assertMayAct(agentId);
+        await store.assertMayAct(call.agentId);
         isStarted = true;
         return execute(permit);
       });
