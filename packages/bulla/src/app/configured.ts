@@ -1,10 +1,10 @@
-import { lstatSync, mkdirSync, realpathSync } from 'node:fs';
+import { lstatSync, realpathSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { BullaError } from '@bulla/core/error';
 import type { Drift } from '@bulla/core/lock';
 import { type CheckedServer, scrubbed, shownWords } from '../discover/index.ts';
 import type { Target } from '../mcp/index.ts';
-import { createDirectory } from '../os/index.ts';
+import { createDirectory, makeDirectories } from '../os/index.ts';
 import { compareScanned } from './check.ts';
 import type { DiscoverInput } from './discover.ts';
 import { writeScanned } from './lock.ts';
@@ -34,7 +34,7 @@ export function lockConfigured(
     if (isThere(output)) throw new BullaError('FILE_EXISTS', `${output} is there already.`);
     const scanned = await scanConfigured(server, target!);
     if (output.startsWith(pathsOf(home).home)) createDirectory(dirname(output));
-    else mkdirSync(dirname(output), { recursive: true, mode: 0o755 });
+    else makeDirectories(dirname(output), 0o755);
     await writeScanned(null, target!, scanned, { output, compat });
     return null;
   });

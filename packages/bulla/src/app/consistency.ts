@@ -12,7 +12,7 @@ export interface LogState {
   readonly root: Uint8Array;
 }
 
-interface Consistency {
+export interface Consistency {
   readonly old: LogState;
   readonly new: LogState;
   readonly proof: readonly Uint8Array[];
@@ -21,16 +21,22 @@ interface Consistency {
 }
 
 /**
- * Whether a log only grew from one state to another; a state that is a number is that of the tiles. Throws
- * `USAGE` where the first is the longer one.
+ * Whether a log only grew from one state to another; a state that is a number is that of the tiles. `length` is how
+ * many records these have, where that is known. Throws `USAGE` for a number beyond it, and where the first state is the
+ * longer one.
  */
 export async function compareStates(
   tiles: TileSource,
   old: LogState | number,
   newer: LogState | number,
+  length = Number.POSITIVE_INFINITY,
 ): Promise<Consistency> {
-  const stateOf = async (state: LogState | number) =>
-    typeof state === 'number' ? { origin: null, size: state, root: await rootAt(tiles, state) } : state;
+  const stateOf = async (state: LogState | number) => {
+    if (typeof state !== 'number') return state;
+    if (state > length)
+      throw new BullaError('USAGE', `The chain has ${counted(length, 'record')}, not ${state}.`);
+    return { origin: null, size: state, root: await rootAt(tiles, state) };
+  };
   const [a, b] = [await stateOf(old), await stateOf(newer)];
   if (a.size > b.size)
     throw new BullaError('USAGE', `The first has ${counted(a.size, 'record')}, the second only ${b.size}.`);

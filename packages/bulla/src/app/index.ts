@@ -11,7 +11,7 @@ export { check, diffLocks, diffServer } from './check.ts';
 export { checkpointFacts, findCheckpoint, listCheckpoints, logVkey } from './checkpoint.ts';
 export type { ToolChoice } from './choice.ts';
 export type { Outcome } from './configured.ts';
-export { compareStates, type LogState } from './consistency.ts';
+export { type Consistency, compareStates, type LogState } from './consistency.ts';
 export { type Discovered, type DiscoveredServer, discover, stateOf } from './discover.ts';
 export { executeEnvelope, explainSteps, type LedgerInput } from './execute.ts';
 export { exportRecords } from './export.ts';

@@ -91,4 +91,11 @@ test('what a program gets wrong is refused with a code', async () => {
   await expect(noting).rejects.toMatchObject({ code: 'USAGE', path: '/side_effects' });
   const [, outcome] = await Array.fromAsync(bulla.chain.records());
   expect(JSON.parse(outcome!.data).outcome).toMatchObject({ status: 'failure', error: 'action: USAGE' });
+  // Before anything is recorded.
+  const { record } = bulla.audit;
+  const misspelt = { request: 'x', tool: 't', args: {} } as never;
+  await expect(record(misspelt, () => 1)).rejects.toMatchObject({ code: 'USAGE', path: '/args' });
+  await expect(record({} as never, () => 1)).rejects.toMatchObject({ code: 'USAGE' });
+  await expect(record({ request: 'x' }, undefined as never)).rejects.toMatchObject({ code: 'USAGE' });
+  expect((await bulla.chain.head()).length).toBe(2);
 });

@@ -1,5 +1,5 @@
 import { BullaError, withoutSecrets } from '@bulla/core/error';
-import { CommanderError } from 'commander';
+import { CommanderError, Help, type Option } from 'commander';
 import { describeTarget } from '../locks/index.ts';
 import { VERSION } from '../version.ts';
 import { Command, type Run } from './command.ts';
@@ -105,6 +105,7 @@ export async function programOf(run: Run, isCalled: (name: string) => boolean): 
     )
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command')
+    .configureHelp({ optionDescription })
     .configureOutput({
       writeOut: (text) => void print(text),
       writeErr: (text) => say(text.replace(/\n$/, '')),
@@ -136,6 +137,11 @@ export async function programOf(run: Run, isCalled: (name: string) => boolean): 
   }
   prepare(program, program.name());
   return program;
+}
+
+/** An option in help. The default of one that collects values is a list. */
+function optionDescription(option: Option): string {
+  return new Help().optionDescription(option).replace('default: []', 'may be repeated');
 }
 
 /** Those that start a server. Its options are not theirs. */

@@ -1,4 +1,4 @@
-import { Command as Commander } from 'commander';
+import { Command as Commander, type Option } from 'commander';
 import type { Exit } from './terminal/io.ts';
 
 /** What a command does with its arguments and options: gives the exit code, or nothing if it ended well. */
@@ -25,6 +25,16 @@ export class Command extends Commander {
     return this.command(name).description(description);
   }
 
+  /** Refuses an option with one value that is given twice: one of the two would be ignored without a word. */
+  override addOption(option: Option): this {
+    if ((option.required || option.optional) && !isRepeatable(option))
+      this.on(`option:${option.name()}`, () => {
+        if (this.getOptionValueSource(option.attributeName()) === 'cli')
+          this.error(`error: option '${option.flags}' may be given only once`);
+      });
+    return super.addOption(option);
+  }
+
   /** Adds options that several commands share. */
   use(...adding: ((command: Command) => void)[]): this {
     for (const add of adding) add(this);
@@ -40,4 +50,9 @@ export class Command extends Commander {
   run<Args extends never[]>(action: Action<Args>): this {
     return this.action(this.#run(action as Action<unknown[]>));
   }
+}
+
+/** Whether an option collects values; the default of one that does is a list. */
+function isRepeatable({ variadic, defaultValue }: Option): boolean {
+  return variadic || Array.isArray(defaultValue);
 }

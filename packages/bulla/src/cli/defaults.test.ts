@@ -17,11 +17,15 @@ function shownDefault({ defaultValue, defaultValueDescription, description }: Op
   return /\(default: ([0-9][0-9a-z.]*)\)/.exec(description)?.[1] ?? null;
 }
 
-test('every default that help shows can be typed, and means the default', async () => {
-  const program = await programOf(
+async function everyCommand(): Promise<Command> {
+  return programOf(
     () => async () => {},
     () => true,
   );
+}
+
+test('every default that help shows can be typed, and means the default', async () => {
+  const program = await everyCommand();
   const tried: string[] = [];
   for (const [name, option] of optionsOf(program, 'bulla')) {
     const shown = shownDefault(option);
@@ -40,5 +44,30 @@ test('every default that help shows can be typed, and means the default', async 
       'bulla envelope authorize --not-before',
       'bulla witness serve --listen',
     ]),
+  );
+});
+
+test('help says of an option that collects values that it may be repeated, not that its default is []', async () => {
+  const program = await everyCommand();
+  const help = program.createHelp();
+  const described = [...optionsOf(program, 'bulla')].map(([name, option]) => [
+    name,
+    help.optionDescription(option),
+  ]);
+  expect(described.filter(([, text]) => text!.includes('default: []'))).toEqual([]);
+  expect(Object.fromEntries(described)['bulla scan --header']).toBe(
+    'a header "Name: value" for a server at an address (may be repeated)',
+  );
+});
+
+test('an option with one value may be given only once; one that collects values may be repeated', async () => {
+  const program = await everyCommand();
+  const parse = (...words: string[]) => program.parseAsync(words, { from: 'user' });
+  await expect(parse('chain', 'verify', '--chain', 'a', '--chain', 'b')).rejects.toThrow(
+    "error: option '--chain <name>' may be given only once",
+  );
+  await expect(parse('chain', 'verify', '--checkpoint', 'a', '--checkpoint', 'b')).resolves.toBe(program);
+  await expect(parse('grants', 'grant', '--agent', 'x', '--scope', 'a', '--scope', 'b')).resolves.toBe(
+    program,
   );
 });

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { equalBytes, parseNote } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
@@ -11,7 +11,7 @@ import {
   tilePath,
   tilesSince,
 } from '@bulla/core/log';
-import { fileError } from '../os/index.ts';
+import { fileError, makeDirectories } from '../os/index.ts';
 import { rootAt, type TileSource } from '../store/index.ts';
 import { openPublished } from './tile-folder.ts';
 
@@ -92,7 +92,7 @@ async function writeWhole(folder: string, path: string, bytes: Uint8Array | stri
   const draft = `${target}.${process.pid}.tmp`;
   try {
     // For everybody to read, and for its owner to write, whatever the umask.
-    await mkdir(dirname(target), { recursive: true, mode: 0o755 });
+    makeDirectories(dirname(target), 0o755);
     const file = await open(draft, 'w', 0o644);
     try {
       await file.writeFile(bytes);
@@ -102,7 +102,7 @@ async function writeWhole(folder: string, path: string, bytes: Uint8Array | stri
     }
     await rename(draft, target);
   } catch (cause) {
-    await rm(draft, { force: true });
+    await rm(draft, { force: true }).catch(() => undefined);
     throw fileError('TILES_UNWRITABLE', target, 'written', cause);
   }
 }

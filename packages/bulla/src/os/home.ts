@@ -34,25 +34,28 @@ export function dataDirectory(env: Environment, platform: string, homedir: strin
  * `HOME_UNWRITABLE`.
  */
 export function createDirectory(path: string, disk: Disk = realDisk): void {
-  accessFile('HOME_UNWRITABLE', path, 'created', () => make(path, disk));
+  accessFile('HOME_UNWRITABLE', path, 'created', () => makeDirectories(path, 0o700, disk));
 }
 
-// By hand, because Node's own recursive mkdir never returns where the system says that a directory cannot be made
-// although the one above it is there, as in /proc.
-function make(path: string, disk: Disk): void {
+/**
+ * Makes a directory, and those above it, durably; one that exists keeps its mode. By hand, because Node's own recursive
+ * mkdir never returns where the system says that a directory cannot be made although the one above it is there, as in
+ * /proc. Throws Node's errors.
+ */
+export function makeDirectories(path: string, mode: number, disk: Disk = realDisk): void {
   const above = dirname(path);
-  let found = makeOne(path);
+  let found = makeOne(path, mode);
   if (found === 'nothing above') {
-    make(above, disk);
-    found = makeOne(path);
+    makeDirectories(above, mode, disk);
+    found = makeOne(path, mode);
   }
   if (found === 'nothing above') throw Object.assign(new Error(`${above} is missing`), { code: 'ENOENT' });
   if (found === 'made') disk.syncDirectory(above);
 }
 
-function makeOne(path: string): 'made' | 'was there' | 'nothing above' {
+function makeOne(path: string, mode: number): 'made' | 'was there' | 'nothing above' {
   try {
-    mkdirSync(path, { mode: 0o700 });
+    mkdirSync(path, { mode });
     return 'made';
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

@@ -4,7 +4,7 @@ export { isPublicHost } from './address.ts';
 export { type Disk, eraseFile, realDisk, writeNewFile } from './disk.ts';
 export { createFetcher, type Fetcher, type Network, type Reply, readBody } from './download.ts';
 export { accessFile, fileError, isThere, openFound, readFound, readIfThere, readUpTo } from './file.ts';
-export { createDirectory, dataDirectory, type Environment } from './home.ts';
+export { createDirectory, dataDirectory, type Environment, makeDirectories } from './home.ts';
 export { findInput, LIMITS, naming, readInput } from './input.ts';
 export { asLine, unbroken } from './line.ts';
 

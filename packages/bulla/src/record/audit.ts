@@ -83,8 +83,10 @@ export function createAudit(
   };
 
   const callOf = (action: Action): Call => {
-    const { request, tool, arguments: args, source = agentId, reasoning, environment } = action;
-    const { correlationId = null, userId = null } = action;
+    const { request, tool, arguments: args, source = agentId, reasoning, environment, ...more } = action;
+    const { correlationId = null, userId = null, authority: _, ...others } = more;
+    refuseOthers('An action', others);
+    if (typeof request !== 'string') throw new BullaError('USAGE', 'An action needs a request, in words.');
     return {
       door: 'agents',
       type: tool === undefined ? 'agent' : 'tool',
@@ -106,6 +108,7 @@ export function createAudit(
 
   return {
     async record(action, run) {
+      if (typeof run !== 'function') throw new BullaError('USAGE', 'Give the function that does the action.');
       const call = callOf(action);
       const parts: Part[] = [{ authority: action.authority?.map(sealedCopy) ?? [] }];
       if (call.args !== undefined && !isCommitment(call.args.committed)) {
@@ -127,11 +130,7 @@ export function createAudit(
       const step: Step = {
         intent: intent.capsule,
         note: ({ summary, sideEffects, metrics, partial, ...others }) => {
-          const [unknown] = Object.keys(others);
-          if (unknown !== undefined)
-            throw new BullaError('USAGE', `A note has no member ${JSON.stringify(unknown)}.`, {
-              path: pointer([unknown]),
-            });
+          refuseOthers('A note', others);
           if (summary !== undefined) noted.summary = summary;
           if (sideEffects !== undefined) noted.sideEffects = sideEffects;
           if (metrics !== undefined) noted.metrics = metrics;
@@ -177,4 +176,12 @@ export function createAudit(
 /** The sentence of a kill switch quotes only the operator. */
 function isKill(error: unknown): boolean {
   return isThrown(error, BullaError) && error.code === 'KILLED';
+}
+
+/** Nothing is dropped unsaid. */
+function refuseOthers(what: string, others: object): void {
+  const [unknown] = Object.keys(others);
+  if (unknown === undefined) return;
+  const message = `${what} has no member ${JSON.stringify(unknown)}.`;
+  throw new BullaError('USAGE', message, { path: pointer([unknown]) });
 }

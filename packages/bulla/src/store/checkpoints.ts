@@ -180,7 +180,7 @@ export async function contradiction(
   tip: Tip,
   known: readonly Checkpoint[],
 ): Promise<Contradiction | null> {
-  const wayOut = `If that is meant to be so, run "bulla chain recover --chain ${chain}".`;
+  const wayOut = `If that is meant to be so, run "bulla chain recover --chain ${chain} --reason TEXT".`;
   for (const checkpoint of known) {
     const { size, root } = checkpoint;
     if (size > tip.length) {

@@ -38,7 +38,7 @@ test('a store that was set back refuses to append, and says how it can go on', a
   const error = {
     code: 'STORE_BEHIND',
     message:
-      'The chain c has 5 records, but a checkpoint of it covers 8: the store was set back. If that is meant to be so, run "bulla chain recover --chain c".',
+      'The chain c has 5 records, but a checkpoint of it covers 8: the store was set back. If that is meant to be so, run "bulla chain recover --chain c --reason TEXT".',
   };
   await expect(store.chain('c').append(input('x'))).rejects.toMatchObject(error);
   await expect(store.chain('c').append(input('x'))).rejects.toMatchObject(error);
@@ -102,7 +102,7 @@ test('a store with other records than its checkpoint covers refuses to append', 
   await expect(store.chain('c').append(input('x'))).rejects.toMatchObject({
     code: 'STORE_FORKED',
     message:
-      'The first 8 records of the chain c are not those that a checkpoint of it covers. If that is meant to be so, run "bulla chain recover --chain c".',
+      'The first 8 records of the chain c are not those that a checkpoint of it covers. If that is meant to be so, run "bulla chain recover --chain c --reason TEXT".',
   });
   await store.close();
 });

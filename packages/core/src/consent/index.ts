@@ -5,7 +5,7 @@
  * `CONSENT_`; an event that is not accepted is refused with such a code in the step, and nothing is thrown.
  */
 export { consentAuthority, mintAuthorization } from './authority.ts';
-export { type Channel, type ChannelKind, provesPerson } from './channel.ts';
+export { type Channel, type ChannelKind, isChannelKind, provesPerson } from './channel.ts';
 export { decide } from './decide.ts';
 export { type CallResult, resultOf } from './decision.ts';
 export { isRebound } from './declare.ts';

@@ -2,7 +2,7 @@ import { keyId, shownKeyId } from '../crypto/index.ts';
 import { execHash, openAuthorization, readApprovals } from '../envelope/index.ts';
 import { attempt, BullaError } from '../error.ts';
 import { type Artifact, type Finding, findings } from './artifact.ts';
-import { approverKey, type Trust } from './trust.ts';
+import { approversOf, type Trust } from './trust.ts';
 
 const { good, bad, undecided, keyless } = findings([
   'that it was not used before, or that its time and its policy still hold: "bulla envelope explain" asks the ledger',
@@ -55,9 +55,7 @@ function signed(
   details: Finding['details'],
   verified: (opened: ReturnType<typeof openAuthorization>) => Finding,
 ): Finding {
-  const approvers =
-    trust.approvers ??
-    [...trust.keys, ...trust.pqKeys].flatMap((key) => approverKey(shownKeyId(keyId(key)), key, trust));
+  const approvers = approversOf(trust);
   if (approvers.length === 0)
     return keyless('VERIFY_NO_KEY', 'No key is known to verify the authorization with.', details);
   const signers = readApprovals(bytes).map((approval) => approval.keyId);

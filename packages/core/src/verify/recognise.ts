@@ -119,9 +119,9 @@ function isLockSignature(look: Look): boolean {
   return !(attempt(() => readSignature(look.bytes)) instanceof BullaError);
 }
 
-/** They have no member of their own: every member names a server and a tool, and nothing else. */
+/** They have no member of their own: every member names a server and a tool, and nothing else. No member: nothing is bound. */
 function isBindings({ root }: Look): boolean {
-  if (!(root instanceof JsonObject) || root.size === 0) return false;
+  if (!(root instanceof JsonObject)) return false;
   return root.values.every(
     (bound) => bound instanceof JsonObject && bound.size === 2 && bound.has('server') && bound.has('tool'),
   );

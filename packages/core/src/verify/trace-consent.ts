@@ -1,4 +1,4 @@
-import { isCommitment } from '../evidence/index.ts';
+import { isChannelKind, provesPerson } from '../consent/index.ts';
 import type { Held } from './trace-records.ts';
 import {
   absent,
@@ -6,6 +6,7 @@ import {
   evidenceIn,
   failed,
   heldBy,
+  isBegun,
   isBehind,
   isSame,
   sealed,
@@ -25,7 +26,7 @@ export function question(walk: Walk): TraceStep | undefined {
     const why = () => {
       const isOfAgent = text(held.record, 'context', 'agent_id') === text(intent, 'context', 'agent_id');
       if (!isOfAgent) return 'was about another agent';
-      if (isCommitment(own.args) && !isSame(own.args, args)) return 'was about other arguments';
+      if (!isSame(own.args, args)) return 'was about other arguments';
       const { fingerprint: _, ...called } = own.tool ?? { name: '' };
       if (!isSame(called, tool) || lock !== own.lock) return 'was about another tool';
       return null;
@@ -37,10 +38,12 @@ export function question(walk: Walk): TraceStep | undefined {
 /** The capsule of the answer to it. */
 export function answer(walk: Walk): TraceStep | undefined {
   const { asked, answered } = walk.evidence.consent ?? {};
-  const isBegun = text(walk.intent, 'outcome', 'status') === 'pending';
+  if (asked !== undefined && answered === undefined && isBegun(walk)) {
+    const says = 'The call was begun without an answer.';
+    return { step: 'answer', basis: 'failed', code: 'TRACE_OTHER', says };
+  }
   return consentRecord(walk, 'answer', answered, (held) => {
-    const { facts } = evidenceIn(held.record);
-    const said = (facts?.answer ?? null) as { readonly who?: unknown; readonly choice?: unknown } | null;
+    const said = answerIn(held);
     const channel = consentText(held.record, 'channel');
     const says =
       said === null
@@ -50,10 +53,14 @@ export function answer(walk: Walk): TraceStep | undefined {
       const [before] = heldBy(walk, asked);
       if (asked !== undefined && text(held.record, 'parent_id') !== asked) return 'answers another question';
       if (before !== undefined && !isBehind(held, before)) return 'stands before the question';
-      if (isBegun && !ALLOWING.includes(said?.choice)) return 'did not allow the call';
-      if (said !== null && before !== undefined && !personsAsked(walk, before).includes(said.who))
+      const isAllowed =
+        ALLOWING.includes(said?.choice) && text(held.record, 'outcome', 'status') === 'success';
+      if (isBegun(walk) && !isAllowed) return 'did not allow the call';
+      if (said !== null && before !== undefined && !personsAsked(walk, before, held).includes(said.who))
         return 'was given by somebody who was not asked';
-      return null;
+      const isOther = (one: Held) => text(one.record, 'id') !== answered && answerIn(one) !== null;
+      const others = walk.near.filter(({ record }) => text(record, 'parent_id') === asked);
+      return others.some(isOther) ? 'is not the only answer' : null;
     };
     return { says, why };
   });
@@ -61,13 +68,39 @@ export function answer(walk: Walk): TraceStep | undefined {
 
 const ALLOWING: readonly unknown[] = ['allow-once', 'allow-session'];
 
-/** Who was asked, and who was asked in their place. */
-function personsAsked({ near, evidence }: Walk, asking: Held): readonly unknown[] {
-  const escalations = near
-    .map(({ record }) => evidenceIn(record))
-    .filter(({ consent }) => consent?.id === evidence.consent?.id);
+interface Answer {
+  readonly who?: unknown;
+  readonly choice?: unknown;
+}
+
+function answerIn({ record }: Held): Answer | null {
+  return (evidenceIn(record).facts?.answer ?? null) as Answer | null;
+}
+
+/** Who was asked, and who was asked in their place between the question and the answer. */
+function personsAsked({ near, evidence }: Walk, asking: Held, answering: Held): readonly unknown[] {
+  const escalations = near.filter(
+    (held) =>
+      held.holder === asking.holder &&
+      text(held.record, 'trigger', 'request') === 'consent escalate' &&
+      evidenceIn(held.record).consent?.id === evidence.consent?.id &&
+      isBehind(held, asking) &&
+      isBehind(answering, held),
+  );
   const { facts } = evidenceIn(asking.record);
-  return [facts?.asked ?? facts?.user, ...escalations.map((each) => each.facts?.to)].filter(Boolean);
+  const instead = escalations.map(({ record }) => evidenceIn(record).facts?.to);
+  return [facts?.asked ?? facts?.user, ...instead].filter(Boolean);
+}
+
+/** Whether a record says that this person answered over a channel that proves it. */
+function isProven({ record }: Held): boolean {
+  const channel = consentText(record, 'channel');
+  return (
+    text(record, 'authority', 'type') === 'human_approved' &&
+    text(record, 'authority', 'approver') === answerIn({ record } as Held)?.who &&
+    isChannelKind(channel) &&
+    provesPerson(channel)
+  );
 }
 
 /** A text that a record holds where it may hold anything. */
@@ -90,13 +123,15 @@ function consentRecord(
   const found = sealed(walk, step, held, says);
   if (found.basis !== 'verified') return found;
   // Only an authenticated channel shows that it was this person.
-  const isClaimed = step === 'answer' && text(held.record, 'authority', 'type') === 'policy';
+  const isClaimed = step === 'answer' && !isProven(held);
   const known: TraceStep = isClaimed ? { ...found, basis: 'self-reported' } : found;
   if (other !== undefined) return failed(known, 'is not the only record of this id');
   if (evidenceIn(held.record).consent?.id !== walk.evidence.consent?.id)
     return failed(known, 'is of another call');
   if (!isBehind({ record: walk.intent, holder: walk.holder }, held))
     return failed(known, 'was sealed after the call began');
+  if (held.holder.capsule !== null && walk.holder.capsule === null)
+    return { ...known, ...absent(step, 'TRACE_NO_RECORD', `${says} That record is in no chain.`, id) };
   const contradiction = why();
   return contradiction === null ? known : failed(known, contradiction);
 }

@@ -1,6 +1,7 @@
+import { canonicalize } from '../canon/index.ts';
 import { attempt, BullaError } from '../error.ts';
 import { readEvidence } from '../evidence/index.ts';
-import { JsonObject, parse, stringify } from '../json/index.ts';
+import { JsonObject, parse } from '../json/index.ts';
 import type { Artifact } from './artifact.ts';
 import { authorizationIn, text } from './trace-walk.ts';
 
@@ -16,28 +17,44 @@ export interface Held {
 export interface CallRecords {
   readonly start: string;
   readonly intent: JsonObject;
-  /** The artifact that holds the intent; a chain, where it stands in several. */
+  /** The artifact that holds the intent; the longest chain, where it stands in several. */
   readonly holder: Capsules;
+  /** Other chains that hold the intent too, and do not lead to the same records. */
+  readonly forks: readonly Capsules[];
   /**
-   * The records that speak of the intent, or of the consent, the envelope or the authorization that it names. Those of
-   * its holder come first, then those of other chains. Copies of one record count once.
+   * The records that speak of the intent, or of the consent, the envelope or the authorization that it names: those of
+   * its holder first, then those of other files that verify by themselves. Copies of one record count once.
    */
   readonly near: readonly Held[];
+  /** Other files with such records that do not verify: they prove nothing, and are told of. */
+  readonly unproven: readonly Capsules[];
+}
+
+/** What is known of the artifacts from their verdicts. */
+interface Known {
+  /** How many records a chain has, and the hash of the last one. */
+  headOf(chain: Capsules): { readonly count: number; readonly hash: string | null };
+  isVerified(held: Held): boolean;
 }
 
 /**
  * Finds the records of the call that a capsule belongs to, named by its id or hash: an outcome leads to its intent. Reads
- * chains three times at most and keeps nothing but those records. Of a source that breaks off, those before count: its
- * own verdict tells of the rest. Null where no artifact holds the capsule.
+ * chains a few times and keeps nothing but those records. Of a source that breaks off, those before count: its own
+ * verdict tells of the rest. Null where no artifact holds the capsule.
  */
-export async function recordsOf(start: string, artifacts: readonly Artifact[]): Promise<CallRecords | null> {
+export async function recordsOf(
+  start: string,
+  artifacts: readonly Artifact[],
+  { headOf, isVerified }: Known,
+): Promise<CallRecords | null> {
+  const lengthOf = (source: Capsules) => (source.capsule === null ? headOf(source).count : -1);
   const sources = artifacts
     .filter((artifact) => artifact.kind === 'capsules')
-    .toSorted((a, b) => Number(a.capsule !== null) - Number(b.capsule !== null));
-  const named = await find(sources, start, ['id', 'hash']);
+    .toSorted((a, b) => lengthOf(b) - lengthOf(a));
+  const [named] = await find(sources, start, ['id', 'hash']);
   if (named === undefined) return null;
   const parentId = text(named.record, 'parent_id');
-  const parent = parentId === '' ? undefined : await find(sources, parentId, ['id']);
+  const [parent] = parentId === '' ? [] : await find(sources, parentId, ['id']);
   const isOutcome = parent !== undefined && isOutcomeOf(named.record, parent.record);
   const { record: intent, holder } = isOutcome ? parent : named;
   const { consent, envelope } = readEvidence(intent) ?? {};
@@ -47,11 +64,20 @@ export async function recordsOf(start: string, artifacts: readonly Artifact[]): 
   ].filter((name) => name !== undefined);
   const ordered = [holder, ...sources.filter((source) => source !== holder)];
   const copies = new Map<string, Held>();
+  const unproven = new Set<Capsules>();
   for await (const held of recordsAmong(ordered, names)) {
-    const whole = stringify(held.record);
-    if (names.some((name) => whole.includes(name)) && !copies.has(whole)) copies.set(whole, held);
+    const whole = canonicalize(held.record, 'cps');
+    if (!names.some((name) => whole.includes(name)) || copies.has(whole)) continue;
+    if (held.holder === holder || isVerified(held)) copies.set(whole, held);
+    else unproven.add(held.holder);
   }
-  return { start, intent, holder, near: [...copies.values()] };
+  const forks: Capsules[] = [];
+  for (const { holder: other } of await find(sources, text(intent, 'id'), ['id'])) {
+    const { hash } = headOf(other);
+    if (other === holder || other.capsule !== null || hash === null) continue;
+    if ((await find([holder], hash, ['hash'])).length === 0) forks.push(other);
+  }
+  return { start, intent, holder, forks, near: [...copies.values()], unproven: [...unproven] };
 }
 
 /** The records that speak of one of these names, as a text at least. */
@@ -59,14 +85,20 @@ async function* recordsAmong(sources: readonly Capsules[], names: readonly strin
   for (const holder of sources) for await (const record of recordsIn(holder, names)) yield { record, holder };
 }
 
+/** The first record in each source that has this name. */
 async function find(
   sources: readonly Capsules[],
   name: string,
   members: readonly ('id' | 'hash')[],
-): Promise<Held | undefined> {
-  for await (const held of recordsAmong(sources, [name]))
-    if (members.some((member) => text(held.record, member) === name)) return held;
-  return undefined;
+): Promise<Held[]> {
+  const found: Held[] = [];
+  for (const source of sources)
+    for await (const held of recordsAmong([source], [name])) {
+      if (!members.some((member) => text(held.record, member) === name)) continue;
+      found.push(held);
+      break;
+    }
+  return found;
 }
 
 async function* recordsIn(

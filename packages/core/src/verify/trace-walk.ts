@@ -57,6 +57,7 @@ export interface Walk extends CallRecords {
   readonly verdicts: readonly Verdict[];
   readonly trust: Trust;
   readonly evidence: Evidence;
+  isGood(artifact: Artifact): boolean;
 }
 
 /** The text at a path of a record; empty where there is none. */
@@ -91,16 +92,14 @@ export function commitment(
 
 /** A record by its own seal; under a revoked key, by the chain that it stands in, which witnesses may have seen before. */
 export function sealed(
-  walk: Walk,
+  { trust, isGood }: Pick<Walk, 'trust' | 'isGood'>,
   step: 'record' | 'outcome' | 'question' | 'answer',
   { record, holder }: Held,
   says: string,
 ): TraceStep {
-  const { trust } = walk;
   const { ok, code, message } = verifyRecord(record, trust);
   const digest = text(record, 'hash');
-  const isSeen =
-    code === 'key_revoked' && holder.capsule === null && verdictOf(walk, holder).result === 'good';
+  const isSeen = code === 'key_revoked' && holder.capsule === null && isGood(holder);
   if (ok || isSeen) return { step, basis: 'verified', says, digest };
   const basis = code === 'unknown_key' || trust.keys.length === 0 ? 'absent' : 'failed';
   return { step, basis, says: `${says} ${message}`, digest, code };
@@ -111,10 +110,24 @@ export function heldBy({ near }: Walk, id: string | undefined): readonly Held[] 
   return near.filter(({ record }) => text(record, 'id') === id);
 }
 
-/** Whether one record stands behind another in their chain; what stands in two chains has no order. */
+/** Whether one record was made after another: by their chain, and across chains by the times that they tell. */
 export function isBehind(later: Held, earlier: Held): boolean {
-  if (later.holder !== earlier.holder || later.holder.capsule !== null) return true;
-  return placeOf(later) > placeOf(earlier);
+  if (later.holder === earlier.holder && later.holder.capsule === null)
+    return placeOf(later) > placeOf(earlier);
+  return timeOf(later.record) >= timeOf(earlier.record) - TOLERATED;
+}
+
+/** How many seconds clocks may differ. */
+export const TOLERATED = 300;
+
+/** When a record says that it was triggered, in seconds since 1970. */
+export function timeOf(record: JsonObject): number {
+  return Date.parse(text(record, 'trigger', 'timestamp')) / 1000;
+}
+
+/** Whether the call was begun; else it was denied, and nothing that it names was used for it. */
+export function isBegun({ intent }: Walk): boolean {
+  return text(intent, 'outcome', 'status') !== 'blocked';
 }
 
 function placeOf({ record }: Held): number {
@@ -135,7 +148,8 @@ export function unlikeIntent({ intent, holder, evidence }: Walk, outcome: Held):
 }
 
 export function isSame(a: unknown, b: unknown): boolean {
-  return b !== undefined && canonicalize(a, 'jcs') === canonicalize(b, 'jcs');
+  if (a === undefined || b === undefined) return a === b;
+  return canonicalize(a, 'jcs') === canonicalize(b, 'jcs');
 }
 
 /** The evidence of a record; none where it cannot be read. */
@@ -144,19 +158,18 @@ export function evidenceIn(record: JsonObject): Evidence {
   return evidence instanceof BullaError ? {} : (evidence ?? {});
 }
 
-/** Another call that rests on the same consent, envelope or authorization; each is for one. */
+/** Whether another call was begun on the same consent, envelope or authorization; each is for one. */
 export function isUsedTwice(walk: Walk, nameIn: (record: JsonObject) => string | undefined): boolean {
   const own = nameIn(walk.intent);
   const id = text(walk.intent, 'id');
-  return (
-    own !== undefined &&
-    walk.near.some(
-      ({ record }) =>
-        text(record, 'id') !== id &&
-        text(record, 'type') !== 'auth' &&
-        text(record, 'outcome', 'status') === 'pending' &&
-        nameIn(record) === own,
-    )
+  if (own === undefined || !isBegun(walk)) return false;
+  return walk.near.some(
+    ({ record }) =>
+      text(record, 'id') !== id &&
+      text(record, 'type') !== 'auth' &&
+      text(record, 'outcome', 'status') !== 'blocked' &&
+      evidenceIn(record).intent !== id &&
+      nameIn(record) === own,
   );
 }
 

@@ -87,7 +87,7 @@ test('without a chain, nothing shows what stands around a record; a forged copy 
   const forged = outcome.replace('"status":"success"', '"status":"failure"');
   const beside = await told(0, chainOf(pending, ended('success')), forged);
   expect([beside.outcome, beside.records]).toEqual([
-    'failed: It ended as success. But it has 2 outcomes.',
+    'verified: It ended as success.',
     expect.stringMatching(/^failed: Other records at hand are bad: f1: /),
   ]);
 });
@@ -131,11 +131,40 @@ describe('records of other keys and files', () => {
     const cut = `[${forged}`;
     const found = await told(0, cut, chain, revoked);
     expect([found.outcome, found.records]).toEqual([
-      'failed: It ended as failure (action: Error). But it has 2 outcomes.',
+      'verified: It ended as failure (action: Error).',
       expect.stringMatching(/^failed: Other records at hand are bad: f0: /),
     ]);
     const alone = await told(0, chain.split('\n')[0]!, cut, revoked);
-    expect(alone.outcome).toMatch(/^failed: It ended as success\. The key that signed the record is revoked/);
+    expect(alone.outcome).toMatch(/^absent: No outcome of it/);
+    expect((await told(0, `${chain}${forged.replace(idOf(1), idOf(2))}`, revoked)).chain).toMatch(/^failed/);
+  });
+
+  test('what a stranger signed contradicts nothing, and is told of', async () => {
+    const found = await told(0, chain, forged);
+    expect([found.outcome, found.records]).toEqual([
+      'verified: It ended as failure (action: Error).',
+      'absent: Other records speak of the call, and their signatures cannot be checked: f1.',
+    ]);
+  });
+
+  test('the longest chain counts, and what is cut off elsewhere changes nothing', async () => {
+    const cut = `${chain.split('\n')[0]}\n`;
+    const longer = chainOf(pending, ended('failure'), { type: 'system' });
+    for (const files of [
+      [cut, chain, longer],
+      [longer, chain, cut],
+    ]) {
+      const found = await told(0, ...files);
+      expect([found.outcome, found.chain!.slice(0, 45), found.records]).toEqual([
+        'verified: It ended as failure (action: Error).',
+        'verified: The chain that holds it: 3 records,',
+        undefined,
+      ]);
+    }
+    const fork = chainOf(pending, { type: 'system' }, { type: 'system' });
+    expect((await told(0, longer, fork)).chain).toMatch(
+      /^failed: .* But it differs from another chain with this record, f1\.$/,
+    );
   });
 
   test('two records of one id contradict each other', async () => {
@@ -192,13 +221,16 @@ describe('what a call rests on contradicts it', () => {
   const QUESTION = 'verified: alice was asked.';
   const ANSWER = 'verified: alice answered: allow-once, over passkey.';
 
-  test.each<[string, Recorded[], number, Record<string, string>]>([
+  test.each<[string, Recorded[], number, Record<string, unknown>]>([
     ['nothing', [asked(), answered(), begun(), ending(2)], 2, { question: QUESTION, answer: ANSWER }],
     [
       'somebody else is asked in the place of the first',
       [
         asked(),
-        { type: 'auth', evidence: { consent: { id: 'c', asked: idOf(0) }, facts: { to: 'bob' } } },
+        {
+          ...{ type: 'auth', trigger: { type: 'user_request', request: 'consent escalate' } },
+          evidence: { consent: { id: 'c', asked: idOf(0) }, facts: { to: 'bob' } },
+        },
         answered('allow-once', 'bob'),
         begun(0, 2),
         ending(3),
@@ -243,6 +275,58 @@ describe('what a call rests on contradicts it', () => {
       },
     ],
     [
+      'an answer asks somebody else by itself',
+      [
+        asked(),
+        {
+          ...answered('allow-once', 'mallory'),
+          evidence: {
+            ...about,
+            ...{ consent: { id: 'c', asked: idOf(0) } },
+            facts: { to: 'mallory', answer: { choice: 'allow-once', who: 'mallory' } },
+          },
+        },
+        begun(),
+      ],
+      2,
+      { answer: expect.stringMatching(/But it was given by somebody who was not asked\.$/) },
+    ],
+    [
+      'a second answer follows a denial',
+      [asked(), answered('deny-once'), answered(), begun(0, 2)],
+      3,
+      { answer: `failed${ANSWER.slice('verified'.length)} But it is not the only answer.` },
+    ],
+    [
+      'a call was begun and names no answer',
+      [asked(), { ...pending, evidence: { ...about, consent: { id: 'c', asked: idOf(0) } } }],
+      1,
+      { answer: 'failed: The call was begun without an answer.' },
+    ],
+    [
+      'the answer was blocked',
+      [asked(), { ...answered(), outcome: { status: 'blocked', error: 'consent: denied' } }, begun()],
+      2,
+      { answer: `failed${ANSWER.slice('verified'.length)} But it did not allow the call.` },
+    ],
+    [
+      'the approver is not who answered',
+      [
+        asked(),
+        {
+          ...answered(),
+          authority: {
+            type: 'human_approved',
+            approver: 'bob',
+            chain: [{ step: 'consent', channel: 'passkey' }],
+          },
+        },
+        begun(),
+      ],
+      2,
+      { answer: `self-reported${ANSWER.slice('verified'.length)}` },
+    ],
+    [
       'another call rests on the same consent',
       [asked(), answered(), begun(), begun()],
       2,
@@ -263,4 +347,14 @@ describe('what a call rests on contradicts it', () => {
   ])('%s', async (_, records, start, steps) => {
     expect(await told(start, chainOf(...records))).toMatchObject(steps);
   });
+});
+
+test('a denied replay of an envelope is not taken for another use of it', async () => {
+  const envelope = { exec_hash: '0xab', profile: 'envelope-v1', audience: 'bank' };
+  const first = { ...pending, evidence: { envelope } };
+  const replay = { ...denied, parent_id: null, evidence: { envelope } };
+  const chain = chainOf(first, { ...ended('success'), evidence: { envelope, intent: idOf(0) } }, replay);
+  expect((await told(2, chain)).envelope).toBe('absent: The envelope of the action: not at hand.');
+  const twice = chainOf(first, first);
+  expect((await told(0, twice)).envelope).toMatch(/^failed: .* But it was executed by another call too\.$/);
 });

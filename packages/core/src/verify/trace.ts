@@ -1,4 +1,6 @@
-import { type Envelope, toolOf } from '../envelope/index.ts';
+import type { ChainReport } from '../capsule/index.ts';
+import type { Code } from '../codes.ts';
+import { checkEnvelope, type Envelope, type ExecProfile, toolOf } from '../envelope/index.ts';
 import { BullaError } from '../error.ts';
 import { isCommitment, readEvidence, resultOf } from '../evidence/index.ts';
 import type { Artifact, Verdict } from './artifact.ts';
@@ -15,19 +17,22 @@ import {
   failureIn,
   heldBy,
   holderOf,
+  isBegun,
   isBound,
   isUsedTwice,
   named,
   part,
   sealed,
+  TOLERATED,
   type TraceStep,
   text,
+  timeOf,
   UNBOUND,
   unlikeIntent,
   verdictOf,
   type Walk,
 } from './trace-walk.ts';
-import type { Trust } from './trust.ts';
+import { approversOf, type Trust } from './trust.ts';
 import { verify } from './verify.ts';
 
 export type { Basis, TraceStep } from './trace-walk.ts';
@@ -63,12 +68,19 @@ export async function trace(
   run?: SegmentRunner,
 ): Promise<Trace> {
   const verdicts = await verify(artifacts, trust, run);
-  const records = await recordsOf(start, artifacts);
+  const isGood = (artifact: Artifact) => verdicts[artifacts.indexOf(artifact)]?.result === 'good';
+  const records = await recordsOf(start, artifacts, {
+    headOf(chain) {
+      const { count = 0, head = null } = verdicts[artifacts.indexOf(chain)]!.details as Partial<ChainReport>;
+      return { count, hash: head?.hash ?? null };
+    },
+    isVerified: (held) => sealed({ trust, isGood }, 'record', held, '').basis === 'verified',
+  });
   if (records === null)
     throw new BullaError('TRACE_NO_RECORD', 'None of the artifacts holds a capsule of this id or hash.');
   const { intent } = records;
   const evidence = readEvidence(intent) ?? {};
-  const walk: Walk = { artifacts, verdicts, trust, evidence, ...records };
+  const walk: Walk = { artifacts, verdicts, trust, evidence, isGood, ...records };
   const steps = STEPS.flatMap((step) => step(walk) ?? []);
   const isSealed = steps[0]?.basis === 'verified';
   const [outcome] = outcomesOf(walk);
@@ -127,7 +139,7 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
     return { ...step, ...absent('outcome', 'TRACE_NO_RECORD', `${says} That record is not in the chain.`) };
   },
   (walk) => {
-    const { holder, artifacts, verdicts } = walk;
+    const { holder, artifacts, verdicts, forks } = walk;
     if (holder.capsule !== null) {
       const says =
         'No chain that holds it is among the files, so that nothing shows what stands before and after it.';
@@ -142,15 +154,18 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
       ...(basis !== 'verified' && { code }),
     };
     if (basis !== 'verified') return step;
-    const isBad = verdicts.find(
-      (verdict, i) => artifacts[i]!.kind === 'checkpoint' && ['bad', 'unreadable'].includes(verdict.result),
+    const [fork] = forks;
+    if (fork !== undefined) return failed(step, `differs from another chain with this record, ${fork.name}`);
+    const bad = verdicts.find(
+      ({ result }, i) =>
+        ['checkpoint', 'log proof'].includes(artifacts[i]!.kind) && ['bad', 'unreadable'].includes(result),
     );
-    if (isBad !== undefined)
-      return { ...failed(step, `is given with ${isBad.name}: ${isBad.message}`), code: isBad.code };
-    const [beside] = (details.checkpoints ?? []) as readonly { not_compared: string | null }[];
-    return anchored.length > 0 || beside === undefined
-      ? step
-      : failed(step, `was compared with no checkpoint: ${beside.not_compared}`);
+    if (bad !== undefined)
+      return { ...failed(step, `is given with ${bad.name}: ${withoutStop(bad.message)}`), code: bad.code };
+    const checkpoints = (details.checkpoints ?? []) as readonly Compared[];
+    const other = checkpoints.find(({ not_compared }) => not_compared !== null);
+    if (other === undefined) return step;
+    return failed(step, `was not compared with ${other.file}: ${withoutStop(other.not_compared!)}`);
   },
   ({ intent }) => {
     const source = text(intent, 'trigger', 'source');
@@ -218,7 +233,7 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
     const step = named(walk, 'envelope', 'exec_hash', envelope?.exec_hash, ['execution envelope'], says);
     if (isUsedTwice(walk, (record) => evidenceIn(record).envelope?.exec_hash))
       return step && failed(step, 'was executed by another call too');
-    if (step?.basis !== 'verified' || read === null) return step;
+    if (step?.basis !== 'verified' || read === null || !isBegun(walk)) return step;
     // Any other action names its own parameters, which only who has them can compare.
     if (bound === null)
       return {
@@ -236,22 +251,25 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
   },
   (walk) => {
     const digest = authorizationIn(walk.intent);
+    const { envelope } = walk.evidence;
+    if (digest === undefined && envelope !== undefined && isBegun(walk))
+      return absent('authorization', 'TRACE_NO_ARTIFACT', 'The call names no authorization of the envelope.');
     const says = 'The authorization of that envelope';
     const step = named(walk, 'authorization', 'authorization', digest, ['authorization'], says);
     if (step?.basis !== 'verified') return step;
     const held = holderOf(walk, 'authorization', digest) as Artifact<'authorization'>;
-    const { claims } = held;
-    const { envelope } = walk.evidence;
+    const { claims, bytes } = held;
     if (claims instanceof BullaError || claims.exec_hash !== envelope?.exec_hash)
       return failed(step, 'is of another envelope');
-    if (claims.aud !== envelope.audience) return failed(step, 'is for another ledger');
-    const begun = Date.parse(text(walk.intent, 'trigger', 'timestamp')) / 1000;
-    if (begun < claims.nbf - TOLERATED || begun >= claims.exp + TOLERATED)
-      return failed(step, 'was not valid when the call began');
-    if (isUsedTwice(walk, authorizationIn)) return failed(step, 'was used by another call too');
     const { result, message, code } = verdictOf(walk, held);
     const told = { ...step, says: `${step.says} ${message}` };
-    return result === 'good' ? told : { ...told, basis: 'absent', code };
+    if (result !== 'good') return { ...told, basis: 'absent', code };
+    if (!isBegun(walk)) return told;
+    if (isUsedTwice(walk, authorizationIn)) return failed(told, 'was used by another call too');
+    const problem = refusedThen(walk, bytes);
+    if (problem === null) return told;
+    const why = `did not permit the call: ${withoutStop(problem.message)}`;
+    return { ...failed(told, why), code: problem.code };
   },
   (walk) => {
     const { policy } = walk.evidence.envelope ?? {};
@@ -269,12 +287,17 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
     const of = capability?.runtime === undefined ? 'static' : 'runtime';
     return named(walk, 'capability', of, digest, ['capability envelope'], says);
   },
-  ({ artifacts, verdicts, holder }) => {
+  ({ artifacts, verdicts, holder, unproven }) => {
     const forged = verdicts.filter(
       ({ kind, result }, i) =>
         kind === 'capsules' && ['bad', 'unreadable'].includes(result) && artifacts[i] !== holder,
     );
-    if (forged.length === 0) return undefined;
+    if (forged.length === 0 && unproven.length === 0) return undefined;
+    if (forged.length === 0) {
+      const names = unproven.map(({ name }) => name).join(', ');
+      const says = `Other records speak of the call, and their signatures cannot be checked: ${names}.`;
+      return absent('records', 'VERIFY_NO_KEY', says);
+    }
     const says = `Other records at hand are bad: ${forged.map(({ name, message }) => `${name}: ${message}`).join(' ')}`;
     return { step: 'records', basis: 'failed', code: forged[0]!.code, says };
   },
@@ -285,8 +308,13 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
   },
 ];
 
-/** How many seconds clocks may differ. */
-const TOLERATED = 300;
+/** A checkpoint beside a chain, and why the chain was not compared with it. */
+interface Compared {
+  readonly file: string;
+  readonly not_compared: string | null;
+}
+
+const withoutStop = (sentence: string) => sentence.replace(/\.$/, '');
 
 /** The outcomes of the intent, the one that the trace began with first. More than one contradict each other. */
 function outcomesOf({ near, intent, start }: Walk): readonly Held[] {
@@ -294,6 +322,25 @@ function outcomesOf({ near, intent, start }: Walk): readonly Held[] {
   return near
     .filter(({ record }) => isOutcomeOf(record, intent))
     .toSorted((a, b) => Number(isStart(b)) - Number(isStart(a)));
+}
+
+/** What the checklist of envelopes would have refused when the call began; null where envelope or policy are not at hand. */
+function refusedThen(walk: Walk, authorization: Uint8Array): { code: Code; message: string } | null {
+  const envelope = envelopeOf(walk);
+  const { audience = '', policy: named, profile } = walk.evidence.envelope ?? {};
+  const holder = holderOf(walk, 'execution policy', named?.hash);
+  if (envelope === null || holder?.kind !== 'execution policy' || holder.policy instanceof BullaError)
+    return null;
+  const { code, message } = checkEnvelope({
+    ...{ envelope, authorization, audience, policy: holder.policy },
+    keys: approversOf(walk.trust),
+    tenantId: envelope.tenant_id,
+    profile: profile as ExecProfile,
+    now: Math.floor(timeOf(walk.intent)),
+    skew: TOLERATED,
+    replay: 'fresh',
+  });
+  return code === null ? null : { code, message: message ?? '' };
 }
 
 /** The envelope that the record names, where it is at hand. */

@@ -1,5 +1,5 @@
 import type { KeyFacts, Verdict } from '../capsule/index.ts';
-import { keyId, type NoteVerifier, type PublicKey } from '../crypto/index.ts';
+import { keyId, type NoteVerifier, type PublicKey, shownKeyId } from '../crypto/index.ts';
 import type { ApproverKey } from '../envelope/index.ts';
 import type { AnchorTrust, Policy } from '../log/index.ts';
 import type { Kind } from './artifact.ts';
@@ -119,4 +119,10 @@ export function approverKey(
 
 function seconds(time: string | null, whole: (value: number) => number): number | null {
   return time === null ? null : whole(Date.parse(time) / 1000);
+}
+
+/** Whose signatures count for authorizations; where nobody is named, every key as a person of its own. */
+export function approversOf(trust: Trust): readonly ApproverKey[] {
+  const keys = [...trust.keys, ...trust.pqKeys];
+  return trust.approvers ?? keys.flatMap((key) => approverKey(shownKeyId(keyId(key)), key, trust));
 }

@@ -62,6 +62,7 @@ const SAMPLES: readonly [string, Input][] = [
   ['capability envelope', link],
   ['manifest', made.manifest],
   ['bindings', BINDINGS],
+  ['bindings', '{}'],
   ['rules', RULES],
   ['execution policy', made.executionPolicy],
   ['capsules', capsules[0]!],

@@ -40,7 +40,7 @@ A module is code and runs with your rights, in a process of its own; of the envi
 /** Adds the options by which a source is read. */
 export function sourceOptions(command: Command): Command {
   return command
-    .option('-m, --module <file>', 'a module, whatever its name ends with; may be repeated', collect, [])
+    .option('-m, --module <file>', 'a module, whatever its name ends with', collect, [])
     .addOption(
       new Option(
         '-p, --profile <id>',
@@ -55,7 +55,7 @@ export function sourceOptions(command: Command): Command {
     )
     .option('-c, --context <file>', 'a JSON object: the context of the invocation')
     .addOption(allowOption())
-    .option('--env <name>', 'a variable that the module may see; may be repeated', collect, [])
+    .option('--env <name>', 'a variable that the module may see', collect, [])
     .addOption(durationOption('--timeout', 'how long a module may take', { initial: '30s' }))
     .option('--memory <mb>', 'how much memory a module may use', positiveInteger, 512)
     .option('--json', 'print one JSON document')

@@ -458,6 +458,19 @@ describe('chain', () => {
 });
 
 describe('kill', () => {
+  test('refuses an option that would be ignored', () => {
+    expect(bulla(['kill', '--agent', 'a', '--agent', 'b', '--reason', 'x'])).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: "error: option '--agent <id>' may be given only once\n(see 'bulla kill --help')\n",
+    });
+    expect(bulla(['kill', '--lift', '--list'])).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: "error: option '--list' cannot be used with option '--lift'\n(see 'bulla kill --help')\n",
+    });
+  });
+
   test('is sealed, stands, and is lifted', () => {
     expect(bulla(['kill']).stderr).toContain('[USAGE]');
     expect(bulla(['kill', '--lift', '--reason', 'x']).stderr).toContain('[KILL_NOT_STANDING]');

@@ -1,6 +1,6 @@
 import { JsonObject, type JsonValue, stringify } from '@bulla/core/json';
 import { visible } from '@bulla/core/text';
-import { colors } from '../terminal/io.ts';
+import { blanksCounted, colors } from '../terminal/io.ts';
 
 const SECTIONS = ['trigger', 'context', 'reasoning', 'authority', 'execution', 'outcome'] as const;
 const HEAD = ['id', 'type', 'domain', 'parent_id', 'sequence', 'previous_hash', 'spec_version'] as const;
@@ -37,5 +37,6 @@ function isEmpty(value: JsonValue): boolean {
 function valueText(value: JsonValue): string {
   const text = typeof value === 'string' ? value : stringify(value);
   // Control and format characters could rewrite the terminal or hide text.
-  return text.length > 200 ? `${visible(text.slice(0, 200))}… (${text.length} characters)` : visible(text);
+  const shown = blanksCounted(visible(text.slice(0, 200)));
+  return text.length > 200 ? `${shown}… (${text.length} characters)` : shown;
 }

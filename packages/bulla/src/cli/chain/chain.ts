@@ -9,7 +9,7 @@ import { historyLines } from '@bulla/core/verify';
 import { Option } from 'commander';
 import { chainStats, timeText } from '../../app/index.ts';
 import { openSource, storeSource, verifyChain } from '../../chain/index.ts';
-import { readInput } from '../../os/index.ts';
+import { accessFile, readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
 import { type AnchorOptions, anchorOptions, findAnchors } from '../log/anchors.ts';
 import { openFor, type StoreOptions, sealOptions, storeOptions } from '../store.ts';
@@ -136,7 +136,10 @@ async function verify(file: string | undefined, options: VerifyOptions): Promise
     bar.done();
     const seconds = (performance.now() - started) / 1000;
     const { state, anchors, ...document } = result;
-    if (resume !== undefined) writeFileSync(resume, `${JSON.stringify(state)}\n`, { mode: 0o600 });
+    if (resume !== undefined)
+      accessFile('FILE_UNWRITABLE', resume, 'written', () =>
+        writeFileSync(resume, `${JSON.stringify(state)}\n`, { mode: 0o600 }),
+      );
     const anchored = anchors && {
       ...{ ...anchors, root: toHex(anchors.root), ranges: anchors.ranges.map(rangeDocument) },
       ...{ unverified: found?.unverified ?? 0, revoked: found?.revoked ?? 0 },

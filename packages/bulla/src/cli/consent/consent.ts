@@ -13,6 +13,7 @@ import type { Command } from '../command.ts';
 import { openFor, sealOptions, storeOptions } from '../store.ts';
 import { askKey, isAnswered } from '../terminal/ask.ts';
 import {
+  blanksCounted,
   capsuleNames,
   colors,
   EXIT,
@@ -115,7 +116,7 @@ function textOf(shown: Question, words: Words): string {
   const phrases = phrasesOf(words);
   const time = (at: number) => new Date(at).toISOString();
   const until = prompt.expires_at === null ? null : time(prompt.expires_at);
-  const head = `${colors.bold(prompt.id)}  ${phrases.asks(visible(prompt.agent), visible(prompt.asked))}`;
+  const head = `${colors.bold(prompt.id)}  ${phrases.asks(blanksCounted(visible(prompt.agent)), blanksCounted(visible(prompt.asked)))}`;
   const what =
     disclosure !== null
       ? [
@@ -157,7 +158,9 @@ function callLines(showing: Showing, words: Words): string[] {
   const phrases = phrasesOf(words);
   const { server, server_tool, declared, locked, scope, sensitivity, raised } = showing;
   const { hidden, changed, previous, redefined, description } = showing;
-  const tool = colors.bold(server === null ? showing.tool : `${showing.tool} = ${server}/${server_tool}`);
+  const tool = colors.bold(
+    blanksCounted(server === null ? showing.tool : `${showing.tool} = ${server}/${server_tool}`),
+  );
   const digests = locked === null ? declared : phrases.declaredAndLocked(declared, locked);
   const why = raised.length === 0 ? null : raised.map((reason) => words.terms[reason]).join(', ');
   const covers = showing.session_covers.map(({ name, description }) =>
@@ -165,7 +168,11 @@ function callLines(showing: Showing, words: Words): string[] {
   );
   return [
     phrases.toCall(tool, description && preview(description, phrases), colors.dim(digests)),
-    phrases.scope(scopeText(showing.scope_label, scope), words.terms[sensitivity], why),
+    phrases.scope(
+      scopeText(blanksCounted(showing.scope_label), blanksCounted(scope)),
+      words.terms[sensitivity],
+      why,
+    ),
     phrases.arguments(preview(showing.arguments, phrases)),
     ...(hidden.length === 0 ? [] : [colors.yellow(phrases.hidden(hidden.length))]),
     ...(previous === null ? [] : [phrases.lastAllowed(isoTime(previous.at))]),
@@ -201,11 +208,6 @@ function preview(text: string, phrases: Phrases): string {
     blanksCounted(part.toWellFormed()),
   );
   return `${start}${colors.yellow(phrases.leftOut(leftOut))}${end}`;
-}
-
-/** Blanks in a row, which could push what follows out of sight, by their number; no text has this bracket itself. */
-function blanksCounted(text: string): string {
-  return text.replace(/ {9,}/g, (blanks) => `⟨${blanks.length} × U+0020⟩`);
 }
 
 /** What a person chose, and the digest of what they saw. */

@@ -20,6 +20,7 @@ import type { Store } from '../../store/index.ts';
 import type { Command } from '../command.ts';
 import type { StoreOptions } from '../store.ts';
 import {
+  blanksCounted,
   colors,
   complain,
   EXIT,
@@ -78,8 +79,8 @@ export async function refused({ code, message }: Refusal, options: ReportOptions
 export function disclosureText(disclosure: Disclosure, digest: string): string {
   const { canDo, disclosure: named } = phrasesOf(disclosure);
   return [
-    canDo(colors.bold(disclosure.agent), disclosure.version),
-    ...disclosureLines(disclosure).map((line) => `  ${line}`),
+    canDo(colors.bold(blanksCounted(disclosure.agent)), disclosure.version),
+    ...disclosureLines(disclosure).map((line) => `  ${line.replace(/\S.*$/s, blanksCounted)}`),
     colors.dim(named(digest)),
   ].join('\n');
 }

@@ -311,6 +311,16 @@ describe('verify', () => {
       { BULLA_HOME: path('elsewhere') },
     );
     expect(elsewhere.stdout).toContain('(EE_AO_KEY_REVOKED at /signatures/0)');
+    // Whoever is named as an approver gains nothing: what the keyring beside it says of the key counts.
+    const named = run(
+      ['verify', ...files, '--keyring', path('alices.json'), '--approver', `alice=${path('alice.pub')}`],
+      '',
+      { BULLA_HOME: path('elsewhere') },
+    );
+    expect([named.status, named.stdout.match(/\[EE_AO_KEY_REVOKED\]/g)]).toEqual([
+      1,
+      ['[EE_AO_KEY_REVOKED]', '[EE_AO_KEY_REVOKED]'],
+    ]);
   });
 });
 

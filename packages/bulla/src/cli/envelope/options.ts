@@ -1,6 +1,6 @@
 import { fromUtf8, readPublicKey, toUtf8 } from '@bulla/core/crypto';
 import type { ApproverKey, ExecProfile } from '@bulla/core/envelope';
-import { approverKey } from '@bulla/core/verify';
+import { approverKey, type KeyTrust } from '@bulla/core/verify';
 import { InvalidArgumentError, Option } from 'commander';
 import { pathsOf } from '../../app/index.ts';
 import { findKeyring, parseKeyring, trustIn } from '../../keys/index.ts';
@@ -29,7 +29,7 @@ function approver(text: string, before: readonly { person: string; file: string 
 export function approverOption(command: Command): Command {
   return command.option(
     '--approver <name=key>',
-    'a person and their public key (a file, hex, or a keyring.json); may be repeated, also for one person',
+    'a person and their public key (a file, hex, or a keyring.json); one person may have several keys',
     approver,
     [],
   );
@@ -40,7 +40,10 @@ export function approverOption(command: Command): Command {
  * it was named. A file may also be the keyring of a person (`keys export-public --all`), with the times of its keys.
  * Throws `INPUT_UNREADABLE`, and what reading a key or a keyring throws.
  */
-export function approverKeys({ approver, keys }: ApproverOptions & { keys?: string }): ApproverKey[] {
+export function approverKeys(
+  { approver, keys }: ApproverOptions & { keys?: string },
+  trust: Pick<KeyTrust, 'facts' | 'revoked'> = { facts: [], revoked: [] },
+): ApproverKey[] {
   const local = findKeyring(pathsOf(undefined, { keys }).keys)?.epochs ?? [];
   return approver.flatMap(({ person, file }) => {
     const bytes = /^[0-9a-f]{64}$/.test(file) ? toUtf8(file) : readInput(file, 'document');
@@ -48,13 +51,18 @@ export function approverKeys({ approver, keys }: ApproverOptions & { keys?: stri
     const { keys: owned, pqKeys } = trustIn(own);
     const named = own.length === 0 ? [readPublicKey(fromUtf8(bytes))] : [...owned, ...pqKeys];
     const known = trustIn([...own, ...local]);
-    return named.flatMap((key) => approverKey(person, key, known));
+    const facts = [...known.facts, ...trust.facts];
+    const revoked = [...known.revoked, ...trust.revoked];
+    return named.flatMap((key) => approverKey(person, key, { facts, revoked }));
   });
 }
 
-/** The same for a command that can do without: undefined where nobody is named. */
-export function approversAmong(options: ApproverOptions): ApproverKey[] | undefined {
-  return options.approver.length === 0 ? undefined : approverKeys(options);
+/** The same beside the trust of a verification, which may know more of the keys; undefined where nobody is named. */
+export function approversAmong(
+  options: ApproverOptions,
+  trust: Pick<KeyTrust, 'facts' | 'revoked'>,
+): ApproverKey[] | undefined {
+  return options.approver.length === 0 ? undefined : approverKeys(options, trust);
 }
 
 function isKeyring(bytes: Uint8Array): boolean {

@@ -42,12 +42,7 @@ export function define(command: Command): void {
     .option('--only <name...>', 'of the locked tools pass these alone; * stands for any text')
     .option('--agent <id>', 'the agent that the host runs, for records and kill switches', 'default')
     .option('--name <name>', 'what records call the server (default: its name in the lock)')
-    .option(
-      '--env <name>',
-      'a variable of the environment that the server may see; may be repeated',
-      collect,
-      [],
-    )
+    .option('--env <name>', 'a variable of the environment that the server may see', collect, [])
     .addOption(
       new Option('--pass <feature...>', 'what the server may ask of the host (default: nothing)')
         .choices(CLIENT_FEATURES)

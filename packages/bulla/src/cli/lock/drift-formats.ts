@@ -1,5 +1,4 @@
 import { writeFileSync } from 'node:fs';
-import { BullaError } from '@bulla/core/error';
 import {
   type Drift,
   driftJson,
@@ -11,6 +10,7 @@ import {
   type Severity,
 } from '@bulla/core/lock';
 import { InvalidArgumentError, Option } from 'commander';
+import { accessFile } from '../../os/index.ts';
 import { VERSION } from '../../version.ts';
 import type { Command } from '../command.ts';
 import { print, printExact, tones } from '../terminal/io.ts';
@@ -36,12 +36,7 @@ export interface FormatOptions {
 export function formatOptions(command: Command): Command {
   return command
     .addOption(new Option('--format <format>', 'how to print it (default: text)').choices(FORMATS))
-    .option(
-      '--report <format=file>',
-      'write it to a file in this format too; may be repeated',
-      reportFile,
-      [],
-    )
+    .option('--report <format=file>', 'write it to a file in this format too', reportFile, [])
     .option('--json', 'the same as --format json')
     .option('--quiet', 'print nothing but errors; the exit code tells')
     .hook('preAction', (self) => {
@@ -61,12 +56,8 @@ function reportFile(text: string, previous: ReportFile[]): ReportFile[] {
 /** Writes the files that `--report` names. Throws `FILE_UNWRITABLE`. */
 export function writeReports({ report }: FormatOptions, drift: Drift, shown: Shown): void {
   for (const { format, file } of report) {
-    try {
-      writeFileSync(file, rendered(drift, format, shown, false), { mode: 0o644 });
-    } catch (cause) {
-      const { code } = cause as NodeJS.ErrnoException;
-      throw new BullaError('FILE_UNWRITABLE', `${file} cannot be written (${code}).`, { cause });
-    }
+    const text = rendered(drift, format, shown, false);
+    accessFile('FILE_UNWRITABLE', file, 'written', () => writeFileSync(file, text, { mode: 0o644 }));
   }
 }
 

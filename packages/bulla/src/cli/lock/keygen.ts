@@ -14,7 +14,7 @@ export function define(command: Command): void {
     .use(reportOptions)
     .helpText(`
 Ed25519, in the format of the released lock program. The private key is for its owner alone (mode 0600); nothing is
-ever overwritten. 'bulla keys' makes keys that rotate, and keys in tokens; 'bulla sign --keyring' signs with those.`)
+ever overwritten. 'bulla keys' makes keys that rotate, and keys in tokens; 'bulla sign --keys' signs with those.`)
     .run(keygen);
 }
 

@@ -14,7 +14,7 @@ export function lockfileAlias(command: Command): void {
 
 export function keyOptions(command: Command): Command {
   return command
-    .option('-k, --key <file|hex>', 'a public key to trust; may be repeated', collect, [])
+    .option('-k, --key <file|hex>', 'a public key to trust', collect, [])
     .option(
       '--keyring <path>',
       'a keyring (its folder or its keyring.json) whose keys to trust when verifying',

@@ -16,7 +16,7 @@ export interface ServerOptions {
   headerEnv: Header[];
   bearerEnv?: string;
   signIn?: boolean;
-  authServer?: string[];
+  authServer: string[];
   fetchIcons?: boolean;
 }
 
@@ -39,7 +39,7 @@ function headerEnv(text: string, previous: Header[]): Header[] {
   return [...previous, { name, value }];
 }
 
-function origin(text: string, previous: string[] = []): string[] {
+function origin(text: string, previous: string[]): string[] {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol) || !['', '/'].includes(url.pathname) || url.search)
     throw new InvalidArgumentError('It is an origin such as https://sso.internal:8443.');
@@ -54,20 +54,16 @@ It gets no shell, and of the environment only what programs need to run and what
 export function serverOptions(command: Command): Command {
   return command
     .addOption(durationOption('-t, --timeout', 'how long the scan may take', { initial: '1m' }))
-    .option(
-      '--env <name>',
-      'a variable of the environment that the server may see; may be repeated',
-      collect,
-      [],
-    )
+    .option('--env <name>', 'a variable of the environment that the server may see', collect, [])
     .option('--header <header>', 'a header "Name: value" for a server at an address', header, [])
     .option('--header-env <name=variable>', 'a header whose value is in the environment', headerEnv, [])
     .option('--bearer-env <variable>', 'the variable of the environment that holds a bearer token')
     .option('--sign-in', 'sign in with a browser if the server asks, without a terminal too')
     .option(
       '--auth-server <origin>',
-      'an authorization server at a private address that may be used to sign in; may be repeated',
+      'an authorization server at a private address that may be used to sign in',
       origin,
+      [],
     )
     .option('--fetch-icons', 'fetch icons from public addresses that the server chose, to pin their content');
 }

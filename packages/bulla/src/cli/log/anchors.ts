@@ -35,7 +35,7 @@ export interface AnchorOptions {
 
 export function anchorOptions(command: Command): Command {
   return command
-    .option('--checkpoint <file>', 'a checkpoint that the chain must continue; may be repeated', collect, [])
+    .option('--checkpoint <file>', 'a checkpoint that the chain must continue', collect, [])
     .option(
       '--policy <file>',
       'a tlog-policy file: the witnesses to trust, and how many must have seen a checkpoint',

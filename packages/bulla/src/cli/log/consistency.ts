@@ -3,9 +3,8 @@ import { toBase64, toHex } from '@bulla/core/crypto';
 import { readAnchor } from '@bulla/core/log';
 import { counted } from '@bulla/core/text';
 import { anchorTrust } from '@bulla/core/verify';
-import { compareStates, type LogState } from '../../app/index.ts';
+import { type Consistency, compareStates, type LogState } from '../../app/index.ts';
 import { openPublished } from '../../log/index.ts';
-import type { TileSource } from '../../store/index.ts';
 import type { Command } from '../command.ts';
 import { openFor, type StoreOptions, storeOptions } from '../store.ts';
 import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
@@ -31,18 +30,15 @@ export function define(command: Command): void {
 }
 
 async function consistency(old: string, newer: string, options: ConsistencyOptions): Promise<Exit> {
-  if (options.tiles !== undefined) return compare(openPublished(options.tiles), old, newer, options);
+  const states = [stateOf(old, options), stateOf(newer, options)] as const;
+  if (options.tiles !== undefined)
+    return show(await compareStates(openPublished(options.tiles), ...states), options);
   await using at = await openFor(options, 'verify');
-  return await compare(at.chain.tiles, old, newer, options);
+  const { length } = await at.chain.head();
+  return await show(await compareStates(at.chain.tiles, ...states, length), options);
 }
 
-async function compare(
-  tiles: TileSource,
-  old: string,
-  newer: string,
-  options: ConsistencyOptions,
-): Promise<Exit> {
-  const found = await compareStates(tiles, stateOf(old, options), stateOf(newer, options));
+async function show(found: Consistency, options: ConsistencyOptions): Promise<Exit> {
   const { old: a, new: b, problem } = found;
   const document = {
     ok: problem === null,

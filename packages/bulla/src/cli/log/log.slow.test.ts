@@ -224,7 +224,7 @@ describe('chain recover', () => {
     const refused = bulla(['capsule', 'seal'], '{}');
     expect([refused.status, refused.stdout]).toEqual([1, '']);
     expect(refused.stderr).toBe(
-      'bulla: The chain default has 5 records, but a checkpoint of it covers 8: the store was set back. If that is meant to be so, run "bulla chain recover --chain default". [STORE_BEHIND]\n',
+      'bulla: The chain default has 5 records, but a checkpoint of it covers 8: the store was set back. If that is meant to be so, run "bulla chain recover --chain default --reason TEXT". [STORE_BEHIND]\n',
     );
     expect(bulla(['chain', 'recover']).status).toBe(2);
     expect(good('chain', 'recover', '--reason', 'the disk failed')).toMatch(
@@ -363,6 +363,19 @@ describe('consistency and tiles', () => {
     expect(stdout).toBe(text);
   });
 
+  test('a number of records that the chain does not have is refused', async () => {
+    await append(9);
+    for (const [old, newer] of [
+      ['1', '99'],
+      ['99', '100'],
+    ])
+      expect(bulla(['consistency', old!, newer!])).toEqual({
+        status: 2,
+        stdout: '',
+        stderr: `bulla: The chain has 9 records, not 99. [USAGE]\n`,
+      });
+  });
+
   test('another log is not written over a published one', async () => {
     await append(5);
     good('tiles', 'export', path('tiles'));
@@ -371,5 +384,37 @@ describe('consistency and tiles', () => {
       status: 1,
       stderr: expect.stringContaining('[TILES_DIFFER]'),
     });
+  });
+});
+
+test('an output that cannot be written is refused with a code', async () => {
+  await append(1);
+  writeFileSync(path('file'), '');
+  const refused = (...args: string[]) => {
+    const { status, stderr } = bulla(args);
+    return [status, stderr];
+  };
+  const [nowhere, inFile] = [path('no/x'), path('file/x')];
+  for (const [out, why] of [
+    [nowhere, 'ENOENT'],
+    [inFile, 'ENOTDIR'],
+  ] as const) {
+    const error = [2, `bulla: ${out} cannot be written (${why}). [FILE_UNWRITABLE]\n`];
+    expect(refused('prove', '0', '--out', out)).toEqual(error);
+    expect(refused('chain', 'verify', '--resume', out)).toEqual(error);
+  }
+  expect(refused('tiles', 'export', inFile)).toEqual([
+    2,
+    `bulla: ${inFile}/tile/0/000.p/1 cannot be written (ENOTDIR). [TILES_UNWRITABLE]\n`,
+  ]);
+  expect(refused('tiles', 'export', '')).toEqual([2, 'bulla: The name of the folder is empty. [USAGE]\n']);
+});
+
+// Node's own recursive mkdir never returns there.
+test.skipIf(process.platform !== 'linux')('tiles are not exported below /proc', async () => {
+  await append(1);
+  expect(bulla(['tiles', 'export', '/proc/x'])).toMatchObject({
+    status: 2,
+    stderr: 'bulla: /proc/x/tile/0/000.p/1 cannot be written (ENOENT). [TILES_UNWRITABLE]\n',
   });
 });

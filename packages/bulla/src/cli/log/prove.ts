@@ -3,7 +3,7 @@ import { BullaError } from '@bulla/core/error';
 import { counted } from '@bulla/core/text';
 import { provePublished, proveStored, type RecordProof } from '../../app/index.ts';
 import { openPublished } from '../../log/index.ts';
-import { readInput } from '../../os/index.ts';
+import { accessFile, readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
 import { openFor, type StoreOptions, sealOptions } from '../store.ts';
 import { printExact, type ReportOptions, say } from '../terminal/io.ts';
@@ -49,7 +49,7 @@ async function write({ id, index, size, text }: RecordProof, options: ProveOptio
   }
   if (existsSync(out) && !options.force)
     throw new BullaError('FILE_EXISTS', `${out} exists; --force writes over it.`);
-  writeFileSync(out, text, { mode: 0o644 });
+  accessFile('FILE_UNWRITABLE', out, 'written', () => writeFileSync(out, text, { mode: 0o644 }));
   if (!options.quiet)
     say(`bulla: wrote ${out}: record ${index} of a checkpoint of ${counted(size, 'record')}`);
 }

@@ -173,3 +173,8 @@ export function complain(error: unknown, subject?: string): void {
     say([`${prefix} ${String(error)}`, ...places].map(withoutSecrets));
   }
 }
+
+/** Blanks in a row, which could push what follows out of sight, by their number; no text has this bracket itself. */
+export function blanksCounted(text: string): string {
+  return text.replace(/ {9,}/g, (blanks) => `⟨${blanks.length} × U+0020⟩`);
+}

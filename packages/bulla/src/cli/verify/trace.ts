@@ -4,7 +4,15 @@ import { traceFiles } from '../../app/index.ts';
 import type { Command } from '../command.ts';
 import { type ApproverOptions, approverOption, approversAmong } from '../envelope/options.ts';
 import { readPolicy } from '../log/anchors.ts';
-import { colors, EXIT, type Exit, type ReportOptions, report, reportOptions } from '../terminal/io.ts';
+import {
+  blanksCounted,
+  colors,
+  EXIT,
+  type Exit,
+  type ReportOptions,
+  report,
+  reportOptions,
+} from '../terminal/io.ts';
 import { type TrustOptions, trusted, trustOptions } from './trust.ts';
 
 export function define(command: Command): void {
@@ -40,7 +48,8 @@ async function traceOne(
   options: TrustOptions & ReportOptions & ApproverOptions & { policy?: string },
 ): Promise<Exit> {
   const policy = options.policy === undefined ? undefined : readPolicy(options);
-  const trust = { ...trusted(options), vkeys: [], policy, approvers: approversAmong(options) };
+  const keys = trusted(options);
+  const trust = { ...keys, vkeys: [], policy, approvers: approversAmong(options, keys) };
   const found = await traceFiles(capsule, files, trust);
   const { intent, outcome, steps, notProven } = found;
   const has = (basis: Basis) => steps.some((step) => step.basis === basis);
@@ -60,9 +69,10 @@ const PAINT: Readonly<Record<Basis, (text: string) => string>> = {
 function lines({ steps, notProven }: Trace): string[] {
   return [
     ...steps.map(({ step, basis, says, artifact, code }) => {
-      const where = artifact === undefined || artifact === '' ? '' : colors.dim(` (${visible(artifact)})`);
+      const where =
+        artifact === undefined || artifact === '' ? '' : colors.dim(` (${blanksCounted(visible(artifact))})`);
       const why = code === undefined ? '' : colors.dim(` [${code}]`);
-      return `${PAINT[basis](basis.padEnd(13))}  ${step.padEnd(13)}  ${visible(says)}${where}${why}`;
+      return `${PAINT[basis](basis.padEnd(13))}  ${step.padEnd(13)}  ${blanksCounted(visible(says))}${where}${why}`;
     }),
     colors.dim(`not proven: ${notProven.join('; ')}`),
   ];

@@ -27,12 +27,12 @@ export interface Trust extends KeyTrust {
 
 export function trustOptions(command: Command): Command {
   return command
-    .option('--public-key <hex|file>', 'a public key to trust; may be repeated', collect, [])
+    .option('--public-key <hex|file>', 'a public key to trust', collect, [])
     .option(
       '--keyring <path>',
       'a keyring (its folder or its keyring.json) whose keys to trust when verifying',
     )
-    .option('--pq-key <file>', 'an ML-DSA-65 public key to trust; may be repeated', collect, [])
+    .option('--pq-key <file>', 'an ML-DSA-65 public key to trust', collect, [])
     .option('--require-pq', 'refuse records without a good post-quantum signature')
     .option('--allow-nan', 'read the bare NaN and Infinity tokens that Python writes');
 }

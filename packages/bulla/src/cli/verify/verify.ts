@@ -57,11 +57,11 @@ export function define(command: Command): void {
     .option('-l, --lock <file>', 'a lockfile (default with -s or -k and no file: mcp-lock.json)')
     .use(lockfileAlias)
     .option('-s, --signature <file>', 'its signature (default: what lies beside it)')
-    .option('-k, --key <file|hex>', 'a public key to trust, as --public-key; may be repeated', collect, [])
-    .option('--vkey <vkey>', 'a verifier key (name+id+key) to trust; may be repeated', vkey, [])
+    .option('-k, --key <file|hex>', 'a public key to trust, as --public-key', collect, [])
+    .option('--vkey <vkey>', 'a verifier key (name+id+key) to trust', vkey, [])
     .option('--policy <file>', 'a tlog-policy file: the witnesses that checkpoints and proofs must have')
     .use(approverOption)
-    .option('--kind <kind>', 'what the files must be; may be repeated, for files of several kinds', kind, [])
+    .option('--kind <kind>', 'what the files must be; several for files of several kinds', kind, [])
     .use(reportOptions)
     .helpText(`
 Known artifacts: ${KINDS.join(', ')}.
@@ -125,10 +125,11 @@ function trustOf(options: VerifyOptions, lock: string | undefined): Trust {
   const { key, publicKey, vkey: vkeys, pqKey, keyring, policy, requirePq } = options;
   const named = COMPAT && lock !== undefined && key.length === 0 ? ['public.key'] : key;
   const keys = loadKeys(named, null).keys.map((one) => toHex(one.bytes));
+  const trust = trusted({ ...options, publicKey: [...publicKey, ...keys] }, vkeys);
   return {
-    ...trusted({ ...options, publicKey: [...publicKey, ...keys] }, vkeys),
+    ...trust,
     vkeys,
-    approvers: approversAmong(options),
+    approvers: approversAmong(options, trust),
     policy: policy === undefined ? undefined : readPolicy(options),
     kinds: options.kind,
     signed:
