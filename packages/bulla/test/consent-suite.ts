@@ -6,7 +6,7 @@ import { parse } from '@bulla/core/json';
 import * as fc from 'fast-check';
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { storeSource, verifyChain } from '../src/chain/index.ts';
-import type { Consent } from '../src/consent/index.ts';
+import type { Consent, LibraryCall } from '../src/consent/index.ts';
 import { createManifests } from '../src/manifest/index.ts';
 import { type Intent, payloadOf } from '../src/record/index.ts';
 import { type Store, type StoreOptions, setKill } from '../src/store/index.ts';
@@ -573,6 +573,73 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       expect((await recorder.intent(call, [pass])).call).toEqual(call);
     });
 
+    test.each<[unknown]>([[{ length: 0 }], ['x'], [[null]], [[{}]], [[{ to: 'low', why: 'x' }]]])(
+      'is denied where what raises its level is no such list: %j',
+      async (raises) => {
+        const { consent } = await added();
+        const given = { ...calling('notify'), raises: raises as LibraryCall['raises'] };
+        const denied = await consent.run(given, () => expect.unreachable());
+        if (denied.status === 'ok') return expect.unreachable();
+        expect([denied.reason, denied.capsule.outcome.error]).toEqual([
+          'invalid_call',
+          'consent: CONSENT_ID',
+        ]);
+      },
+    );
+
+    test('has a ruling that nobody can change, also not by building its part anew', async () => {
+      const { store, consent } = await added();
+      const asking = await ruleOn(consent, store, calling('read_file'));
+      if (!('ask' in asking.ruling)) return expect.unreachable();
+      await consent.answer(answering(asking.ruling.prompt));
+      const silent = await ruleOn(consent, store, calling('notify'));
+      const recorder = recorderOf(store);
+      for (const stepwise of [asking, silent]) {
+        const ruling = await passOf(stepwise);
+        const { pass, decision } = ruling;
+        for (const part of [
+          ruling,
+          pass,
+          pass.evidence!.manifest!,
+          pass.authority![0]!,
+          decision,
+          decision.args!,
+        ])
+          expect(Object.isFrozen(part)).toBe(true);
+        const approver = 'account:bob';
+        const step = { ...pass.authority![0]!.step, channel: 'passkey' };
+        for (const authority of [undefined, [], [{ type: 'human_approved', approver, step } as const]])
+          await expect(recorder.intent(stepwise.asked.call, [{ ...pass, authority }])).rejects.toMatchObject({
+            code: 'CONSENT_OTHER_CALL',
+          });
+        await recorder.intent(stepwise.asked.call, [pass]);
+      }
+    });
+
+    test('that was denied is not begun with the part of its denial', async () => {
+      const { store, consent } = await added();
+      const asking = await ruleOn(consent, store, calling('read_file'));
+      if (!('ask' in asking.ruling)) return expect.unreachable();
+      await consent.answer(answering(asking.ruling.prompt, 'deny-once'));
+      const rejected = await asking.ruling.ask;
+      const unfit = await ruleOn(consent, store, calling('notify', caller, { unknown: 1 }));
+      await consent.revoke(PAIR, 'all', { who: USER, channel: passkey });
+      const revoked = await ruleOn(consent, store, calling('notify'));
+      const before = await records(store);
+      for (const [{ call }, ruling] of [
+        [asking.asked, rejected],
+        [unfit.asked, unfit.ruling],
+        [revoked.asked, revoked.ruling],
+      ] as const) {
+        if (!('deny' in ruling)) return expect.unreachable();
+        expect([ruling, ruling.part].every(Object.isFrozen)).toBe(true);
+        await expect(recorderOf(store).intent(call, [ruling.part])).rejects.toMatchObject({
+          code: 'CONSENT_DENIED',
+        });
+      }
+      expect(await records(store)).toEqual(before);
+    });
+
     test('is ruled on for who is recorded, and for the arguments that are committed to', async () => {
       const { store, consent } = await added();
       const asked = ruled(store, calling('notify'));
@@ -580,6 +647,9 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       const others = [
         { ...asked, call: { ...call, agentId: 'other-agent' } },
         { ...asked, call: { ...call, userId: 'account:bob' } },
+        { ...asked, call: { ...call, sessionId: 'other' } },
+        { ...asked, call: { ...call, request: 'tools/call locate' } },
+        { ...asked, call: { ...call, request: 'tools/call shell/notify' } },
         { ...asked, args: { path: '/tmp/b' } },
         { ...asked, args: undefined },
         { ...asked, call: { ...call, args: payloadOf('rest', ARGS) } },

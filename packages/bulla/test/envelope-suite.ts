@@ -578,15 +578,16 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       expect(JSON.stringify(blocked).includes('secret')).toBe(false);
     });
 
-    test('by a kill switch, for the caller or the agent, burns no nonce', async () => {
+    test('by a kill switch, for the caller or for all, burns no nonce', async () => {
       const store = await opened();
       const verifier = verifierOn(store);
       const [text, authorization] = await payment(1);
-      for (const agentId of ['agent-7', 'bot']) {
+      for (const agentId of ['agent-7', null]) {
         const kill = { agentId, reason: 'it ran away', capsuleId: 'k' };
         await store.transaction(setKill(kill));
-        const decision = await verifier.verifyAndConsume(text, authorization, never, { agentId: 'bot' });
-        const message = `A kill switch stands for agent ${agentId}: it ran away`;
+        const decision = await verifier.verifyAndConsume(text, authorization, never);
+        const whom = agentId === null ? 'everything' : `agent ${agentId}`;
+        const message = `A kill switch stands for ${whom}: it ran away`;
         expect(decision.verdict).toMatchObject({ code: 'KILLED', message });
         await store.transaction(async ({ run }) => void (await run('DELETE FROM standing_kill')));
       }
@@ -851,6 +852,9 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
         { tool: { ...tool, locked: `sha256:${'00'.repeat(32)}` } },
         { args: record.payload('args', {}) },
         { parts: [{ evidence: { lock: `sha256:${'00'.repeat(32)}` } }] },
+        { request: 'tools/call files/delete' },
+        { request: 'pay' },
+        { agentId: 'intruder' },
       ];
       for (const [i, other] of others.entries()) {
         const signed = await signedBy2(toolCall(i), `tool-${i}`);
@@ -900,6 +904,60 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       expect(await code(call)).toBe('sealed');
     });
 
+    test('are of the agent that the envelope names, whatever it does', async () => {
+      const store = await opened();
+      const decision = await verifierOn(store).verifyAndConsume(...(await payment(1)), never, {
+        agentId: 'intruder',
+      });
+      expect([decision.status, decision.verdict.code, decision.verdict.path]).toEqual([
+        'blocked',
+        'EE_TOOL_CALL',
+        '/actor/caller',
+      ]);
+    });
+
+    test('say what the ruling said, whoever holds it', async () => {
+      const store = await opened();
+      const record = recordOn(store);
+      const verifier = verifierOn(store);
+      const [text, authorization] = await payment(1);
+      const call = {
+        door: 'agents',
+        ...{ agentId: 'agent-7', source: 'agent-7', request: 'pay', tool: { name: 'pay' } },
+      } as const;
+      const ruling = await verifier.rule(text, authorization, call);
+      if ('deny' in ruling) return expect.unreachable();
+      const { pass, permit, verdict } = ruling;
+      const { policy } = permit;
+      for (const part of [
+        ...[ruling, pass, pass.evidence!.envelope!, pass.authority![0]!],
+        ...[permit, permit.envelope.target, permit.authorization.people, permit.authorization.approvals[0]!],
+        ...[policy, policy.actions[0]!, policy.ceilings, policy.ceilings[0]!, policy.velocity, policy.deny],
+        ...[verdict, verdict.steps, verdict.steps[0]!],
+      ])
+        expect(Object.isFrozen(part)).toBe(true);
+      const forged = { ...pass.authority![0]!, approver: 'ceo' } as (typeof pass.authority & object)[0];
+      for (const authority of [undefined, [forged, ...pass.authority!.slice(1)]])
+        await expect(record.intent(call, [{ ...pass, authority }])).rejects.toMatchObject({
+          code: 'EE_TOOL_CALL',
+        });
+      expect(await records(store)).toEqual([]);
+      await record.intent(call, [pass]);
+    });
+
+    test('of an intent are never those of a refusal', async () => {
+      const store = await opened();
+      const [text] = await payment(1);
+      const ruling = await verifierOn(store).rule(text, null);
+      if (!('deny' in ruling)) return expect.unreachable();
+      expect([ruling, ruling.deny, ruling.part, ruling.verdict].every(Object.isFrozen)).toBe(true);
+      const call = { door: 'agents', agentId: 'agent-7', source: 'agent-7', request: 'pay' } as const;
+      await expect(recordOn(store).intent(call, [ruling.part])).rejects.toMatchObject({
+        code: 'CONSENT_DENIED',
+      });
+      expect(await records(store)).toEqual([]);
+    });
+
     test('name the authorization that was verified, whatever becomes of its bytes', async () => {
       const store = await opened();
       const [text, authorization] = await payment(1);
@@ -930,7 +988,10 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       const verifier = verifierOn(store);
       const [text, authorization] = await payment(1);
       const kill = (agentId: string) => setKill({ agentId, reason: 'r', capsuleId: 'k' });
-      const call = { door: 'gateway', agentId: 'bot', source: 'host', request: 'tools/call a/b' } as const;
+      const call = {
+        door: 'gateway',
+        ...{ agentId: 'agent-7', source: 'host', request: 'tools/call a/b' },
+      } as const;
       const ruling = await verifier.rule(text, authorization, call);
       if ('deny' in ruling) return expect.unreachable();
       expect([ruling.verdict.ok, await records(store)]).toEqual([false, []]);

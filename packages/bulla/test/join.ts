@@ -113,23 +113,25 @@ export async function joinedCall(): Promise<Evidence> {
   });
   const bound: { envelope: string; authorization: string }[] = [];
 
+  const identity = identityOf({
+    transport: 'console',
+    agent: AGENT,
+    account: 'alice',
+    credential: 'phone',
+    login: 'l-1',
+  });
   const guarded = await startGuard({
     server,
     lock,
     store,
     name: SERVER,
     agentId: AGENT,
+    sessionId: identity.session!,
     gates: [
       policyGate(parseRules(RULES), lock),
       consentGate({
         consent,
-        identity: identityOf({
-          transport: 'console',
-          agent: AGENT,
-          account: 'alice',
-          credential: 'phone',
-          login: 'l-1',
-        }),
+        identity,
       }),
       envelopeGate({
         verifier,

@@ -71,7 +71,7 @@ test('a call that a person just allowed carries an envelope that the answer auth
   const { call, args } = asked;
   const { committed, opening } = call.args;
   if (!isCommitment(committed)) throw new Error('no commitment');
-  const minted = async (nonce: number) => {
+  const minted = async (nonce: number, iss = 'gateway.example') => {
     const now = Math.floor(Date.now() / 1000);
     const envelope = toolCallEnvelope({
       ...{ lock: LOCK, server: 'files', name: 'read', locked: LOCKED, args: committed },
@@ -82,7 +82,7 @@ test('a call that a person just allowed carries an envelope that the answer auth
       metadata: { created_at: now },
     });
     const { claims, approval } = mintAuthorization(decision, envelope, {
-      iss: 'gateway.example',
+      iss,
       aud: 'desk.example',
       binding: { lock: LOCK, args, salt: opening!.salt },
     });
@@ -100,8 +100,9 @@ test('a call that a person just allowed carries an envelope that the answer auth
     envelope: { exec_hash, audience: 'desk.example' },
   });
   // The answer was for one call: the ledger takes no other envelope for it, also where consent is not asked.
-  expect(await verifier.verifyAndConsume(...second, () => expect.unreachable(), call)).toMatchObject({
-    status: 'blocked',
-    verdict: { code: 'EE_AO_USED' },
-  });
+  for (const other of [second, await minted(3, 'other.example')])
+    expect(await verifier.verifyAndConsume(...other, () => expect.unreachable(), call)).toMatchObject({
+      status: 'blocked',
+      verdict: { code: 'EE_AO_USED', path: '/payload/jti' },
+    });
 });

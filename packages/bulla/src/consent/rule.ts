@@ -18,14 +18,9 @@ import {
   resultOf,
 } from '@bulla/core/consent';
 import { BullaError } from '@bulla/core/error';
+import { type Evidence, type Failure, isCommitment, type ToolReference } from '@bulla/core/evidence';
 import {
-  type AuthorityStep,
-  type Evidence,
-  type Failure,
-  isCommitment,
-  type ToolReference,
-} from '@bulla/core/evidence';
-import {
+  denialPart,
   type Ended,
   frozenCopy,
   isOf,
@@ -34,6 +29,7 @@ import {
   type Part,
   type Payload,
   type Call as RecordedCall,
+  type Statement,
 } from '../record/index.ts';
 import { assertNotKilled, type Effect, type Store } from '../store/index.ts';
 import { failureOf, manifestEvidence } from './acts.ts';
@@ -124,8 +120,7 @@ export function createRuler(context: RulerContext) {
       ...about,
       // No other envelope than the one that carries the call can rest on the decision.
       onIntent: (_, sealing) => async (transaction) => {
-        if (!isOf(sealing, asked.call, about.evidence) || !isDecided(sealing.evidence, decision))
-          throw otherCall();
+        if (!isOf(sealing, asked.call, about) || !isDecided(sealing.evidence, decision)) throw otherCall();
         // Nothing begins beside a kill switch, however late it was thrown.
         await assertNotKilled(transaction, pair.agent);
         await within((read, at) => {
@@ -142,7 +137,7 @@ export function createRuler(context: RulerContext) {
       onOutcome: (outcome) =>
         within(({ state: now }, at) => accepted(now, finishing(id, outcome, at), rules)),
     };
-    return { pass, decision };
+    return frozenCopy({ pass, decision });
   };
 
   const denying = (
@@ -151,22 +146,23 @@ export function createRuler(context: RulerContext) {
     decision: Decision,
     sealed: Sealed | null,
     state: ConsentState,
-  ): Deny => ({
-    deny: failureOf(decision)!,
-    part: {
-      ...aboutCall(asked, decision, sealed, state),
-      // What ended after a question is written with its answer.
-      ...(sealed === null &&
-        pair !== null && {
-          onDenied: (): Effect => (transaction) =>
-            runner.within(transaction, pair, decision.id, asked.call.door, () => [
-              { table: 'decisions', key: decision.id, rev: null, row: decision },
-            ]),
-        }),
-    },
-    decision,
-    result: resultOf(decision)!,
-  });
+  ): Deny =>
+    frozenCopy({
+      deny: failureOf(decision)!,
+      part: denialPart({
+        ...aboutCall(asked, decision, sealed, state),
+        // What ended after a question is written with its answer.
+        ...(sealed === null &&
+          pair !== null && {
+            onDenied: (): Effect => (transaction) =>
+              runner.within(transaction, pair, decision.id, asked.call.door, () => [
+                { table: 'decisions', key: decision.id, rev: null, row: decision },
+              ]),
+          }),
+      }),
+      decision,
+      result: resultOf(decision)!,
+    });
 
   /** The ruling on what was decided about a question. */
   const settled = async (
@@ -205,12 +201,13 @@ export function createRuler(context: RulerContext) {
     const { server = null, name, declared = null, locked = null } = call.tool;
     const id = newId();
     const { user, agent } = identity;
-    const refuse = (deny: Failure, reason: string): Deny => ({
-      deny,
-      part: {},
-      decision: null,
-      result: { id, call_id: asked.call_id ?? id, status: 'error', reason },
-    });
+    const refuse = (deny: Failure, reason: string, evidence: Evidence = {}): Deny =>
+      frozenCopy({
+        deny,
+        part: denialPart({ evidence }),
+        decision: null,
+        result: { id, call_id: asked.call_id ?? id, status: 'error', reason },
+      });
     const invalid = ({ code }: Refusal) => refuse({ stage: 'consent', code }, 'invalid_call');
     try {
       if (agent !== null) await store.assertMayAct(agent);
@@ -222,7 +219,11 @@ export function createRuler(context: RulerContext) {
       return refuse({ stage: 'arguments', code: call.args.committed.uncommitted }, 'invalid_arguments');
     const committed = call.args.committed;
     // Who is asked for is who is recorded, and the arguments are those that are committed to.
-    const isOther = (agent !== null && agent !== call.agentId) || (call.userId ?? user) !== user;
+    const isOther =
+      (agent !== null && agent !== call.agentId) ||
+      (call.userId ?? user) !== user ||
+      (call.sessionId ?? identity.session) !== identity.session ||
+      call.request !== `tools/call ${server === null ? name : `${server}/${name}`}`;
     if (isOther || args === undefined) return invalid(otherCall());
     const event = (at: number): CallEvent => ({
       type: 'call',
@@ -259,8 +260,7 @@ export function createRuler(context: RulerContext) {
       const unfit = await checkArguments(read.state, { server, tool: name }, declared, args);
       if (unfit !== null) {
         const evidence = { tool: { name, declared: unfit.declared }, ...manifestEvidence(unfit.manifest) };
-        const denial = refuse({ stage: 'arguments', code: 'ARGUMENTS_INVALID' }, 'invalid_arguments');
-        return { ...denial, part: { evidence } };
+        return refuse({ stage: 'arguments', code: 'ARGUMENTS_INVALID' }, 'invalid_arguments', evidence);
       }
       const { decisions, prompt, refusal } = decide(read.state, event(await now()), rules);
       if (refusal !== null) return invalid(refusal);
@@ -276,7 +276,7 @@ export function createRuler(context: RulerContext) {
       const ask = wait(question.prompt.id, signal).then((found) => settled(asked, found));
       // A caller that does not wait must not fail with it.
       ask.catch(() => undefined);
-      return { ask, prompt: question.prompt };
+      return Object.freeze({ ask, prompt: frozenCopy(question.prompt) });
     }
   };
 }
@@ -287,7 +287,7 @@ function aboutCall(
   decision: Decision,
   sealed: Sealed | null,
   state: ConsentState,
-): { readonly evidence: Evidence; readonly authority: readonly AuthorityStep[] } {
+): Statement {
   const { id, sensitivity, declared, lock } = decision;
   const { asked = null, answered = null } = sealed ?? {};
   return {

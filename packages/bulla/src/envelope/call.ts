@@ -31,13 +31,14 @@ export function callOf(envelope: Envelope | null, about: About): Call {
 }
 
 /**
- * The call that a permit is for, and what its intent says of it: the envelope of a tool call names the lock, the tool and
- * the commitment to the arguments. Throws `EE_TOOL_CALL` where that is another call, or none.
+ * The call that a permit is for, and what its intent says of it: an envelope names the agent, and that of a tool call the
+ * lock, the tool and the commitment to the arguments. Throws `EE_TOOL_CALL` where that is another call, or none.
  */
 export function approvedCall(
   envelope: Envelope,
   given: Call,
 ): { readonly call: Call; readonly evidence: Evidence } {
+  if (given.agentId !== envelope.actor.caller) throw otherCall('/actor/caller');
   const bound = toolOf(envelope);
   let call = given;
   if (envelope.action_type === TOOL_CALL) {
@@ -47,7 +48,8 @@ export function approvedCall(
     call = { ...given, tool: { ...tool, server, name, locked }, args };
     if (
       !isDeepStrictEqual({ ...call.tool, ...tool }, call.tool) ||
-      !isDeepStrictEqual(args.committed, committed)
+      !isDeepStrictEqual(args.committed, committed) ||
+      given.request !== requestOf(envelope, call.tool)
     )
       throw otherCall();
   }
@@ -64,13 +66,8 @@ export function approvedCall(
 }
 
 /** The envelope was approved, or ruled on, for another call than the one that is made. */
-export function otherCall(): BullaError {
-  return new BullaError('EE_TOOL_CALL', 'The envelope approves another call.', { path: '/target' });
-}
-
-/** For whom a kill switch is heeded. */
-export function agentIdsOf(envelope: Envelope, { agentId }: Pick<Call, 'agentId'>): string[] {
-  return [...new Set([envelope.actor.caller, agentId])];
+export function otherCall(path = '/target'): BullaError {
+  return new BullaError('EE_TOOL_CALL', 'The envelope approves another call.', { path });
 }
 
 /** Any other action is recorded under its own name. */

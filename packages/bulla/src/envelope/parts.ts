@@ -2,9 +2,18 @@ import type { DataObject } from '@bulla/core/capsule';
 import { sha256Hex } from '@bulla/core/crypto';
 import type { Envelope, ExecProfile, Permit, Verdict, VerifiedApproval } from '@bulla/core/envelope';
 import type { AuthorityStep, Evidence, Failure } from '@bulla/core/evidence';
-import { type Call, type Ended, isOf, type Part } from '../record/index.ts';
+import { DEFAULT_MAX_DEPTH } from '@bulla/core/json';
+import {
+  type Call,
+  denialPart,
+  type Ended,
+  frozenCopy,
+  isOf,
+  type Part,
+  type Statement,
+} from '../record/index.ts';
 import type { Ledger } from '../store/index.ts';
-import { agentIdsOf, approvedCall, otherCall } from './call.ts';
+import { approvedCall, otherCall } from './call.ts';
 
 // What the records of a call say of its envelope: ids and digests. Destinations and amounts stay outside.
 
@@ -31,18 +40,20 @@ export function permittedPart(
   const policy = policyOf(envelope);
   const reference = `policy:${policy.hash}`;
   const { call, evidence: approved } = approvedCall(envelope, ruled);
-  const evidence = { ...evidenceOf(presented, exec_hash, policy), ...approved };
-  const agentIds = agentIdsOf(envelope, call);
-  return {
-    evidence,
+  const stated: Statement = {
+    evidence: { ...evidenceOf(presented, exec_hash, policy), ...approved },
     authority: [
       ...authorization.approvals.map((approval) => approvalStep(approval, reference)),
       { type: 'policy', reference, step: envelopeStep(presented, exec_hash) },
     ],
+  };
+  const agentIds = [envelope.actor.caller];
+  const part: Part = {
+    ...stated,
     onIntent(intentId, sealing) {
       const consume = ledger.consume({ permit, intentId, now, agentIds });
       return async (transaction) => {
-        if (!isOf(sealing, call, evidence)) throw otherCall();
+        if (!isOf(sealing, call, stated)) throw otherCall();
         await consume(transaction);
       };
     },
@@ -50,6 +61,8 @@ export function permittedPart(
       ledger.settle(exec_hash, isUndone(ended) ? 'released' : 'committed', outcomeId),
     onDenied: (capsuleId, { code }) => ledger.refuse({ exec_hash, code, capsule_id: capsuleId }),
   };
+  // As deep as a statement of a signer may be; whether it can stand in a capsule is decided with the intent.
+  return frozenCopy(part, 2 * DEFAULT_MAX_DEPTH);
 }
 
 /**
@@ -65,12 +78,12 @@ export function refusedPart(
   const { ledger, audience } = presented;
   const isBound = steps.some(({ name, status }) => name === 'policy' && status === 'passed');
   const step = exec_hash === null ? undefined : envelopeStep(presented, exec_hash);
-  return {
+  return denialPart({
     evidence: evidenceOf(presented, exec_hash, envelope !== null && isBound ? policyOf(envelope) : null),
     authority: [{ type: 'policy', reference: `envelope:${audience}`, ...(step && { step }) }],
     onDenied: (capsuleId, { code }) =>
       exec_hash === null ? null : ledger.refuse({ exec_hash, code, capsule_id: capsuleId }),
-  };
+  });
 }
 
 /** Why an envelope was refused, as its record tells it. The words of a refusal may quote it. */

@@ -21,7 +21,7 @@ import { type Failure, failureAt } from '@bulla/core/evidence';
 import { stringify } from '@bulla/core/json';
 import { frozenCopy, type Ended as Outcome, type Part, type Recorder } from '../record/index.ts';
 import { createLedger, type Store } from '../store/index.ts';
-import { type About, agentIdsOf, approvedCall, callOf, otherCall } from './call.ts';
+import { type About, approvedCall, callOf, otherCall } from './call.ts';
 import { unixTime } from './create.ts';
 import { type Blocked, type Decision, ExecutionNotStarted } from './decision.ts';
 import { policyReader } from './operate.ts';
@@ -189,7 +189,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
   ): EnvelopeDenied => {
     const exec_hash = verdict.exec_hash ?? hashOf(envelope, profile);
     const part = refusedPart(presented, envelope, verdict, exec_hash);
-    return { deny: failureOfVerdict(verdict), part, verdict, cause };
+    const deny = failureOfVerdict(verdict);
+    return Object.freeze({ ...frozenCopy({ deny, part }), verdict: frozenVerdict(verdict), cause });
   };
 
   const rule = async (
@@ -202,7 +203,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     const { authorization } = input;
     const presented: Presented = { ledger, audience, profile, authorization };
     let failure = cause;
-    const verdict = await assessEnvelope(input, async (permit) => {
+    const assessed = await assessEnvelope(input, async (permit) => {
       try {
         await assess(about, permit);
       } catch (error) {
@@ -210,12 +211,13 @@ export function createVerifier(options: VerifierOptions): Verifier {
         throw error;
       }
     });
+    const verdict = frozenVerdict(assessed);
     const { permit } = verdict;
-    if (permit === null) return { ...denied(presented, envelope, verdict, failure), envelope };
+    if (permit === null) return Object.freeze({ ...denied(presented, envelope, verdict, failure), envelope });
     const pass = permittedPart(presented, permit, callOf(permit.envelope, about), now);
     const refused = (error: unknown) =>
       denied(presented, envelope, notConsumed(verdict, asOurs(error)), error);
-    return { pass, permit, verdict, refused, envelope };
+    return Object.freeze({ pass, permit, verdict, refused, envelope });
   };
 
   return {
@@ -251,7 +253,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
       let isStarted = false;
       const tried = await attempted(async () => {
         // A kill switch that came while the intent was written stands before the execution, and stops it.
-        for (const agentId of agentIdsOf(permit.envelope, call)) await store.assertMayAct(agentId);
+        await store.assertMayAct(call.agentId);
         isStarted = true;
         return execute(permit);
       });
@@ -279,6 +281,11 @@ function endOf(tried: Attempted<unknown>, isStarted: boolean, durationMs: number
   if (tried.success) return { status: 'success', durationMs };
   if (!isStarted) return { status: 'blocked', failure: failureAt('kill', tried.error), durationMs };
   return { status: 'failure', failure: failureAt('action', tried.error), durationMs };
+}
+
+/** A permit is frozen where it is made. */
+function frozenVerdict({ permit, ...rest }: Verdict): Verdict {
+  return Object.freeze({ ...frozenCopy(rest), permit });
 }
 
 /** The hash of an envelope that was refused before it was hashed. */

@@ -39,6 +39,8 @@ export interface GuardOptions {
   /** Default `default`. */
   readonly chain?: string | undefined;
   readonly agentId: string;
+  /** The session in records; with the consent gate, that of its identity. Default: a fresh UUID. */
+  readonly sessionId?: string | undefined;
   /** What records call the server. Default: as it called itself when it was locked. */
   readonly name?: string | undefined;
   /** Default `enforce`. */
@@ -95,7 +97,7 @@ export async function guard(options: GuardOptions): Promise<GuardExit> {
     store,
     recorder: createRecorder(store.chain(options.chain ?? 'default'), { instance: randomUUID() }),
     agentId: options.agentId,
-    sessionId: randomUUID(),
+    sessionId: options.sessionId ?? randomUUID(),
     server: { name: options.name ?? serverName(lock, server), digest: serverDigest(server) },
     lock: pins.lock,
   });

@@ -16,7 +16,10 @@ export function frozenCopy(value: unknown, depth = DEFAULT_MAX_DEPTH): unknown {
   if (value instanceof Uint8Array) return new Uint8Array(value);
   if (value instanceof JsonNumber) return Object.freeze(new JsonNumber(value.lexeme));
   const inner = <V>(each: V) => frozenCopy(each, depth - 1);
-  if (value instanceof JsonObject) return new JsonObject([...value.keys], value.values.map(inner));
+  if (value instanceof JsonObject)
+    return Object.freeze(
+      new JsonObject(Object.freeze([...value.keys]), Object.freeze(value.values.map(inner))),
+    );
   if (Array.isArray(value)) return Object.freeze(value.map(inner));
   if (!isPlain(value))
     throw new BullaError('VALUE_NOT_JSON', 'Data was expected, not an instance of a class.');

@@ -30,26 +30,44 @@ export interface Ended {
   readonly durationMs: number;
 }
 
-/** What an intent seals: the call, and the evidence of all parts and of the call. */
+/** What an intent seals: the call, the evidence of all parts and of the call, and the authority of all parts. */
 export interface Sealing {
   readonly call: Call;
   readonly evidence: Evidence;
+  readonly authority: readonly AuthorityStep[];
 }
 
+/** What a ruling says of its call. */
+export type Statement = Omit<Sealing, 'call'>;
+
 /**
- * Whether an intent is of the call that was ruled on, and says what the ruling's part says, and no more of it. Only of
- * the tool may more digests be known by now.
+ * Whether an intent is of the call that was ruled on, and says what the ruling said, and no more of it. Only of the tool
+ * may more digests be known by now. Compare with what the ruling keeps to itself: a caller may have built the part anew.
  */
-export function isOf({ call, evidence }: Sealing, ruled: Call, own: Evidence): boolean {
+export function isOf({ call, evidence, authority }: Sealing, ruled: Call, own: Statement): boolean {
   const { tool, args, rest } = evidence;
-  const { tool: _, ...exact } = own;
+  const { tool: _, ...exact } = own.evidence;
   return (
     isDeepStrictEqual(callerOf(call), callerOf(ruled)) &&
     tool?.server === ruled.tool?.server &&
     isDeepStrictEqual({ ...tool }, { ...tool, ...ruled.tool }) &&
     isDeepStrictEqual([args, rest], [ruled.args?.committed, ruled.rest?.committed]) &&
-    isDeepStrictEqual({ ...evidence }, { ...evidence, ...exact })
+    isDeepStrictEqual({ ...evidence }, { ...evidence, ...exact }) &&
+    own.authority.every((step) => authority.some((sealed) => isDeepStrictEqual(sealed, step)))
   );
+}
+
+/** The part of a denial. An intent that has it is refused with `CONSENT_DENIED`: nothing is begun on a denial. */
+export function denialPart(part: Part): Part {
+  return {
+    ...part,
+    onIntent() {
+      throw new BullaError(
+        'CONSENT_DENIED',
+        'The call was denied, so that no intent can rest on the ruling.',
+      );
+    },
+  };
 }
 
 function callerOf({ type = 'tool', agentId, sessionId = null, userId = null, request }: Call) {

@@ -156,14 +156,15 @@ export function createRecorder(chain: Chain, options: RecorderOptions = {}): Rec
       call,
       parts,
       evidence: frozenCopy(evidenceOf([ours, ...parts, { evidence: itself as Evidence }])),
+      authority: Object.freeze(parts.flatMap(({ authority = [] }) => authority)),
     };
   };
-  const input = ({ call, parts, evidence }: Decided, more: Evidence = {}): CapsuleInput => ({
+  const input = ({ call, evidence, authority }: Decided, more: Evidence = {}): CapsuleInput => ({
     ...frameOf(call, 'agent'),
     type: call.type ?? 'tool',
     context: contextOf(call, { ...evidence, ...more }, call.environment),
     ...(call.reasoning && { reasoning: call.reasoning }),
-    authority: authorityOf(parts.flatMap(({ authority = [] }) => authority)),
+    authority: authorityOf(authority),
   });
 
   return {
@@ -172,8 +173,9 @@ export function createRecorder(chain: Chain, options: RecorderOptions = {}): Rec
     async intent(givenCall, givenParts = []) {
       const id = randomUUID();
       const sealing = decided(givenCall, givenParts);
-      const { call, parts, evidence } = sealing;
-      const effect = inOrder(parts.map((part) => part.onIntent?.(id, { call, evidence })));
+      const { parts, ...sealed } = sealing;
+      const { call } = sealed;
+      const effect = inOrder(parts.map((part) => part.onIntent?.(id, sealed)));
       const capsule = await chain.append(
         { ...input(sealing), outcome: { status: 'pending', summary: call.request } },
         { id, openings: openingsOf(call.args, call.rest), ...(effect && { effect }) },

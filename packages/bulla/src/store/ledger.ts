@@ -52,8 +52,9 @@ export interface Ledger extends Policies {
   /** What is used of each limit, by its key. */
   usage(reservations: readonly Pick<Reservation, 'key' | 'from'>[]): Promise<Map<string, bigint>>;
   /**
-   * Uses up the nonce and the authorization, and takes the reservations. Refuses with `EE_NONCE_REPLAY`, `EE_AO_USED`,
-   * `EE_CONSTRAINT_VIOLATION`, `EE_TTL_EXPIRED`, `EE_POLICY_DRIFT` and `KILLED`.
+   * Uses up the nonce and the id of the authorization, and takes the reservations. An id is used once, whoever says to
+   * have issued it (RFC 7519 §4.1.7). Refuses with `EE_NONCE_REPLAY`, `EE_AO_USED`, `EE_CONSTRAINT_VIOLATION`,
+   * `EE_TTL_EXPIRED`, `EE_POLICY_DRIFT` and `KILLED`.
    */
   consume(consumption: Consumption): Effect;
   /** Says, once, what became of an execution. Refuses with `EE_NOT_RESERVED`. What is consumed stays consumed. */
@@ -71,7 +72,7 @@ const FIND = `SELECT ${COLUMNS} FROM execution WHERE ${BY_HASH}`;
 const IS_USED = `SELECT 1 AS used FROM execution
   WHERE coalesce(tenant, '') = ? AND replay_scope = ? AND tenant_id = ? AND caller = ? AND nonce = ?`;
 const IS_AUTHORIZATION_USED = `SELECT 1 AS used FROM execution
-  WHERE coalesce(tenant, '') = ? AND iss = ? AND jti = ?`;
+  WHERE coalesce(tenant, '') = ? AND jti = ?`;
 const CONSUME = `INSERT INTO execution (tenant, ${COLUMNS}, held)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'reserved', ?, NULL, '[]') ON CONFLICT DO NOTHING`;
 const HOLD = `UPDATE execution SET held = ? WHERE ${BY_HASH}`;
@@ -140,9 +141,9 @@ function consume({ permit, intentId, now, agentIds }: Consumption): Effect {
 
 /** Why there was no place for an execution: in the order of the checklist, its nonce or its authorization was used. */
 async function refusalOf(transaction: Transaction, { nonce, authorization }: Permit): Promise<BullaError> {
-  const { iss, jti } = authorization.claims;
+  const { jti } = authorization.claims;
   if (await isUsed(transaction, nonce)) return nonceReplayed(nonce);
-  const sameAuthorization = await transaction.all(IS_AUTHORIZATION_USED, transaction.tenant ?? '', iss, jti);
+  const sameAuthorization = await transaction.all(IS_AUTHORIZATION_USED, transaction.tenant ?? '', jti);
   if (sameAuthorization.length === 0) return nonceStoreFailed();
   return new BullaError('EE_AO_USED', 'The authorization was used for another envelope.', {
     path: '/payload/jti',

@@ -23,7 +23,7 @@ export function ledgerTables({ key }: Dialect): string {
     );
     CREATE UNIQUE INDEX execution_once ON execution
       (coalesce(tenant, ''), replay_scope, tenant_id, caller, nonce);
-    CREATE UNIQUE INDEX execution_by_authorization ON execution (coalesce(tenant, ''), iss, jti);
+    CREATE UNIQUE INDEX execution_by_authorization ON execution (coalesce(tenant, ''), jti);
     CREATE UNIQUE INDEX execution_by_hash ON execution (coalesce(tenant, ''), exec_hash);
     CREATE INDEX execution_unsettled ON execution (coalesce(tenant, ''), execution_key)
       WHERE state = 'reserved';

@@ -2,7 +2,7 @@ import { allow, deny, ended, fail, NO_BASIS } from './decision.ts';
 import { type CallEvent, done, isText, type RequestEvent, refused, type Step } from './event.ts';
 import type { Approved, Choice, Decision, Previous, Prompt, Subject } from './rows.ts';
 import { HIGH_PROMPT_MS, type Rules, SILENCE_MS } from './rules.ts';
-import { highest, type Raise, raised, type Sensitivity } from './sensitivity.ts';
+import { highest, RAISES, type Raise, raised, type Sensitivity } from './sensitivity.ts';
 import { shownDigest } from './showing.ts';
 import { calledTool, isNew, manifestOf, scopeObstacle } from './standing.ts';
 import { type ConsentState, insert, silenceKey } from './state.ts';
@@ -22,6 +22,9 @@ export function call(state: ConsentState, event: CallEvent, rules: Rules): Step 
     return refused('CONSENT_ID', 'The commitment to the arguments is not 64 hex digits and their form.');
   if ((event.locked === null) !== (event.lock === null))
     return refused('CONSENT_LOCK', 'A tool that is pinned comes with its lock, and no other does.');
+
+  if (event.raises !== undefined && !isRaises(event.raises))
+    return refused('CONSENT_ID', 'What raises the level is a list of objects with a level and a reason.');
 
   const tool = calledTool(state, event);
   const scope = tool?.permission_scope ?? null;
@@ -114,6 +117,11 @@ function misplaced(state: ConsentState, event: Asking): Step | null {
   if (state.rows.prompts.has(id) || state.rows.decisions.has(id))
     return refused('CONSENT_REPEATED', 'This id was used before; an answer is for one call alone.');
   return null;
+}
+
+/** A level that is none of ours counts as high, and what is no list of levels at all is refused. */
+function isRaises(raises: unknown): boolean {
+  return Array.isArray(raises) && raises.every((raise) => isText(raise?.to) && RAISES.includes(raise.why));
 }
 
 function isName(name: string | null): boolean {

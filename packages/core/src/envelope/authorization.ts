@@ -218,10 +218,10 @@ export function openAuthorization(
       path: '/signatures',
     });
   const claims = claimsOf(jws.bytes);
-  const people = [...new Set(approvals.map(({ person }) => person))];
-  const keyIds = approvals.map(({ keyId }) => keyId);
+  const people = Object.freeze([...new Set(approvals.map(({ person }) => person))]);
+  const keyIds = Object.freeze(approvals.map(({ keyId }) => keyId));
   const opened = {
-    ...{ claims, approvals: Object.freeze(approvals), people, keyIds, unknown },
+    ...{ claims, approvals: Object.freeze(approvals), people, keyIds, unknown: Object.freeze(unknown) },
     until: Number.isFinite(until) ? until : null,
   };
   return Object.freeze(opened) as unknown as VerifiedAuthorization;

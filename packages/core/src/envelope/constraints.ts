@@ -79,7 +79,7 @@ export function evaluateConstraints(
     if (problem !== undefined) violations.push({ code: 'EE_CONSTRAINT_VIOLATION', ...problem });
   };
   violated(railProblem(envelope));
-  const action = policy.actions.get(envelope.action_type);
+  const action = policy.actions.find(({ action_type }) => action_type === envelope.action_type);
   if (action === undefined) {
     violated({ path: '/action_type', message: 'The policy does not permit this action.' });
   } else if (people < action.people) {

@@ -84,7 +84,7 @@ declare const checked: unique symbol;
 export interface Policy extends PolicyBinding {
   /** The second (Unix time) from which it is in effect. */
   readonly policy_effective_at: number;
-  readonly actions: ReadonlyMap<string, ActionRule>;
+  readonly actions: readonly ActionRule[];
   readonly assets: readonly AssetRule[];
   /** Null allows every destination that is not denied. */
   readonly allow: Destinations | null;
@@ -183,7 +183,7 @@ export function parsePolicy(input: string | Uint8Array, limits: Limits = {}): Po
   schema.run(root, [], (_, at, message) => {
     throw invalid(message, at);
   });
-  const { policy_version, policy_effective_at, policy_doc } = toPlain(root) as unknown as Snapshot;
+  const { policy_version, policy_effective_at, policy_doc } = frozen(toPlain(root)) as unknown as Snapshot;
   const { policy_id, actions, assets, destinations, ceilings, velocity, rules = [] } = policy_doc;
   refuseTwice('actions', actions, ({ action_type }) => action_type);
   refuseTwice('assets', assets, assetKey);
@@ -196,16 +196,24 @@ export function parsePolicy(input: string | Uint8Array, limits: Limits = {}): Po
     policy_version,
     policy_hash: policyHash(root),
     policy_effective_at,
-    actions: new Map(actions.map((rule) => [rule.action_type, rule])),
+    actions,
     assets,
     allow: destinations.allow && destinationsOf(destinations.allow),
     deny: destinationsOf(destinations.deny),
     ceilings,
     velocity,
-    rules: compileRules(rules, (i, message) => {
-      throw invalid(message, ['policy_doc', 'rules', i, 'expr']);
-    }),
+    rules: frozen(
+      compileRules(rules, (i, message) => {
+        throw invalid(message, ['policy_doc', 'rules', i, 'expr']);
+      }),
+    ),
   }) as unknown as Policy;
+}
+
+/** One policy decides about many envelopes, so that whoever holds a permit must not change it. */
+function frozen<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen);
+  return value;
 }
 
 function invalid(sentence: string, at: Path): BullaError {
@@ -242,7 +250,9 @@ function checkDecimals(ceilings: readonly CeilingRule[], assets: readonly AssetR
 function destinationsOf(list: readonly string[]): Destinations {
   const exact = new Set(list);
   const evm = new Set(list.map((to) => comparable(EVM, to)));
-  return { has: (railType, to) => (railType === EVM ? evm : exact).has(comparable(railType, to)) };
+  return Object.freeze<Destinations>({
+    has: (railType, to) => (railType === EVM ? evm : exact).has(comparable(railType, to)),
+  });
 }
 
 /** The entry of the policy for exactly this asset on this rail. */

@@ -8,7 +8,7 @@ import type { Gate, GatedCall, Ruling } from './gate.ts';
 /** Whose consent is asked for, and how. */
 export interface ConsentGateOptions {
   readonly consent: Consent;
-  /** Who calls, as our end of the transport knows it. */
+  /** Who calls, as our end of the transport knows it: the agent and the session are those of the guard. */
   readonly identity: Identity;
   /** What raises the sensitivity of a call, such as hints of the tool. Nothing lowers it. Default: nothing. */
   raises?(call: GatedCall): readonly Raise[];
