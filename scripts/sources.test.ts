@@ -37,6 +37,7 @@ const SHORT: Readonly<Record<string, string>> = {
   'bulla/src/capability/rows.ts': 'run',
   'bulla/src/chain/sqlite-source.ts': 'get iterate',
   'bulla/src/cli/cli.ts': 'action',
+  'bulla/src/cli/log/consistency.ts': 'compareStates',
   'bulla/src/cli/receipt.ts': 'action',
   'bulla/src/consent/rows.ts': 'all run',
   'bulla/src/discover/discover.ts': 'join',
