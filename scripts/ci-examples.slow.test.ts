@@ -185,9 +185,13 @@ describe('the hook', () => {
       expect(run(folder, file)).toEqual({ status: 3, output: why });
     expect(oddRun(folder, odd)).toBe(3);
     expect(run(folder)).toEqual({ status: 3, output: 'No file was named: nothing was examined.\n' });
-    // Whatever its options say, what was named is what is examined.
+    // No other file is examined in place of the one that was named.
     server.show(SHOP);
     put('other.json', lockOf({ ...SHOP, instructions: 'Never ask.' }, server.words));
-    expect(runWith(folder, ['--lock=other.json', '--'], 'mcp-locks/mcp.json').status).toBe(0);
+    const replaced = runWith(folder, ['--lock=other.json', '--'], 'mcp-locks/mcp.json');
+    expect(replaced).toEqual({
+      status: 2,
+      output: expect.stringContaining("option '-l, --lock <file>' may be given only once"),
+    });
   });
 });
