@@ -12,6 +12,8 @@ import { type ConsentState, insert, silenceKey } from './state.ts';
 const COMMITMENT = /^[0-9a-f]{64}$/;
 const FORMS: readonly string[] = ['jcs', 'exact'];
 
+const NO_RAISES: readonly Raise[] = [];
+
 type Asking = CallEvent | RequestEvent;
 
 export function call(state: ConsentState, event: CallEvent, rules: Rules): Step {
@@ -31,16 +33,21 @@ export function call(state: ConsentState, event: CallEvent, rules: Rules): Step 
   const declared = scope === null ? undefined : state.scopes.get(scope);
   const grant = scope === null ? undefined : state.rows.grants.get(scope);
   const obstacle = scope === null ? null : scopeObstacle(state, scope);
-  const raises = [...(event.raises ?? [])];
+  const given = event.raises ?? NO_RAISES;
   // Only what the person was shown with the grant runs unasked.
-  if (tool !== undefined && obstacle === null && isNew(tool, grant!))
-    raises.push({ to: 'medium', why: 'new' });
+  const raises =
+    tool !== undefined && obstacle === null && isNew(tool, grant!)
+      ? [...given, { to: 'medium', why: 'new' } as const]
+      : given;
   const sensitivity =
     tool === undefined || declared === undefined ? null : raised(highest(declared, tool.sensitivity), raises);
+  const { user, agent, device, session } = event.identity;
   const subject: Subject = {
-    ...emptySubject(state, event),
+    id: event.id,
     call_id: event.call_id ?? null,
     kind: 'call',
+    user,
+    agent,
     scope,
     sensitivity,
     tool: tool?.name ?? (event.server === null ? event.tool : null),
@@ -51,7 +58,11 @@ export function call(state: ConsentState, event: CallEvent, rules: Rules): Step 
     lock: event.lock,
     args: { commitment: event.args.commitment, of: event.args.of },
     timeout_ms: tool?.timeout_ms ?? null,
+    manifest: manifestOf(state)?.hash ?? null,
     grant: grant?.id ?? null,
+    device,
+    session,
+    holder: event.holder ?? null,
   };
 
   const nobody = unanswerable(subject, event);
@@ -74,7 +85,13 @@ export function request(state: ConsentState, event: RequestEvent, rules: Rules):
   const wrong = misplaced(state, event);
   if (wrong !== null) return wrong;
   const sensitivity = state.scopes.get(scope) ?? null;
-  const subject: Subject = { ...emptySubject(state, event), scope, sensitivity };
+  const { user, agent, device, session } = event.identity;
+  const subject: Subject = {
+    ...{ id: event.id, call_id: null, kind: 'grant', user, agent, scope, sensitivity, tool: null },
+    ...{ server: null, server_tool: null, declared: null, locked: null, lock: null, args: null },
+    ...{ timeout_ms: null, manifest: manifestOf(state)?.hash ?? null, grant: null, device, session },
+    holder: event.holder ?? null,
+  };
   const nobody = unanswerable(subject, event);
   if (nobody !== null) return ending(nobody);
   const obstacle = scopeObstacle(state, scope);
@@ -85,17 +102,6 @@ export function request(state: ConsentState, event: RequestEvent, rules: Rules):
     if (prompt.kind === 'grant' && prompt.scope === scope)
       return refused('CONSENT_ALREADY_ASKED', 'The person is being asked for this scope already.');
   return ask(state, subject, event, sensitivity!, [], rules);
-}
-
-/** Who asks, and what they declare; the rest is as for a grant. */
-function emptySubject(state: ConsentState, { id, identity, holder = null }: Asking): Subject {
-  const { user, agent, device, session } = identity;
-  return {
-    ...{ id, kind: 'grant', user, agent, device, session, holder },
-    ...{ call_id: null, scope: null, sensitivity: null, tool: null, server: null, server_tool: null },
-    ...{ declared: null, locked: null, lock: null, args: null, timeout_ms: null, grant: null },
-    manifest: manifestOf(state)?.hash ?? null,
-  };
 }
 
 /** Why nothing can be decided about what was asked in this state. */

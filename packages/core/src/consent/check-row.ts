@@ -64,8 +64,6 @@ const subject: Columns<Subject> = {
   holder: orNull(text),
 };
 
-export const SUBJECT_COLUMNS = Object.keys(subject) as (keyof Subject)[];
-
 const TABLES: { readonly [T in Table]: Columns<Tables[T]> } = {
   manifests: {
     agent: text,
