@@ -1,7 +1,7 @@
 import { canonicalize } from '../canon/index.ts';
 import { attempt, BullaError } from '../error.ts';
 import { readEvidence } from '../evidence/index.ts';
-import { JsonObject, parse } from '../json/index.ts';
+import { JsonObject, parse, stringify } from '../json/index.ts';
 import type { Artifact } from './artifact.ts';
 import { authorizationIn, text } from './trace-walk.ts';
 
@@ -17,7 +17,7 @@ export interface Held {
 export interface CallRecords {
   readonly start: string;
   readonly intent: JsonObject;
-  /** The artifact that holds the intent; the longest chain, where it stands in several. */
+  /** The artifact that holds the intent; the longest good chain, where it stands in several. */
   readonly holder: Capsules;
   /** Other chains that hold the intent too, and do not lead to the same records. */
   readonly forks: readonly Capsules[];
@@ -32,6 +32,7 @@ export interface CallRecords {
 
 /** What is known of the artifacts from their verdicts. */
 interface Known {
+  isGood(artifact: Artifact): boolean;
   /** How many records a chain has, and the hash of the last one. */
   headOf(chain: Capsules): { readonly count: number; readonly hash: string | null };
   isVerified(held: Held): boolean;
@@ -45,12 +46,13 @@ interface Known {
 export async function recordsOf(
   start: string,
   artifacts: readonly Artifact[],
-  { headOf, isVerified }: Known,
+  { isGood, headOf, isVerified }: Known,
 ): Promise<CallRecords | null> {
-  const lengthOf = (source: Capsules) => (source.capsule === null ? headOf(source).count : -1);
+  // A good chain before any other, so that a long bad one takes the place of none.
+  const rankOf = (source: Capsules) => (source.capsule !== null ? 0 : isGood(source) ? 2 : 1);
   const sources = artifacts
     .filter((artifact) => artifact.kind === 'capsules')
-    .toSorted((a, b) => lengthOf(b) - lengthOf(a));
+    .toSorted((a, b) => rankOf(b) - rankOf(a) || headOf(b).count - headOf(a).count);
   const [named] = await find(sources, start, ['id', 'hash']);
   if (named === undefined) return null;
   const parentId = text(named.record, 'parent_id');
@@ -66,16 +68,21 @@ export async function recordsOf(
   const copies = new Map<string, Held>();
   const unproven = new Set<Capsules>();
   for await (const held of recordsAmong(ordered, names)) {
-    const whole = canonicalize(held.record, 'cps');
+    // What no capsule can hold, such as 1e999, is compared as it was written.
+    const form = attempt(() => canonicalize(held.record, 'cps'));
+    const whole = form instanceof BullaError ? stringify(held.record) : form;
     if (!names.some((name) => whole.includes(name)) || copies.has(whole)) continue;
     if (held.holder === holder || isVerified(held)) copies.set(whole, held);
     else unproven.add(held.holder);
   }
   const forks: Capsules[] = [];
   for (const { holder: other } of await find(sources, text(intent, 'id'), ['id'])) {
-    const { hash } = headOf(other);
-    if (other === holder || other.capsule !== null || hash === null) continue;
-    if ((await find([holder], hash, ['hash'])).length === 0) forks.push(other);
+    if (other === holder || other.capsule !== null) continue;
+    const isPart = async (inner: Capsules, outer: Capsules) => {
+      const { hash } = headOf(inner);
+      return hash !== null && (await find([outer], hash, ['hash'])).length > 0;
+    };
+    if (!(await isPart(other, holder)) && !(await isPart(holder, other))) forks.push(other);
   }
   return { start, intent, holder, forks, near: [...copies.values()], unproven: [...unproven] };
 }

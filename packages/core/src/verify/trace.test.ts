@@ -161,6 +161,12 @@ describe('records of other keys and files', () => {
         undefined,
       ]);
     }
+    // A longer file that is bad takes the place of none, and one whose last key is not known is no fork.
+    const junk = `${chain.split('\n')[0]}\n`.repeat(9);
+    expect((await told(0, junk, chain)).chain).toMatch(/^verified: The chain that holds it: 2 records/);
+    const later = chainBy(thief, pending, ended('failure'), { type: 'system' }).split('\n')[2]!;
+    const rotated = `${longer.split('\n').slice(0, 2).join('\n')}\n${later}\n`;
+    expect((await told(0, chain, rotated)).chain).not.toContain('differs from another chain');
     const fork = chainOf(pending, { type: 'system' }, { type: 'system' });
     expect((await told(0, longer, fork)).chain).toMatch(
       /^failed: .* But it differs from another chain with this record, f1\.$/,
@@ -172,6 +178,12 @@ describe('records of other keys and files', () => {
     expect((await told(0, chain, other)).record).toBe(
       'failed: bot was about to do: pay. But it is not the only record of this id.',
     );
+  });
+
+  test('a record with numbers that no capsule can hold is told of, and breaks nothing', async () => {
+    const odd = forged.replace('"duration_ms":0', '"duration_ms":1e999');
+    expect(odd).not.toBe(forged);
+    expect((await told(0, chain, odd)).outcome).toBe('verified: It ended as failure (action: Error).');
   });
 
   test('evidence is read by its own members, and texts of records are quoted only where they are texts', async () => {

@@ -70,6 +70,7 @@ export async function trace(
   const verdicts = await verify(artifacts, trust, run);
   const isGood = (artifact: Artifact) => verdicts[artifacts.indexOf(artifact)]?.result === 'good';
   const records = await recordsOf(start, artifacts, {
+    isGood,
     headOf(chain) {
       const { count = 0, head = null } = verdicts[artifacts.indexOf(chain)]!.details as Partial<ChainReport>;
       return { count, hash: head?.hash ?? null };
