@@ -19,6 +19,8 @@ export interface Program {
   run(input: unknown): unknown;
   /** The most that it can cost for an input of this size. */
   cost(input: Size): number;
+  /** Whether it may look at this member of the input. What is not named is never looked at. */
+  reads(path: readonly string[]): boolean;
 }
 
 /** Why an expression cannot be evaluated, and where in it. */
@@ -72,7 +74,43 @@ export function compile<Shape extends string>(
     after.push(fault('POLICY_EXPRESSION_LIMIT', message, 0));
   }
   if (after.length > 0) return after;
-  return { run: (input) => parsed({ input }), cost: (input) => costOf(parsed.ast, input) };
+  const named = namedPaths(parsed.ast);
+  return {
+    run: (input) => parsed({ input }),
+    cost: (input) => costOf(parsed.ast, input),
+    reads: (path) => named.some((used) => used.every((name, i) => i >= path.length || name === path[i])),
+  };
+}
+
+/**
+ * The members of the input that an expression names, each as far as the names are written out. Where the input or a part
+ * of it is used as a whole, all of that part is named: the path ends there.
+ */
+function namedPaths(root: ASTNode): readonly (readonly string[])[] {
+  const parents = new Map<ASTNode, ASTNode | null>();
+  for (const [node, parent] of nodes(root)) parents.set(node, parent);
+  return [...parents.keys()].flatMap((node) => {
+    if (node.op !== 'id' || node.args !== 'input') return [];
+    const path: string[] = [];
+    for (let inner: ASTNode = node; ; ) {
+      const outer = parents.get(inner);
+      const name = outer == null ? null : memberName(outer, inner);
+      if (name === null) return [path];
+      path.push(name);
+      inner = outer!;
+    }
+  });
+}
+
+/** The name by which a node takes a member of another one; null where it does something else with it. */
+function memberName(node: ASTNode, of: ASTNode): string | null {
+  if (node.op === '.' || node.op === '.?') {
+    const name: unknown = node.args[1];
+    return typeof name === 'string' ? name : null;
+  }
+  if ((node.op !== '[]' && node.op !== '[?]') || node.args[0] !== of) return null;
+  const [, key] = node.args;
+  return key.op === 'value' && typeof key.args === 'string' ? key.args : null;
 }
 
 function fault(code: Code, message: string, offset: number): Fault {

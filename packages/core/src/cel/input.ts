@@ -43,6 +43,11 @@ function read(vocabulary: Vocabulary, value: JsonValue, type: FieldType, path: P
     case 'bool':
       if (typeof value !== 'boolean') throw refuse('True or false is expected here.', path);
       return { value, size: NOTHING };
+    case 'int': {
+      const whole = value instanceof JsonNumber ? celNumber(value, path) : null;
+      if (typeof whole !== 'bigint') throw refuse('A whole number is expected here.', path);
+      return { value: whole, size: NOTHING };
+    }
     case 'dyn':
       return json(value, path);
     case 'record':

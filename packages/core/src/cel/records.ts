@@ -10,7 +10,7 @@ interface Field {
 }
 
 export type FieldType =
-  | { readonly kind: 'string' | 'bool' | 'dyn' }
+  | { readonly kind: 'string' | 'bool' | 'int' | 'dyn' }
   | { readonly kind: 'record'; readonly record: string }
   | { readonly kind: 'list' | 'map'; readonly of: FieldType };
 
@@ -39,7 +39,7 @@ export function vocabularyOf<Shape extends string>(
     if (list !== undefined) return { kind: 'list', of: typeOf(list) };
     if (value !== undefined) return { kind: 'map', of: typeOf(value) };
     if (Object.hasOwn(records, text)) return { kind: 'record', record: text };
-    return { kind: text as 'string' | 'bool' | 'dyn' };
+    return { kind: text as 'string' | 'bool' | 'int' | 'dyn' };
   };
   const fieldsOf = (record: Records[string]) =>
     new Map(

@@ -105,7 +105,7 @@ test('rows that were altered decide nothing', () => {
     const rows = JSON.parse(good);
     edit(rows);
     try {
-      stateOf(rows);
+      stateOf(rows, relation.state);
     } catch (error) {
       const { code, path } = error as { code: string; path: string };
       return `${code} ${path}`;
@@ -113,6 +113,14 @@ test('rows that were altered decide nothing', () => {
     return 'read';
   };
   expect(altered(() => {})).toBe('read');
+  const same = rowsOf(relation.state);
+  const again = (rows: typeof same) => stateOf(rows, relation.state);
+  expect(again(same)).toEqual(relation.state);
+  const refusing = (path: string) => expect.objectContaining({ code: 'CONSENT_STATE', path });
+  // Rows that were checked before are checked again among those of others and in another table.
+  expect(() => again({ ...same, user: 'other' })).toThrow(refusing('/prompts/0'));
+  expect(() => again({ ...same, grants: [same.grants[0]!, same.grants[0]!] })).toThrow(refusing('/grants/1'));
+  expect(() => again({ ...same, silences: same.grants as never })).toThrow(refusing('/silences/0/id'));
   expect(altered((rows) => delete rows.grants![0]!.status)).toBe('CONSENT_STATE /grants/0/status');
   expect(altered((rows) => (rows.grants![0]!.status = 'always'))).toBe('CONSENT_STATE /grants/0/status');
   expect(altered((rows) => (rows.grants![0]!.more = 1))).toBe('CONSENT_STATE /grants/0/more');

@@ -34,6 +34,13 @@ describe.each(providers)('the primitives of $name', (by) => {
     expect(toHex(tag)).toBe('5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843');
   });
 
+  it('authenticate alike at the lengths where the way to do it changes', () => {
+    const bytes = (length: number) => Uint8Array.from({ length }, (_, i) => (i * 7) & 255);
+    for (const key of [0, 1, 32, 63, 64, 65, 200].map(bytes))
+      for (const message of [0, 1, 63, 64, 65, 4095, 4096, 4097, 10_000].map(bytes))
+        expect(toHex(by.hmacSha256(key, message))).toBe(toHex(noble.hmacSha256(key, message)));
+  });
+
   it('return plain byte arrays that share no memory', () => {
     const scheme = by.signatures.Ed25519;
     const results = [

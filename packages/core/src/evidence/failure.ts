@@ -10,6 +10,7 @@ export const STAGES = [
   'method',
   'pinned',
   'arguments',
+  'uris',
   'policy',
   'scope',
   'consent',

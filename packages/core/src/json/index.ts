@@ -26,12 +26,14 @@ export {
 export { isDouble, powerOf, sameDecimal, significand } from './decimal.ts';
 export { escapeString, isPlainString } from './escape.ts';
 export { joined, lineBatches, lines } from './lines.ts';
+export { spanIn } from './locate.ts';
 export {
   checkMembers,
   type Fields,
   isCaseTwin,
   Member,
   oneCode,
+  quoted,
   TYPE_NAMES,
   type TypeName,
   typeOf,
@@ -45,7 +47,16 @@ export {
   type Span,
 } from './parse.ts';
 export { toPlain } from './plain.ts';
-export { type Path, parsePointer, pointer, spanAt, type Trail, trailPointer, valueAt } from './pointer.ts';
+export {
+  type Path,
+  parsePointer,
+  pointer,
+  positionOf,
+  spanAt,
+  type Trail,
+  trailPointer,
+  valueAt,
+} from './pointer.ts';
 export { sameValue } from './same.ts';
 export { type Limits, parseStrictly } from './strict.ts';
 export { DEFAULT_MAX_BYTES } from './text.ts';

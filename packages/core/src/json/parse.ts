@@ -23,9 +23,9 @@ export interface Span {
   start: number;
   end: number;
   /** Of an object: its keys with their quotes, in the order of `JsonObject.keys`. */
-  keys?: Span[];
+  keys?: Span[] | undefined;
   /** Of an object or array: its values. */
-  children?: Span[];
+  children?: Span[] | undefined;
 }
 
 export const DEFAULT_MAX_DEPTH = 1000;

@@ -42,8 +42,8 @@ function unescapeToken(token: string): string {
 /** RFC 6901 §4: an index has no leading zero. */
 const INDEX = /^(?:0|[1-9][0-9]*)$/;
 
-/** The position of the member or element that a step names; -1 where there is none. */
-function positionOf(value: JsonValue | undefined, step: string): number {
+/** The position of the member or element that a step names; -1, or one beyond the end, where there is none. */
+export function positionOf(value: JsonValue | undefined, step: string): number {
   if (value instanceof JsonObject) return value.indexOf(step);
   return Array.isArray(value) && INDEX.test(step) ? Number(step) : -1;
 }

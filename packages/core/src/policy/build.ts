@@ -1,5 +1,13 @@
 import { BullaError } from '../error.ts';
-import { JsonObject, type JsonValue, type Path, parse, pointer } from '../json/index.ts';
+import {
+  type JsonNumber,
+  JsonObject,
+  type JsonValue,
+  number,
+  type Path,
+  parse,
+  pointer,
+} from '../json/index.ts';
 import {
   type Artifact,
   DEFAULT_EXCLUSIONS,
@@ -112,14 +120,98 @@ interface CallOrigin extends ToolOrigin {
   readonly agent?: string;
 }
 
+/** What was done before in the session of a call. */
+export interface SessionFacts {
+  readonly id: string;
+  readonly calls: number;
+  readonly denials: number;
+  /** The names of the tools that were called, in order. */
+  readonly tools: readonly string[];
+}
+
+/** Calls in a time, and the bytes of the messages that asked for them. */
+export interface Use {
+  readonly calls: number;
+  readonly bytes: number;
+}
+
+/** What was used in the last minute, hour and day. */
+export type Uses = Readonly<Record<'minute' | 'hour' | 'day', Use>>;
+
+/** What rules may ask of a call beside its arguments; only what some rule names need be there. */
+export interface CallFacts {
+  readonly secrets?: readonly { readonly pointer: string; readonly kind: string }[] | undefined;
+  readonly session?: SessionFacts | undefined;
+  readonly used?: Readonly<Record<'agent' | 'tool' | 'session', Uses>> | undefined;
+}
+
 /** The input of shape `call`, for a definition as the server shows it and the arguments of the call. */
-export function callInput(definition: JsonObject, args: JsonObject, origin: CallOrigin): JsonObject {
+export function callInput(
+  definition: JsonObject,
+  args: JsonObject,
+  origin: CallOrigin,
+  { secrets, session, used }: CallFacts = {},
+): JsonObject {
   return members({
+    ...callMembers(definition, args, origin),
+    call: secrets && members({ secrets: secrets.map((secret) => members({ ...secret })) }),
+    session:
+      session &&
+      members({
+        id: session.id,
+        calls: count(session.calls),
+        denials: count(session.denials),
+        tools: [...session.tools],
+      }),
+    used:
+      used &&
+      members({
+        agent: usesRecord(used.agent),
+        tool: usesRecord(used.tool),
+        session: usesRecord(used.session),
+      }),
+  });
+}
+
+function usesRecord({ minute, hour, day }: Uses): JsonObject {
+  const use = ({ calls, bytes }: Use) => members({ calls: count(calls), bytes: count(bytes) });
+  return members({ minute: use(minute), hour: use(hour), day: use(day) });
+}
+
+/** What a call of a tool gave. */
+export interface ResultFacts {
+  readonly isError: boolean;
+  /** All of its texts. */
+  readonly text: string;
+  readonly structured?: JsonValue | undefined;
+  /** Of the message that brought it. */
+  readonly bytes: number;
+}
+
+/** The input of shape `result`, for a call and what it gave. */
+export function resultInput(
+  definition: JsonObject,
+  args: JsonObject,
+  origin: CallOrigin,
+  { isError, text, structured, bytes }: ResultFacts,
+): JsonObject {
+  return members({
+    ...callMembers(definition, args, origin),
+    result: members({ is_error: isError, text, structured, bytes: count(bytes) }),
+  });
+}
+
+function count(value: number): JsonNumber {
+  return number(String(value));
+}
+
+function callMembers(definition: JsonObject, args: JsonObject, origin: CallOrigin) {
+  return {
     tool: calledTool(definition, origin),
     server: members({ name: origin.server }),
     agent: origin.agent === undefined ? undefined : members({ id: origin.agent }),
     arguments: args,
-  });
+  };
 }
 
 function calledTool(definition: JsonObject, { digest }: ToolOrigin): JsonObject {

@@ -1,9 +1,19 @@
 import { ask, MAX_TOTAL_COST, type PreparedInput, passed, type RuleResult } from '../cel/index.ts';
-import type { Policy, PolicyMode } from './policy.ts';
+import type { Policy, PolicyMode, Rule } from './policy.ts';
 import { PHASES, type Shape } from './shape.ts';
 
+/** What a call needs before it may be made. */
+export type Demand = 'person' | 'envelope';
+
+const DEMANDS = { deny: null, escalate: 'person', envelope: 'envelope' } as const satisfies Record<
+  Rule['decision'],
+  Demand | null
+>;
+
 export interface PolicyVerdict {
-  readonly outcome: 'pass' | 'fail';
+  /** `demand`: nothing forbids the call, and `demands` says what it needs. */
+  readonly outcome: 'pass' | 'demand' | 'fail';
+  readonly demands: readonly Demand[];
   readonly mode: PolicyMode;
   /** Of the rules that were asked, in the order of the policy. */
   readonly rules: readonly RuleResult[];
@@ -24,7 +34,13 @@ export function evaluate(policy: Policy, input: PreparedInput<Shape>): PolicyVer
   return verdictOf(
     policy,
     asked.map((rule) => ask(rule, input, budget)),
+    asked,
   );
+}
+
+/** Whether a rule about calls, or about results, may look at this member of the input: else it need not be there. */
+export function reads({ rules }: Policy, shape: 'call' | 'result', path: readonly string[]): boolean {
+  return rules.some(({ programs }) => programs.get(shape)?.reads(path));
 }
 
 /** One tool of a surface, with its name. */
@@ -42,7 +58,7 @@ export function evaluateSurface(
   const budget = { left: MAX_TOTAL_COST };
   const rules = policy.rules.flatMap((rule) => {
     if (rule.phase === 'list') return [ask(rule, input, budget)];
-    if (rule.phase === 'call') return [];
+    if (rule.phase !== 'tool') return [];
     const failed = tools
       .map(({ name, input: tool }) => ({ name, result: ask(rule, tool, budget) }))
       .filter(({ result }) => !result.passed);
@@ -57,11 +73,27 @@ function rank({ severity }: RuleResult): number {
   return severity === 'error' ? 0 : 1;
 }
 
-/** Judges results: an error fails, and in mode `strict` a warning does too. */
-function verdictOf({ mode, digest }: Policy, rules: readonly RuleResult[]): PolicyVerdict {
-  const failed = rules.filter(({ passed }) => !passed);
-  const errors = failed.filter(({ severity }) => severity === 'error').length;
-  const warnings = failed.length - errors;
-  const outcome = errors > 0 || (warnings > 0 && mode === 'strict') ? 'fail' : 'pass';
-  return { outcome, mode, rules, errors, warnings, digest };
+/**
+ * Judges results: an error fails, and in mode `strict` a warning does too. Where every rule that fails only demands
+ * something, so does the verdict; one that could not be answered demands nothing and fails. `asked` are the rules, where
+ * they may demand.
+ */
+function verdictOf(
+  { mode, digest }: Policy,
+  rules: readonly RuleResult[],
+  asked: readonly Rule[] = [],
+): PolicyVerdict {
+  const demands = new Set<Demand>();
+  let [errors, warnings, isDenied] = [0, 0, false];
+  for (const [i, { passed, severity, code }] of rules.entries()) {
+    if (passed) continue;
+    if (severity === 'error') errors++;
+    else warnings++;
+    if (severity === 'warn' && mode === 'warn') continue;
+    const demand = code === 'POLICY_DENIED' ? DEMANDS[asked[i]?.decision ?? 'deny'] : null;
+    if (demand === null) isDenied = true;
+    else demands.add(demand);
+  }
+  const outcome = isDenied ? 'fail' : demands.size > 0 ? 'demand' : 'pass';
+  return { outcome, demands: isDenied ? [] : [...demands], mode, rules, errors, warnings, digest };
 }

@@ -3,11 +3,22 @@
  * surfaces, verdicts and reports.
  * Errors are `BullaError` with a code that starts with `POLICY_`.
  */
-export { callInput, checkInput, policyCheckInput, toolInput } from './build.ts';
 export {
+  type CallFacts,
+  callInput,
+  checkInput,
+  policyCheckInput,
+  resultInput,
+  type SessionFacts,
+  toolInput,
+  type Uses,
+} from './build.ts';
+export {
+  type Demand,
   evaluate,
   evaluateSurface,
   type NamedTool,
+  reads,
 } from './evaluate.ts';
 export { MAX_POLICY_BYTES, MAX_RULES, type ParsePolicyOptions, type Policy, parsePolicy } from './policy.ts';
 export { PRESET_NAMES, presetText } from './presets.ts';

@@ -18,8 +18,15 @@ export interface Policy {
 /** In mode `warn`, rules of severity `warn` may fail. */
 export type PolicyMode = 'warn' | 'strict';
 
-interface Rule extends CelRule<Shape> {
+/**
+ * What follows where a rule about calls is false: the call is denied; a person must be asked, whatever else would permit
+ * it; or it needs an envelope. A rule that cannot be answered denies.
+ */
+export const DECISIONS = ['deny', 'escalate', 'envelope'] as const;
+
+export interface Rule extends CelRule<Shape> {
   readonly phase: Phase;
+  readonly decision: (typeof DECISIONS)[number];
   readonly control_refs: readonly string[];
   readonly evidence: readonly string[];
   readonly evidence_commands: readonly string[];
@@ -38,7 +45,7 @@ export const MAX_RULES = 2000;
 
 const POLICY_FIELDS = ['name', 'mode', 'rules'];
 const RULE_FIELDS = [
-  ...['name', 'expr', 'failure_msg', 'severity', 'phase'],
+  ...['name', 'expr', 'failure_msg', 'severity', 'phase', 'decision'],
   ...['control_refs', 'evidence', 'evidence_commands'],
 ];
 
@@ -146,6 +153,11 @@ class Reader {
     }
     if (name !== null) names.add(name);
     const phase = this.#word(map, 'phase', PHASE_NAMES, 'list');
+    const decision = this.#word(map, 'decision', DECISIONS, 'deny');
+    if (decision !== 'deny' && phase !== 'call') {
+      const message = 'Only a rule of phase call can ask for a person or an envelope; another one denies.';
+      this.#complain('POLICY_FIELD', message, map.entries.get('decision')!);
+    }
     const expr = this.#text(map, 'expr', true);
     const rest = {
       failure_msg: this.#text(map, 'failure_msg') ?? '',
@@ -156,7 +168,7 @@ class Reader {
     };
     if (name === null || expr === null) return null;
     const programs = this.#programs(expr, phase, map.entries.get('expr') as YamlText);
-    return programs === null ? null : { name, expr, phase, ...rest, programs };
+    return programs === null ? null : { name, expr, phase, decision, ...rest, programs };
   }
 
   /** The programs of an expression for the shapes of its phase; null when one that is needed cannot be made. */

@@ -1,7 +1,8 @@
 import { BullaError } from '../error.ts';
 
-// The released program's two presets: its names, severities and modes, and rules that mean the same. An image that is
+// The released program's two presets about servers: its names, severities and modes, and rules that mean the same. An image that is
 // pinned by its digest counts as pinned, and every rule can be answered for both shapes of input.
+// The third is ours, about calls.
 
 const ARTIFACT_PINNED =
   'has(input.artifact) && (input.artifact.integrity != "" || input.artifact.digest != "")';
@@ -59,6 +60,15 @@ rules:
     failure_msg: No resource may lie at a file address.
     severity: error
 `,
+  'no-secrets-out': `name: no-secrets-out
+mode: strict
+rules:
+  - name: no_secrets_in_arguments
+    phase: call
+    expr: size(input.call.secrets) == 0
+    failure_msg: The arguments hold keys or tokens, or are too large to be searched for them.
+    severity: error
+`,
 } as const;
 
 type PresetName = keyof typeof TEXTS;
@@ -68,6 +78,6 @@ export const PRESET_NAMES = Object.keys(TEXTS) as readonly PresetName[];
 export function presetText(name: string): string {
   const found = PRESET_NAMES.find((known) => known === name);
   if (found !== undefined) return TEXTS[found];
-  const message = `There is no preset ${JSON.stringify(name)}; there are ${PRESET_NAMES.join(' and ')}.`;
+  const message = `There is no preset ${JSON.stringify(name)}; there are ${PRESET_NAMES.join(', ')}.`;
   throw new BullaError('POLICY_PRESET_UNKNOWN', message);
 }

@@ -45,7 +45,7 @@ export interface PolicySource {
 
 /**
  * A policy as the released program explains it: `schema_version`, `source`, `generated_at` and the rules. Ours are the
- * policy's `name`, `mode` and `digest`, and each rule's `phase`.
+ * policy's `name`, `mode` and `digest`, and each rule's `phase` and `decision`.
  */
 export function explainDocument(policy: Policy, source: PolicySource, now: Date): Record<string, unknown> {
   return {
@@ -59,6 +59,7 @@ export function explainDocument(policy: Policy, source: PolicySource, now: Date)
       name: rule.name,
       severity: rule.severity,
       phase: rule.phase,
+      decision: rule.decision,
       expr: rule.expr,
       failure_msg: rule.failure_msg,
       control_refs: rule.control_refs,
@@ -77,7 +78,8 @@ export function explainMarkdown({ name, mode, digest, rules }: Policy, source: P
   const rows = rules.map((rule) => {
     const expr = rule.expr.replace(/\s+/g, ' ').trim();
     const cut = expr.length > MAX_EXPR ? `${expr.slice(0, MAX_EXPR)}…` : expr;
-    const when = rule.phase === 'list' ? rule.severity : `${rule.severity} (${rule.phase})`;
+    const about = [rule.phase, rule.decision].filter((word) => word !== 'list' && word !== 'deny');
+    const when = about.length === 0 ? rule.severity : `${rule.severity} (${about.join(', ')})`;
     const columns = [
       ...[cell(rule.name), when, code(cut)],
       ...[

@@ -26,7 +26,7 @@ const TOOL = {
 
 /**
  * What a rule may speak of. `policy-check` and `check` are the released program's two inputs for rules about a whole
- * surface; `tool` and `call` are ours. A field with a question mark may be absent: a rule asks `has()` first.
+ * surface; `tool`, `call` and `result` are ours. A field with a question mark may be absent: a rule asks `has()` first.
  */
 export const RECORDS = {
   PolicyCheckInput: {
@@ -58,12 +58,30 @@ export const RECORDS = {
     server: 'CallServer',
     'agent?': 'CallAgent',
     arguments: 'map<string, dyn>',
+    // Each is worked out only where a rule names it.
+    'call?': 'CallFacts',
+    'session?': 'CallSession',
+    'used?': 'CallUsed',
+  },
+  ResultInput: {
+    tool: 'CalledTool',
+    server: 'CallServer',
+    'agent?': 'CallAgent',
+    arguments: 'map<string, dyn>',
+    result: 'CallResult',
   },
 
   Tool: TOOL,
   CalledTool: { ...TOOL, digest: 'string' },
   CallServer: { name: 'string' },
   CallAgent: { id: 'string' },
+  CallFacts: { secrets: 'list<CallSecret>' },
+  CallSecret: { pointer: 'string', kind: 'string' },
+  CallSession: { id: 'string', calls: 'int', denials: 'int', tools: 'list<string>' },
+  CallUsed: { agent: 'Uses', tool: 'Uses', session: 'Uses' },
+  Uses: { minute: 'Use', hour: 'Use', day: 'Use' },
+  Use: { calls: 'int', bytes: 'int' },
+  CallResult: { is_error: 'bool', text: 'string', 'structured?': 'dyn', bytes: 'int' },
   Resource: { uri: 'string', name: 'string', description: 'string', mime_type: 'string' },
   ServerInfo: { name: 'string', version: 'string', protocol_version: 'string' },
   Artifact: {
@@ -104,6 +122,7 @@ export const VOCABULARY = vocabularyOf(RECORDS, {
   check: 'CheckInput',
   tool: 'ToolInput',
   call: 'CallInput',
+  result: 'ResultInput',
 });
 
 export type Shape = keyof typeof VOCABULARY.shapes;
@@ -113,12 +132,13 @@ export function prepareInput<S extends Shape>(shape: S, input: JsonValue): Prepa
   return prepare(VOCABULARY, shape, input);
 }
 
-/** When a rule is asked: about a whole surface, about each tool of it, or about each call. */
+/** When a rule is asked: about a whole surface, about each tool of it, about each call, or about what a call gave. */
 export const PHASES = {
   list: ['policy-check', 'check'],
   // A tool that is not shown must not be called either.
   tool: ['tool', 'call'],
   call: ['call'],
+  result: ['result'],
 } as const satisfies Readonly<Record<string, readonly Shape[]>>;
 
 export type Phase = keyof typeof PHASES;

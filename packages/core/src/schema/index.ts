@@ -5,3 +5,4 @@ export { DIALECT_2020_12, PatternBudget, type SchemaFault, schemaFaults } from '
 export { KEYWORD_FORMS } from './keyword-forms.ts';
 export { accepts } from './prover.ts';
 export type { ChangeKind, SchemaChange } from './sentence.ts';
+export { type Validator, validator } from './validator.ts';

@@ -1,6 +1,9 @@
 const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 const PART = /([0-9]{1,15})(?:\.([0-9]{1,3}))?(ms|s|m|h|d)/y;
 
+/** The longest time that a timer can be set to: 24 days and some hours. */
+export const MAX_TIMER_MS: number = 2 ** 31 - 1;
+
 /** How a duration is written, for help texts and refusals. */
 export const DURATION_FORM = 'such as 30s, 10m, 1h30m or 7d';
 

@@ -1,6 +1,6 @@
 export { counted } from './counted.ts';
 export { type DiffPart, wordDiff } from './diff.ts';
-export { DURATION_FORM, parseDuration } from './duration.ts';
+export { DURATION_FORM, MAX_TIMER_MS, parseDuration } from './duration.ts';
 export { inspectText, type TextFinding } from './inspect.ts';
 export { markdownBlock, markdownCell, markdownCode, markdownReferences } from './markdown.ts';
 export { normalized } from './normalize.ts';
