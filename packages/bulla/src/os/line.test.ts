@@ -1,7 +1,8 @@
+import { Writable } from 'node:stream';
 import { fromUtf8, toUtf8 } from '@bulla/core/crypto';
 import { type JsonValue, parse } from '@bulla/core/json';
 import { expect, test } from 'vitest';
-import { asLine, unbroken } from './line.ts';
+import { asLine, unbroken, writeLine } from './line.ts';
 
 const line = (text: string): string => fromUtf8(asLine(toUtf8(text)));
 
@@ -62,4 +63,26 @@ test('a separator at any position of a frame breaks no line and changes no value
     }
   }
   expect(messages).toBe(180);
+});
+
+test('what is written in one turn goes out together, in order and whole', async () => {
+  const calls: string[][] = [];
+  const stream = new Writable({
+    writev(chunks, done) {
+      calls.push(chunks.map(({ chunk }) => chunk.toString()));
+      done();
+    },
+  });
+  const long = 'x'.repeat(100_000);
+  const done: string[] = [];
+  writeLine(stream, Buffer.from('{"a":\r1}'), () => done.push('a'));
+  writeLine(stream, Buffer.from(long), () => done.push('long'));
+  writeLine(stream, Buffer.from('{}'));
+  expect(calls).toEqual([]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(calls.map((chunks) => chunks.join(''))).toEqual([`{"a": 1}\n${long}\n{}\n`]);
+  expect(done).toEqual(['a', 'long']);
+  writeLine(stream, Buffer.from('[]'));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(calls.at(-1)).toEqual(['[]\n']);
 });

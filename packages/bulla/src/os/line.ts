@@ -1,3 +1,5 @@
+import type { Writable } from 'node:stream';
+
 const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
@@ -39,8 +41,30 @@ export function unbroken(message: Uint8Array): Uint8Array {
 /** A message as the one line that frames it, for every reader. Whatever is written to a pipe goes through here. */
 export function asLine(message: Uint8Array): Uint8Array {
   const bytes = unbroken(message);
-  const line = new Uint8Array(bytes.length + 1);
+  const line = Buffer.allocUnsafe(bytes.length + 1);
   line.set(bytes);
   line[bytes.length] = LF;
   return line;
+}
+
+/** A message of this many bytes is not copied to have its line end beside it. */
+const LONG = 64 * 1024;
+const NEWLINE = Uint8Array.of(LF);
+
+/**
+ * Writes a message as one line. What is written in one turn of the event loop goes out with one call of the system.
+ * Returns and calls back as `Writable.write` does.
+ */
+export function writeLine(
+  stream: Writable,
+  message: Uint8Array,
+  done?: (error: Error | null | undefined) => void,
+): boolean {
+  if (stream.writableCorked === 0) {
+    stream.cork();
+    process.nextTick(() => stream.uncork());
+  }
+  if (message.length < LONG) return stream.write(asLine(message), done);
+  stream.write(unbroken(message));
+  return stream.write(NEWLINE, done);
 }

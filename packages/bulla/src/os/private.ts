@@ -1,4 +1,4 @@
-import { closeSync, openSync, statSync } from 'node:fs';
+import { closeSync, openSync, type Stats, statSync } from 'node:fs';
 
 // What we keep for ourselves is for its owner alone, whatever the umask says: 0600 and 0700. It is created so, never
 // changed afterwards: between the two somebody else could open it.
@@ -25,14 +25,16 @@ export interface Loose {
 
 /** Those of our files and folders that are looser than we make them; what is not there is left out. */
 export function findLoose(paths: readonly string[]): readonly Loose[] {
-  // Windows has no such modes.
-  if (process.platform === 'win32') return [];
   return paths.flatMap((path) => {
     const stats = statOf(path);
-    if (stats === undefined) return [];
-    const mode = stats.mode & 0o777;
-    return (mode & (stats.isDirectory() ? 0o022 : 0o077)) === 0 ? [] : [{ path, mode }];
+    return stats === undefined || !isLoose(stats) ? [] : [{ path, mode: stats.mode & 0o777 }];
   });
+}
+
+/** Whether others than the owner can read or write a file, or write to a folder. Windows has no such modes. */
+export function isLoose(stats: Stats): boolean {
+  if (process.platform === 'win32') return false;
+  return (stats.mode & (stats.isDirectory() ? 0o022 : 0o077)) !== 0;
 }
 
 function statOf(path: string) {

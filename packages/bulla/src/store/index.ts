@@ -11,3 +11,4 @@ export type { FoundOpening, Opening } from './openings.ts';
 export { openReadable } from './readable.ts';
 export { type FoundRecord, openStore, type Store, type StoreOptions } from './store.ts';
 export { proveConsistency, proveInclusion, rootAt, type TileSource } from './tiles.ts';
+export { type CountedCall, countedCall, type Used } from './used.ts';

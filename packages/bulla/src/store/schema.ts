@@ -2,6 +2,7 @@ import { BullaError } from '@bulla/core/error';
 import { capabilityTables } from './schema-capability.ts';
 import { consentTables } from './schema-consent.ts';
 import { ledgerTables } from './schema-ledger.ts';
+import { usedTables } from './schema-used.ts';
 
 /** The version of the tables, which a database names. */
 export const SCHEMA_VERSION = 1;
@@ -31,7 +32,7 @@ export interface Dialect {
 
 /** The statements that make all tables. */
 export function schema(dialect: Dialect): string {
-  const parts = [chainTables, searchTables, ledgerTables, capabilityTables, consentTables];
+  const parts = [chainTables, searchTables, ledgerTables, capabilityTables, consentTables, usedTables];
   return parts.map((tables) => tables(dialect)).join('');
 }
 
