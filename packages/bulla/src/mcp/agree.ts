@@ -37,7 +37,7 @@ const CAPABILITIES = { roots: {}, sampling: {}, elicitation: { form: {}, url: {}
  * Everything that a client can declare: a server may hide tools from those that declare less, and what a lock has
  * not seen it cannot pin. What the server then asks for is refused, as a person may refuse it.
  */
-export const CLIENT_CAPABILITIES: Readonly<Record<Era, object>> = {
+export const CLIENT_CAPABILITIES = {
   stateless: CAPABILITIES,
   initialize: {
     ...CAPABILITIES,
@@ -50,7 +50,11 @@ export const CLIENT_CAPABILITIES: Readonly<Record<Era, object>> = {
 };
 
 declare const BULLA_VERSION: string | undefined;
-const CLIENT = { name: 'bulla', version: typeof BULLA_VERSION === 'undefined' ? '0.0.0' : BULLA_VERSION };
+/** How the gateway and the scanner name themselves to a server. */
+export const CLIENT_INFO = {
+  name: 'bulla',
+  version: typeof BULLA_VERSION === 'undefined' ? '0.0.0' : BULLA_VERSION,
+};
 
 /**
  * Asks for the stateless era and falls back on the same connection; null when the question broke the connection,
@@ -86,20 +90,16 @@ async function discover(connection: Connection, signal: AbortSignal): Promise<Ag
   const version = STATELESS_VERSIONS[0]!;
   const meta = {
     [META_VERSION]: version,
-    'io.modelcontextprotocol/clientInfo': CLIENT,
+    'io.modelcontextprotocol/clientInfo': CLIENT_INFO,
     'io.modelcontextprotocol/clientCapabilities': CLIENT_CAPABILITIES.stateless,
   };
   let result: JsonObject;
   try {
     result = await connection.request('server/discover', { _meta: meta }, { signal });
   } catch (error) {
-    return afterRefusal(error, connection);
+    return afterRefusal(error, connection.failure !== null);
   }
-  // A server that answers whatever it does not know with nothing knows no such thing.
-  if (!result.has('supportedVersions')) return 'initialize';
-  const offered = result.get('supportedVersions');
-  if (!isStrings(offered)) throw handshake('server/discover', 'supportedVersions is a list of strings');
-  if (!offered.includes(version)) return older(offered);
+  if (discoveredEra(result) === 'initialize') return 'initialize';
   const info = memberAt(result, ['_meta', 'io.modelcontextprotocol/serverInfo']);
   return {
     era: 'stateless',
@@ -107,6 +107,18 @@ async function discover(connection: Connection, signal: AbortSignal): Promise<Ag
     meta,
     ...readSelf('server/discover', result, info ?? new JsonObject()),
   };
+}
+
+/**
+ * The era of a server by its answer to `server/discover`. Throws `MCP_HANDSHAKE` for an answer that is not as specified,
+ * and `MCP_VERSION` for one that offers no known version.
+ */
+export function discoveredEra(result: JsonObject): Era {
+  // A server that answers whatever it does not know with nothing knows no such thing.
+  if (!result.has('supportedVersions')) return 'initialize';
+  const offered = result.get('supportedVersions');
+  if (!isStrings(offered)) throw handshake('server/discover', 'supportedVersions is a list of strings');
+  return offered.includes(STATELESS_VERSIONS[0]!) ? 'stateless' : older(offered);
 }
 
 /** Codes by which a server of the stateless era refuses (2026-07-28, Basic, Error Codes). */
@@ -122,9 +134,13 @@ const FATAL: readonly Code[] = [
   'MCP_HTTP_HEADER',
 ];
 
-function afterRefusal(error: unknown, connection: Connection): 'initialize' {
-  if (!(error instanceof BullaError) || connection.failure !== null || FATAL.includes(error.code))
-    throw error;
+/**
+ * What it tells of the era that a server refused `server/discover`: `initialize`. Throws the error itself where it tells
+ * nothing, because the connection is broken or any message would be refused so, and where a server of the stateless era
+ * refuses so; and `MCP_VERSION` for a server that offers no known version.
+ */
+export function afterRefusal(error: unknown, isBroken: boolean): 'initialize' {
+  if (!(error instanceof BullaError) || isBroken || FATAL.includes(error.code)) throw error;
   const rpc = rpcOf(error);
   if (rpc?.code === HEADER_MISMATCH || rpc?.code === MISSING_CAPABILITY) throw error;
   if (rpc?.code === UNSUPPORTED_VERSION) return older(supportedIn(rpc.data));
@@ -155,17 +171,14 @@ export async function initialize(connection: Connection): Promise<Agreement> {
     connection.request('initialize', {
       protocolVersion,
       capabilities: CLIENT_CAPABILITIES.initialize,
-      clientInfo: CLIENT,
+      clientInfo: CLIENT_INFO,
     });
   let result: JsonObject;
   try {
     result = await ask(INITIALIZE_VERSIONS[0]!);
   } catch (error) {
     // A server should answer with a version of its own, but the specification's own example is an error.
-    const supported = supportedIn(rpcOf(error)?.data);
-    const common = INITIALIZE_VERSIONS.find((version) => supported.includes(version));
-    if (common === undefined) throw supported.length > 0 ? noVersion(supported) : error;
-    result = await ask(common);
+    result = await ask(commonVersion(error));
   }
   const protocolVersion = result.get('protocolVersion');
   if (typeof protocolVersion !== 'string') throw handshake('initialize', 'protocolVersion is a string');
@@ -175,6 +188,14 @@ export async function initialize(connection: Connection): Promise<Agreement> {
   await connection.notify('notifications/initialized');
   if (tellsChanges(self.capabilities)) connection.established(protocolVersion, true);
   return { era: 'initialize', protocolVersion, meta: null, ...self };
+}
+
+/** The version in a refusal of `initialize` that is known here. Throws `MCP_VERSION`, or the refusal if it names none. */
+export function commonVersion(refusal: unknown): string {
+  const supported = supportedIn(rpcOf(refusal)?.data);
+  const common = INITIALIZE_VERSIONS.find((version) => supported.includes(version));
+  if (common === undefined) throw supported.length > 0 ? noVersion(supported) : refusal;
+  return common;
 }
 
 /** Whether the server says that it tells when one of its lists changes. */

@@ -7,6 +7,7 @@ import {
   type Frame,
   type FrameOptions,
   parseFrame,
+  type RequestFrame,
 } from './frame.ts';
 import { HttpStatusError, quote, type Receiver } from './transport.ts';
 
@@ -26,6 +27,8 @@ export interface HttpOptions {
   /** Such headers whose values are secrets, whatever their names. */
   readonly secretHeaders?: Readonly<Record<string, string>> | undefined;
   readonly authorizer?: Authorizer | undefined;
+  /** The headers in which arguments of a call stand too. */
+  readonly headersOf?: ((request: RequestFrame) => Readonly<Record<string, string>>) | undefined;
   readonly frames?: FrameOptions | undefined;
 }
 

@@ -3,6 +3,9 @@ import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { BullaError } from '@bulla/core/error';
 import spawn from 'cross-spawn';
+import { signalGroup, unwatchGroup, watchGroup } from '../os/index.ts';
+import { type Confinement, confined } from './confine.ts';
+import { coverDescriptors } from './confine-descriptors.ts';
 import { quote } from './transport.ts';
 
 interface Exit {
@@ -14,6 +17,8 @@ export interface ChildOptions {
   /** The environment of the server; nothing else is passed on. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string | undefined;
+  /** Start it in a sandbox, or not at all. Default: it may do what this user may. */
+  readonly confine?: Confinement | undefined;
   /** Given what the server writes on standard error; else only its end is kept, for error messages. */
   readonly onStderr?: ((chunk: Uint8Array) => void) | undefined;
 }
@@ -26,15 +31,18 @@ const LAST_LINES = 8;
 
 /**
  * Starts a program without a shell, in a process group with everything that it starts: they end together. Rejects with
- * `MCP_SPAWN_FAILED` when it cannot be started. Should this process end without stopping it, by `process.exit` or a
+ * `MCP_SPAWN_FAILED` when it cannot be started, and as `confined` throws. Should this process end without stopping it, by `process.exit` or a
  * signal, the group is killed on the way.
  */
 export async function startChild(command: string, args: readonly string[], options: ChildOptions) {
+  const { env, confine } = options;
+  const start = confine === undefined ? { command, args, env } : confined(command, args, confine, options);
+  using descriptors = confine === undefined ? null : coverDescriptors();
   let child: ChildProcess;
   try {
-    child = spawn(command, args, {
-      stdio: 'pipe',
-      env: options.env,
+    child = spawn(start.command, start.args, {
+      stdio: ['pipe', 'pipe', 'pipe', ...(descriptors?.stdio ?? [])],
+      env: start.env,
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
       // A group of its own, so that what `npx` starts can be ended too. On Windows it would open a window.
       detached: process.platform !== 'win32',
@@ -76,10 +84,10 @@ export async function startChild(command: string, args: readonly string[], optio
   const signal = (name: 'SIGTERM' | 'SIGKILL' | 0): void => {
     if (!isGone) isGone = !signalGroup(child, name);
   };
-  watch(pid, () => signal('SIGKILL'));
+  watchGroup(pid, () => signal('SIGKILL'));
   exit.then(() => {
     signal(0);
-    if (isGone) unwatch(pid);
+    if (isGone) unwatchGroup(pid);
   });
   return {
     pid,
@@ -104,21 +112,13 @@ export async function startChild(command: string, args: readonly string[], optio
   };
 }
 
-/** Sends a signal, or none for 0, and tells whether there was anybody to get it. */
-function signalGroup(child: ChildProcess, name: 'SIGTERM' | 'SIGKILL' | 0): boolean {
-  if (process.platform === 'win32') return child.kill(name);
-  try {
-    return process.kill(-child.pid!, name);
-  } catch {
-    return false;
-  }
-}
-
 /**
  * Ends a server as the specification asks (2025-11-25, Lifecycle, Shutdown): closes its input, waits, asks it to
  * end, waits, kills it. Whatever it started and left behind is killed too.
  */
 export async function stopChild(child: Child, graceMs: number, termMs: number): Promise<void> {
+  // What was written last goes out first.
+  child.stdin.uncork();
   // What the server does not read would keep the pipe open.
   if (child.stdin.writableLength > 0) child.stdin.destroy();
   else child.stdin.end();
@@ -130,7 +130,7 @@ export async function stopChild(child: Child, graceMs: number, termMs: number): 
     }
   }
   child.signal('SIGKILL');
-  unwatch(child.pid);
+  unwatchGroup(child.pid);
   child.stdin.destroy();
   child.stdout.destroy();
 }
@@ -146,38 +146,4 @@ export async function within(promise: Promise<unknown>, ms: number): Promise<boo
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** How to kill each group that still runs. */
-const running = new Map<number, () => void>();
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-
-function watch(pid: number, kill: () => void): void {
-  if (running.size === 0) {
-    process.on('exit', killAll);
-    for (const name of SIGNALS) process.on(name, onSignal);
-  }
-  running.set(pid, kill);
-}
-
-function unwatch(pid: number): void {
-  running.delete(pid);
-  if (running.size > 0) return;
-  process.off('exit', killAll);
-  for (const name of SIGNALS) process.off(name, onSignal);
-}
-
-function killAll(): void {
-  for (const kill of running.values()) kill();
-}
-
-/**
- * A terminal's interrupt does not reach other groups. Whoever else listens ends things in good order, and what is left
- * then is killed on the way out; if nobody does, this process ends as it would without us.
- */
-function onSignal(name: NodeJS.Signals): void {
-  if (process.listenerCount(name) > 1) return;
-  killAll();
-  process.off(name, onSignal);
-  process.kill(process.pid, name);
 }

@@ -12,7 +12,12 @@ async function connected() {
   const connection = await Connection.open(
     async (given) => {
       receiver = given;
-      return { send: async (frame) => void sent.push(frame), established() {}, close: async () => {} };
+      return {
+        isPerRequest: false,
+        send: async (frame) => void sent.push(frame),
+        established() {},
+        close: async () => {},
+      };
     },
     { reply: () => null },
   );

@@ -4,6 +4,7 @@ import { JsonObject, type JsonValue, pointer } from '@bulla/core/json';
 import { type Content, LIST_KINDS, type ListKind, type Pointed, pointedContent } from '@bulla/core/lock';
 import { createFetcher, type Fetcher, type Network, readBody } from '../os/index.ts';
 import { mediaTypeOf } from './call.ts';
+import type { Connection } from './connection.ts';
 import type { Session } from './open.ts';
 import { quote, RpcError } from './transport.ts';
 
@@ -40,9 +41,14 @@ const ICON_MS = 10_000;
 /** How long all icons of a scan may take; a server could name any number. */
 const ICONS_MS = 30_000;
 
+/** What can be asked for contents. */
+interface Source extends Pick<Session, 'serverInfo' | 'capabilities'> {
+  readonly connection: Pick<Connection, 'request'>;
+}
+
 /** Reads what the definitions point to. Rejects only if the connection fails or an answer does not come. */
 export async function readContents(
-  session: Session,
+  session: Source,
   lists: Readonly<Record<ListKind, readonly JsonObject[]>>,
   options: ContentOptions,
 ): Promise<{ contents: Content[]; findings: Finding[] }> {
@@ -74,7 +80,7 @@ export async function readContents(
 
 /** The same places that a lock flags when their content is not pinned. */
 function* references(
-  { serverInfo, capabilities }: Session,
+  { serverInfo, capabilities }: Source,
   lists: Readonly<Record<ListKind, readonly JsonObject[]>>,
 ): Generator<Pointed> {
   yield* pointedContent(serverInfo, ['serverInfo']);
@@ -85,7 +91,7 @@ function* references(
 }
 
 async function readPage(
-  { connection, capabilities }: Session,
+  { connection, capabilities }: Source,
   { uri, at }: Pointed,
 ): Promise<Content | Finding> {
   const unreadable = (why: string): Finding => ({

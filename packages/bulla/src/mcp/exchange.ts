@@ -5,6 +5,8 @@ import { type Id, idKey } from './frame.ts';
 export interface Waiting {
   /** The id that the asker gave it; null for a request of our own. */
   readonly id: Id | null;
+  /** Ids of askers are told apart within one scope. Default: the empty one. */
+  readonly scope?: string;
 }
 
 /** What an answer is to us: that to a request, or one that nobody waits for. */
@@ -27,6 +29,9 @@ export class Exchange<Request extends Waiting> {
   readonly #ours = new Map<Request, string>();
   /** What another answer to a request that is over would be. */
   readonly #over = new Map<string, 'late' | 'duplicate'>();
+  /** Their ids; once there are as many as may be, the oldest stands at `#oldest`. To find it in the map is slow. */
+  readonly #overIds: string[] = [];
+  #oldest = 0;
 
   get size(): number {
     return this.#open.size;
@@ -41,15 +46,15 @@ export class Exchange<Request extends Waiting> {
   }
 
   /** Whether the asker uses this id, for a request that is open or was not freed. */
-  isTaken(id: Id): boolean {
-    return this.#byTheirs.has(idKey(id));
+  isTaken(id: Id, scope = ''): boolean {
+    return this.#byTheirs.has(scoped(id, scope));
   }
 
   /** Takes a request in; false when the asker has another one under the same id. */
   take(request: Request): boolean {
     if (request.id !== null) {
-      if (this.isTaken(request.id)) return false;
-      this.#byTheirs.set(idKey(request.id), request);
+      if (this.isTaken(request.id, request.scope)) return false;
+      this.#byTheirs.set(scoped(request.id, request.scope), request);
     }
     this.#open.add(request);
     return true;
@@ -72,8 +77,8 @@ export class Exchange<Request extends Waiting> {
   }
 
   /** The open request that the asker, or the other side, calls so. */
-  find(side: 'asker' | 'other', id: Id): Request | undefined {
-    const found = (side === 'asker' ? this.#byTheirs : this.#byOurs).get(idKey(id));
+  find(side: 'asker' | 'other', id: Id, scope = ''): Request | undefined {
+    const found = side === 'asker' ? this.#byTheirs.get(scoped(id, scope)) : this.#byOurs.get(idKey(id));
     return found !== undefined && this.#open.has(found) ? found : undefined;
   }
 
@@ -100,7 +105,7 @@ export class Exchange<Request extends Waiting> {
   free(request: Request): void {
     this.#forget(request, 'late');
     if (request.id === null) return;
-    const key = idKey(request.id);
+    const key = scoped(request.id, request.scope);
     if (this.#byTheirs.get(key) === request) this.#byTheirs.delete(key);
   }
 
@@ -111,6 +116,16 @@ export class Exchange<Request extends Waiting> {
     this.#ours.delete(request);
     this.#byOurs.delete(ours);
     this.#over.set(ours, over);
-    if (this.#over.size > MAX_OVER) this.#over.delete(this.#over.keys().next().value!);
+    if (this.#overIds.length < MAX_OVER) {
+      this.#overIds.push(ours);
+      return;
+    }
+    this.#over.delete(this.#overIds[this.#oldest]!);
+    this.#overIds[this.#oldest] = ours;
+    this.#oldest = (this.#oldest + 1) % MAX_OVER;
   }
+}
+
+function scoped(id: Id, scope = ''): string {
+  return scope + idKey(id);
 }

@@ -5,8 +5,8 @@ import {
   JsonObject,
   type JsonValue,
   parse,
-  parseWithSpans,
   type Span,
+  spanIn,
   stringify,
 } from '@bulla/core/json';
 
@@ -17,6 +17,8 @@ interface Common {
   /** The message as it came, without the line end that framed it. */
   readonly bytes: Uint8Array;
   readonly message: JsonObject;
+  /** Where its values stand, once somebody asked (`spanOf`). */
+  readonly spans: { root: Span | null };
 }
 
 export interface RequestFrame extends Common {
@@ -51,8 +53,6 @@ export type Frame = RequestFrame | NotificationFrame | ResultFrame | ErrorFrame;
 export interface FrameOptions {
   /** The longest message, in bytes. Default {@link DEFAULT_MAX_FRAME_BYTES}. */
   readonly maxBytes?: number;
-  /** Whether to record where every value stands at once, for a caller that will splice. Default false. */
-  readonly spans?: boolean;
 }
 
 /**
@@ -80,13 +80,14 @@ export function parseFrame(bytes: Uint8Array, options: FrameOptions = {}): Frame
   checkMembers(message, MEMBERS, '');
   if (message.get('jsonrpc') !== '2.0') throw misshapen('The member jsonrpc must be "2.0".', '/jsonrpc');
   const has = (name: string): boolean => message.has(name);
+  const spans = { root: null };
   if (has('method')) {
     if (has('result') || has('error')) throw misshapen('A message with a method has no result and no error.');
     const method = message.get('method');
     if (typeof method !== 'string') throw misshapen('A method is a string.', '/method');
     const params = message.get('params') ?? null;
     if (has('params') && !(params instanceof JsonObject)) throw misshapen('params is an object.', '/params');
-    const rest = { bytes, message, method, params: params as JsonObject | null };
+    const rest = { bytes, message, spans, method, params: params as JsonObject | null };
     if (!has('id')) return { kind: 'notification', ...rest };
     return { kind: 'request', id: readId(message.get('id')), ...rest };
   }
@@ -95,7 +96,7 @@ export function parseFrame(bytes: Uint8Array, options: FrameOptions = {}): Frame
     if (has('error')) throw misshapen('An answer has a result or an error, not both.');
     const result = message.get('result');
     if (!(result instanceof JsonObject)) throw misshapen('A result is an object.', '/result');
-    return { kind: 'result', id: readId(message.get('id')), result, bytes, message };
+    return { kind: 'result', id: readId(message.get('id')), result, bytes, message, spans };
   }
   if (!has('error')) throw misshapen('A message has a method, a result or an error.');
   const id = message.get('id') ?? null;
@@ -105,19 +106,14 @@ export function parseFrame(bytes: Uint8Array, options: FrameOptions = {}): Frame
     error: readError(message.get('error')),
     bytes,
     message,
+    spans,
   };
 }
 
-function parseMessage(
-  bytes: Uint8Array,
-  { maxBytes = DEFAULT_MAX_FRAME_BYTES, spans }: FrameOptions,
-): JsonValue {
+function parseMessage(bytes: Uint8Array, { maxBytes = DEFAULT_MAX_FRAME_BYTES }: FrameOptions): JsonValue {
   if (bytes.length > maxBytes) throw tooLarge(maxBytes);
   try {
-    if (!spans) return parse(bytes, { maxBytes });
-    const { value, span } = parseWithSpans(bytes, { maxBytes });
-    if (value instanceof JsonObject) recorded.set(value, span);
-    return value;
+    return parse(bytes, { maxBytes });
   } catch (cause) {
     if (!(cause instanceof BullaError)) throw cause;
     throw new BullaError('MCP_FRAME_JSON', `A message is not strict JSON. ${cause.message}`, {
@@ -158,8 +154,16 @@ function checkMembers(object: JsonObject, known: readonly string[], path: string
  * standard decoder (which also folds U+017F and U+212A), or null.
  */
 export function caseTwin(object: JsonObject, known: readonly string[]): string | null {
-  return twinFinder(known)(object);
+  let find = finders.get(known);
+  if (find === undefined) {
+    find = twinFinder(known);
+    finders.set(known, find);
+  }
+  return find(object);
 }
+
+/** For each list of names that somebody keeps, so that every message is held against a list that is folded already. */
+const finders = new WeakMap<readonly string[], (object: JsonObject) => string | null>();
 
 /** The same for many objects. */
 export function twinFinder(known: readonly string[]): (object: JsonObject) => string | null {
@@ -206,17 +210,10 @@ export function idKey(id: Id): string {
   return typeof id === 'string' ? JSON.stringify(id) : id.lexeme;
 }
 
-/** The spans of messages that were parsed with them. */
-const recorded = new WeakMap<JsonObject, Span>();
-
-/** Where every value of the message stands in `frame.bytes`. */
-export function spanOf(frame: Frame): Span {
-  let span = recorded.get(frame.message);
-  if (span === undefined) {
-    span = parseWithSpans(frame.bytes, { maxBytes: frame.bytes.length }).span;
-    recorded.set(frame.message, span);
-  }
-  return span;
+/** Where every value of the message stands in `frame.bytes`; only what is asked for is looked for. */
+export function spanOf({ spans, bytes }: Frame): Span {
+  spans.root ??= spanIn(bytes);
+  return spans.root;
 }
 
 /** Writes a request. Throws a `VALUE_…` code for params that JSON cannot hold. */

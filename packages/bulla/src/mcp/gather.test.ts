@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, it, test } from 'vitest';
 import { Gatherer } from './gather.ts';
 
 describe('Gatherer', () => {
@@ -24,4 +24,16 @@ describe('Gatherer', () => {
       { numRuns: 100 * inject('soak') },
     );
   });
+});
+
+test('a large message is given away, and the next one does not touch it', () => {
+  const gatherer = new Gatherer(4 * 1024 * 1024);
+  const part = new Uint8Array(3 * 1024 * 1024).fill(1);
+  gatherer.add(part);
+  expect(gatherer.isEmpty).toBe(false);
+  const first = gatherer.take()!;
+  expect(gatherer.isEmpty).toBe(true);
+  gatherer.add(new Uint8Array(part.length).fill(2));
+  expect(first).toEqual(part);
+  expect(gatherer.take()!.every((byte) => byte === 2)).toBe(true);
 });

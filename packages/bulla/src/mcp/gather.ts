@@ -13,6 +13,10 @@ export class Gatherer {
     return this.#size > this.#maxBytes;
   }
 
+  get isEmpty(): boolean {
+    return this.#size === 0;
+  }
+
   add(part: Uint8Array): void {
     const size = this.#size + part.length;
     if (size <= this.#maxBytes) {
@@ -30,10 +34,13 @@ export class Gatherer {
 
   /** What came, or null if it was too much; and begins anew. */
   take(): Uint8Array | null {
-    const bytes = this.isOver ? null : this.#buffer.slice(0, this.#size);
+    const [buffer, size] = [this.#buffer, this.#size];
+    const isOver = this.isOver;
     this.#size = 0;
-    if (this.#buffer.length > KEPT) this.#buffer = new Uint8Array(INITIAL);
-    return bytes;
+    if (buffer.length <= KEPT) return isOver ? null : buffer.slice(0, size);
+    // A large one is given away whole, and not copied.
+    this.#buffer = new Uint8Array(INITIAL);
+    return isOver ? null : buffer.subarray(0, size);
   }
 }
 

@@ -3,7 +3,14 @@ import { BullaError } from '@bulla/core/error';
 import { textAt } from '@bulla/core/json';
 import { type Call, createCall, type HttpOptions, mediaTypeOf, receive, statusError } from './call.ts';
 import { readBody, readEvents } from './events.ts';
-import { DEFAULT_MAX_FRAME_BYTES, type Frame, type FrameOptions, idKey, type RequestFrame } from './frame.ts';
+import {
+  DEFAULT_MAX_FRAME_BYTES,
+  type Frame,
+  type FrameOptions,
+  type Id,
+  idKey,
+  type RequestFrame,
+} from './frame.ts';
 import { deliver, HttpStatusError, type Receiver, type Transport } from './transport.ts';
 
 export const META_VERSION = 'io.modelcontextprotocol/protocolVersion';
@@ -19,20 +26,23 @@ const GOODBYE_MS = 2000;
  * also when the answer is missing or cut off.
  */
 export async function connectHttp(url: URL, options: HttpOptions, receiver: Receiver): Promise<Transport> {
-  return new HttpTransport(createCall(url, options), options.frames ?? {}, receiver);
+  return new HttpTransport(createCall(url, options), options, receiver);
 }
 
 class HttpTransport implements Transport {
+  readonly isPerRequest = true;
   readonly #call: Call;
   readonly #frames: FrameOptions;
+  readonly #headersOf: HttpOptions['headersOf'];
   readonly #maxBytes: number;
   readonly #receiver: Receiver;
   readonly #closed = new AbortController();
   #session: string | null = null;
   #version: string | null = null;
 
-  constructor(call: Call, frames: FrameOptions, receiver: Receiver) {
+  constructor(call: Call, { frames = {}, headersOf }: HttpOptions, receiver: Receiver) {
     this.#call = call;
+    this.#headersOf = headersOf;
     this.#frames = frames;
     this.#maxBytes = frames.maxBytes ?? DEFAULT_MAX_FRAME_BYTES;
     this.#receiver = receiver;
@@ -48,7 +58,7 @@ class HttpTransport implements Transport {
         'content-type': JSON_TYPE,
         accept: `${JSON_TYPE}, ${EVENTS_TYPE}`,
         ...this.#sessionHeaders(),
-        ...requestHeaders(frame),
+        ...this.#requestHeaders(frame),
       },
       body: frame.bytes,
       signal: signals,
@@ -72,6 +82,12 @@ class HttpTransport implements Transport {
     }
   }
 
+  #requestHeaders(frame: Frame): Record<string, string> {
+    const headers = requestHeaders(frame);
+    if (headers['mcp-method'] === undefined) return headers;
+    return { ...this.#headersOf?.(frame as RequestFrame), ...headers };
+  }
+
   async #refused(response: Response, frame: Frame, session: string | null): Promise<void> {
     const { error, frame: answer } = await statusError(response, this.#frames);
     // 2025-11-25, Transports, Session Management, 4.
@@ -79,12 +95,12 @@ class HttpTransport implements Transport {
       throw new HttpStatusError('MCP_HTTP_SESSION_LOST', 'The server has ended the session.', 404, error.rpc);
     }
     if (answer === null || !isAnswer(answer, frame)) throw error;
-    return deliver(this.#receiver, answer);
+    return deliver(this.#receiver, answer, frame.kind === 'request' ? frame.id : undefined);
   }
 
   async #body(response: Response, request: RequestFrame): Promise<void> {
     const frame = receive(await readBody(response, this.#maxBytes), this.#frames, this.#receiver);
-    await deliver(this.#receiver, frame);
+    await deliver(this.#receiver, frame, request.id);
     if (!isAnswer(frame, request)) throw noAnswer(request);
   }
 
@@ -92,7 +108,7 @@ class HttpTransport implements Transport {
     let answered = false;
     let linger: NodeJS.Timeout | undefined;
     try {
-      await this.#readEvents(response, (frame) => {
+      await this.#readEvents(response, request.id, (frame) => {
         if (!isAnswer(frame, request)) return;
         answered = true;
         linger ??= setTimeout(() => done.abort(), LINGER_MS);
@@ -105,13 +121,13 @@ class HttpTransport implements Transport {
     if (!answered) throw noAnswer(request);
   }
 
-  #readEvents(response: Response, look?: (frame: Frame) => void): Promise<void> {
+  #readEvents(response: Response, on?: Id, look?: (frame: Frame) => void): Promise<void> {
     return readEvents(response.body!, this.#maxBytes, ({ event, data }) => {
       // Events of other types, and those that only carry an id to resume from, are no messages.
       if ((event !== undefined && event !== 'message') || data === '') return;
       const frame = receive(toUtf8(data), this.#frames, this.#receiver);
       look?.(frame);
-      return deliver(this.#receiver, frame);
+      return deliver(this.#receiver, frame, on);
     });
   }
 

@@ -1,8 +1,17 @@
 /** MCP: raw messages, transports, connections of both eras, and the scan of a server's whole surface. */
 
-export { INITIALIZE_VERSIONS, STATELESS_VERSIONS } from './agree.ts';
-export { type Authorizer, bearer } from './call.ts';
-export { contentBytes } from './contents.ts';
+export {
+  afterRefusal,
+  CLIENT_CAPABILITIES,
+  CLIENT_INFO,
+  commonVersion,
+  discoveredEra,
+  INITIALIZE_VERSIONS,
+  STATELESS_VERSIONS,
+} from './agree.ts';
+export { type Authorizer, bearer, type HttpOptions, mediaTypeOf } from './call.ts';
+export type { Confinement } from './confine.ts';
+export { contentBytes, readContents } from './contents.ts';
 export { Exchange, type Waiting } from './exchange.ts';
 export {
   caseTwin,
@@ -22,11 +31,12 @@ export {
   twinFinder,
 } from './frame.ts';
 
-export { META_VERSION } from './http.ts';
+export { connectHttp, EVENTS_TYPE, META_VERSION, requestHeaders } from './http.ts';
 export { LISTS, readList } from './lists.ts';
 export { type OAuthMemory, oauth } from './oauth.ts';
 export { authorized, type OpenOptions, open, type Session } from './open.ts';
 export { cursorKey, type Page, pageOf, type RefuseList, readPages } from './pages.ts';
+export { headersFor, type ParamHeader, type ParamValue, paramHeaders, paramValues } from './param-headers.ts';
 export { type ScanOptions, type Surface, scan } from './scan.ts';
 
 export { connectStdio } from './stdio.ts';
@@ -39,4 +49,12 @@ export {
   type StdioTarget,
   type Target,
 } from './target.ts';
-export { quote, type Transport } from './transport.ts';
+export {
+  type Connect,
+  HttpStatusError,
+  quote,
+  type Receiver,
+  RpcError,
+  receiverFailed,
+  type Transport,
+} from './transport.ts';

@@ -52,7 +52,7 @@ const METHOD_NOT_FOUND = -32601;
  * confuse with a known one; and with the codes of {@link readPages} and `Connection.ask`.
  */
 export async function readList(
-  connection: Connection,
+  connection: Pick<Connection, 'ask'>,
   name: ListKind,
   limits: PageLimits = {},
 ): Promise<JsonObject[]> {

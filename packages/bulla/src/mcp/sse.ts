@@ -54,6 +54,7 @@ export async function connectSse(
     };
     reading.then(() => over(), over);
     return {
+      isPerRequest: false,
       async send(frame, signal) {
         const headers = { 'content-type': 'application/json' };
         const signals = AbortSignal.any([closed.signal, ...(signal ? [signal] : [])]);

@@ -1,5 +1,5 @@
 import { BullaError } from '@bulla/core/error';
-import { asLine } from '../os/index.ts';
+import { writeLine } from '../os/index.ts';
 import { type Child, type ChildOptions, startChild, stopChild, within } from './child.ts';
 import { DEFAULT_MAX_FRAME_BYTES, type Frame, type FrameOptions, parseFrame, tooLarge } from './frame.ts';
 import { Gatherer } from './gather.ts';
@@ -29,7 +29,7 @@ const LAST_WORDS_MS = 500;
 /**
  * Starts a server and speaks with it over its standard streams, one message a line. `ended` tells
  * `MCP_SERVER_ENDED` when the server ended or closed a stream, and `MCP_RECEIVER_FAILED`. Rejects with
- * `MCP_SPAWN_FAILED`.
+ * `MCP_SPAWN_FAILED`, and as `confined` throws.
  */
 export async function connectStdio(
   command: string,
@@ -45,6 +45,7 @@ export async function connectStdio(
     ended: (error) => (closing ? undefined : receiver.ended(error)),
   });
   return {
+    isPerRequest: false,
     async send(frame, signal) {
       signal?.throwIfAborted();
       await write(child, frame);
@@ -59,7 +60,7 @@ export async function connectStdio(
 
 async function write(child: Child, frame: Frame): Promise<void> {
   const error = await new Promise<Error | null | undefined>((resolve) => {
-    child.stdin.write(asLine(frame.bytes), resolve);
+    writeLine(child.stdin, frame.bytes, resolve);
   });
   if (error) throw await ended(child, 'closed its standard input');
 }
@@ -88,9 +89,14 @@ async function read(child: Child, options: StdioOptions, receiver: Receiver): Pr
   const takeChunk = async (chunk: Buffer): Promise<void> => {
     let start = 0;
     for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
-      keep(chunk.subarray(start, end));
+      const part = chunk.subarray(start, end);
       start = end + 1;
-      const whole = line.take();
+      let whole: Uint8Array | null = part;
+      // Most lines are whole in one chunk, and need no copy.
+      if (!line.isEmpty || part.length > maxBytes) {
+        keep(part);
+        whole = line.take();
+      }
       // Without a promise to wait for, the lines of one chunk are taken at once.
       const pending = whole && take(whole, options, receiver);
       if (pending) await pending;

@@ -1,14 +1,15 @@
 import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
-import type { ErrorFrame, Frame } from './frame.ts';
+import type { ErrorFrame, Frame, Id } from './frame.ts';
 
 /** What a transport tells its owner. */
 export interface Receiver {
   /**
-   * A message came. While the promise is pending, nothing more is read from the stream that it came on. Where it
-   * fails, the conversation ends with `MCP_RECEIVER_FAILED`.
+   * A message came; over HTTP perhaps on the stream of the answer to the request `on`. While the promise is pending,
+   * nothing more is read from the stream that it came on. Where it fails, the conversation ends with
+   * `MCP_RECEIVER_FAILED`.
    */
-  frame(frame: Frame): void | Promise<void>;
+  frame(frame: Frame, on?: Id): void | Promise<void>;
   /** An invalid message came; its bytes are given unless they were too many to hold. */
   refused(error: BullaError, bytes: Uint8Array | null): void;
   /** Nothing will come any more. Called at most once, and not after `close`. */
@@ -19,9 +20,9 @@ export interface Receiver {
  * Gives a message to its receiver. Throws or rejects with `MCP_RECEIVER_FAILED` where the receiver fails, so that
  * nobody takes that for something that the server did.
  */
-export function deliver(receiver: Receiver, frame: Frame): void | Promise<void> {
+export function deliver(receiver: Receiver, frame: Frame, on?: Id): void | Promise<void> {
   try {
-    return receiver.frame(frame)?.catch((error) => {
+    return receiver.frame(frame, on)?.catch((error) => {
       throw receiverFailed(error);
     });
   } catch (error) {
@@ -37,6 +38,8 @@ export function receiverFailed(cause: unknown): BullaError {
 
 /** Carries messages to and from one server. */
 export interface Transport {
+  /** Whether every request has a stream of its own: it lasts until the answer, and closing it cancels the request. */
+  readonly isPerRequest: boolean;
   /**
    * Sends a message. Resolves when it is delivered; over HTTP a request is delivered when the answer to it was
    * given to the receiver. Rejects with an `MCP_…` code when that failed, and with the signal's reason when it was
