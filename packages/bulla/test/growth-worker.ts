@@ -1,14 +1,19 @@
 // Every reader of the shell with inputs that double in size, as that of core does it.
 
+import { JsonObject, type JsonValue } from '../../core/src/json/index.ts';
 import { elements } from '../../core/src/verify/elements.ts';
 import { printGrowth, type Reader, reader } from '../../core/test/steps.ts';
 import { serverLines } from '../src/cli/lock/server-lines.ts';
 import { readDocument, type Syntax } from '../src/discover/document.ts';
 import { scrubbed, shownUrl, shownWords } from '../src/discover/secrets.ts';
 import { matchesTemplate } from '../src/gateway/lists/uri.ts';
+import { findSecrets } from '../src/gateway/secrets/find.ts';
+import { patternRanges } from '../src/gateway/secrets/patterns.ts';
+import { presetRanges } from '../src/gateway/secrets/preset.ts';
+import { redact } from '../src/gateway/secrets/redact.ts';
 import { parseKeyring } from '../src/keys/keyring-file.ts';
 import { readEvents } from '../src/mcp/events.ts';
-import { parseFrame } from '../src/mcp/frame.ts';
+import { parseFrame, spanOf } from '../src/mcp/frame.ts';
 import { asLine, lines } from '../src/os/index.ts';
 import { readPackageLock } from '../src/pin/package-lock.ts';
 import { contentsOf } from '../src/pin/untar.ts';
@@ -56,6 +61,73 @@ const flat = (n: number, syntax: Syntax) => {
   return `{${list(n, (i) => `"k${i}":1`).join(',')}}`;
 };
 
+/** Beginnings of secrets, each of which a pattern follows as far as it can; some are secrets. */
+const BEGINNINGS: readonly string[] = [
+  ...[
+    'a',
+    ' ',
+    '\n',
+    '-',
+    '_',
+    '%0a',
+    '"kty"',
+    '"d":"',
+    '"kty":"',
+    'eyJ',
+    'eyJaaaaaaaa.',
+    '.eyJaaaaaaaaaaaaaaaa',
+  ],
+  ...[
+    '-----BEGIN PRIVATE KEY-----',
+    '-----BEGIN A A A ',
+    'PRIVATE+KEY+a',
+    'AGE-PLUGIN-A-',
+    'AGE-SECRET-KEY-1',
+  ],
+  ...[
+    '://',
+    '://a:',
+    '://a:b',
+    '://a1',
+    'http://a:b@',
+    'Host=a;',
+    'Host=a;b=c',
+    'mongodb://a:',
+    '?sig=',
+    '8Q~',
+  ],
+  ...[
+    'authorization: bearer ',
+    'xoxb-',
+    'xoxb-1-',
+    'xoxe.xoxp-',
+    'sk-',
+    'sk-proj-',
+    'ghs_1_',
+    'ghs_1_a.',
+    'SG.a.',
+  ],
+  ...[
+    'AKIA',
+    'AIza',
+    'hsk_',
+    'ghp_',
+    'glpat-',
+    '12345678:AA',
+    'AccountKey=',
+    'secret_access_key=',
+    '_authToken=',
+  ],
+  ...[`ghp_${'a1'.repeat(18)} `, `AKIA${'A'.repeat(16)} `, `hsk_${'a'.repeat(40)} `],
+];
+const arrayOf = (n: number, item: JsonValue): JsonValue => Array.from({ length: n }, () => item);
+const nested = (n: number, inner: JsonValue) => {
+  let value = inner;
+  for (let i = 0; i < n; i++) value = new JsonObject(['a'], [value]);
+  return value;
+};
+const secret = `ghp_${'a1'.repeat(18)}`;
+
 const READERS: readonly Reader[] = [
   ...both('lines', (source) => drained(lines(source, 1 << 20))),
   ...both('elements', (source) => drained(elements(source, 1 << 20))),
@@ -98,7 +170,7 @@ const READERS: readonly Reader[] = [
     reader(
       `parseFrame: ${what}`,
       (n) => bytes(text(n)),
-      (frame) => parseFrame(frame, { spans: true }),
+      (frame) => spanOf(parseFrame(frame)).children!.map(({ children }) => children),
     ),
     reader(`asLine: ${what}`, (n) => bytes(text(n)), asLine),
   ]),
@@ -132,6 +204,36 @@ const READERS: readonly Reader[] = [
     'matchesTemplate',
     (n) => 'a/'.repeat(n),
     (uri) => matchesTemplate('file:///{+path}/{b}/{c}', `file:///${uri}`),
+  ),
+  ...BEGINNINGS.flatMap((beginning) => {
+    const text = (n: number) => beginning.repeat(Math.ceil((n * 16) / beginning.length));
+    return [
+      reader(`patternRanges: ${JSON.stringify(beginning)}`, text, patternRanges, 2000),
+      reader(`presetRanges: ${JSON.stringify(beginning)}`, text, presetRanges, 2000),
+    ];
+  }),
+  ...Object.entries<(n: number) => JsonValue>({
+    'short strings': (n) => arrayOf(n, 'a'),
+    'empty strings': (n) => arrayOf(n, ''),
+    'one string': (n) => 'a'.repeat(n),
+    names: (n) => new JsonObject(list(n, String), list(n, String)),
+    'telling names': (n) => arrayOf(n, new JsonObject(['authorization'], ['a'])),
+    'deep objects': (n) => nested(n, 'a'),
+    secrets: (n) => arrayOf(n, secret),
+    'secret names': (n) => arrayOf(n, new JsonObject([secret], [secret])),
+    'lines of a key': (n) => ['-----BEGIN PRIVATE KEY-----', ...list(n, () => 'MIIa')],
+    keys: (n) => arrayOf(n, new JsonObject(['kty', 'd'], ['OKP', 'a'])),
+    'deep secrets': (n) => nested(n, arrayOf(n, secret)),
+  }).map(([what, value]) => reader(`findSecrets: ${what}`, value, findSecrets)),
+  reader(
+    'redact: a list',
+    (n) => ({ value: arrayOf(n, new JsonObject(['a'], ['b'])), pointers: list(n, (i) => `/${i}/a`) }),
+    ({ value, pointers }) => redact(value, pointers, []),
+  ),
+  reader(
+    'redact: a deep value',
+    (n) => ({ value: nested(n, arrayOf(n, 'a')), pointers: [`${'/a'.repeat(n)}/0`] }),
+    ({ value, pointers }) => redact(value, pointers, []),
   ),
   reader(
     'parseKeyring',

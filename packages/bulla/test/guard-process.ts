@@ -8,7 +8,7 @@ import { initKeyring } from '../src/keys/index.ts';
 import type { StdioTarget, Surface } from '../src/mcp/index.ts';
 import { lockText } from './guard.ts';
 import { program } from './processes.ts';
-import { temporaryFolder } from './run.ts';
+import { repo, temporaryFolder } from './run.ts';
 
 /** Gives the path of `bulla guard` alone, made from the sources. */
 export function bundledGuard(): () => string {
@@ -60,9 +60,12 @@ export interface Running {
   ended(): Promise<{ code: number | null; signal: string | null; stderr: string }>;
 }
 
-export function runGuard({ command, args }: StdioTarget): Running {
+export function runGuard(
+  { command, args }: StdioTarget,
+  variables: Readonly<Record<string, string>> = {},
+): Running {
   // As a host starts it: without the variables of whoever runs the tests.
-  const child = spawn(command, args, { stdio: 'pipe', env: { PATH: process.env.PATH ?? '' } });
+  const child = spawn(command, args, { stdio: 'pipe', env: { PATH: process.env.PATH ?? '', ...variables } });
   onTestFinished(() => void child.kill('SIGKILL'));
   let [text, stderr] = ['', ''];
   child.stdout.on('data', (chunk: Buffer) => {
@@ -102,4 +105,31 @@ export async function shakeHands(guard: Running): Promise<void> {
   });
   await guard.lines(1);
   guard.send({ method: 'notifications/initialized' });
+}
+
+/** Starts the built `bulla guard` at a free port of the loopback address, and gives its address. */
+export async function listeningGuard(
+  words: readonly string[],
+  { cwd, env }: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
+): Promise<string> {
+  const program = join(repo, 'packages/bulla/dist/bulla.js');
+  const child = spawn(process.execPath, [program, 'guard', '--listen', '127.0.0.1:0', ...words], {
+    cwd,
+    env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const closed = once(child, 'close');
+  onTestFinished(async () => {
+    child.kill();
+    await closed;
+  });
+  let said = '';
+  return new Promise((resolve, reject) => {
+    child.stderr.on('data', (chunk: Buffer) => {
+      said += chunk;
+      const url = /^bulla: listening on (\S+)$/m.exec(said)?.[1];
+      if (url !== undefined) resolve(url);
+    });
+    void closed.then(() => reject(new Error(`The guard ended: ${said}`)));
+  });
 }

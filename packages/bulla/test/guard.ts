@@ -6,6 +6,7 @@ import { readFailure } from '@bulla/core/evidence';
 import { type Lock, readLock, type WriteLockOptions, writeLock } from '@bulla/core/lock';
 import { expect, onTestFinished } from 'vitest';
 import { type GuardExit, type GuardOptions, guard } from '../src/gateway/index.ts';
+import type { HostStreams } from '../src/gateway/peer/host.ts';
 import { type StdioTarget, type Surface, scan } from '../src/mcp/index.ts';
 import { openStore, type Store } from '../src/store/index.ts';
 import { script } from './mcp.ts';
@@ -70,11 +71,38 @@ export async function openTestStore(folder: string): Promise<Store> {
   return openStore({ url: join(folder, 'store.db'), create: true, sealer });
 }
 
+/** What a test gives to the gateway that it drives: the host's pipes, and where it ends and logs. */
+export interface Drive {
+  readonly host: HostStreams;
+  readonly store: Store;
+  readonly stop: AbortController;
+  log(line: string): void;
+}
+
 /** Starts a guard in this process, with the host's ends of its pipes. */
 export async function startGuard(
   options: Partial<GuardOptions> & Pick<GuardOptions, 'server' | 'lock'>,
 ): Promise<Guarded> {
-  const store = options.store ?? (await openTestStore(temporaryFolder()));
+  return startDriven(options.store, ({ host, store, stop, log }) =>
+    guard({
+      host,
+      store,
+      agentId: 'bot',
+      allowOtherServer: true,
+      graceMs: 200,
+      signal: stop.signal,
+      log,
+      ...options,
+    }),
+  );
+}
+
+/** Starts a gateway in this process, and drives it as its host. */
+export async function startDriven(
+  given: Store | undefined,
+  begin: (drive: Drive) => Promise<GuardExit>,
+): Promise<Guarded> {
+  const store = given ?? (await openTestStore(temporaryFolder()));
   const input = new PassThrough();
   const output = new PassThrough();
   const stop = new AbortController();
@@ -90,16 +118,7 @@ export async function startGuard(
     messages.push(...parts.map((part) => JSON.parse(part) as Message));
     for (const look of waiting) look();
   });
-  const over = guard({
-    host: { input, output },
-    store,
-    agentId: 'bot',
-    allowOtherServer: true,
-    graceMs: 200,
-    signal: stop.signal,
-    log: (line) => log.push(line),
-    ...options,
-  });
+  const over = begin({ host: { input, output }, store, stop, log: (line) => log.push(line) });
   over.catch(() => {});
   let next = 100;
   const guarded: Guarded = {
@@ -137,7 +156,7 @@ export async function startGuard(
   onTestFinished(async () => {
     stop.abort();
     await over.catch(() => {});
-    if (options.store === undefined) await store.close().catch(() => {});
+    if (given === undefined) await store.close().catch(() => {});
   });
   return guarded;
 }

@@ -2,21 +2,24 @@ import { performance } from 'node:perf_hooks';
 import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 import type { Evidence, Stage } from '@bulla/core/evidence';
-import type { RequestFrame } from '../mcp/index.ts';
-import type { Call, Intent, Outcome, Part } from '../record/index.ts';
+import type { SessionFacts } from '@bulla/core/policy';
+import type { ErrorFrame, RequestFrame, ResultFrame } from '../mcp/index.ts';
+import type { Call, Outcome, Part } from '../record/index.ts';
 import { checkContents } from './answers/contents.ts';
 import { checkResult, type Result } from './answers/result.ts';
+import type { CheckRules } from './answers/rules.ts';
 import type { Context } from './context.ts';
-import { asDenial, Denial } from './denial.ts';
+import { asDenial, Denial, isOwnDenial } from './denial.ts';
 import type { Flows } from './flows.ts';
-import type { GatedCall, Ruling } from './gates/gate.ts';
+import type { Gate, GatedCall, Ruling } from './gates/gate.ts';
 import type { HostRequest } from './gates/methods.ts';
 import { type Subject, subjectOf } from './gates/pinned.ts';
 import { withholdCapabilities } from './gates/session.ts';
 import { aboutOf, boundedName, causeOf } from './notices.ts';
-import { waivedStep } from './record.ts';
+import { type Begun, waivedStep } from './record.ts';
 import { weightOf } from './wire/slots.ts';
 import type { Edit } from './wire/splice.ts';
+import { Stop } from './wire/stop.ts';
 import type { Request } from './wire/wire.ts';
 
 type CallRow = Extract<HostRequest, { kind: 'call' }>;
@@ -24,22 +27,27 @@ type CallRow = Extract<HostRequest, { kind: 'call' }>;
 interface Passing extends GatedCall {
   readonly request: Request;
   readonly edits: readonly Edit[];
-  readonly stop: AbortController;
+  readonly stop: Stop;
   readonly weight: number;
+  /** As they stood when the call came. */
+  readonly gates: readonly Gate[];
+  /** What was done in the session before its intent was sealed; null until then. */
+  before: SessionFacts | null;
   parts: Part[];
   call: Call;
   evidence: Evidence;
 }
 
-const failure = (code: Code, sentence: string): Result => ({
-  status: 'failure',
-  failure: { stage: 'server', code, sentence },
-});
+const failure = (code: Code, sentence: string) =>
+  ({ status: 'failure', failure: { stage: 'server', code, sentence } }) as const satisfies Result;
 const CANCELLED = {
   host: failure('GATEWAY_CANCELLED', 'The host cancelled the call.'),
   server: failure('GATEWAY_CANCELLED', 'The server ended the subscription.'),
 };
 const NOT_SENT = failure('GATEWAY_NOT_SENT', 'The call ended before it was forwarded.');
+
+/** How often the server may be started again while a call is decided. */
+const MAX_LIVES = 3;
 
 /** Limit on the weight of the messages of all parked calls. */
 const MAX_PARKED_WEIGHT = 64 * 1024 * 1024;
@@ -62,11 +70,18 @@ export class Calls {
   }
 
   start(request: Request, frame: RequestFrame, row: CallRow, weight: number): void | Promise<void> {
-    return this.#flows.decide(request, () => this.#begin(request, frame, row, weight), weight);
+    const { gates } = this.#context;
+    return this.#flows.decide(request, () => this.#begin(request, frame, row, weight, gates), weight);
   }
 
-  async #begin(request: Request, frame: RequestFrame, row: CallRow, weight: number): Promise<void> {
-    const { record, session, features, offers } = this.#context;
+  async #begin(
+    request: Request,
+    frame: RequestFrame,
+    row: CallRow,
+    weight: number,
+    gates: readonly Gate[],
+  ): Promise<void> {
+    const { record, session, features, offers, history } = this.#context;
     const about = aboutOf(frame, session.host);
     const horizon = offers.horizon();
     let passing: Passing;
@@ -80,10 +95,18 @@ export class Calls {
         ...(subject.rest !== null && { rest: record.payload('rest', subject.rest) }),
       };
       const parts: Part[] = waived === null ? [] : [{ authority: [waivedStep(waived)] }];
-      const stop = new AbortController();
-      const { signal } = stop;
+      const stop = new Stop();
       const evidence = record.base.evidence ?? {};
-      passing = { request, frame, edits, subject, horizon, stop, signal, weight, call, parts, evidence };
+      passing = {
+        ...{ request, frame, edits, subject, horizon, stop, weight, gates, call, parts, evidence },
+        ...{ before: null, demands: new Set() },
+        get session() {
+          return this.before ?? history.facts;
+        },
+        get signal() {
+          return stop.signal;
+        },
+      };
     } catch (error) {
       return this.#flows.deny(request, record.call(about), error);
     }
@@ -109,7 +132,8 @@ export class Calls {
 
   /** Passes the gates from this one on, then seals and forwards. */
   async #pass(passing: Passing, from: number, first?: Ruling): Promise<void> {
-    const { gates } = this.#context;
+    const { gates, request } = passing;
+    request.trace.phase('gates');
     for (let at = from; at < gates.length; at++) {
       let ruling: Ruling;
       try {
@@ -137,6 +161,7 @@ export class Calls {
       return this.#refused(passing, new Denial('ids', 'GATEWAY_OVERLOADED', message), []);
     }
     this.#parkedWeight += weight;
+    request.trace.phase('person');
     const resume = (work: () => Promise<void>) => void this.#flows.decide(request, work, weight);
     const waiting = ask
       .then(
@@ -154,7 +179,10 @@ export class Calls {
     const { request, call } = passing;
     // A call that is over has its answer, or wants none; the denial is recorded too.
     if (!this.#context.wire.isOpen(request)) {
-      await this.#context.record.blocked(call, denial, [...passing.parts, ...parts]);
+      this.#context.history.denied();
+      request.trace.phase('outcome');
+      const capsule = await this.#context.record.blocked(call, denial, [...passing.parts, ...parts]);
+      request.trace.end({ denial: { stage: denial.stage, code: denial.code }, capsule });
       return;
     }
     return this.#flows.deny(request, call, denial, [...passing.parts, ...parts]);
@@ -162,50 +190,80 @@ export class Calls {
 
   /** Seals the intent, asks the gates again, and forwards. */
   async #seal(passing: Passing): Promise<void> {
-    const { wire, record, gates } = this.#context;
+    const { wire, record, history } = this.#context;
     const { request, frame, edits } = passing;
-    if (!wire.isOpen(request)) return;
-    let intent: Intent;
+    const { trace } = request;
+    if (!wire.isOpen(request)) return trace.end({ denial: NOT_SENT.failure });
+    if (passing.gates !== this.#context.gates) return this.#refused(passing, reloaded(), []);
+    if (passing.parts.some(isWaived)) trace.wouldBlock();
+    trace.phase('intent');
+    let begun: Begun;
     try {
-      intent = await record.intent(passing.call, passing.parts);
+      begun = await record.intent(passing.call, passing.parts);
+      passing.before = history.began(passing.call);
     } catch (error) {
       return this.#refused(passing, asDenial(error), []);
     }
     try {
-      for (const gate of gates) await gate.again?.(passing);
+      await this.#askAgain(passing);
     } catch (error) {
       const denial = asDenial(error);
       const isOpen = wire.isOpen(request);
       wire.drop(request);
-      await this.#outcome(intent, { status: 'blocked', failure: denial.failure, durationMs: 0 });
-      if (isOpen) await this.#flows.answer(request, intent.call, denial, intent.capsule.id);
-      return;
+      trace.phase('outcome');
+      await this.#outcome(begun, { status: 'blocked', failure: denial.failure, durationMs: 0 });
+      if (isOpen) return this.#flows.answer(request, begun.call, denial, begun.capsule);
+      return trace.end({ denial: { stage: denial.stage, code: denial.code }, capsule: begun.capsule });
     }
     if (!wire.isOpen(request)) {
-      await this.#outcome(intent, { ...NOT_SENT, durationMs: 0 });
-      return;
+      trace.phase('outcome');
+      await this.#outcome(begun, { ...NOT_SENT, durationMs: 0 });
+      return trace.end({ denial: NOT_SENT.failure, capsule: begun.capsule });
     }
     const uri = frame.method === 'resources/read' ? frame.params?.get('uri') : undefined;
-    this.#expect(request, intent, typeof uri === 'string' ? uri : null);
-    await wire.forward(request, frame, edits);
+    this.#expect(passing, begun, typeof uri === 'string' ? uri : null);
+    trace.phase('server');
+    await wire.forward(request, frame, [...edits, ...trace.handOn(frame)]);
+  }
+
+  /** Asks the gates again, until the server is still the one that they asked. Rejects with a denial. */
+  async #askAgain(passing: Passing): Promise<void> {
+    const { offers } = this.#context;
+    for (let i = 0; i < MAX_LIVES; i++) {
+      const { lives } = offers;
+      for (const gate of passing.gates) await gate.again?.(passing);
+      if (passing.gates !== this.#context.gates) throw reloaded();
+      if (offers.lives === lives) return;
+    }
+    throw new Denial('server', 'GATEWAY_SERVER_ENDED', 'The server ends again and again.');
   }
 
   /** Sets the handlers of the answer: the outcome is recorded, then the host gets the answer. */
-  #expect(request: Request, intent: Intent, requested: string | null): void {
+  #expect(passing: Passing, begun: Begun, requested: string | null): void {
+    const { request } = passing;
     const { pins, features, wire } = this.#context;
+    const checkRules = this.#context.rulesFor(passing);
     const flows = this.#flows;
+    const { trace } = request;
     const startedAt = performance.now();
     const ended = (result: Result): Outcome => ({ ...result, durationMs: performance.now() - startedAt });
     request.cancelled = (by) => {
       const outcome = ended(CANCELLED[by]);
-      void flows.record(request, async () => void (await this.#outcome(intent, outcome)));
+      trace.phase('outcome', 'GATEWAY_CANCELLED');
+      void flows.record(request, async () => {
+        await this.#outcome(begun, outcome);
+        trace.end({ denial: CANCELLED[by].failure, capsule: begun.capsule });
+      });
     };
     request.failed = (denial) =>
       flows.record(request, async () => {
-        await this.#outcome(intent, ended({ status: 'failure', failure: denial.failure }));
-        return flows.answer(request, intent.call, denial, intent.capsule.id);
+        trace.phase('outcome', denial.code);
+        await this.#outcome(begun, ended({ status: 'failure', failure: denial.failure }));
+        return flows.answer(request, begun.call, denial, begun.capsule);
       });
     request.answered = (answer) => {
+      const error = errorOf(answer);
+      trace.phase('outcome', error);
       let result: Result;
       let bytes: Uint8Array | null = null;
       let denial: Denial | null = null;
@@ -213,6 +271,7 @@ export class Calls {
         result = checkResult(request.method, answer, features);
         // Data in a tool's result is not a message of the protocol.
         checkContents(answer, requested, ['structuredContent'], pins);
+        this.#checkOutput(request, begun, answer, checkRules);
         // Before the outcome is recorded, so that a recorded success cannot fail afterwards.
         bytes = wire.restored(request, answer, flows.named(request, answer));
       } catch (error) {
@@ -221,22 +280,58 @@ export class Calls {
       }
       const outcome = { ...ended(result), ...(answer.kind === 'result' && { result: answer.result }) };
       const work = async (): Promise<void> => {
-        const lost = await this.#outcome(intent, outcome);
+        const lost = await this.#outcome(begun, outcome);
         const refusal = denial ?? lost;
-        if (refusal === null) await flows.write(request, bytes!);
-        else await flows.answer(request, intent.call, refusal, intent.capsule.id);
+        if (refusal !== null) return flows.answer(request, begun.call, refusal, begun.capsule);
+        trace.end({ error, capsule: begun.capsule });
+        await flows.write(request, bytes!);
       };
       return flows.record(request, work, weightOf(answer.bytes));
     };
   }
 
+  /** In the modes that only watch, the result passes, and it is recorded that it would not have. */
+  #checkOutput(
+    { method }: Request,
+    { call }: Begun,
+    answer: ResultFrame | ErrorFrame,
+    checkRules: CheckRules | null,
+  ): void {
+    const { checkOutput, enforce, record } = this.#context;
+    const name = call.tool?.name ?? null;
+    if (isOwnDenial(answer.bytes)) return;
+    try {
+      checkOutput(method, name, answer);
+      checkRules?.(answer);
+    } catch (error) {
+      if (enforce.calls) throw error;
+      record.incident({ denial: asDenial(error), method, waived: true, key: `${method} ${name}` });
+    }
+  }
+
   /** Records the outcome of a call. Returns the denial that replaces the answer if that fails, else null. */
-  async #outcome(intent: Intent, outcome: Outcome): Promise<Denial | null> {
-    const lost = await this.#context.record.outcome(intent, outcome);
-    if (lost !== null)
-      this.#context.log(`the outcome of ${intent.capsule.id} is not recorded: ${causeOf(lost)}`);
+  async #outcome(begun: Begun, outcome: Outcome): Promise<Denial | null> {
+    if (outcome.status === 'blocked') this.#context.history.denied();
+    const lost = await begun.ended(outcome);
+    if (lost !== null) this.#context.log(`the outcome of ${begun.capsule} is not recorded: ${causeOf(lost)}`);
     return lost;
   }
+}
+
+/** What an answer says that went wrong, for telemetry. */
+function errorOf(answer: ResultFrame | ErrorFrame): number | 'tool_error' | null {
+  if (answer.kind === 'error') return answer.error.code;
+  return answer.result.get('isError') === true ? 'tool_error' : null;
+}
+
+function isWaived({ authority = [] }: Part): boolean {
+  return authority.some(({ step }) => step?.decision === 'would-block');
+}
+
+/** What was decided by other rules than those that hold now decides nothing. */
+function reloaded(): Denial {
+  const message = 'The rules changed while the call was decided. Call again.';
+  return new Denial('session', 'GATEWAY_RELOADED', message);
 }
 
 /** A part that refuses in the transaction of the intent denies as its gate does. */
@@ -249,6 +344,7 @@ function stamped(part: Part, stage: Stage): Part {
       try {
         await onIntent(intentId, sealing)(transaction);
       } catch (error) {
+        if (error instanceof Denial) throw error;
         if (!(error instanceof BullaError) || error.code.startsWith('STORE_')) throw error;
         throw new Denial(stage, error.code, error.message, { cause: error });
       }

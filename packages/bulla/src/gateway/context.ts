@@ -1,10 +1,15 @@
-import type { Gate } from './gates/gate.ts';
+import type { CheckOutput } from './answers/output.ts';
+import type { CheckRules } from './answers/rules.ts';
+import type { Gate, GatedCall } from './gates/gate.ts';
 import type { ClientFeature } from './gates/methods.ts';
 import type { Session } from './gates/session.ts';
+import type { History } from './history.ts';
 import type { Offers } from './lists/offers.ts';
 import type { Pins } from './lists/pins.ts';
-import type { HostWriter } from './peer/host.ts';
+import type { Host } from './peer/channel.ts';
+import type { Preflight } from './preflight.ts';
 import type { SessionRecord } from './record.ts';
+import type { Telemetry } from './telemetry.ts';
 import type { Wire } from './wire/wire.ts';
 
 /** Which decisions are enforced; the others are only recorded. */
@@ -15,7 +20,7 @@ export interface Enforcement {
   readonly calls: boolean;
 }
 
-/** What the handlers of one session share. */
+/** What the handlers of one session share. A reload replaces some of it: read it where it is used. */
 export interface Context {
   readonly pins: Pins;
   readonly enforce: Enforcement;
@@ -23,9 +28,20 @@ export interface Context {
   readonly session: Session;
   readonly offers: Offers;
   readonly record: SessionRecord;
-  readonly host: HostWriter;
+  readonly history: History;
+  readonly host: Host;
   readonly wire: Wire;
   readonly gates: readonly Gate[];
+  readonly checkOutput: CheckOutput;
+  readonly telemetry: Telemetry;
+  /** How the server is reached, for telemetry. */
+  readonly transport: 'pipe' | 'tcp';
+  /** What must be decided about the server before a list or a call passes; null for nothing. */
+  readonly preflight: Preflight | null;
+  /** Answer denials with the codes and words of the released lock program. */
+  readonly released: boolean;
+  /** The rules about what a call gave; null where there are none. */
+  rulesFor(call: GatedCall): CheckRules | null;
   /** Writes one line for the operator. */
   log(line: string): void;
 }

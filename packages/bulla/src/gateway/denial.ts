@@ -9,6 +9,8 @@ export const RPC = {
   parse: -32700,
   invalid: -32600,
   method: -32601,
+  header: -32020,
+  capability: -32021,
   version: -32022,
 } as const;
 
@@ -41,19 +43,36 @@ export function asDenial(error: unknown): Denial {
   return new Denial('bulla', 'GATEWAY_FAILED', 'The gateway failed.', { cause: error });
 }
 
+interface DenialAbout {
+  readonly tool?: string | null;
+  readonly capsule?: string | null;
+  readonly words?: { readonly code: number; readonly message: string } | null;
+}
+
 /**
  * The answer to a request that was denied, with the id exactly as the sender wrote it, or null, the tool that it was
- * about and the capsule that records it. The text is for a model and for people: what was refused and why.
+ * about and the capsule that records it. The text is for a model and for people: what was refused and why. `words` are
+ * those of another program that is stood in for.
  */
 export function denialBytes(
   id: Uint8Array | null,
   { stage, code, rpc, message, data }: Denial,
-  { tool = null, capsule = null }: { tool?: string | null; capsule?: string | null } = {},
+  { tool = null, capsule = null, words = null }: DenialAbout = {},
 ): Uint8Array {
-  const error = { code: rpc, message: `Bulla: ${message}`, data: { ...data, stage, code, tool, capsule } };
-  return Buffer.concat([
+  const said = words ?? { code: rpc, message: `Bulla: ${message}` };
+  const error = { ...said, data: { ...data, stage, code, tool, capsule } };
+  const bytes = Buffer.concat([
     toUtf8('{"jsonrpc":"2.0","id":'),
     id ?? toUtf8('null'),
     toUtf8(`,"error":${stringify(error)}}`),
   ]);
+  own.add(bytes);
+  return bytes;
+}
+
+const own = new WeakSet<Uint8Array>();
+
+/** Whether a message is one that `denialBytes` wrote. */
+export function isOwnDenial(bytes: Uint8Array): boolean {
+  return own.has(bytes);
 }

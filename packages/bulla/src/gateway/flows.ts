@@ -1,4 +1,4 @@
-import type { ListKind } from '@bulla/core/lock';
+import type { Era, ListKind } from '@bulla/core/lock';
 import { type ErrorFrame, idKey, quote, type RequestFrame, type ResultFrame } from '../mcp/index.ts';
 import type { Call, Part } from '../record/index.ts';
 import { checkContents } from './answers/contents.ts';
@@ -8,10 +8,13 @@ import type { Context } from './context.ts';
 import { asDenial, Denial, denialBytes } from './denial.ts';
 import { type HostRequest, hostRequest } from './gates/methods.ts';
 import { badParams, checkLevel, checkParams } from './gates/params.ts';
-import { withholdCapabilities } from './gates/session.ts';
+import { ownMeta, withholdCapabilities } from './gates/session.ts';
 import { checkPage } from './lists/page.ts';
 import { checkNamed, checkSelf } from './lists/self.ts';
 import { aboutOf, boundedName, causeOf, tellFailure, tellPage, tellSelf } from './notices.ts';
+import type { Channel } from './peer/channel.ts';
+import { releasedDenial } from './released.ts';
+import { type CallOrigin, NO_TRACE } from './telemetry.ts';
 import { Slots, weightOf } from './wire/slots.ts';
 import type { Edit } from './wire/splice.ts';
 import type { Request } from './wire/wire.ts';
@@ -31,6 +34,8 @@ export class Flows {
   /** Separate slots: a decision may wait for the answer to a list, which comes after answers that are recorded. */
   readonly #deciding = new Slots(MAX_BUSY, MAX_BUSY_WEIGHT);
   readonly #recording = new Slots(MAX_BUSY, MAX_BUSY_WEIGHT);
+  /** Requests that wait for the preflight: it needs no answer of the host, but a server may while its lists are read. */
+  readonly #waiting = new Slots(MAX_OPEN, MAX_BUSY_WEIGHT);
 
   constructor(context: Context) {
     this.#context = context;
@@ -39,15 +44,16 @@ export class Flows {
 
   /** Resolves when everything that was begun is recorded and answered. */
   async idle(): Promise<void> {
+    await this.#waiting.idle();
     await this.#calls.idle();
     await this.#deciding.idle();
     await this.#recording.idle();
   }
 
-  start(frame: RequestFrame): void | Promise<void> {
+  start(frame: RequestFrame, channel: Channel): void | Promise<void> {
     const { wire, record, session } = this.#context;
-    const request = wire.take(frame);
-    if (request === null) return this.#refuseId(frame);
+    const request = wire.take(frame, channel);
+    if (request === null) return this.#refuseId(frame, channel);
     const call = record.call(aboutOf(frame, session.host));
     request.failed = (denial) => this.record(request, () => this.deny(request, call, denial));
     try {
@@ -61,23 +67,51 @@ export class Flows {
     const { wire, session, features } = this.#context;
     const weight = weightOf(frame.bytes);
     let row: HostRequest;
+    let era: Era;
     try {
       if (wire.ended !== null) throw wire.ended;
       if (wire.size > MAX_OPEN) {
         throw new Denial('ids', 'GATEWAY_OVERLOADED', `More than ${MAX_OPEN} requests are open.`);
       }
       hostRequest(frame.method);
-      row = hostRequest(frame.method, session.read(frame));
+      era = session.read(frame);
+      row = hostRequest(frame.method, era);
     } catch (denial) {
       return this.decide(request, () => this.deny(request, call, denial), weight);
     }
-    if (row.kind === 'call') return this.#calls.start(request, frame, row, weight);
+    const isAbout = row.kind === 'call' || row.kind === 'list';
+    // A reload may put another preflight in the place of one that decides: then that one is asked too.
+    const before = () => (isAbout ? this.#context.preflight?.before(era, ownMeta(frame, features)) : null);
+    const first = before();
+    if (!first) return this.#go(request, frame, row, weight);
+    const go = async (): Promise<void> => {
+      for (let deciding: typeof first | null = first; deciding; deciding = before() ?? null) {
+        await deciding;
+        if (!wire.isOpen(request)) return;
+      }
+      await this.#go(request, frame, row, weight);
+    };
+    return this.#waiting.run(() => go().catch((error) => request.failed(asDenial(error))), weight);
+  }
+
+  /** Checks a request and forwards it. Throws a denial. */
+  #go(request: Request, frame: RequestFrame, row: HostRequest, weight: number): void | Promise<void> {
+    const { wire, features } = this.#context;
+    if (row.kind === 'call') {
+      request.trace = this.#context.telemetry.call(frame, this.#origin);
+      return this.#calls.start(request, frame, row, weight);
+    }
     if (row.kind === 'list') this.#list(request, frame, row.list);
     else if (row.kind === 'open') this.#open(request, frame);
     else request.answered = (answer) => this.#pass(request, answer);
     checkParams(frame.params, row.params);
     if (frame.method === 'logging/setLevel') checkLevel(frame.params?.get('level'));
     return wire.forward(request, frame, withholdCapabilities(frame, features));
+  }
+
+  get #origin(): CallOrigin {
+    const { record, session, transport } = this.#context;
+    return { ...record.origin, transport, version: session.version };
   }
 
   /** Runs work in a slot for decisions while messages are read on. If it fails, the host gets an error. */
@@ -92,19 +126,20 @@ export class Flows {
 
   /** An internal error after a request was recorded or denied: answer it and end it. */
   async #broke(request: Request, error: unknown): Promise<void> {
-    const { wire, host } = this.#context;
+    const { wire } = this.#context;
     tellFailure(this.#context, request.method, error);
     wire.drop(request);
     wire.free(request);
-    await host.write(denialBytes(request.idBytes, asDenial(error)));
+    request.trace.end({ denial: asDenial(error) });
+    await request.channel.answer(denialBytes(request.idBytes, asDenial(error)));
   }
 
   /** Under its id the host would take the refusal for the answer to the other request. */
-  #refuseId({ id, method }: RequestFrame): void | Promise<void> {
+  #refuseId({ id, method }: RequestFrame, channel: Channel): void | Promise<void> {
     const message = `The id ${quote(idKey(id))} belongs to a request that is still open.`;
     const denial = new Denial('ids', 'GATEWAY_ID_IN_USE', message);
     this.#context.record.incident({ denial, method: boundedName(method), key: '' });
-    return this.#context.host.write(denialBytes(null, denial));
+    return channel.answer(denialBytes(null, denial));
   }
 
   /** Answers the host with what the server sent. Throws a denial for what must not reach it. */
@@ -122,7 +157,7 @@ export class Flows {
 
   write(request: Request, bytes: Uint8Array): void | Promise<void> {
     this.#context.wire.free(request);
-    return this.#context.host.write(bytes);
+    return request.channel.answer(bytes);
   }
 
   /** The edits that remove from an answer how the server describes itself otherwise than locked. */
@@ -135,7 +170,7 @@ export class Flows {
 
   /** `initialize` and `server/discover`: the server describes itself. */
   #open(request: Request, frame: RequestFrame): void {
-    const { session, pins, enforce } = this.#context;
+    const { session } = this.#context;
     const isInitialize = frame.method === 'initialize';
     const { failed } = request;
     request.failed = (denial) => {
@@ -147,15 +182,18 @@ export class Flows {
         if (isInitialize) session.notInitialized();
         return this.#pass(request, answer);
       }
+      const { pins, enforce } = this.#context;
       const check = checkSelf(answer, pins);
-      if (isInitialize) session.initialized(answer.result.get('protocolVersion'));
+      if (isInitialize) {
+        session.initialized(answer.result);
+      }
       tellSelf(this.#context, frame.method, check);
       return this.#pass(request, answer, enforce.lists ? check.edits : []);
     };
   }
 
   #list(request: Request, { method, params }: RequestFrame, kind: ListKind): void {
-    const { offers, pins, enforce } = this.#context;
+    const { offers } = this.#context;
     const cursor = params?.get('cursor');
     if (cursor !== undefined && (typeof cursor !== 'string' || !offers.hasGiven(kind, cursor))) {
       throw badParams('The server gave no such cursor in this session.');
@@ -163,6 +201,7 @@ export class Flows {
     const generation = offers.generation(kind);
     request.answered = (answer) => {
       if (answer.kind === 'error') return this.#pass(request, answer);
+      const { pins, enforce } = this.#context;
       const { offers: found, edits, nextCursor } = checkPage(kind, answer, pins);
       offers.saw(kind, found, generation);
       tellPage(this.#context, method, found);
@@ -175,7 +214,10 @@ export class Flows {
   /** Records a denial and answers the host with it. */
   async deny(request: Request, call: Call, error: unknown, parts: readonly Part[] = []): Promise<void> {
     const denial = asDenial(error);
+    if (request.trace === NO_TRACE) this.#context.telemetry.denied(denial);
     this.#context.wire.drop(request);
+    this.#context.history.denied();
+    request.trace.phase('outcome');
     const capsule = await this.#context.record.blocked(call, denial, parts);
     await this.answer(request, call, denial, capsule);
   }
@@ -184,9 +226,12 @@ export class Flows {
   async answer(request: Request, call: Call, denial: Denial, capsule: string | null): Promise<void> {
     const isInternal = denial.stage === 'record' || denial.code === 'GATEWAY_FAILED';
     const why = isInternal ? ` (${causeOf(denial)})` : '';
-    const { log, wire, host } = this.#context;
+    const { log, wire, released } = this.#context;
     log(`${boundedName(request.method)}: ${denial.message}${why} [${denial.code}]`);
     wire.free(request);
-    await host.write(denialBytes(request.idBytes, denial, { tool: call.tool?.name ?? null, capsule }));
+    request.trace.end({ denial, capsule });
+    const tool = call.tool?.name ?? null;
+    const words = released ? releasedDenial(request.method, tool, denial) : null;
+    await request.channel.answer(denialBytes(request.idBytes, denial, { tool, capsule, words }));
   }
 }

@@ -14,6 +14,8 @@ import type { About } from './record.ts';
  * in memory.
  */
 export function boundedName(name: string): string {
+  // The engine copies a short slice anyway.
+  if (name.length < 13) return name;
   const text = name.length > 200 ? `${name.slice(0, 200).toWellFormed()}\u2026` : name;
   return Buffer.from(text, 'utf16le').toString('utf16le');
 }

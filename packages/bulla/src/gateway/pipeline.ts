@@ -1,10 +1,13 @@
 import { toUtf8 } from '@bulla/core/crypto';
 import type { BullaError } from '@bulla/core/error';
+import { JsonNumber } from '@bulla/core/json';
 import {
   Exchange,
   type Frame,
+  type Id,
   idKey,
   type NotificationFrame,
+  notificationFrame,
   parseFrame,
   quote,
   type RequestFrame,
@@ -19,16 +22,21 @@ import { notification, serverRequest } from './gates/methods.ts';
 import { checkParams, checkTwins } from './gates/params.ts';
 import { resourceItems } from './gates/pinned.ts';
 import { tellFailure } from './notices.ts';
+import type { Channel, Host } from './peer/channel.ts';
 import { idIn } from './peer/host.ts';
-import { bytesOf, locate, replace, splice } from './wire/splice.ts';
-import { idOf, SUBSCRIPTION_ID, tokenOf } from './wire/tokens.ts';
+import { bytesOf, type Located, locate, replace, splice } from './wire/splice.ts';
+import { idOf, isToken, SUBSCRIPTION_ID } from './wire/tokens.ts';
+import type { Request } from './wire/wire.ts';
 
 type Side = 'host' | 'server';
 
 /** A request of the server that was forwarded to the host. */
 interface ServerRequest extends Waiting {
   readonly idBytes: Uint8Array;
-  readonly token: string | null;
+  /** The progress token that the server gave with it, byte for byte. */
+  readonly tokenBytes: Uint8Array | null;
+  /** Where it was sent. */
+  readonly to: Host;
 }
 
 const MAX_SERVER_REQUESTS = 256;
@@ -49,10 +57,11 @@ export class Pipeline {
     this.#flows = new Flows(context);
   }
 
-  fromHost(frame: Frame): void | Promise<void> {
-    return this.#guarded('host', frame, () => {
-      if (frame.kind === 'request') return this.#flows.start(frame);
-      if (frame.kind === 'notification') return this.#notification('host', frame);
+  /** `channel` is the way back for what it brings about. */
+  fromHost(frame: Frame, channel: Channel): void | Promise<void> {
+    return this.#guarded('host', frame, channel, () => {
+      if (frame.kind === 'request') return this.#flows.start(frame, channel);
+      if (frame.kind === 'notification') return this.#fromHost(frame, channel);
       const match = this.#serverRequests.settle(frame.id);
       if (match === 'late') return;
       if (typeof match === 'string') return this.#unasked('host', match);
@@ -61,51 +70,63 @@ export class Pipeline {
     });
   }
 
-  fromServer(frame: Frame): void | Promise<void> {
-    return this.#guarded('server', frame, () => {
-      if (frame.kind === 'request') return this.#serverRequest(frame);
-      if (frame.kind === 'notification') return this.#notification('server', frame);
+  /** `on` is the id of the request on whose stream it came, where requests have streams of their own. */
+  fromServer(frame: Frame, on?: Id): void | Promise<void> {
+    return this.#guarded('server', frame, null, () => {
+      const about = on === undefined ? undefined : this.#context.wire.find(on);
+      if (frame.kind === 'request') return this.#serverRequest(frame, about);
+      if (frame.kind === 'notification') return this.#fromServer(frame, about);
       const found = this.#context.wire.settle(frame);
       return typeof found === 'string' ? this.#unasked('server', found) : found;
     });
   }
 
   /** An internal error refuses the message, and the session goes on. */
-  #guarded(from: Side, frame: Frame | null, handle: () => void | Promise<void>): void | Promise<void> {
+  #guarded(
+    from: Side,
+    frame: Frame | null,
+    channel: Channel | null,
+    handle: () => void | Promise<void>,
+  ): void | Promise<void> {
     try {
-      return handle()?.catch((error) => this.#broke(from, frame, error));
+      return handle()?.catch((error) => this.#broke(from, frame, channel, error));
     } catch (error) {
-      return this.#broke(from, frame, error);
+      return this.#broke(from, frame, channel, error);
     }
+  }
+
+  /** The host closed the way back of some of its requests, which cancels them. */
+  gone(channel: Channel): void {
+    this.#context.wire.gone(channel);
   }
 
   /** A request of the host that was taken in is answered elsewhere; the id of another may be that of an open one. */
-  #broke(from: Side, frame: Frame | null, error: unknown): void | Promise<void> {
+  #broke(from: Side, frame: Frame | null, channel: Channel | null, error: unknown): void | Promise<void> {
     tellFailure(this.#context, `from ${from}`, error);
     const isRequest = frame?.kind === 'request';
-    if (from === 'server') {
+    if (channel === null) {
       return isRequest ? this.#refuseServer(toUtf8(idKey(frame.id)), asDenial(error)) : undefined;
     }
-    if (isRequest || frame === null) return this.#context.host.write(denialBytes(null, asDenial(error)));
+    if (isRequest || frame === null) return channel.answer(denialBytes(null, asDenial(error)));
   }
 
   /** Invalid frame from the host: answer with an error, keep the session. */
-  refusedFromHost(error: BullaError, bytes: Uint8Array): void | Promise<void> {
-    return this.#guarded('host', null, () => {
+  refusedFromHost(error: BullaError, bytes: Uint8Array, channel: Channel): void | Promise<void> {
+    return this.#guarded('host', null, channel, () => {
       const rpc = error.code === 'MCP_FRAME_JSON' ? RPC.parse : RPC.invalid;
       // The parser's message quotes the host, which is not for a record.
       this.#drop(new Denial('frame', error.code, 'The host sent an invalid message.'), 'host', error.code);
       const id = rpc === RPC.invalid ? idIn(bytes) : null;
       // Under the id of an open request, the host would take it for the answer to that one.
-      const isClear = id !== null && !this.#context.wire.isTaken(id);
+      const isClear = id !== null && !this.#context.wire.isTaken(id, channel.scope);
       const denial = new Denial('frame', error.code, error.message, { rpc });
-      return this.#context.host.write(denialBytes(isClear ? toUtf8(idKey(id)) : null, denial));
+      return channel.answer(denialBytes(isClear ? toUtf8(idKey(id)) : null, denial));
     });
   }
 
   /** Invalid frame from the server: drop it; the waiting caller gets the error. */
   refusedFromServer(error: BullaError, bytes: Uint8Array | null): void | Promise<void> {
-    return this.#guarded('server', null, () => {
+    return this.#guarded('server', null, null, () => {
       // The parser's message holds text of the server, which is not for a model.
       const message = `The server sent an invalid message (${error.code}).`;
       const denial = new Denial('frame', 'GATEWAY_BAD_ANSWER', message, { cause: error });
@@ -118,12 +139,34 @@ export class Pipeline {
   noise(): void {
     const message = 'The server printed a line that is not a JSON-RPC message.';
     const denial = new Denial('frame', 'GATEWAY_NOISE', message);
-    void this.#guarded('server', null, () => this.#drop(denial, 'server', ''));
+    void this.#guarded('server', null, null, () => this.#drop(denial, 'server', ''));
   }
 
   /** Fails every open request: nothing more comes from the server, or is waited for. */
   end(denial: Denial): void {
     this.#context.wire.end(denial);
+  }
+
+  /** A list changed, as this notification tells: what was read of it does not count any more. */
+  changed(method: string): void {
+    this.#context.offers.changed(method);
+  }
+
+  /**
+   * The server ended and will be started again: fails what was asked of it, withdraws what it asked, and forgets what it
+   * offered.
+   */
+  reset(denial: Denial): void {
+    const { offers, wire, log } = this.#context;
+    log(`${denial.message} It is started again when it is needed. [${denial.code}]`);
+    offers.forget();
+    for (const request of this.#serverRequests.open()) {
+      const requestId = this.#serverRequests.idOf(request);
+      this.#serverRequests.free(request);
+      if (requestId === null) continue;
+      void request.to.write(notificationFrame('notifications/cancelled', { requestId }).bytes);
+    }
+    wire.reset(denial);
   }
 
   /** Resolves when everything that was begun is recorded and answered. */
@@ -132,13 +175,16 @@ export class Pipeline {
     await this.#context.record.settled();
   }
 
-  #serverRequest(frame: RequestFrame): void | Promise<void> {
+  /** It goes to the host with what belongs to the request that it is about, if that is known. */
+  #serverRequest(frame: RequestFrame, about: Request | undefined): void | Promise<void> {
     const { features, session, host, pins } = this.#context;
     const place = locate(frame, 'id')!;
+    const token = locate(frame, 'params', '_meta', 'progressToken');
     const request: ServerRequest = {
       id: frame.id,
       idBytes: Uint8Array.from(bytesOf(frame, place)),
-      token: tokenOf(frame.params?.get('_meta'), 'progressToken'),
+      tokenBytes: token !== null && isToken(token.value) ? Uint8Array.from(bytesOf(frame, token)) : null,
+      to: about?.channel ?? host,
     };
     const requests = this.#serverRequests;
     try {
@@ -158,39 +204,66 @@ export class Pipeline {
     }
     try {
       const id = toUtf8(requests.assign(request).lexeme);
-      return host.write(splice(frame.bytes, [replace(place, id)]));
+      const tokens = request.tokenBytes === null ? [] : [replace(token!, id)];
+      return request.to.write(splice(frame.bytes, [replace(place, id), ...tokens]));
     } catch (error) {
       requests.free(request);
       throw error;
     }
   }
 
-  #notification(from: Side, frame: NotificationFrame): void | Promise<void> {
-    const { features, offers, pins, session, wire, host } = this.#context;
-    if (from === 'server') offers.changed(frame.method);
+  #fromHost(frame: NotificationFrame, { scope }: Channel): void | Promise<void> {
+    const { features, session, wire } = this.#context;
     try {
-      const { carries, params } = notification(from, frame.method, features);
-      if (from === 'host') checkParams(frame.params, params);
-      else checkTwins(frame.params, params);
-      if (from === 'server' && carries !== 'subscription') checkAll(frame.params, [], pins);
-      if (frame.method === 'notifications/resources/updated') this.#checkUpdated(frame);
-      if (carries === 'request') return this.#cancelled(from, frame);
-      if (carries === 'token') {
-        const token = tokenOf(frame.params ?? undefined, 'progressToken');
-        const isOpen =
-          from === 'server'
-            ? token !== null && wire.progress(token)
-            : this.#serverRequests.open().some((request) => request.token === token);
-        if (token === null || !isOpen) throw unrelated('The progress belongs to no open request.');
+      const { carries, params } = notification('host', frame.method, features);
+      checkParams(frame.params, params);
+      if (carries === 'request') {
+        const place = cancelled(frame);
+        const ours = wire.cancel(place.value as Id, scope);
+        if (ours === null) return;
+        return this.#send(frame, splice(frame.bytes, [replace(place, toUtf8(idKey(ours)))]));
       }
-      if (carries === 'subscription') return this.#subscribed(frame);
+      if (carries === 'token') {
+        const id = idOf(frame.params ?? undefined, 'progressToken');
+        const request = id === null ? undefined : this.#serverRequests.find('other', id);
+        return this.#send(frame, this.#withToken(frame, request));
+      }
       if (frame.method === 'notifications/initialized' && !session.isEstablished) {
         throw unrelated('The session was not initialized.');
       }
-      return from === 'host' ? this.#send(frame, frame.bytes) : host.write(frame.bytes);
+      return this.#send(frame, frame.bytes);
     } catch (error) {
-      this.#drop(asDenial(error), from, frame.method);
+      this.#drop(asDenial(error), 'host', frame.method);
     }
+  }
+
+  #fromServer(frame: NotificationFrame, about: Request | undefined): void | Promise<void> {
+    const { features, offers, pins, wire, host } = this.#context;
+    offers.changed(frame.method);
+    try {
+      const { carries, params } = notification('server', frame.method, features);
+      checkTwins(frame.params, params);
+      if (carries !== 'subscription') checkAll(frame.params, [], pins);
+      if (frame.method === 'notifications/resources/updated') this.#checkUpdated(frame);
+      if (carries === 'request') return this.#cancelledByServer(frame);
+      if (carries === 'token') {
+        const id = idOf(frame.params ?? undefined, 'progressToken');
+        const request = id === null ? undefined : (wire.progress(id) ?? undefined);
+        const bytes = this.#withToken(frame, request);
+        return request!.channel.write(bytes);
+      }
+      if (carries === 'subscription') return this.#subscribed(frame);
+      return (about?.channel ?? host).write(frame.bytes);
+    } catch (error) {
+      this.#drop(asDenial(error), 'server', frame.method);
+    }
+  }
+
+  /** The bytes of a notification of progress with the token of whoever sent the request. Throws a denial for none. */
+  #withToken(frame: NotificationFrame, request: Request | ServerRequest | undefined): Uint8Array {
+    const bytes = request?.tokenBytes ?? null;
+    if (bytes === null) throw unrelated('The progress belongs to no open request.');
+    return splice(frame.bytes, [replace(locate(frame, 'params', 'progressToken')!, bytes)]);
   }
 
   /** The updated resource may be a part of what the host subscribed to, but must be one that it could read. */
@@ -200,23 +273,20 @@ export class Pipeline {
     if (this.#context.enforce.calls) resourceItems(uri, this.#context.pins);
   }
 
-  /** The cancelled request has another id on the other side. */
-  #cancelled(from: Side, frame: NotificationFrame): void | Promise<void> {
-    const { wire, host } = this.#context;
-    const place = locate(frame, 'params', 'requestId');
-    const id = idOf(frame.params ?? undefined, 'requestId');
-    if (place === null || id === null) throw unrelated('It names no request.');
-    if (from === 'host') {
-      const ours = wire.cancel(id);
-      if (ours === null) return;
-      return this.#send(frame, splice(frame.bytes, [replace(place, toUtf8(idKey(ours)))]));
-    }
+  /** The server withdraws a request of its own, or ends a subscription. */
+  #cancelledByServer(frame: NotificationFrame): void | Promise<void> {
+    const place = cancelled(frame);
+    const id = place.value as Id;
     const request = this.#serverRequests.find('asker', id);
     const ours = request && this.#serverRequests.idOf(request);
     if (request !== undefined) this.#serverRequests.free(request);
-    const theirs = ours ? toUtf8(ours.lexeme) : wire.subscription(id, true);
-    if (theirs === null) throw unrelated('The request is not open.');
-    return host.write(splice(frame.bytes, [replace(place, theirs)]));
+    if (request && ours) return request.to.write(splice(frame.bytes, [replace(place, toUtf8(ours.lexeme))]));
+    const subscription = this.#context.wire.subscription(id, true);
+    if (subscription === null) throw unrelated('The request is not open.');
+    const { channel, idBytes } = subscription;
+    const written = channel.write(splice(frame.bytes, [replace(place, idBytes)]));
+    channel.close();
+    return written;
   }
 
   /** In the stateless era the notification says to which request of the host it belongs. */
@@ -228,9 +298,9 @@ export class Pipeline {
       return host.write(frame.bytes);
     }
     const id = idOf(frame.params?.get('_meta'), SUBSCRIPTION_ID);
-    const theirs = id === null ? null : wire.subscription(id, false);
-    if (theirs === null) throw unrelated('The subscription is not open.');
-    return host.write(splice(frame.bytes, [replace(place, theirs)]));
+    const subscription = id === null ? null : wire.subscription(id, false);
+    if (subscription === null) throw unrelated('The subscription is not open.');
+    return subscription.channel.write(splice(frame.bytes, [replace(place, subscription.idBytes)]));
   }
 
   #refuseServer(id: Uint8Array, denial: Denial): Promise<void> {
@@ -261,6 +331,13 @@ export class Pipeline {
     if (isNew)
       this.#context.log(`dropped a message from the ${from}${what}: ${denial.message} [${denial.code}]`);
   }
+}
+
+/** Where a notification names the request that it cancels. Throws a denial for one that names none. */
+function cancelled(frame: NotificationFrame): Located {
+  const place = locate(frame, 'params', 'requestId');
+  if (place !== null && (typeof place.value === 'string' || place.value instanceof JsonNumber)) return place;
+  throw unrelated('It names no request.');
 }
 
 function unrelated(message: string): Denial {

@@ -1,21 +1,13 @@
 import type { DataObject } from '@bulla/core/capsule';
-import { sha256Hex, toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import type { ToolReference } from '@bulla/core/evidence';
-import {
-  type Call,
-  type Intent,
-  type Outcome,
-  OutcomeLostError,
-  type Part,
-  type Recorder,
-} from '../record/index.ts';
+import { type Call, type Outcome, OutcomeLostError, type Part, type Recorder } from '../record/index.ts';
 import type { Store } from '../store/index.ts';
 import { Denial } from './denial.ts';
+import { Incidents } from './incidents.ts';
 
-export interface RecordContext {
-  readonly store: Store;
-  readonly recorder: Recorder;
+/** Whose session it is, and with which server. */
+export interface SessionContext {
   readonly agentId: string;
   readonly sessionId: string;
   /** What the operator calls the server, and the digest of how it is reached. */
@@ -46,18 +38,73 @@ export interface Incident extends About {
   readonly budget?: string;
 }
 
-/** Limit on the records of incidents that share a budget; the rest is only counted. */
-const MAX_INCIDENTS = 64;
+/** A call that may be forwarded. */
+export interface Begun {
+  readonly call: Call;
+  /** The id of the capsule of its intent; null where nothing is recorded. */
+  readonly capsule: string | null;
+  /** Ends it. Resolves to the denial that replaces the answer where its outcome cannot be recorded, else to null. */
+  ended(outcome: Outcome): Promise<Denial | null>;
+}
 
-/** The record of a session: the gateway's face of the one recorder. */
-export class SessionRecord {
-  readonly #context: RecordContext;
-  /** The digests of the incidents that are recorded. */
-  readonly #seen = new Set<string>();
-  /** How many of them belong to each budget. */
-  readonly #spent = new Map<string, number>();
-  readonly #dropped: Record<string, number> = {};
-  readonly #unrecorded: Record<string, number> = {};
+/** What would have been recorded of a call. */
+export interface Probed {
+  /** The code of its denial. */
+  denied: string | null;
+  /** What its intent would have rested on. */
+  intent: readonly Part[] | null;
+}
+
+/** What the gateway needs of the record of a session. */
+export interface SessionRecord {
+  /** `unrecorded`: how many of the dropped messages have no record of their own, because there were too many. */
+  readonly counts: {
+    readonly calls: number;
+    readonly blocked: number;
+    readonly dropped: Readonly<Record<string, number>>;
+    readonly unrecorded: Readonly<Record<string, number>>;
+  };
+  /** Whose calls these are, for telemetry. */
+  readonly origin: { readonly sessionId: string; readonly agentId: string; readonly server: string };
+  /**
+   * The session begins, and this is what it proved of itself. Rejects with a `STORE_…` or `KEYRING_…` code when that
+   * cannot be recorded.
+   */
+  opened(facts: DataObject): Promise<void>;
+  /** From now on calls rest on another lock. */
+  relock(lock: string): void;
+  /** A record of the same form for a test: it writes nothing, begins no call, and notes what it would have recorded. */
+  probe(seen: Probed): SessionRecord;
+  /** The session ends. Rejects as `opened` does. */
+  closed(code: string | null): Promise<void>;
+  /** Rejects with a denial while a kill switch stands, and when the store cannot tell. */
+  assertMayAct(): void | Promise<void>;
+  /** A message of the host as the recorder takes it. */
+  call(about: About): Call;
+  /** Commits to a payload of a call; undefined where nothing is recorded. */
+  payload(kind: 'args' | 'rest', value: unknown): Call['args'];
+  /** What every call of the session rests on. */
+  readonly base: Part;
+  /** Begins a call, after its intent is durable. Rejects with a denial: no record, no call. */
+  intent(call: Call, parts: readonly Part[]): Promise<Begun>;
+  /** Records a denial. Returns the id of the capsule, or null if there is none; the call stays denied. */
+  blocked(call: Call, denial: Denial, parts: readonly Part[]): Promise<string | null>;
+  /** Counts an incident, and records it the first time. True when it was new. */
+  incident(incident: Incident): boolean;
+  /** Resolves when every incident is recorded, or could not be. */
+  settled(): Promise<void>;
+}
+
+export interface RecordContext extends SessionContext {
+  readonly store: Store;
+  readonly recorder: Recorder;
+}
+
+/** The record of a session in a chain: the gateway's face of the one recorder. */
+export class ChainRecord implements SessionRecord {
+  #context: RecordContext;
+  readonly #incidents = new Incidents();
+  #base: Part;
   #noting: Promise<unknown> = Promise.resolve();
   #openedId: string | null = null;
   #calls = 0;
@@ -65,25 +112,51 @@ export class SessionRecord {
 
   constructor(context: RecordContext) {
     this.#context = context;
+    this.#base = baseOf(context);
+  }
+
+  get base(): Part {
+    return this.#base;
+  }
+
+  get origin() {
+    return originOf(this.#context);
+  }
+
+  relock(lock: string): void {
+    this.#context = { ...this.#context, lock };
+    this.#base = baseOf(this.#context);
+  }
+
+  probe(seen: Probed): SessionRecord {
+    const unwritten = () => Promise.reject(new Error('The self-test records nothing.'));
+    const recorder: Recorder = {
+      ...this.#context.recorder,
+      intent(_, parts = []) {
+        seen.intent = parts;
+        return unwritten();
+      },
+      denied(_, { code }) {
+        seen.denied ??= code;
+        return unwritten();
+      },
+      outcome: unwritten,
+      act: unwritten,
+    };
+    return new ChainRecord({ ...this.#context, recorder });
   }
 
   get counts() {
-    return {
-      calls: this.#calls,
-      blocked: this.#blocked,
-      dropped: { ...this.#dropped },
-      /** Of those that were dropped: how many have no record of their own, because there were too many. */
-      unrecorded: { ...this.#unrecorded },
-    };
+    return { calls: this.#calls, blocked: this.#blocked, ...this.#incidents.counts };
   }
 
-  /** The session begins. Rejects with a `STORE_…` or `KEYRING_…` code when that cannot be recorded. */
-  async opened(): Promise<void> {
-    const { id } = await this.#context.recorder.act({ ...this.#system(), status: 'pending' });
+  async opened(facts: DataObject): Promise<void> {
+    const system = this.#system();
+    const evidence = { ...system.evidence, facts };
+    const { id } = await this.#context.recorder.act({ ...system, evidence, status: 'pending' });
     this.#openedId = id;
   }
 
-  /** The session ends. Rejects as `opened` does. */
   async closed(code: string | null): Promise<void> {
     const { calls, blocked, dropped, unrecorded } = this.counts;
     const isComplete = Object.keys(unrecorded).length === 0;
@@ -96,7 +169,6 @@ export class SessionRecord {
     });
   }
 
-  /** Rejects with a denial while a kill switch stands, and when the store cannot tell. */
   async assertMayAct(): Promise<void> {
     try {
       await this.#context.store.assertMayAct(this.#context.agentId);
@@ -106,57 +178,29 @@ export class SessionRecord {
     }
   }
 
-  /** A message of the host as the recorder takes it. */
-  call({ method, tool = null, host = '', correlationId = null }: About): Call {
-    const { agentId, sessionId, server } = this.#context;
-    return {
-      door: 'gateway',
-      agentId,
-      sessionId,
-      source: host,
-      request: tool === null ? `${method} ${server.name}` : `${method} ${server.name}/${tool.name}`,
-      correlationId,
-      ...(tool && { tool: { server: server.name, ...tool } }),
-    };
+  call(about: About): Call {
+    return callOf(about, this.#context);
   }
 
   payload(kind: 'args' | 'rest', value: unknown): NonNullable<Call['args']> {
     return this.#context.recorder.payload(kind, value);
   }
 
-  /** What every call of the session rests on. */
-  get base(): Part {
-    const { lock, server } = this.#context;
-    return { evidence: { server, lock }, authority: [{ type: 'policy', reference: `lock:${lock}` }] };
-  }
-
-  /** Seals what is about to be done; resolves when that is durable. Rejects with a denial: no record, no call. */
-  async intent(call: Call, parts: readonly Part[]): Promise<Intent> {
+  async intent(call: Call, parts: readonly Part[]): Promise<Begun> {
+    const { recorder } = this.#context;
     try {
-      const intent = await this.#context.recorder.intent(call, [this.base, ...parts]);
+      const intent = await recorder.intent(call, [this.base, ...parts]);
       this.#calls++;
-      return intent;
+      return {
+        call: intent.call,
+        capsule: intent.capsule.id,
+        ended: (outcome) => recorder.outcome(intent, outcome).then(() => null, outcomeLost),
+      };
     } catch (cause) {
       throw cause instanceof Denial ? cause : noRecord(cause);
     }
   }
 
-  /** Seals the outcome of a call. Returns the denial that replaces the answer where that fails, else null. */
-  async outcome(intent: Intent, outcome: Outcome): Promise<Denial | null> {
-    try {
-      await this.#context.recorder.outcome(intent, outcome);
-      return null;
-    } catch (error) {
-      return new Denial(
-        'record',
-        'RECORD_OUTCOME_LOST',
-        'The call was made, but its outcome could not be recorded, so it is withheld. Do not call again before somebody has looked.',
-        { cause: error instanceof OutcomeLostError ? error.cause : error },
-      );
-    }
-  }
-
-  /** Records a denial. Returns the id of the capsule, or null if it cannot be recorded; the call stays denied. */
   async blocked(call: Call, { failure }: Denial, parts: readonly Part[]): Promise<string | null> {
     this.#blocked++;
     try {
@@ -166,19 +210,9 @@ export class SessionRecord {
     }
   }
 
-  /** Counts an incident, and records it the first time. True when it was new. */
-  incident({ denial, key, budget = denial.code, facts, waived = false, ...about }: Incident): boolean {
-    const { code } = denial;
-    this.#dropped[code] = (this.#dropped[code] ?? 0) + 1;
-    const name = sha256Hex(toUtf8(`${code} ${key}`));
-    if (this.#seen.has(name)) return false;
-    const spent = this.#spent.get(budget) ?? 0;
-    if (spent >= MAX_INCIDENTS) {
-      this.#unrecorded[code] = (this.#unrecorded[code] ?? 0) + 1;
-      return false;
-    }
-    this.#spent.set(budget, spent + 1);
-    this.#seen.add(name);
+  incident({ denial, key, budget, facts, waived = false, ...about }: Incident): boolean {
+    const name = this.#incidents.add(denial.code, key, budget);
+    if (name === null) return false;
     const { recorder, server, lock } = this.#context;
     const { tool, ...subject } = this.call(about);
     const noted = recorder.act({
@@ -191,12 +225,11 @@ export class SessionRecord {
       failure: waived ? null : denial.failure,
     });
     // If this fails, the next such incident is recorded.
-    const settled = noted.catch(() => void this.#seen.delete(name));
+    const settled = noted.catch(() => this.#incidents.forget(name));
     this.#noting = Promise.allSettled([this.#noting, settled]);
     return true;
   }
 
-  /** Resolves when every incident is recorded, or could not be. */
   async settled(): Promise<void> {
     await this.#noting;
   }
@@ -216,6 +249,31 @@ export class SessionRecord {
   }
 }
 
+/** A message of the host, as the recorder takes it. */
+export function callOf(
+  { method, tool = null, host = '', correlationId = null }: About,
+  { agentId, sessionId, server }: SessionContext,
+): Call {
+  return {
+    door: 'gateway',
+    agentId,
+    sessionId,
+    source: host,
+    request: tool === null ? `${method} ${server.name}` : `${method} ${server.name}/${tool.name}`,
+    correlationId,
+    ...(tool && { tool: { server: server.name, ...tool } }),
+  };
+}
+
+export function originOf({ sessionId, agentId, server }: SessionContext): SessionRecord['origin'] {
+  return { sessionId, agentId, server: server.name };
+}
+
+/** What every call of a session rests on. */
+export function baseOf({ lock, server }: SessionContext): Part {
+  return { evidence: { server, lock }, authority: [{ type: 'policy', reference: `lock:${lock}` }] };
+}
+
 /** A decision that was made and not enforced. */
 export function waivedStep({ stage, code }: Denial) {
   return {
@@ -229,4 +287,13 @@ function noRecord(cause: unknown): Denial {
   return new Denial('record', 'RECORD_FAILED', `Nothing can be recorded now${why}, so nothing is called.`, {
     cause,
   });
+}
+
+function outcomeLost(error: unknown): Denial {
+  return new Denial(
+    'record',
+    'RECORD_OUTCOME_LOST',
+    'The call was made, but its outcome could not be recorded, so it is withheld. Do not call again before somebody has looked.',
+    { cause: error instanceof OutcomeLostError ? error.cause : error },
+  );
 }

@@ -21,6 +21,7 @@ export interface ConsentGateOptions {
 export function consentGate({ consent, identity, raises }: ConsentGateOptions): Gate {
   return {
     name: 'consent',
+    needsRecord: true,
     async rule(gated) {
       const { frame, subject, call, evidence, signal } = gated;
       if (frame.method !== 'tools/call') return { pass: {} };

@@ -19,6 +19,7 @@ export interface EnvelopeGateOptions {
 export function envelopeGate({ verifier, envelopeOf }: EnvelopeGateOptions): Gate {
   return {
     name: 'envelope',
+    needsRecord: true,
     async rule(gated) {
       const { frame, call, evidence, subject } = gated;
       if (frame.method !== 'tools/call') return { pass: {} };

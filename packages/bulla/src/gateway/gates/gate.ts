@@ -1,4 +1,5 @@
 import type { Evidence, Stage } from '@bulla/core/evidence';
+import type { Demand, SessionFacts } from '@bulla/core/policy';
 import type { RequestFrame } from '../../mcp/index.ts';
 import type { Call, Part } from '../../record/index.ts';
 import type { Denial } from '../denial.ts';
@@ -16,6 +17,10 @@ export interface GatedCall {
   readonly horizon: number;
   /** Aborted when the host cancels the call, or the session ends. */
   readonly signal: AbortSignal;
+  /** What was done before in the session: until the intent is sealed by now, afterwards by the order of intents. */
+  readonly session: SessionFacts;
+  /** What rules demand before the call is made. A later gate that meets a demand deletes it; one that stays denies. */
+  readonly demands: Set<Demand>;
 }
 
 /**
@@ -30,6 +35,8 @@ export type Ruling =
 /** One decision about a call. What it throws denies the call. */
 export interface Gate {
   readonly name: Stage;
+  /** It rests on what becomes true with the record of a call, so that it is nothing in a session without a record. */
+  readonly needsRecord?: boolean;
   rule(call: GatedCall): Ruling | Promise<Ruling>;
   /** Decides again when the intent is durable, before the call is forwarded. */
   again?(call: GatedCall): Promise<void>;

@@ -1,18 +1,52 @@
 import type { Context } from '../context.ts';
+import type { LinkOptions } from '../link.ts';
+import { waivedStep } from '../record.ts';
+import { argumentsGate } from './arguments.ts';
+import { demandsGate } from './demands.ts';
 import type { Gate } from './gate.ts';
 import { killGate } from './kill.ts';
 import { pinnedGate } from './pinned.ts';
+import { urisGate } from './uris.ts';
 
 export { type ConsentGateOptions, consentGate } from './consent.ts';
 export { type EnvelopeGateOptions, envelopeGate } from './envelope.ts';
 export type { Gate, GatedCall, Ruling } from './gate.ts';
-export { policyGate } from './policy.ts';
+export { type PolicyGateOptions, policyGate } from './policy.ts';
+
+interface GateOptions extends Pick<LinkOptions, 'lock' | 'uris' | 'gates'> {
+  /** Those of policies. */
+  readonly rules: readonly Gate[];
+}
 
 /**
  * The gates that a call passes, in their order. That its method is known, belongs to the session and has parameters of
  * a known form was decided before, for every request (`methods.ts`, `session.ts`, `params.ts`). A new decision is a
  * file here and a line in this list.
  */
-export function gatesOf(context: Omit<Context, 'gates'>, own: readonly Gate[]): readonly Gate[] {
-  return [pinnedGate(context), ...own, killGate(context.record)];
+export function gatesOf(
+  context: Omit<Context, 'gates' | 'preflight'>,
+  { lock, uris = {}, gates = [], rules }: GateOptions,
+): readonly Gate[] {
+  const watches = !context.enforce.calls;
+  const decides = watches ? watching : (gate: Gate) => gate;
+  return [
+    pinnedGate(context),
+    decides(argumentsGate(lock)),
+    decides(urisGate(uris)),
+    ...rules.map(decides),
+    ...gates,
+    decides(demandsGate),
+    killGate(context.record),
+  ];
+}
+
+/** A gate that only watches: the call passes, and its record says what would have been blocked. */
+function watching({ name, rule }: Gate): Gate {
+  return {
+    name,
+    async rule(call) {
+      const ruling = await rule(call);
+      return 'deny' in ruling ? { pass: { authority: [waivedStep(ruling.deny)] } } : ruling;
+    },
+  };
 }

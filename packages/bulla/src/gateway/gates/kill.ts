@@ -9,6 +9,6 @@ export function killGate(record: SessionRecord): Gate {
       await record.assertMayAct();
       return { pass: {} };
     },
-    again: () => record.assertMayAct(),
+    again: async () => record.assertMayAct(),
   };
 }

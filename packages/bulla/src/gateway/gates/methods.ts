@@ -119,6 +119,14 @@ const SERVER_NOTIFICATIONS: Readonly<Record<string, NotificationRow>> = {
   },
 };
 
+/** Every method in the tables, by who sends it. */
+export const METHODS: Readonly<Record<string, readonly string[]>> = {
+  'Requests of the host': Object.keys(HOST_REQUESTS),
+  'Requests of the server': Object.keys(SERVER_REQUESTS),
+  'Notifications of the host': Object.keys(HOST_NOTIFICATIONS),
+  'Notifications of the server': Object.keys(SERVER_NOTIFICATIONS),
+};
+
 /** The row of a method of the host. Throws a denial for one that is unknown, or not of this era if that is known. */
 export function hostRequest(method: string, era?: Era): HostRequest {
   const row = own(HOST_REQUESTS, method);

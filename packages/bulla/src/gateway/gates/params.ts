@@ -13,13 +13,25 @@ const META = [META_VERSION, META_CLIENT, META_CAPABILITIES, SUBSCRIPTION_ID, 'pr
 export function checkParams(params: JsonObject | null, known: readonly string[]): void {
   if (params === null) return;
   checkTwins(params, known);
-  onlyMembers(params, [...known, '_meta']);
+  onlyMembers(params, withMeta(known));
 }
+
+/** The members of a row of the table of methods and `_meta`, in a list that is made once. */
+function withMeta(known: readonly string[]): readonly string[] {
+  let all = extended.get(known);
+  if (all === undefined) {
+    all = [...known, '_meta'];
+    extended.set(known, all);
+  }
+  return all;
+}
+
+const extended = new WeakMap<readonly string[], readonly string[]>();
 
 /** Refuses only members that differ from a known one in case. */
 export function checkTwins(params: JsonObject | null, known: readonly string[]): void {
   if (params === null) return;
-  refuseTwins(params, [...known, '_meta']);
+  refuseTwins(params, withMeta(known));
   const meta = params.get('_meta');
   if (meta instanceof JsonObject) refuseTwins(meta, META);
 }
@@ -32,7 +44,16 @@ export function onlyMembers(object: JsonObject, known: readonly string[]): void 
 }
 
 /** 2025-11-25, Logging, Log Levels. */
-const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
+export const LEVELS: readonly string[] = [
+  'debug',
+  'info',
+  'notice',
+  'warning',
+  'error',
+  'critical',
+  'alert',
+  'emergency',
+];
 
 /** Throws a denial for an unknown level of a log. */
 export function checkLevel(level: JsonValue | undefined): void {

@@ -15,10 +15,21 @@ export const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 export class Session {
   #handshake: 'none' | 'asked' | 'done' = 'none';
   #host = '';
+  #introduced: JsonObject | null = null;
 
   /** The host as it names itself; it proves nothing. */
   get host(): string {
     return this.#host;
+  }
+
+  /** The version that the handshake agreed on; null without one. */
+  get version(): string | null {
+    return (this.#introduced?.get('protocolVersion') ?? null) as string | null;
+  }
+
+  /** The server's answer to `initialize`, which was checked; null without one. */
+  get introduced(): JsonObject | null {
+    return this.#introduced;
   }
 
   /** Whether the handshake of the initialize era is done. */
@@ -48,7 +59,8 @@ export class Session {
   }
 
   /** The server answered `initialize`. Throws a denial for a version that is not known here. */
-  initialized(protocolVersion: JsonValue | undefined): void {
+  initialized(result: JsonObject): void {
+    const protocolVersion = result.get('protocolVersion');
     this.#handshake = 'none';
     if (typeof protocolVersion !== 'string' || !INITIALIZE_VERSIONS.includes(protocolVersion)) {
       throw new Denial('session', 'GATEWAY_VERSION', 'The server speaks a version that is not known here.', {
@@ -56,6 +68,7 @@ export class Session {
       });
     }
     this.#handshake = 'done';
+    this.#introduced = result;
   }
 
   /** The server refused `initialize`, or the request did not reach it: it may be asked again. */

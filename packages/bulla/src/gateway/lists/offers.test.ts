@@ -10,7 +10,7 @@ import { pinsOf } from './pins.ts';
 const pins = pinsOf(await rogueLock('ordinary'));
 const lock = (await rogueLock('ordinary')).native!;
 const page = (result: string): ResultFrame =>
-  parseFrame(toUtf8(`{"jsonrpc":"2.0","id":1,"result":${result}}`), { spans: true }) as ResultFrame;
+  parseFrame(toUtf8(`{"jsonrpc":"2.0","id":1,"result":${result}}`)) as ResultFrame;
 const whole = page('{"tools":[]}');
 const offer = (status: 'same' | 'changed') =>
   ({ kind: 'tools', key: 'echo', status, digest: lock.tools.get('echo')!.digest }) as const;

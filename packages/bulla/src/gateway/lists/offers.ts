@@ -30,8 +30,8 @@ const MAX_CURSORS = 1000;
  * gateway reads the list again, over the same connection.
  */
 export class Offers {
-  readonly #pins: Pins;
-  readonly #recheckMs: number;
+  #pins: Pins;
+  #recheckMs: number;
   readonly #now: () => number;
   readonly #lists: Readonly<Record<ListKind, Known>> = {
     tools: new Known(),
@@ -40,6 +40,7 @@ export class Offers {
     resourceTemplates: new Known(),
   };
   readonly #maxListBytes: number | undefined;
+  #lives = 0;
 
   constructor(pins: Pins, recheckMs: number, now: () => number, maxListBytes?: number) {
     this.#pins = pins;
@@ -93,6 +94,36 @@ export class Offers {
       known.items.clear();
       known.readAt = null;
     }
+  }
+
+  /** Another lock counts from now on; what was compared with the one before it says nothing. */
+  relock(pins: Pins, recheckMs: number): void {
+    this.#pins = pins;
+    this.#recheckMs = recheckMs;
+    for (const kind of LIST_KINDS) {
+      const known = this.#lists[kind];
+      known.generation++;
+      known.items.clear();
+      known.meanwhile.clear();
+      known.readAt = null;
+    }
+  }
+
+  /** The server ended: nothing that it told counts for its successor. */
+  forget(): void {
+    this.#lives++;
+    for (const kind of LIST_KINDS) {
+      const known = this.#lists[kind];
+      known.generation++;
+      known.items.clear();
+      known.readAt = null;
+      known.cursors.clear();
+    }
+  }
+
+  /** How often the server was started again. */
+  get lives(): number {
+    return this.#lives;
   }
 
   /** What is known from before this time is too old to decide by. */

@@ -2,6 +2,7 @@ import { canonicalize } from '@bulla/core/canon';
 import { JsonNumber, JsonObject, type JsonValue, memberAt, parse, parsePointer } from '@bulla/core/json';
 import {
   type Content,
+  type Entry,
   entryOf,
   hashPrompt,
   hashTemplate,
@@ -30,23 +31,30 @@ export type Pins = ReturnType<typeof pinsOf>;
 
 /**
  * Reads a lock for the gateway. One of the released program pins what it pins: of tools the description and input
- * schema, of prompts and templates some members, of resources and instructions nothing, so that none of these pass.
+ * schema, of prompts and templates some members, of resources and instructions nothing, so that none of these pass
+ * (but see `pinResources`).
  */
 export function pinsOf(lock: Lock) {
   const { native } = lock;
   const inFile = lock.document.get('tools');
+  /** Of a lock that pins none: those of the first complete list, where the operator allows that. */
+  const listed = new Map<string, Entry>();
+  let isListed = false;
   const lists: Record<ListKind, ReadonlyMap<string, unknown>> = native ?? {
     tools: lock.tools,
     prompts: lock.prompts ?? new Map(),
-    resources: new Map(),
+    resources: listed,
     resourceTemplates: lock.resourceTemplates ?? new Map(),
   };
   const isSame =
     native === null
-      ? (kind: ListKind, key: string, definition: JsonObject) => hashesAgree(lock, kind, key, definition)
+      ? (kind: ListKind, key: string, definition: JsonObject) =>
+          kind === 'resources'
+            ? isSameEntry(listed.get(key)!, entryOf(definition))
+            : hashesAgree(lock, kind, key, definition)
       : (kind: ListKind, key: string, definition: JsonObject) => {
           const [one, other] = [native[kind].get(key)!, entryOf(definition, native.excluded[kind])];
-          if (one.digest !== other.digest || one.sourceDigest !== other.sourceDigest) return false;
+          if (!isSameEntry(one, other)) return false;
           return native.excluded[kind].every((pointer) => isPlain(at(definition, pointer)));
         };
   const contents = [...(native?.contents.values() ?? [])];
@@ -65,15 +73,25 @@ export function pinsOf(lock: Lock) {
     has: (kind: ListKind, key: string): boolean => lists[kind].has(key),
     keys: (kind: ListKind): Iterable<string> => lists[kind].keys(),
     /** The lock's own text of a key that it has. */
-    own: (kind: ListKind, key: string): string | undefined => owned(kind).get(key),
+    own: (kind: ListKind, key: string): string | undefined => owned.of(kind).get(key),
     /** Whether the lock's file holds a tool that does not pass here (`narrowed`). */
     isLeftOut: (kind: ListKind, key: string): boolean =>
       kind === 'tools' && !lists.tools.has(key) && inFile instanceof JsonObject && inFile.has(key),
     /** A locked key that could be taken for this one, which is not locked. */
-    lookAlike: (kind: ListKind, key: string): string | undefined => looks(kind).get(skeleton(key)),
+    lookAlike: (kind: ListKind, key: string): string | undefined => looks.of(kind).get(skeleton(key)),
+    /** With a lock that pins no resources, from now on it pins these, and the first call counts. */
+    pinResources(definitions: readonly JsonObject[]): void {
+      if (native !== null || isListed) return;
+      isListed = true;
+      for (const definition of definitions) listed.set(definition.get('uri') as string, entryOf(definition));
+      owned.forget('resources');
+      looks.forget('resources');
+    },
     instructions: (native?.instructions.definition ?? null) as string | null,
     capabilities: (native?.capabilities.definition ?? RELEASED_CAPABILITIES) as JsonObject,
     serverInfo: (native?.serverInfo.definition ?? new JsonObject()) as JsonObject,
+    /** Whether the content of some address is pinned. */
+    hasContents: contents.length > 0,
     /** The content that is pinned for an address, or for one that a reader could take for it (see `addressKey`). */
     contentLike(uri: string): Content | undefined {
       if (contents.length === 0) return undefined;
@@ -90,12 +108,19 @@ export function isSameJson(a: JsonValue, b: JsonValue): boolean {
 }
 
 /** Computes a value for each list, once, when it is first needed. */
-function perKind<Value>(make: (kind: ListKind) => Value): (kind: ListKind) => Value {
+function perKind<Value>(make: (kind: ListKind) => Value) {
   const made = new Map<ListKind, Value>();
-  return (kind) => {
-    if (!made.has(kind)) made.set(kind, make(kind));
-    return made.get(kind)!;
+  return {
+    of(kind: ListKind): Value {
+      if (!made.has(kind)) made.set(kind, make(kind));
+      return made.get(kind)!;
+    },
+    forget: (kind: ListKind): void => void made.delete(kind),
   };
+}
+
+function isSameEntry(one: Entry, other: Entry): boolean {
+  return one.digest === other.digest && one.sourceDigest === other.sourceDigest;
 }
 
 /** As the digest leaves it out: an exclusion leads through objects only. */

@@ -17,7 +17,7 @@ const pins = {
 function checked(result: string): { text: string; changed: readonly string[] } {
   const before = '{"jsonrpc":"2.0","id":1,"result":';
   const bytes = toUtf8(`${before}${result}}`);
-  const frame = parseFrame(bytes, { spans: true }) as ResultFrame;
+  const frame = parseFrame(bytes) as ResultFrame;
   const { edits, changed } = checkSelf(frame, pins);
   return {
     text: Buffer.from(splice(bytes, edits)).toString().slice(before.length, -1),
@@ -81,7 +81,7 @@ test.each([
 ])('any answer names the server as it was locked: %s', (result, text, changed, passed) => {
   const named = (words: string) => words.replace('INFO', 'io.modelcontextprotocol/serverInfo');
   const bytes = toUtf8(`{"jsonrpc":"2.0","id":1,"result":${named(result)}}`);
-  const check = checkNamed(parseFrame(bytes, { spans: true }) as ResultFrame, pins);
+  const check = checkNamed(parseFrame(bytes) as ResultFrame, pins);
   expect(Buffer.from(splice(bytes, check.edits)).toString()).toBe(
     `{"jsonrpc":"2.0","id":1,"result":${named(text)}}`,
   );
@@ -91,9 +91,10 @@ test.each([
 test('a lock that holds no name lets plain ones pass, and they are told', () => {
   const released = { ...pins, serverInfo: parse('{}') as JsonObject } as Pins;
   const frame = (info: string) =>
-    parseFrame(toUtf8(`{"jsonrpc":"2.0","id":1,"result":{"capabilities":{},"serverInfo":${info}}}`), {
-      spans: true,
-    }) as ResultFrame;
+    parseFrame(
+      toUtf8(`{"jsonrpc":"2.0","id":1,"result":{"capabilities":{},"serverInfo":${info}}}`),
+      {},
+    ) as ResultFrame;
   const plain = frame('{"name":"@a/b","version":"1.0.0-rc+1"}');
   expect(checkSelf(plain, released)).toMatchObject({
     edits: [],

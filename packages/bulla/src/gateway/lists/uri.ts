@@ -53,7 +53,7 @@ function fits(parts: readonly Part[], uri: string): boolean {
  * Whether nothing in a URI would make a server read another place than the one it seems to name: no step upwards,
  * however often it is encoded, no backslash, no variable of a shell, no control character.
  */
-function isPlain(uri: string): boolean {
+export function isPlain(uri: string): boolean {
   let text = uri;
   for (let round = 0; round < MAX_ENCODED; round++) {
     if (/[\u0000-\u001f\u007f\\]|\$[({A-Za-z_]/.test(text)) return false;
@@ -64,6 +64,18 @@ function isPlain(uri: string): boolean {
     text = decoded;
   }
   return false;
+}
+
+/** Whether a path has a step upwards, however often it is encoded. */
+export function leadsUpwards(path: string): boolean {
+  let text = path;
+  for (let round = 0; round < MAX_ENCODED; round++) {
+    if (text.split(/[/\\]/).includes('..')) return true;
+    const decoded = text.replace(/%(2e|2f|5c|25)/gi, (code) => decodeURIComponent(code));
+    if (decoded === text) return false;
+    text = decoded;
+  }
+  return true;
 }
 
 /** Limit on nested percent-encodings. */

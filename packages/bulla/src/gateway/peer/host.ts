@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BullaError } from '@bulla/core/error';
-import { JsonNumber, memberAt, parse } from '@bulla/core/json';
+import { JsonNumber, lineBatches, memberAt, parse } from '@bulla/core/json';
 import { DEFAULT_MAX_FRAME_BYTES, type Frame, type Id, parseFrame } from '../../mcp/index.ts';
-import { asLine, lines } from '../../os/index.ts';
+import { writeLine } from '../../os/index.ts';
+import type { Channel, Host } from './channel.ts';
 
 /** The two ends of the pipe to the host, as a server has them: standard input and output. */
 export interface HostStreams {
@@ -25,21 +26,26 @@ export async function readHost(
   maxBytes: number = DEFAULT_MAX_FRAME_BYTES,
 ): Promise<void> {
   try {
-    for await (const line of lines(input, maxBytes)) {
-      if (isBlank(line)) continue;
-      let frame: Frame;
-      try {
-        frame = parseFrame(line, { maxBytes, spans: true });
-      } catch (error) {
-        await receiver.refused(error as BullaError, line);
-        continue;
+    for await (const batch of lineBatches(input, maxBytes)) {
+      for (const line of batch) {
+        // Without a promise to wait for, the lines of one chunk are taken at once.
+        const pending = isBlank(line) ? undefined : take(line, receiver, maxBytes);
+        if (pending) await pending;
       }
-      const pending = receiver.frame(frame);
-      if (pending) await pending;
     }
   } catch (error) {
     if (!(error instanceof BullaError)) throw error;
   }
+}
+
+function take(line: Uint8Array, receiver: HostReceiver, maxBytes: number): void | Promise<void> {
+  let frame: Frame;
+  try {
+    frame = parseFrame(line, { maxBytes });
+  } catch (error) {
+    return receiver.refused(error as BullaError, line);
+  }
+  return receiver.frame(frame);
 }
 
 function isBlank(line: Uint8Array): boolean {
@@ -58,7 +64,8 @@ export function idIn(bytes: Uint8Array): Id | null {
 }
 
 /** Writes messages to the host, whole and in order. */
-export class HostWriter {
+export class HostWriter implements Channel, Host {
+  readonly scope = '';
   readonly #output: Writable;
   readonly #gone = new AbortController();
 
@@ -70,8 +77,14 @@ export class HostWriter {
   /** Returns a promise to wait for when the pipe is full. Messages to a host that is gone are dropped. */
   write(bytes: Uint8Array): void | Promise<void> {
     if (this.#gone.signal.aborted) return;
-    if (!this.#output.write(asLine(bytes))) return this.#drained();
+    if (!writeLine(this.#output, bytes)) return this.#drained();
   }
+
+  answer(bytes: Uint8Array): void | Promise<void> {
+    return this.write(bytes);
+  }
+
+  close(): void {}
 
   /** Waits no longer than this for a host that does not read; then it counts as gone. */
   hurry(ms: number): void {

@@ -1,13 +1,22 @@
 import { toUtf8 } from '@bulla/core/crypto';
 import { number } from '@bulla/core/json';
 import fc from 'fast-check';
-import { expect, inject, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { idKey, parseFrame } from '../../mcp/index.ts';
-import { bytesOf, cutItems, cutMembers, locate, replace, splice } from './splice.ts';
+import {
+  bytesOf,
+  cutItems,
+  cutMembers,
+  locate,
+  type Member,
+  raw,
+  replace,
+  setMembers,
+  splice,
+} from './splice.ts';
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
-const frameOf = (result: string) =>
-  parseFrame(toUtf8(`{"jsonrpc":"2.0","id":1,"result":${result}}`), { spans: true });
+const frameOf = (result: string) => parseFrame(toUtf8(`{"jsonrpc":"2.0","id":1,"result":${result}}`));
 
 test.each([
   ['{"a":[ 1 , 2 ,3 ]}', [0], '{"a":[ 2 ,3 ]}'],
@@ -91,11 +100,37 @@ const message = fc
 
 test('an id is replaced, and no other byte', () => {
   fc.assert(
-    fc.property(message, id, id, fc.boolean(), (write, own, other, spans) => {
-      const frame = parseFrame(toUtf8(write(idKey(own))), { spans });
+    fc.property(message, id, id, (write, own, other) => {
+      const frame = parseFrame(toUtf8(write(idKey(own))));
       const edit = replace(locate(frame, 'id')!, toUtf8(idKey(other)));
       expect(text(splice(frame.bytes, [edit]))).toBe(write(idKey(other)));
     }),
     { numRuns: 100 * inject('soak') },
   );
+});
+
+describe('members of an object', () => {
+  const set = (text: string, members: readonly Member[], doomed: readonly string[] = []): string => {
+    const frame = parseFrame(toUtf8(`{"jsonrpc":"2.0","method":"m","params":${text}}`));
+    const place = locate(frame, 'params')!;
+    const { start } = place.span;
+    const bytes = splice(frame.bytes, setMembers(place, members, doomed));
+    return Buffer.from(bytes).toString().slice(start, -1);
+  };
+  const a = ['a', raw('1.50')] as const;
+
+  test.each<[string, readonly Member[], readonly string[], string]>([
+    ['{}', [a], [], '{"a":1.50}'],
+    ['{ }', [a], [], '{"a":1.50 }'],
+    ['{"b": 2}', [a, ['c', raw('[]')]], [], '{"a":1.50,"c":[],"b": 2}'],
+    ['{"a":9}', [a], [], '{"a":1.50}'],
+    ['{ "a" : 9 , "b":2}', [a], [], '{"a":1.50, "b":2}'],
+    ['{"b":2, "a":9}', [a], [], '{"a":1.50,"b":2}'],
+    ['{"b":2,"c":3}', [a], ['b', 'c'], '{"a":1.50}'],
+    ['{"b":2,"c":3,"d":4}', [], ['b', 'd'], '{"c":3}'],
+    ['{"b":2}', [], [], '{"b":2}'],
+    ['{"b":2}', [['\u00e9"', raw('null')]], [], '{"\u00e9\\"":null,"b":2}'],
+  ])('of %s are set and cut, and the others keep their bytes', (text, members, doomed, expected) => {
+    expect(set(text, members, doomed)).toBe(expected);
+  });
 });

@@ -1,4 +1,5 @@
-import { JsonObject, type JsonValue, type Span } from '@bulla/core/json';
+import { toUtf8 } from '@bulla/core/crypto';
+import { JsonObject, type JsonValue, type Span, stringify } from '@bulla/core/json';
 import { type Frame, spanOf } from '../../mcp/index.ts';
 
 /** A replacement of bytes; without `bytes` they are cut. */
@@ -30,14 +31,16 @@ export function splice(bytes: Uint8Array, edits: readonly Edit[]): Uint8Array {
 
 /** The value at a path in a message; null where there is none. */
 export function locate(frame: Frame, ...path: readonly string[]): Located | null {
-  let place: Located = { value: frame.message, span: spanOf(frame) };
+  let value: JsonValue = frame.message;
+  const places: number[] = [];
   for (const key of path) {
-    const { value, span } = place;
-    const index = value instanceof JsonObject ? value.indexOf(key) : -1;
+    const index: number = value instanceof JsonObject ? value.indexOf(key) : -1;
     if (index < 0) return null;
-    place = { value: (value as JsonObject).values[index]!, span: span.children![index]! };
+    value = (value as JsonObject).values[index]!;
+    places.push(index);
   }
-  return place;
+  // Only what is there is looked for in the bytes.
+  return { value, span: places.reduce((span, index) => span.children![index]!, spanOf(frame)) };
 }
 
 /** The bytes of a value, exactly as they were sent. */
@@ -58,6 +61,33 @@ export function cutItems(array: Span, isDoomed: (index: number) => boolean): Edi
 export function cutMembers(object: Span, isDoomed: (index: number) => boolean): Edit[] {
   const members = object.keys!.map(({ start }, i) => ({ start, end: object.children![i]!.end }));
   return cut(members, isDoomed);
+}
+
+type Piece = string | Uint8Array;
+
+/** JSON from pieces, and lists of them: texts, and bytes that are taken as they are. */
+export function raw(...pieces: readonly (Piece | readonly Piece[])[]): Uint8Array {
+  const flat = pieces.flat() as readonly Piece[];
+  return Buffer.concat(flat.map((piece) => (typeof piece === 'string' ? toUtf8(piece) : piece)));
+}
+
+/** A member of an object, with the bytes of its value. */
+export type Member = readonly [name: string, value: Uint8Array];
+
+/** Gives an object members in place of any of the same name, and cuts others by their names. */
+export function setMembers(
+  { value, span }: Located,
+  members: readonly Member[],
+  doomed: readonly string[] = [],
+): Edit[] {
+  const { keys } = value as JsonObject;
+  const names = new Set([...members.map(([name]) => name), ...doomed]);
+  if (members.length === 0) return cutMembers(span, (i) => names.has(keys[i]!));
+  const isLast = keys.every((key) => names.has(key));
+  const texts = members.flatMap(([name, bytes], i) => [`${i > 0 ? ',' : ''}${stringify(name)}:`, bytes]);
+  const at = span.start + 1;
+  const inserted = { start: at, end: at, bytes: raw(texts, isLast ? '' : ',') };
+  return [inserted, ...cutMembers(span, (i) => names.has(keys[i]!))];
 }
 
 /** Cuts each part up to the next one, and the parts at the end from the end of the last that stays. */

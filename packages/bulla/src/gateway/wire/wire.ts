@@ -1,29 +1,43 @@
+import type { Code } from '@bulla/core/codes';
 import { toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import type { JsonObject } from '@bulla/core/json';
+import { JsonObject } from '@bulla/core/json';
 import {
   type ErrorFrame,
   Exchange,
   type Id,
+  META_VERSION,
   notificationFrame,
   quote,
   type RequestFrame,
   type ResultFrame,
+  RpcError,
   requestFrame,
   type Transport,
   type Waiting,
 } from '../../mcp/index.ts';
 import { asDenial, Denial } from '../denial.ts';
+import type { Channel } from '../peer/channel.ts';
+import { type CallTrace, NO_TRACE } from '../telemetry.ts';
 import { bytesOf, type Edit, locate, replace, splice } from './splice.ts';
-import { SUBSCRIPTION_ID, tokenOf } from './tokens.ts';
+import { Stop } from './stop.ts';
+import { isToken, SUBSCRIPTION_ID } from './tokens.ts';
 
 /** A request to the server, with its handlers. */
 export interface Request extends Waiting {
   readonly method: string;
   /** The host's id, byte for byte; empty for a request of our own. */
   readonly idBytes: Uint8Array;
-  /** The progress token that the host gave with it. */
-  readonly token: string | null;
+  /** The progress token that the host gave with it, byte for byte. */
+  readonly tokenBytes: Uint8Array | null;
+  /** The way back to the host. */
+  readonly channel: Channel;
+  /** Aborted when nobody waits for the answer any more. */
+  readonly stop: Stop;
+  readonly isStateless: boolean;
+  /** What it listens to, if it is a subscription (2026-07-28, Subscriptions). */
+  readonly listensTo: readonly string[];
+  trace: CallTrace;
   /**
    * Handles the answer. While its promise is pending, nothing more is read. If it throws, which it may only do before it
    * has answered or recorded anything, the request fails with that error.
@@ -43,16 +57,16 @@ const OWN_TIMEOUT_MS = 30_000;
  * answered, fails, or is cancelled.
  */
 export class Wire {
-  readonly #server: Pick<Transport, 'send'>;
-  readonly #timeoutMs: number;
+  readonly #server: Pick<Transport, 'send' | 'isPerRequest'>;
+  /** How long an answer may take, since the last progress. */
+  timeoutMs: number;
   readonly #exchange = new Exchange<Request>();
   readonly #timers = new Map<Request, NodeJS.Timeout>();
-  readonly #tokens = new Map<string, Request>();
   #ended: Denial | null = null;
 
-  constructor(server: Pick<Transport, 'send'>, timeoutMs: number) {
+  constructor(server: Pick<Transport, 'send' | 'isPerRequest'>, timeoutMs: number) {
     this.#server = server;
-    this.#timeoutMs = timeoutMs;
+    this.timeoutMs = timeoutMs;
   }
 
   get size(): number {
@@ -70,34 +84,45 @@ export class Wire {
   }
 
   /** Takes a request of the host in; null when it has another one open under the same id. */
-  take(frame: RequestFrame): Request | null {
+  take(frame: RequestFrame, channel: Channel): Request | null {
+    const token = locate(frame, 'params', '_meta', 'progressToken');
     const request: Request = {
       id: frame.id,
+      scope: channel.scope,
       method: frame.method,
-      idBytes: Uint8Array.from(bytesOf(frame, locate(frame, 'id')!)),
-      token: tokenOf(frame.params?.get('_meta'), 'progressToken'),
+      idBytes: new Uint8Array(bytesOf(frame, locate(frame, 'id')!)),
+      tokenBytes: token !== null && isToken(token.value) ? new Uint8Array(bytesOf(frame, token)) : null,
+      channel,
+      stop: new Stop(),
+      isStateless: locate(frame, 'params', '_meta', META_VERSION) !== null,
+      listensTo: listened(frame),
+      trace: NO_TRACE,
       answered: () => {},
       failed: () => {},
       cancelled: () => {},
     };
-    if (!this.#exchange.take(request)) return null;
-    if (request.token !== null) this.#tokens.set(request.token, request);
-    return request;
+    return this.#exchange.take(request) ? request : null;
   }
 
   /** Whether the host has a request under this id that is not answered yet. */
-  isTaken(id: Id): boolean {
-    return this.#exchange.isTaken(id);
+  isTaken(id: Id, scope: string): boolean {
+    return this.#exchange.isTaken(id, scope);
   }
 
   isOpen(request: Request): boolean {
     return this.#exchange.isOpen(request);
   }
 
+  /** The open request that the server knows by this id. */
+  find(id: Id): Request | undefined {
+    return this.#exchange.find('other', id);
+  }
+
   /** Ends a request without an answer of the server. */
   drop(request: Request): void {
     this.#exchange.abandon(request);
     this.#close(request);
+    request.stop.abort();
   }
 
   /** The host has its answer, and may use the id again. */
@@ -105,16 +130,23 @@ export class Wire {
     this.#exchange.free(request);
   }
 
-  /** Sends a request. Never rejects: if that fails, the request fails. */
+  /**
+   * Sends a request, under an id that is also its progress token. Where all requests share a stream, resolves when it is
+   * written. Never rejects: if that fails, the request fails.
+   */
   async forward(request: Request, frame: RequestFrame, edits: readonly Edit[] = []): Promise<void> {
-    try {
-      const id = this.#exchange.assign(request);
-      this.#wait(request);
-      const all = [replace(locate(frame, 'id')!, toUtf8(id.lexeme)), ...edits];
-      await this.#server.send({ ...frame, id, bytes: splice(frame.bytes, all) });
-    } catch (error) {
-      await this.#fail(request, error instanceof BullaError ? serverEnded(error) : asDenial(error));
+    const sent = this.#send(request, frame, edits).catch((error) => this.#fail(request, asFailure(error)));
+    if (!this.#server.isPerRequest) await sent;
+  }
+
+  async #send(request: Request, frame: RequestFrame, edits: readonly Edit[]): Promise<void> {
+    const id = this.#exchange.assign(request);
+    this.#wait(request);
+    const all = [replace(locate(frame, 'id')!, toUtf8(id.lexeme)), ...edits];
+    if (request.tokenBytes !== null) {
+      all.push(replace(locate(frame, 'params', '_meta', 'progressToken')!, toUtf8(id.lexeme)));
     }
+    await this.#server.send({ ...frame, id, bytes: splice(frame.bytes, all) }, request.stop.signal);
   }
 
   /** The bytes of the answer with the host's own id and the edits; nothing else is changed. */
@@ -132,7 +164,12 @@ export class Wire {
       id: null,
       method,
       idBytes: new Uint8Array(),
-      token: null,
+      tokenBytes: null,
+      channel: NOWHERE,
+      stop: new Stop(),
+      isStateless: params.get('_meta') !== undefined,
+      listensTo: [],
+      trace: NO_TRACE,
       answered: (frame) => (frame.kind === 'result' ? resolve(frame) : reject(refusedList(method, frame))),
       failed: reject,
       cancelled: () => {},
@@ -173,28 +210,64 @@ export class Wire {
     for (const request of this.#exchange.open()) void this.#fail(request, denial);
   }
 
-  /** The host cancels a request. Returns the id under which the server knows it, or null. */
-  cancel(id: Id): Id | null {
-    const request = this.#exchange.find('asker', id);
+  /** Fails every request that was sent; later ones are for a server that is started again. */
+  reset(denial: Denial): void {
+    for (const request of this.#exchange.open()) {
+      if (this.#exchange.idOf(request) !== null) void this.#fail(request, denial);
+    }
+  }
+
+  /** The host cancels a request. Returns the id by which the server must be told; null if it need not be. */
+  cancel(id: Id, scope: string): Id | null {
+    const request = this.#exchange.find('asker', id, scope);
+    return request === undefined ? null : this.#withdraw(request);
+  }
+
+  /** The host closed the way back: that cancels its requests (2026-07-28, Streamable HTTP, Cancellation). */
+  gone(channel: Channel): void {
+    for (const request of this.#exchange.open()) {
+      if (request.channel !== channel) continue;
+      const requestId = this.#withdraw(request);
+      if (requestId !== null) this.#tellCancelled(requestId);
+    }
+  }
+
+  #withdraw(request: Request): Id | null {
     // 2025-11-25, Utilities, Cancellation: `initialize` is never cancelled.
-    if (request === undefined || request.method === 'initialize') return null;
+    if (request.method === 'initialize') return null;
     const ours = this.#exchange.idOf(request);
     this.drop(request);
     this.free(request);
     request.cancelled('host');
-    return ours;
+    request.channel.close();
+    return this.#isClosed(request) ? null : ours;
   }
 
-  /** Progress restarts the time limit of its request. False if no open request has this token. */
-  progress(token: string): boolean {
-    const request = this.#tokens.get(token);
-    if (request === undefined || this.#exchange.idOf(request) === null) return false;
+  /** Whether a request that ends has a stream of its own, which tells the server by being closed. */
+  #isClosed({ isStateless }: Request): boolean {
+    return isStateless && this.#server.isPerRequest;
+  }
+
+  #tellCancelled(requestId: Id): void {
+    this.#server.send(notificationFrame('notifications/cancelled', { requestId })).catch(() => {});
+  }
+
+  /** Progress restarts the time limit of its request. Null if no open request has this token. */
+  progress(token: Id): Request | null {
+    const request = this.#exchange.find('other', token);
+    if (request === undefined || request.tokenBytes === null) return null;
     this.#wait(request);
-    return true;
+    return request;
   }
 
-  /** The host's id of an open subscription, byte for byte, or null; with `ends` it is open no longer. */
-  subscription(id: Id, ends: boolean): Uint8Array | null {
+  /** The open subscriptions to one kind of change. */
+  listening(to: string): Request[] {
+    const isForwarded = (request: Request) => this.#exchange.idOf(request) !== null;
+    return this.#exchange.open().filter((one) => one.listensTo.includes(to) && isForwarded(one));
+  }
+
+  /** The open subscription that the server knows by this id, or null; with `ends` it is open no longer. */
+  subscription(id: Id, ends: boolean): Request | null {
     const request = this.#exchange.find('other', id);
     if (request?.method !== 'subscriptions/listen') return null;
     if (ends) {
@@ -202,7 +275,7 @@ export class Wire {
       this.free(request);
       request.cancelled('server');
     }
-    return request.idBytes;
+    return request;
   }
 
   #fail(request: Request, denial: Denial): void | Promise<void> {
@@ -215,13 +288,13 @@ export class Wire {
   #wait(request: Request): void {
     if (request.method === 'subscriptions/listen') return;
     clearTimeout(this.#timers.get(request));
-    const ms = request.id === null ? Math.min(this.#timeoutMs, OWN_TIMEOUT_MS) : this.#timeoutMs;
+    const ms = request.id === null ? Math.min(this.timeoutMs, OWN_TIMEOUT_MS) : this.timeoutMs;
     const timer = setTimeout(() => {
       const requestId = this.#exchange.idOf(request);
       const message = `The server did not answer ${quote(request.method)} in ${ms} ms.`;
       void this.#fail(request, new Denial('server', 'GATEWAY_TIMEOUT', message));
-      if (requestId === null || request.method === 'initialize') return;
-      this.#server.send(notificationFrame('notifications/cancelled', { requestId })).catch(() => {});
+      if (requestId === null || request.method === 'initialize' || this.#isClosed(request)) return;
+      this.#tellCancelled(requestId);
     }, ms);
     this.#timers.set(request, timer);
   }
@@ -229,10 +302,16 @@ export class Wire {
   #close(request: Request): void {
     clearTimeout(this.#timers.get(request));
     this.#timers.delete(request);
-    const { token } = request;
-    if (token !== null && this.#tokens.get(token) === request) this.#tokens.delete(token);
   }
 }
+
+function listened({ method, params }: RequestFrame): readonly string[] {
+  const wanted = method === 'subscriptions/listen' ? params?.get('notifications') : undefined;
+  return wanted instanceof JsonObject ? wanted.keys.filter((key) => wanted.get(key) === true) : [];
+}
+
+/** The way back of the gateway's own requests. */
+const NOWHERE: Channel = { scope: '', write() {}, answer() {}, close() {} };
 
 /** The denial for a server that ended. Its last output is for the operator, not for a model. */
 export function serverEnded(error: unknown): Denial {
@@ -242,6 +321,28 @@ export function serverEnded(error: unknown): Denial {
   });
 }
 
+function asFailure(error: unknown): Denial {
+  if (error instanceof Denial || !(error instanceof BullaError)) return asDenial(error);
+  return serverFailed(error);
+}
+
+/** The denial for a server that could not be given a request, or ended; what it said is for the operator. */
+export function serverFailed(error: BullaError): Denial {
+  const message = FAILED[error.code];
+  if (message === undefined) return serverEnded(error);
+  return new Denial('server', 'GATEWAY_SERVER_FAILED', message, { cause: error });
+}
+
+const FAILED: Readonly<Partial<Record<Code, string>>> = {
+  MCP_HTTP_UNREACHABLE: 'The server cannot be reached.',
+  MCP_HTTP_REDIRECT: 'The server redirects to another address, which is not followed.',
+  MCP_HTTP_UNAUTHORIZED: 'The server refuses the credentials of the gateway.',
+  MCP_HTTP_STATUS: 'The server refused the request.',
+  MCP_HTTP_RESPONSE: "The server's response ended without the answer.",
+  MCP_HTTP_SESSION_LOST: 'The server has ended the session.',
+};
+
 function refusedList(method: string, { error }: ErrorFrame): Denial {
-  return new Denial('lists', 'GATEWAY_BAD_ANSWER', `The server answered ${method} with error ${error.code}.`);
+  const message = `The server answered ${method} with error ${error.code}.`;
+  return new Denial('lists', 'GATEWAY_BAD_ANSWER', message, { cause: new RpcError(method, error) });
 }
