@@ -6,7 +6,14 @@ import { type LockTrust, openLock } from './locked.ts';
 import type { Observer } from './observer.ts';
 import { artifactNow, type Fetching, pinnedServer } from './pinned.ts';
 import type { DriftPolicy } from './policy.ts';
-import { type MeantServer, type Scanned, type ServerAccess, scanServer, targetFor } from './server.ts';
+import {
+  confineWith,
+  type MeantServer,
+  type Scanned,
+  type ServerAccess,
+  scanServer,
+  targetFor,
+} from './server.ts';
 
 interface DiffInput extends MeantServer, LockTrust, ServerAccess, Observer {
   readonly lockfile: string;
@@ -46,7 +53,8 @@ export async function check(input: CheckInput): Promise<Checked> {
   await input.onTarget?.(target);
   using pinned = input.pinned ? await pinnedServer(lock, target, input) : null;
   const now = pinned === null ? await artifactNow(lock, target) : {};
-  const scanned = await scanServer(pinned?.target ?? target, input, input);
+  const access = { ...input, confine: confineWith(input.confine, pinned) };
+  const scanned = await scanServer(pinned?.target ?? target, access, input);
   const found = compareScanned(lock, target, scanned, now);
   const policy = ask?.(lock, scanned.surface, found) ?? null;
   onFacts?.({ drift: { ...found.counts } });

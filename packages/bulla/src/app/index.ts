@@ -10,6 +10,7 @@ export { type BundleInput, openBundle, packBundle } from './bundle.ts';
 export { check, diffLocks, diffServer } from './check.ts';
 export { checkpointFacts, findCheckpoint, listCheckpoints, logVkey } from './checkpoint.ts';
 export type { ToolChoice } from './choice.ts';
+export { type LoadedConfig, readConfig } from './config/config.ts';
 export type { Outcome } from './configured.ts';
 export { type Consistency, compareStates, type LogState } from './consistency.ts';
 export { type Discovered, type DiscoveredServer, discover, stateOf } from './discover.ts';
@@ -30,18 +31,30 @@ export { type Access, type Notices, type Opened, open, tellLoose } from './open.
 export { defaultHome, pathsOf } from './paths.ts';
 export { isPrivateAllowed, pinnedServer, tellOpenFolder } from './pinned.ts';
 export {
+  callPolicies,
   type LoadedPolicy,
   loadPolicy,
   type PolicyChoice,
+  policyFile,
 } from './policy.ts';
 export { checkPolicy } from './policy-check.ts';
+export { loadServerPolicy } from './policy-guard.ts';
 export { isMet, type TestedInput, testPolicy } from './policy-test.ts';
+export { prepareServer } from './prepare.ts';
 export { provePublished, proveStored, type RecordProof } from './prove.ts';
 export { type ProvenanceChoice, provenanceOf } from './provenance.ts';
 export { type Decided, type Unrecorded, withReceipt } from './receipt.ts';
 export { type PinnedProgram, pinnedProgram } from './run.ts';
 export { readContent } from './seal.ts';
-export { type Header, type ServerAccess, scanServer, targetFor } from './server.ts';
+export {
+  checkRights,
+  confineWith,
+  type Header,
+  rightsFor,
+  type ServerAccess,
+  scanServer,
+  targetFor,
+} from './server.ts';
 export { type SignInput, sign } from './sign.ts';
 export { type CapabilitySource, opaqueTools, openSources, readContext } from './sources.ts';
 export { chainStats } from './stats.ts';

@@ -2,6 +2,7 @@ import { sha256Hex, toUtf8 } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import {
   type Artifact,
+  type Authorization,
   type Drift,
   type Lock,
   type LockProfile,
@@ -22,7 +23,14 @@ import { compareScanned } from './check.ts';
 import { isChoosing, leftOutOf, type ToolChoice } from './choice.ts';
 import type { Observer } from './observer.ts';
 import { artifactFacts, type Fetching, type Pinned, pinProgram } from './pinned.ts';
-import { type MeantServer, type Scanned, type ServerAccess, scanServer, targetFor } from './server.ts';
+import {
+  confineWith,
+  type MeantServer,
+  type Scanned,
+  type ServerAccess,
+  scanServer,
+  targetFor,
+} from './server.ts';
 
 export type LockFormat = NonNullable<WriteLockOptions['format']>;
 
@@ -60,6 +68,8 @@ export interface Locked {
   /** What it pins of the server's program. */
   readonly artifact: Artifact | null;
   readonly target: Target;
+  /** With which rights it was scanned. */
+  readonly authorization: Authorization;
   /** Tools that the server offers and that are left out on purpose. */
   readonly leftOut: ReadonlySet<string>;
   /** What is locked of the server. */
@@ -84,7 +94,8 @@ export async function lock(input: LockInput): Promise<Locked | NotLocked> {
   await input.onTarget?.(target);
   refuseUnpinned(old, input.pin);
   using pinned = input.pin === true ? await pinProgram(target, input) : null;
-  const scanned = await scanServer(pinned?.target ?? target, input, input);
+  const access = { ...input, confine: confineWith(input.confine, pinned) };
+  const scanned = await scanServer(pinned?.target ?? target, access, input);
   return await writeScanned(old, target, scanned, input, pinned);
 }
 
@@ -133,7 +144,13 @@ export async function writeScanned(
   if (found !== null) onFacts?.({ drift: { ...found.counts } });
   if (artifact !== null) onFacts?.({ artifact: artifactFacts(artifact) });
   const rest = {
-    ...{ artifact, target, leftOut, surface: lockedSurface(scanned.surface, leftOut) },
+    ...{
+      artifact,
+      target,
+      authorization: scanned.authorization,
+      leftOut,
+      surface: lockedSurface(scanned.surface, leftOut),
+    },
     warnings: [...made.warnings, ...(pinned?.warnings ?? [])],
   };
   if (found?.counts.total === 0 && !asksForAnother(old!, leftOut, input)) {

@@ -139,6 +139,8 @@ export function meantCommand(
 interface PinnedTarget extends Disposable {
   readonly target: StdioTarget;
   readonly installed: Installed | null;
+  /** The files and folders of the program, which it must be able to read. */
+  readonly program: readonly string[];
 }
 
 /** The server of a command, but of the pinned program: the unpacked package, or the image of the digest. */
@@ -151,13 +153,17 @@ async function pinnedTarget(
   const command = parsePinCommand(target.command, target.args);
   if (command.kind === 'oci') {
     const args = withDigest(target.args, command, artifact.digest!);
-    return { target: { ...target, args }, installed: null, [Symbol.dispose]: () => undefined };
+    return { target: { ...target, args }, installed: null, program: [], [Symbol.dispose]: () => undefined };
   }
   const installed = await installPinned(npmArtifact(artifact), supply, observer);
   try {
     const program = programOf(installed, command.bin);
     const [node, ...args] = commandOf(installed, program, command.args);
-    return { target: { ...target, command: node!, args }, installed, [Symbol.dispose]: installed.release };
+    const paths = [installed.folder, installed.fence];
+    return {
+      target: { ...target, command: node!, args },
+      ...{ installed, program: paths, [Symbol.dispose]: installed.release },
+    };
   } catch (error) {
     installed.release();
     throw error;
@@ -210,6 +216,8 @@ export interface Pinned extends Disposable {
   readonly artifact: Artifact;
   /** What is scanned: not the command that is recorded, but what is pinned for it. */
   readonly target: StdioTarget;
+  /** The files and folders of the program, which it must be able to read. */
+  readonly program: readonly string[];
   readonly warnings: readonly LockWarning[];
 }
 
@@ -230,6 +238,7 @@ export async function pinProgram(given: Target, options: Fetching & Observer): P
   return {
     artifact: { ...artifact, tarball_sha256: sha256, tarball_size: size },
     target: pinned.target,
+    program: pinned.program,
     warnings: scriptWarnings(artifact),
     [Symbol.dispose]: () => pinned[Symbol.dispose](),
   };

@@ -24,7 +24,7 @@ interface PolicyChecked {
   /** Whether the server itself was asked, and not its lock. */
   readonly isScanned: boolean;
   readonly verdict: ReturnType<typeof evaluateSurface>;
-  /** The rules about single calls, of which a server says nothing. */
+  /** The rules about single calls and their results, of which a server says nothing. */
   readonly notAsked: LoadedPolicy['policy']['rules'];
 }
 
@@ -53,7 +53,7 @@ export async function checkPolicy(input: PolicyCheckInput): Promise<PolicyChecke
     policy: { name, digest, outcome, errors, warnings },
     failed: rules.filter(({ passed }) => !passed).map((rule) => rule.name),
   });
-  const notAsked = loaded.policy.rules.filter(({ phase }) => phase === 'call');
+  const notAsked = loaded.policy.rules.filter(({ phase }) => phase === 'call' || phase === 'result');
   return { loaded, command, isScanned, verdict, notAsked };
 }
 

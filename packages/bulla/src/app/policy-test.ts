@@ -1,7 +1,14 @@
 import type { RuleResult } from '@bulla/core/cel';
 import { BullaError } from '@bulla/core/error';
 import { JsonObject, type JsonValue, parse, pointer } from '@bulla/core/json';
-import { evaluate, type Policy, prepareInput, SHAPE_NAMES, type Shape } from '@bulla/core/policy';
+import {
+  type Demand,
+  evaluate,
+  type Policy,
+  prepareInput,
+  SHAPE_NAMES,
+  type Shape,
+} from '@bulla/core/policy';
 
 /** What a rule answered to one input. */
 interface RuleAnswer extends RuleResult {
@@ -19,7 +26,9 @@ export interface TestedInput {
   readonly file: string;
   readonly shape: Shape;
   readonly passed: boolean;
-  readonly outcome: 'PASS' | 'FAIL';
+  readonly outcome: 'PASS' | 'DEMAND' | 'FAIL';
+  /** Where nothing forbids the call: what it needs. */
+  readonly demands: readonly Demand[];
   readonly rules: readonly RuleAnswer[];
 }
 
@@ -48,8 +57,11 @@ export function testPolicy(policy: Policy, input: Uint8Array, file: string): Tes
   });
   const passed =
     expected === null ? verdict.outcome === 'pass' && verdict.rules.length > 0 : rules.every(isMet);
-  return { file, shape, passed, outcome: verdict.outcome === 'pass' ? 'PASS' : 'FAIL', rules };
+  const { demands } = verdict;
+  return { file, shape, passed, outcome: OUTCOMES[verdict.outcome], demands, rules };
 }
+
+const OUTCOMES = { pass: 'PASS', demand: 'DEMAND', fail: 'FAIL' } as const;
 
 type Refuse = (message: string, path: readonly string[]) => BullaError;
 

@@ -71,9 +71,29 @@ export function loadPolicy({ policy, preset }: PolicyChoice, options: ParsePolic
   }
 }
 
+/** The file that a word names; null for a preset. */
+export function policyFile(word: string): string | null {
+  return policyNamed(word).policy ?? null;
+}
+
 /** Of one word that names a preset or a file. */
 function policyNamed(word: string): PolicyChoice {
   return (PRESET_NAMES as readonly string[]).includes(word) ? { preset: word } : { policy: word };
+}
+
+/**
+ * The policies by which calls are decided, each a preset or a file. Throws `POLICY_NOTHING_ASKED` for one without a rule
+ * about calls, and as `loadPolicy` does.
+ */
+export function callPolicies(words: readonly string[]): readonly Policy[] {
+  return words.map((word) => {
+    const { policy, source } = loadPolicy(policyNamed(word));
+    if (policy.rules.every(({ phase }) => phase === 'list')) {
+      const message = `${source.name}: The policy has no rule about calls: none is of phase tool, call or result.`;
+      throw new BullaError('POLICY_NOTHING_ASKED', message);
+    }
+    return policy;
+  });
 }
 
 /** What a policy says of a server that was compared with its lock. */
@@ -82,21 +102,57 @@ export interface DriftPolicy extends PolicyResult {
   readonly digest: string;
 }
 
-/** Loads a preset or a file, to be asked as `check` asks: errors fail, and warnings are left to `checkPolicy`. */
-export function driftPolicy(word: string): (lock: Lock, surface: Surface, drift: Drift) => DriftPolicy {
+/** What the rules of a policy say of a server: those about it and its tools. */
+interface ServerVerdict extends DriftPolicy {
+  /** The rules of severity `error` that do not hold. */
+  readonly failed: readonly { readonly name: string; readonly message: string }[];
+  /** How many rules were asked. */
+  readonly asked: number;
+}
+
+/** A policy, and how it is asked about a server that was compared with its lock. */
+interface ServerPolicy {
+  readonly policy: Policy;
+  judge(lock: Lock, surface: Surface, drift: Drift): ServerVerdict;
+}
+
+/** Loads a preset or a file. Errors fail, and warnings are left to `checkPolicy`. Throws as `loadPolicy` does. */
+export function serverPolicy(word: string): ServerPolicy {
   const { policy, source } = loadPolicy(policyNamed(word), { shape: 'check' });
+  return {
+    policy,
+    judge(lock, surface, drift) {
+      const { rules } = refusing('The rules cannot be asked about the server', () => {
+        const input = prepareInput('check', checkInput({ surface, lock, drift }));
+        return evaluateSurface(policy, input, toolInputs(surface));
+      });
+      const failed = rules
+        .filter(({ passed, severity }) => !passed && severity === 'error')
+        .map(({ name, message, tools }) => ({
+          name: visible(name),
+          message: visible(`${message}${tools === undefined ? '' : ` (${tools.join(', ')})`}`),
+        }));
+      const reasons = failed.map(({ name, message }) => `${name}: ${message}`);
+      const { digest } = policy;
+      return {
+        preset: source.name,
+        passed: failed.length === 0,
+        reasons,
+        digest,
+        failed,
+        asked: rules.length,
+      };
+    },
+  };
+}
+
+/** The same, to be asked as `check` asks: a policy that asked nothing must not pass for one that found nothing. */
+export function driftPolicy(word: string): (lock: Lock, surface: Surface, drift: Drift) => DriftPolicy {
+  const { judge } = serverPolicy(word);
   return (lock, surface, drift) => {
-    const { rules } = refusing('The rules cannot be asked about the server', () => {
-      const input = prepareInput('check', checkInput({ surface, lock, drift }));
-      return evaluateSurface(policy, input, toolInputs(surface));
-    });
-    const failed = rules.filter(({ passed, severity }) => !passed && severity === 'error');
-    const reasons = failed.map(({ name, message, tools }) =>
-      visible(`${name}: ${message}${tools === undefined ? '' : ` (${tools.join(', ')})`}`),
-    );
-    // A policy that asked nothing must not pass for one that found nothing.
-    if (rules.length === 0) reasons.push('The policy has no rule about a server or its tools.');
-    return { preset: source.name, passed: reasons.length === 0, reasons, digest: policy.digest };
+    const { preset, digest, reasons, asked } = judge(lock, surface, drift);
+    const all = asked > 0 ? reasons : ['The policy has no rule about a server or its tools.'];
+    return { preset, passed: all.length === 0, reasons: all, digest };
   };
 }
 

@@ -4,6 +4,8 @@ import { isSameServer, oauthMemory, targetOf } from '../locks/index.ts';
 import {
   type Authorizer,
   bearer,
+  type Confinement,
+  type HttpOptions,
   type OAuthMemory,
   oauth,
   parseTarget,
@@ -39,6 +41,8 @@ export interface ServerAccess extends Pick<Notices, 'onLoose'> {
   /** Where a server that is started here takes its variables and its folder from. Default: this process. */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
   readonly cwd?: string | undefined;
+  /** Start the server in a sandbox, or not at all. Default: it may do what this user may. */
+  readonly confine?: Confinement | undefined;
 }
 
 interface SignIn {
@@ -74,6 +78,14 @@ export function targetFor({ server: words = [], env = [] }: MeantServer, lock: L
   return isSameServer(locked, named, { env: false }) ? locked : named;
 }
 
+/** The same confinement, in which the pinned program can be read too. */
+export function confineWith(
+  confine: Confinement | undefined,
+  pinned: { readonly program: readonly string[] } | null,
+): Confinement | undefined {
+  return confine && pinned ? { ...confine, program: pinned.program } : confine;
+}
+
 /** What a scan found, and with which rights it was made. */
 export interface Scanned {
   readonly surface: Surface;
@@ -91,7 +103,7 @@ export async function scanServer(
   access: ServerAccess = {},
   { onScan }: Pick<Observer, 'onScan'> = {},
 ): Promise<Scanned> {
-  const { headers = [], secretHeaders = [], token, timeoutMs = DEFAULT_MS, fetchIcons = false } = access;
+  const { timeoutMs = DEFAULT_MS, fetchIcons = false } = access;
   const scanning = async (more: Parameters<typeof scan>[1]) => {
     onScan?.(true);
     try {
@@ -100,28 +112,74 @@ export async function scanServer(
       onScan?.(false);
     }
   };
+  const { http, authorization } = rightsFor(target, access);
+  const { environment, cwd, confine } = access;
+  const surface = await scanning(
+    http ?? { ...(environment && { environment }), ...(cwd && { cwd }), confine },
+  );
+  return { surface, authorization: authorization() };
+}
+
+/** With which headers and credentials a server is reached; `http` is null for one that is started here. */
+export interface Rights {
+  readonly http: Pick<HttpOptions, 'headers' | 'secretHeaders' | 'authorizer'> | null;
+  /** In the words of a lock, as far as it is known yet: a person may sign in later. */
+  authorization(): Authorization;
+}
+
+/** Throws `USAGE` for access that is not for this kind of server. */
+export function rightsFor(target: Target, access: ServerAccess): Rights {
+  const { headers = [], secretHeaders = [], token, signIn } = access;
   if (target.kind === 'stdio') {
-    if (headers.length + secretHeaders.length > 0 || token || access.signIn?.isAsked)
+    if (headers.length + secretHeaders.length > 0 || token || signIn?.isAsked)
       throw new BullaError('USAGE', 'Headers and tokens are for a server at an address.');
-    const { environment, cwd } = access;
-    const surface = await scanning({ ...(environment && { environment }), ...(cwd && { cwd }) });
-    return { surface, authorization: NO_AUTHORIZATION };
+    return { http: null, authorization: () => NO_AUTHORIZATION };
   }
+  if (access.confine !== undefined)
+    throw new BullaError('USAGE', 'Only a server that is started here can be confined.');
   const record = (given: readonly Header[]) =>
     Object.fromEntries(given.map(({ name, value }) => [name, value]));
   const credentials = credentialsFor(target.url, access);
-  const surface = await scanning({
-    headers: record(headers),
-    secretHeaders: record(secretHeaders),
-    ...(credentials && { authorizer: credentials.authorizer }),
-  });
   const names = [...new Set([...headers, ...secretHeaders].map(({ name }) => name.toLowerCase()))].sort();
-  const used = credentials?.used() ?? {
-    ...NO_AUTHORIZATION,
-    scheme: names.length > 0 ? ('headers' as const) : ('none' as const),
+  return {
+    http: {
+      headers: record(headers),
+      secretHeaders: record(secretHeaders),
+      ...(credentials && { authorizer: credentials.authorizer }),
+    },
+    authorization: () => ({
+      ...(credentials?.used() ?? {
+        ...NO_AUTHORIZATION,
+        scheme: names.length > 0 ? ('headers' as const) : ('none' as const),
+      }),
+      headers: names,
+    }),
   };
-  return { surface, authorization: { ...used, headers: names } };
 }
+
+/**
+ * Makes sure that a server is used with the kind of rights with which it was locked: it may show each caller something
+ * else. Who issued a token, and for what, is known only when it is used. Throws `GATEWAY_OTHER_RIGHTS`.
+ */
+export function checkRights({ native }: Lock, { http, authorization }: Rights): void {
+  if (native === null) return;
+  const [was, is] = [native.authorization, authorization()];
+  const isSignInAhead = was.scheme === 'oauth' && http?.authorizer !== undefined;
+  if ((was.scheme === is.scheme || isSignInAhead) && was.headers.join() === is.headers.join()) return;
+  const words = ({ scheme, headers }: Authorization) =>
+    `${SCHEME_WORDS[scheme]}${headers.length > 0 ? `, headers ${headers.join(', ')}` : ''}`;
+  throw new BullaError(
+    'GATEWAY_OTHER_RIGHTS',
+    `The lock was made with other rights (${words(was)}) than are used here (${words(is)}), and a server may offer something else to them.`,
+  );
+}
+
+const SCHEME_WORDS: Readonly<Record<Authorization['scheme'], string>> = {
+  none: 'no credentials',
+  bearer: 'a bearer token',
+  oauth: 'a sign-in',
+  headers: 'no token',
+};
 
 interface Credentials {
   readonly authorizer: Authorizer;

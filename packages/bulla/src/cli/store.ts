@@ -7,11 +7,11 @@ import { complain, say } from './terminal/io.ts';
 
 /** The options of the commands that use the local store. */
 export interface StoreOptions {
-  store?: string;
-  tenant?: string;
+  store?: string | undefined;
+  tenant?: string | undefined;
   chain: string;
-  keys?: string;
-  strictInterop?: boolean;
+  keys?: string | undefined;
+  strictInterop?: boolean | undefined;
 }
 
 export function storeOptions(command: Command): Command {

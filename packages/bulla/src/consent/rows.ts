@@ -2,7 +2,7 @@ import { canonicalize } from '@bulla/core/canon';
 import type { Change, Decision, Prompt, Rows, Silence } from '@bulla/core/consent';
 import { sha256Hex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
-import type { Door } from '../record/index.ts';
+import { type Door, frozenCopy } from '../record/index.ts';
 import type { Effect, Statements, Transaction } from '../store/index.ts';
 
 // The statements about what people said to agents.
@@ -26,7 +26,12 @@ export interface Loaded {
   readonly rows: Omit<Rows, 'manifests'>;
   /** Where each question and decision among them came from and is recorded, by id. */
   readonly sealed: ReadonlyMap<string, Sealed>;
+  /** The rows with their texts, for the next time. */
+  readonly texts: Texts;
 }
+
+/** Rows that were parsed, by their keys in the database. */
+export type Texts = ReadonlyMap<string, { readonly data: string; readonly value: unknown }>;
 
 /** The records of a question and of its answer, where there are any. */
 export interface Sealed {
@@ -39,6 +44,7 @@ type Part = Exclude<keyof Rows, 'user' | 'agent' | 'manifests'>;
 
 interface RawRow {
   readonly part: Part | 'relation' | 'agent';
+  readonly id: string;
   readonly rev: number;
   readonly data: string;
   readonly door: Door | null;
@@ -50,40 +56,53 @@ const RELATION = `consent_relation r WHERE coalesce(r.tenant, '') = ? AND r.dige
 
 /** One statement, so that all rows are of the same moment. */
 const LOAD = `
-  SELECT 'relation' AS part, r.rev AS rev, CAST(r.seen AS TEXT) AS data, NULL AS door, NULL AS asked,
+  SELECT 'relation' AS part, '' AS id, r.rev AS rev, CAST(r.seen AS TEXT) AS data, NULL AS door, NULL AS asked,
     NULL AS answered FROM ${RELATION}
   UNION ALL
-  SELECT 'agent', rev, '', NULL, NULL, NULL FROM agent WHERE coalesce(tenant, '') = ? AND agent_id = ?
+  SELECT 'agent', '', rev, '', NULL, NULL, NULL FROM agent WHERE coalesce(tenant, '') = ? AND agent_id = ?
   UNION ALL
-  SELECT w.part, w.rev, w.data, NULL, NULL, NULL FROM consent_row w
+  SELECT w.part, w.digest, w.rev, w.data, NULL, NULL, NULL FROM consent_row w
   WHERE w.relation_key = (SELECT r.relation_key FROM ${RELATION})
   UNION ALL
-  SELECT s.part, s.rev, s.data, s.door, s.asked, s.answered FROM consent_subject s
+  SELECT s.part, s.id, s.rev, s.data, s.door, s.asked, s.answered FROM consent_subject s
   WHERE s.open = 1 AND s.relation_key = (SELECT r.relation_key FROM ${RELATION})
   UNION ALL
-  SELECT s.part, s.rev, s.data, s.door, s.asked, s.answered FROM consent_subject s
+  SELECT s.part, s.id, s.rev, s.data, s.door, s.asked, s.answered FROM consent_subject s
   WHERE s.open = 0 AND coalesce(s.tenant, '') = ? AND s.id = ?
     AND s.relation_key = (SELECT r.relation_key FROM ${RELATION})`;
 
-/** The rows of a relation: all but the decisions that ended, and of those the one with this id. */
-export async function load({ tenant, all }: Reading, pair: Pair, id: string | null): Promise<Loaded> {
+/**
+ * The rows of a relation: all but the decisions that ended, and of those the one with this id. A row with the
+ * text that is `known` of it is the same object again.
+ */
+export async function load(
+  { tenant, all }: Reading,
+  pair: Pair,
+  id: string | null,
+  known?: Texts,
+): Promise<Loaded> {
   const whose = tenant ?? '';
   const own = [whose, digestOf(pair)];
   const raw = await all<RawRow>(LOAD, ...own, whose, pair.agent, ...own, ...own, whose, id ?? '', ...own);
   const rows = { disclosures: [], grants: [], silences: [], prompts: [], decisions: [], approvals: [] };
   const sealed = new Map<string, Sealed>();
+  const texts = new Map<string, { readonly data: string; readonly value: unknown }>();
   let [rev, seen, declared]: [number | null, number, number | null] = [null, 0, null];
   for (const row of raw) {
     if (row.part === 'relation') [rev, seen] = [row.rev, Number(row.data)];
     else if (row.part === 'agent') declared = row.rev;
     else {
-      const value = JSON.parse(row.data) as { readonly id: string };
+      // Compared and not only looked up: a text is long to hash, and what a row says counts, not its revision.
+      const before = known?.get(row.id);
+      const same = before !== undefined && before.data === row.data;
+      const value = (same ? before.value : frozenCopy(JSON.parse(row.data))) as { readonly id: string };
+      texts.set(row.id, same ? before : { data: row.data, value });
       (rows[row.part] as unknown[]).push(value);
       if (row.door !== null)
         sealed.set(value.id, { door: row.door, asked: row.asked, answered: row.answered });
     }
   }
-  return { rev, seen, declared, rows: { ...pair, ...rows }, sealed };
+  return { rev, seen, declared, rows: { ...pair, ...rows }, sealed, texts };
 }
 
 function digestOf({ user, agent }: Pair): string {

@@ -18,7 +18,17 @@ import { createQueue, untilSettled } from '../os/index.ts';
 import type { Recorder } from '../record/index.ts';
 import type { Store, Transaction } from '../store/index.ts';
 import { type About, type Draft, endAct, isAct, personsAct, questionAct } from './acts.ts';
-import { conflict, hold, type Loaded, load, type Pair, type Reading, type Sealed, write } from './rows.ts';
+import {
+  conflict,
+  hold,
+  type Loaded,
+  load,
+  type Pair,
+  type Reading,
+  type Sealed,
+  type Texts,
+  write,
+} from './rows.ts';
 
 // One event of one person and one agent: read the rows, decide, and write what changed together with its records,
 // only where nothing has moved since. What moved is read and decided again.
@@ -85,23 +95,23 @@ interface Part {
 
 export function createRunner({ store, record, now, rules }: RunnerOptions): Runner {
   const inTurn = createQueue();
-  /** A state of each agent that was read with its declaration, whose indexes the next one takes over. */
-  const known = new Map<string, ConsentState>();
+  /** What was last read of each agent, whose indexes and checked rows the next state takes over. */
+  const known = new Map<string, Pick<Read, 'state'> & { readonly texts: Texts }>();
   const listeners = new Map<string, Set<() => void>>();
 
   const read = async (reading: Reading, pair: Pair, id: string | null): Promise<Read> => {
     for (;;) {
-      const loaded = await load(reading, pair, id);
-      if (loaded.declared === null) return { loaded, state: stateOf({ ...loaded.rows, manifests: [] }) };
       const { agent } = pair;
       const before = known.get(agent);
-      const last = before?.rows.manifests.get(agent);
+      const loaded = await load(reading, pair, id, before?.texts);
+      if (loaded.declared === null) return { loaded, state: stateOf({ ...loaded.rows, manifests: [] }) };
+      const last = before?.state.rows.manifests.get(agent);
       const row = last?.rev === loaded.declared ? last : await declaredRow(reading, agent);
       // A manifest that came between the two is seen together with rows that are as new.
       if (row?.rev !== loaded.declared) continue;
-      const state = stateOf({ ...loaded.rows, manifests: [row] }, before);
+      const state = stateOf({ ...loaded.rows, manifests: [row] }, before?.state);
       if (before === undefined && known.size === KNOWN) known.delete(known.keys().next().value!);
-      known.set(agent, state);
+      known.set(agent, { state, texts: loaded.texts });
       return { loaded, state };
     }
   };

@@ -33,18 +33,35 @@ export const guardOptions = {
   valued: new Set(
     (
       '-l --lock --agent --name --env --keys -t --timeout --recheck --store --tenant --chain ' +
-      '-k --key --keyring -s --signature'
+      '-k --key --keyring -s --signature --header --header-env --bearer-env --auth-server --config ' +
+      '--fail-on -P --policy'
     ).split(' '),
   ),
-  listed: new Set(['--only', '--pass']),
+  listed: new Set(['--only', '--pass', '--confine-read', '--confine-write', '--rules', '--server']),
   plain: new Set([
     '--pinned',
+    '--confine',
+    '--confine-network',
     '--require-signature',
     '--allow-private-registry',
+    '--sign-in',
+    '--restart',
+    '--allow-private-uris',
+    '--allow-escapes',
     '--strict-interop',
+    '--telemetry',
     '--quiet',
   ]),
-  weaker: new Set(['--audit-only', '--filter-only', '--allow-other-command', '--print-effective-allowlist']),
+  weaker: new Set([
+    '--audit-only',
+    '--filter-only',
+    '--no-record',
+    '--allow-other-command',
+    '--print-effective-allowlist',
+    '--allow-static-resources',
+    '--listen',
+    '--no-token',
+  ]),
 } as const;
 
 /** What leads a guard to other records, keys and kill switches than those here, unless it is told what it would use anyway. */
@@ -126,7 +143,12 @@ function readOptions(
     if (option === '--env' && value !== undefined) env.push(value);
     const isUnderstood = takesValue ? value !== undefined : plain.has(option) && joined === undefined;
     if (weaker.has(option))
-      obstacle ??= `Its guard is told ${option}: it does not hold the server to its lock.`;
+      obstacle ??=
+        option === '--no-record'
+          ? `Its guard is told ${option}: nothing is recorded, and kill switches do not hold.`
+          : `Its guard is told ${option}: it does not hold the server to its lock.`;
+    else if (option === '--config')
+      obstacle ??= 'Its guard takes its servers from a configuration, which is not read here.';
     else if (!isUnderstood) obstacle ??= 'Its guard is told something that is not understood here.';
     else if (value !== undefined && isElsewhere(option, value, home))
       obstacle ??= `Its guard is told ${option}: kill switches and records are not those of here.`;

@@ -1,7 +1,7 @@
 import { digest } from '@bulla/core/canon';
 import { BullaError } from '@bulla/core/error';
 import type { Identity, Lock } from '@bulla/core/lock';
-import { parseTarget, quote, type StdioTarget, type Target } from '../mcp/index.ts';
+import { parseTarget, quote, type Target } from '../mcp/index.ts';
 
 /** How a lock names a server that is reached so. */
 export function identityOf(target: Target): Identity {
@@ -57,11 +57,11 @@ export function isSameServer(a: Target, b: Target, compared: { readonly env?: bo
 }
 
 /**
- * Makes sure that a lock is of the server that is about to be started: the same command, arguments and names of
- * environment variables. Throws `GATEWAY_OTHER_SERVER`, which says what differs. A lock that names no server tells
+ * Makes sure that a lock is of the server that is about to be used: the same address, or the same command, arguments and
+ * names of environment variables. Throws `GATEWAY_OTHER_SERVER`, which says what differs. A lock that names no server tells
  * nothing, which is not checked.
  */
-export function checkIdentity(lock: Lock, target: StdioTarget): void {
+export function checkIdentity(lock: Lock, target: Target): void {
   const { native, serverCommand } = lock;
   const differences =
     native === null ? commandDifference(serverCommand, target) : differencesOf(targetOf(lock), target);
@@ -70,15 +70,23 @@ export function checkIdentity(lock: Lock, target: StdioTarget): void {
 }
 
 /** Versions 1 and 2 hold the command as one text. */
-function commandDifference(locked: string | null, { command, args }: StdioTarget): string[] {
-  if (locked === null || locked === [command, ...args].join(' ')) return [];
+function commandDifference(locked: string | null, target: Target): string[] {
+  if (locked === null) return [];
+  if (target.kind === 'http') return ['it is started by a command, not reached at an address'];
+  const { command, args } = target;
+  if (locked === [command, ...args].join(' ')) return [];
   const word = firstDifference(locked.split(' '), [command, ...args].join(' ').split(' '));
   return [word === 0 ? 'its command is another one' : `argument ${word} of its command differs`];
 }
 
 /** What differs, in words. Arguments are told by their place: they may hold secrets. */
-function differencesOf(locked: Target, { command, args, env }: StdioTarget): string[] {
-  if (locked.kind !== 'stdio') return ['it is reached at an address, not by a command'];
+function differencesOf(locked: Target, target: Target): string[] {
+  if (locked.kind === 'http') {
+    if (target.kind === 'http') return locked.url === target.url ? [] : ['its address is another one'];
+    return ['it is reached at an address, not by a command'];
+  }
+  if (target.kind === 'http') return ['it is started by a command, not reached at an address'];
+  const { command, args, env } = target;
   const found: string[] = [];
   if (locked.command !== command)
     found.push(`its command is ${quote(locked.command)}, not ${quote(command)}`);
@@ -102,11 +110,12 @@ function firstDifference(a: readonly string[], b: readonly string[]): number | n
 }
 
 /** The digest by which capsules name how a server is reached. */
-export function serverDigest({ command, args, env }: StdioTarget): string {
-  return `sha256:${digest({ transport: 'stdio', command, args, env }, 'jcs')}`;
+export function serverDigest(target: Target): string {
+  return `sha256:${digest({ ...identityOf(target) }, 'jcs')}`;
 }
 
-/** What a server is called in records: as it called itself when it was locked, else by its program. */
-export function serverName({ serverName }: Lock, { command }: StdioTarget): string {
-  return serverName || command.split(/[\\/]/).at(-1)!;
+/** What a server is called in records: as it called itself when it was locked, else by its program or host. */
+export function serverName({ serverName }: Lock, target: Target): string {
+  if (serverName) return serverName;
+  return target.kind === 'http' ? new URL(target.url).host : target.command.split(/[\\/]/).at(-1)!;
 }

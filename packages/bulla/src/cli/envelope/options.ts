@@ -41,7 +41,7 @@ export function approverOption(command: Command): Command {
  * Throws `INPUT_UNREADABLE`, and what reading a key or a keyring throws.
  */
 export function approverKeys(
-  { approver, keys }: ApproverOptions & { keys?: string },
+  { approver, keys }: ApproverOptions & { keys?: string | undefined },
   trust: Pick<KeyTrust, 'facts' | 'revoked'> = { facts: [], revoked: [] },
 ): ApproverKey[] {
   const local = findKeyring(pathsOf(undefined, { keys }).keys)?.epochs ?? [];

@@ -166,6 +166,34 @@ test('a lock or a store that cannot be used starts nothing', async () => {
   expect(readFileSync(received, 'utf8')).toBe('');
 });
 
+test('a token with which no agent could prove itself, or two could, is refused at the start', async () => {
+  const { server } = prepare();
+  const { command, args } = server;
+  const place = await preparePlace(server);
+  const config = join(place.home, 'bulla.json');
+  const agents = { a: { token: 'env:TOKEN_A' }, b: { token: 'env:TOKEN_B' } };
+  const servers = { one: { command, args, lock: place.lock } };
+  writeFileSync(config, JSON.stringify({ servers, agents }));
+  const words = ['--store', place.store, '--keys', place.keys, '--config', config, '--listen', '127.0.0.1:0'];
+  const refused = (TOKEN_A: string, TOKEN_B: string) => {
+    const env = { PATH: process.env.PATH ?? '', TOKEN_A, TOKEN_B };
+    const { status, stderr } = spawnSync(process.execPath, [cli(), ...words], {
+      env,
+      encoding: 'utf8',
+      timeout: 60_000,
+    });
+    return [status, stderr];
+  };
+  const unusable =
+    'The token of the agent "b" cannot stand in a header: it is empty, or has spaces or other characters than ASCII ones.';
+  for (const token of ['two words', 't\u00f6ken'])
+    expect(refused('one', token)).toEqual([2, `bulla: ${unusable} [CONFIG_UNSOUND]\n`]);
+  expect(refused('same', 'same')).toEqual([
+    2,
+    'bulla: The agents "a" and "b" have the same token. [GATEWAY_LISTEN_OPTION]\n',
+  ]);
+});
+
 test('the allowlist can be printed without a server', async () => {
   const { server } = prepare();
   const place = await preparePlace(server);
@@ -177,6 +205,28 @@ test('the allowlist can be printed without a server', async () => {
     resources: ['file:///a'],
     templates: ['note:///{id}'],
     tools: ['add', 'echo'],
+  });
+});
+
+test('without a record, no store and no keyring are made', async () => {
+  const { server } = prepare();
+  const place = await preparePlace(server);
+  const home = join(place.home, 'unused');
+  const words = ['--no-record', '--quiet', '--lock', place.lock, '--', server.command, ...server.args];
+  const ended = spawnSync(process.execPath, [cli(), ...words], {
+    input: SESSION,
+    env: { PATH: process.env.PATH ?? '', BULLA_HOME: home },
+  });
+  expect([ended.status, ended.stderr.toString(), existsSync(home)]).toEqual([
+    0,
+    'bulla: warning: --no-record: calls are not recorded, and kill switches do not hold\n',
+    false,
+  ]);
+  expect(ended.stdout.toString().split('\n')).toHaveLength(3);
+  expect(run(place, server, ['--no-record'])).toMatchObject({
+    status: 2,
+    stdout: '',
+    stderr: expect.stringContaining('--store says how to record, and --no-record that nothing is recorded.'),
   });
 });
 
@@ -193,4 +243,24 @@ test('options that mean nothing are refused', async () => {
     const { status, stdout } = spawnSync(command, args, { input: SESSION });
     expect([status === 0, stdout.toString()]).toEqual([false, '']);
   }
+});
+
+test('a private address in an argument is refused, unless that is allowed', async () => {
+  const { server } = prepare();
+  const place = await preparePlace(server);
+  const said: unknown[] = [];
+  for (const options of [[], ['--allow-private-uris']]) {
+    const guard = runGuard(guardTarget(cli(), place, server, '--quiet', ...options));
+    await shakeHands(guard);
+    guard.send({
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'echo', arguments: { a: 'http://10.0.0.1/' } },
+    });
+    const { result, error } = JSON.parse((await guard.lines(2))[1]!);
+    said.push(result?.content[0].text ?? error.data.code);
+    guard.child.stdin!.end();
+    await guard.ended();
+  }
+  expect(said).toEqual(['GATEWAY_URI', 'echo {"a":"http://10.0.0.1/"}']);
 });

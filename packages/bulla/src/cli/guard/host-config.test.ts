@@ -20,6 +20,32 @@ test('values of variables are for the user to fill in; a pinned program is start
   expect([args.slice(-guard.length), env]).toEqual([guard, { SHOP_TOKEN: '<its value>' }]);
 });
 
+test('a server at an address is reached with the same options, and their values are for the user to fill in', () => {
+  vi.stubEnv('BULLA_HOME', undefined);
+  vi.stubEnv('XDG_DATA_HOME', undefined);
+  vi.stubEnv('TOKEN', 'secret');
+  const { mcpServers } = hostConfig({
+    name: 'shop',
+    target: { kind: 'http', url: 'https://shop.example/mcp' },
+    lock: '/locks/shop.json',
+    pinned: false,
+    options: ['--bearer-env', 'TOKEN'],
+    variables: ['TOKEN'],
+  });
+  vi.unstubAllEnvs();
+  const { args, env } = mcpServers.shop!;
+  const guard = [
+    'guard',
+    '--lock',
+    '/locks/shop.json',
+    '--bearer-env',
+    'TOKEN',
+    '--',
+    'https://shop.example/mcp',
+  ];
+  expect([args.slice(-guard.length), env]).toEqual([guard, { TOKEN: '<its value>' }]);
+});
+
 test('where data lies in an unusual folder, the host is told which', () => {
   vi.stubEnv('BULLA_HOME', undefined);
   vi.stubEnv('XDG_DATA_HOME', '/data');

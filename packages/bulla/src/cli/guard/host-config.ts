@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { defaultHome } from '../../app/index.ts';
 import type { OwnProgram } from '../../discover/index.ts';
 import { quoteWords } from '../../locks/index.ts';
-import type { StdioTarget } from '../../mcp/index.ts';
+import type { StdioTarget, Target } from '../../mcp/index.ts';
 import { dataDirectory } from '../../os/index.ts';
 import { escaped } from '../terminal/indented.ts';
 
@@ -23,24 +23,30 @@ interface HostServer {
 interface GuardedServer {
   /** What the server calls itself; it becomes a label, and nothing rests on it. */
   readonly name: string;
-  readonly target: StdioTarget;
+  readonly target: Target;
   readonly lock: string;
   readonly pinned: boolean;
   /** What the guard is told besides. */
   readonly options?: readonly string[];
+  /** The variables that these options name. */
+  readonly variables?: readonly string[];
 }
 
 /** A host starts programs in a folder and with an environment of its own, so that nothing here depends on either. */
-export function hostConfig({ name, target, lock, pinned, options = [] }: GuardedServer): HostConfig {
+export function hostConfig(guarded: GuardedServer): HostConfig {
+  const { name, target, lock, pinned, options = [], variables = [] } = guarded;
   const [command, ...own] = ownCommand();
   const words = ['guard', '--lock', resolve(lock), ...(pinned ? ['--pinned'] : []), ...options];
-  const env = { ...homeFor(process.env), ...Object.fromEntries(target.env.map((key) => [key, PLACEHOLDER])) };
-  const server = {
+  const [server, seen] =
+    target.kind === 'stdio' ? [[target.command, ...target.args], target.env] : [[target.url], []];
+  const values = [...seen, ...variables].map((key) => [key, PLACEHOLDER]);
+  const env = { ...homeFor(process.env), ...Object.fromEntries(values) };
+  const host = {
     command: command!,
-    args: [...own, ...words, '--', target.command, ...target.args],
+    args: [...own, ...words, '--', ...server],
     ...(Object.keys(env).length > 0 && { env }),
   };
-  return { mcpServers: { [labelOf(name)]: server } };
+  return { mcpServers: { [labelOf(name)]: host } };
 }
 
 /** Values of variables are secrets more often than not; a lock never has them, and neither has what is printed. */

@@ -1,32 +1,33 @@
-import type { Severity } from '@bulla/core/lock';
-import { Option } from 'commander';
 import { check, type LockTrust } from '../../app/index.ts';
 import type { Command } from '../command.ts';
 import { note, type RecordOptions, recorded, recordOptions } from '../receipt.ts';
 import { type FetchOptions, fetchOptions, observing } from '../run/options.ts';
 import { EXIT, type Exit, print } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
+import { type ConfineOptions, confinementOf, confineOptions } from './confine.ts';
 import { type FormatOptions, formatOf, formatOptions, printDrift, writeReports } from './drift-formats.ts';
-import { lockOption, requireOptions } from './options.ts';
+import { type FailOn, failOnOption, lockOption, requireOptions, severityOf } from './options.ts';
 import { accessOf, SERVER_HELP, type ServerOptions, serverOptions } from './server.ts';
 
-interface CheckOptions extends ServerOptions, FormatOptions, LockTrust, FetchOptions, RecordOptions {
+interface CheckOptions
+  extends ServerOptions,
+    ConfineOptions,
+    FormatOptions,
+    LockTrust,
+    FetchOptions,
+    RecordOptions {
   lock: string;
   pinned?: boolean;
-  failOn: Severity | 'benign';
+  failOn: FailOn;
   policy?: string;
 }
 
 export function define(command: Command): void {
   command
     .argument('[server...]', 'the server, after --; without it the one of the lock')
-    .use(serverOptions, fetchOptions, lockOption)
+    .use(serverOptions, confineOptions, fetchOptions, lockOption)
     .option('--pinned', 'start the program that the lock pins, not whatever the command would start now')
-    .addOption(
-      new Option('--fail-on <severity>', 'the mildest difference that fails; benign is any, as info')
-        .choices(['critical', 'moderate', 'info', 'benign'])
-        .default('critical'),
-    )
+    .addOption(failOnOption('the mildest difference that fails; benign is any, as info').default('critical'))
     .option('-P, --policy <file|preset>', 'rules that must hold too: a policy, or baseline or strict')
     .use(formatOptions, requireOptions, recordOptions)
     .helpText(`${SERVER_HELP}
@@ -43,13 +44,14 @@ Examples:
 
 async function act(words: string[], options: CheckOptions): Promise<Exit> {
   const { lock: lockfile } = options;
-  const failOn = options.failOn === 'benign' ? 'info' : options.failOn;
+  const failOn = severityOf(options.failOn);
   const format = formatOf(options);
   const isReleased = COMPAT && format === 'text' && !options.quiet;
   const found = await check({
     ...options,
     ...{ server: words, lockfile, failOn },
     ...accessOf(options),
+    confine: confinementOf(options, [lockfile]),
     ...observing(options),
     onTarget: async () => {
       if (isReleased) await print('Scanning MCP server...\n');

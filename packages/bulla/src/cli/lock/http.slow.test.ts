@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readLock } from '@bulla/core/lock';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { serveHttp, webListener } from '../../../test/http.ts';
@@ -60,6 +62,20 @@ async function serveProtected(...tokens: string[]): Promise<URL> {
 
 const lockIn = (folder: string) => readLock(new Uint8Array(readFileSync(join(folder, 'mcp-lock.json'))));
 
+/** Calls a tool as a host does that has this configuration. */
+async function expectReached(
+  server: { command: string; args: string[]; env: Record<string, string> },
+  values: Record<string, string> = {},
+): Promise<void> {
+  const client = new Client({ name: 'host', version: '1.0.0' });
+  onTestFinished(() => client.close());
+  const { command, args, env } = server;
+  const to = { command, args, env: { ...env, ...values }, cwd: '/', stderr: 'ignore' as const };
+  await client.connect(new StdioClientTransport(to));
+  const { structuredContent } = await client.callTool({ name: 'add', arguments: { a: 1, b: 2 } });
+  expect(structuredContent).toEqual({ sum: 3 });
+}
+
 describe('a server at an address', () => {
   test('is locked with a token of the environment, which is stored nowhere', async () => {
     const url = await serveProtected('s3cret');
@@ -76,7 +92,8 @@ describe('a server at an address', () => {
     expect(existsSync(join(folder, 'mcp-lock.json'))).toBe(false);
 
     const env = { TOKEN: 's3cret' };
-    expect((await bullaIn(folder, ['lock', ...flags, '--', url.href], env)).status).toBe(0);
+    const made = await bullaIn(folder, ['lock', ...flags, '--', url.href], env);
+    expect([made.status, made.stdout]).toEqual([0, expect.not.stringContaining('s3cret')]);
     expect(lockIn(folder).native).toMatchObject({
       era: 'stateless',
       identity: { transport: 'http', url: url.href },
@@ -91,6 +108,23 @@ describe('a server at an address', () => {
     ]);
   });
 
+  test('is reached by a host that is configured as lock says', async () => {
+    const url = await serveProtected('s3cret');
+    const folder = temporaryFolder();
+    const flags = ['--header', 'X-Team: blue', '--header-env', 'X-Key=KEY', '--bearer-env', 'TOKEN'];
+    const words = ['lock', '--json', ...flags, '--', url.href];
+    const made = await bullaIn(folder, words, { TOKEN: 's3cret', KEY: 'k3y' });
+    const { mcpServers } = JSON.parse(made.stdout).config;
+    expect(mcpServers).toEqual({
+      modern: {
+        command: join(repo, 'bin/bulla'),
+        args: ['guard', '--lock', join(folder, 'mcp-lock.json'), ...flags, '--', url.href],
+        env: { BULLA_HOME: join(folder, 'home'), KEY: '<its value>', TOKEN: '<its value>' },
+      },
+    });
+    await expectReached(mcpServers.modern, { KEY: 'k3y', TOKEN: 's3cret' });
+  });
+
   test('is locked by a person who signs in, once', async () => {
     const url = await serveProtected();
     const folder = temporaryFolder();
@@ -100,11 +134,14 @@ describe('a server at an address', () => {
       {
         cwd: folder,
         env: { ...process.env, BULLA_HOME: join(folder, 'home') },
-        stdio: ['ignore', 'ignore', 'pipe'],
+        stdio: ['ignore', 'pipe', 'pipe'],
       },
     );
     const ended = new Promise((resolve) => child.on('close', resolve));
-    let said = '';
+    let [said, printed] = ['', ''];
+    child.stdout.on('data', (chunk: Buffer) => {
+      printed += chunk;
+    });
     child.stderr.on('data', async (chunk: Buffer) => {
       said += chunk;
       const page = /\n {2}(http\S+)\n$/.exec(said)?.[1];
@@ -122,6 +159,12 @@ describe('a server at an address', () => {
     expect(readFileSync(join(folder, 'mcp-lock.json'), 'utf8')).not.toContain('t0ken');
     const [kept] = readdirSync(join(folder, 'home/oauth'));
     expect(statSync(join(folder, 'home/oauth', kept!)).mode & 0o777).toBe(0o600);
+
+    // A host that is configured as lock says has the rights of that person.
+    const { modern } = JSON.parse(printed.slice(printed.indexOf('\n{'))).mcpServers;
+    const words = ['guard', '--lock', join(folder, 'mcp-lock.json'), '--sign-in', '--', url.href];
+    expect(modern.args).toEqual(words);
+    await expectReached(modern);
 
     const again = await bullaIn(folder, ['check', '--sign-in', '--fail-on', 'info', '--quiet']);
     expect(again).toEqual({ status: 0, stdout: '', stderr: '' });

@@ -20,11 +20,13 @@ import {
 import { streams } from '../terminal/streams.ts';
 import { type ChoiceOptions, choiceOf, choiceOptions } from './choice.ts';
 import { COMPAT } from './compat.ts';
+import { type ConfineOptions, confinementOf, confineOptions } from './confine.ts';
 import { accessOf, SERVER_HELP, type ServerOptions, serverOptions } from './server.ts';
 import { tell } from './summary.ts';
 
 export interface LockOptions
   extends ServerOptions,
+    ConfineOptions,
     ReportOptions,
     FetchOptions,
     ChoiceOptions,
@@ -41,7 +43,7 @@ export interface LockOptions
 export function define(command: Command): void {
   command
     .argument('[server...]', 'the server, after --; without it the one of the lockfile')
-    .use(serverOptions, choiceOptions, fetchOptions, recordOptions)
+    .use(serverOptions, confineOptions, choiceOptions, fetchOptions, recordOptions)
     .option('-o, --output <file>', 'the lockfile', 'mcp-lock.json')
     .option('-f, --force', 'replace the lockfile even if the server changed, or if it cannot be read')
     .option('--yes', 'accept what changed without being asked')
@@ -83,6 +85,7 @@ async function act(words: string[], options: LockOptions): Promise<Exit> {
     ignoreOld: COMPAT && v3,
     ...choiceOf(options),
     ...accessOf(options),
+    confine: confinementOf(options, [output]),
     ...observing(options),
     onTarget: async () => {
       if (COMPAT && !options.json && !options.quiet) await print('Scanning MCP server...\n');

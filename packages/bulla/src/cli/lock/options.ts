@@ -1,8 +1,21 @@
+import type { Severity } from '@bulla/core/lock';
+import { Option } from 'commander';
 import type { Command } from '../command.ts';
 import { collect } from '../terminal/io.ts';
 
 export function lockOption(command: Command): void {
   command.option('-l, --lock <file>', 'the lockfile', 'mcp-lock.json');
+}
+
+/** A threshold; `benign` is any difference, as `info`. */
+export type FailOn = Severity | 'benign';
+
+export function failOnOption(description: string): Option {
+  return new Option('--fail-on <severity>', description).choices(['critical', 'moderate', 'info', 'benign']);
+}
+
+export function severityOf(failOn: FailOn): Severity {
+  return failOn === 'benign' ? 'info' : failOn;
 }
 
 /** For scripts of the released lock program, which has another name for it in some of its commands. */

@@ -9,10 +9,11 @@ import type { Command } from '../command.ts';
 import { escaped, indented } from '../terminal/indented.ts';
 import { colors, EXIT, type Exit, exitOf, print, printExact, type ReportOptions } from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';
+import { type ConfineOptions, confinementOf, confineOptions } from './confine.ts';
 import { failureDocument, scanDocument, textOf } from './scan-document.ts';
 import { accessOf, SERVER_HELP, type ServerOptions, scanning, serverOptions } from './server.ts';
 
-interface ScanOptions extends ServerOptions, ReportOptions {
+interface ScanOptions extends ServerOptions, ConfineOptions, ReportOptions {
   pretty?: boolean;
   text?: boolean;
 }
@@ -20,7 +21,7 @@ interface ScanOptions extends ServerOptions, ReportOptions {
 export function define(command: Command): void {
   command
     .argument('[server...]', 'the server, after --')
-    .use(serverOptions)
+    .use(serverOptions, confineOptions)
     .option('-p, --pretty', 'print the JSON document in lines')
     .option('--json', 'print one JSON document, as into a pipe')
     .option('--text', 'print what people read, as on a terminal')
@@ -44,7 +45,7 @@ async function scanOne(words: string[], options: ScanOptions): Promise<Exit> {
   try {
     const { surface } = await scanServer(
       target,
-      accessOf(options),
+      { ...accessOf(options), confine: confinementOf(options) },
       scanning(asText === true && !options.quiet),
     );
     const findings = findingsOf(surface);

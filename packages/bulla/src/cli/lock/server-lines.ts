@@ -74,7 +74,7 @@ export function serverLines(
 const MAX_UNREAD = 1 << 20;
 
 /** The same on our standard error. */
-export function tellLines(name: 'server' | 'module'): ServerLines {
+export function tellLines(name: string): ServerLines {
   return serverLines(
     (line) => say([line]),
     () => streams.stderr.writableLength < MAX_UNREAD,

@@ -9,15 +9,18 @@ import { collect, drawOver, say } from '../terminal/io.ts';
 import { streams } from '../terminal/streams.ts';
 
 /** How a server is reached and scanned. */
-export interface ServerOptions {
+export interface ServerOptions extends ReachOptions {
   timeout: number;
+  fetchIcons?: boolean;
+}
+
+export interface ReachOptions {
   env: string[];
   header: Header[];
   headerEnv: Header[];
   bearerEnv?: string;
   signIn?: boolean;
   authServer: string[];
-  fetchIcons?: boolean;
 }
 
 /** Headers that carry credentials and nothing else; on a command line everybody on the machine could read them. */
@@ -54,6 +57,13 @@ It gets no shell, and of the environment only what programs need to run and what
 export function serverOptions(command: Command): Command {
   return command
     .addOption(durationOption('-t, --timeout', 'how long the scan may take', { initial: '1m' }))
+    .use(reachOptions)
+    .option('--fetch-icons', 'fetch icons from public addresses that the server chose, to pin their content');
+}
+
+/** Adds what a server may see, and the credentials with which it is reached. */
+export function reachOptions(command: Command): Command {
+  return command
     .option('--env <name>', 'a variable of the environment that the server may see', collect, [])
     .option('--header <header>', 'a header "Name: value" for a server at an address', header, [])
     .option('--header-env <name=variable>', 'a header whose value is in the environment', headerEnv, [])
@@ -64,8 +74,26 @@ export function serverOptions(command: Command): Command {
       'an authorization server at a private address that may be used to sign in',
       origin,
       [],
-    )
-    .option('--fetch-icons', 'fetch icons from public addresses that the server chose, to pin their content');
+    );
+}
+
+/**
+ * The same options in words, for a command that reaches a server at an address with the same rights. A sign-in counts
+ * if it was used, whether it was asked for or offered on a terminal.
+ */
+export function reachWords(options: ReachOptions, isSignedIn: boolean): string[] {
+  const { header, headerEnv, bearerEnv, authServer } = options;
+  return [
+    ...header.flatMap(({ name, value }) => ['--header', `${name}: ${value}`]),
+    ...headerEnv.flatMap(({ name, value }) => ['--header-env', `${name}=${value}`]),
+    ...(bearerEnv === undefined ? [] : ['--bearer-env', bearerEnv]),
+    ...(isSignedIn ? ['--sign-in', ...authServer.flatMap((origin) => ['--auth-server', origin])] : []),
+  ];
+}
+
+/** The variables of the environment that these options name. */
+export function reachVariables({ headerEnv, bearerEnv }: ReachOptions): string[] {
+  return [...headerEnv.map(({ value }) => value), ...(bearerEnv === undefined ? [] : [bearerEnv])];
 }
 
 /**
@@ -73,20 +101,29 @@ export function serverOptions(command: Command): Command {
  * `MCP_TARGET_ENV` for a variable that is not set.
  */
 export function accessOf(options: ServerOptions): ServerAccess & Required<Pick<ServerAccess, 'signIn'>> {
-  const { timeout, header, headerEnv, bearerEnv, signIn = false, authServer, fetchIcons } = options;
+  const { timeout, fetchIcons } = options;
+  return { ...reachOf(options, streams.stderr.isTTY === true), timeoutMs: timeout, fetchIcons };
+}
+
+/** The same without what belongs to a scan; a person is offered to sign in where one may be there. */
+export function reachOf(
+  options: ReachOptions,
+  isThere: boolean,
+): ServerAccess & Required<Pick<ServerAccess, 'signIn'>> {
+  const { header, headerEnv, bearerEnv, signIn = false, authServer } = options;
   return {
-    ...{ timeoutMs: timeout, headers: header, fetchIcons },
+    headers: header,
     secretHeaders: headerEnv.map(({ name, value }) => ({ name, value: variable(value) })),
     token: bearerEnv === undefined ? undefined : variable(bearerEnv),
     onLoose: NOTICES.onLoose,
     signIn:
-      signIn || streams.stderr.isTTY
+      signIn || isThere
         ? { isAsked: signIn, privateOrigins: authServer, openBrowser: tellSignIn }
         : undefined,
   };
 }
 
-function tellSignIn(page: URL): void {
+export function tellSignIn(page: URL): void {
   say(`The server asks you to sign in. Open this page in a browser:\n  ${visible(page.href)}`);
 }
 

@@ -6,15 +6,17 @@ import { SIGNATURE_KINDS } from '../../locks/index.ts';
 import { type HostConfig, hostConfig, hostConfigText, relativePaths, typed } from '../guard/host-config.ts';
 import { colors, report } from '../terminal/io.ts';
 import { COMPAT } from './compat.ts';
+import { confineWords } from './confine.ts';
 import type { LockOptions } from './lock.ts';
 import { countWords, findingText } from './scan.ts';
 import { textOf } from './scan-document.ts';
+import { reachVariables, reachWords } from './server.ts';
 
 const RISKS: readonly RiskLevel[] = ['HIGH', 'MEDIUM', 'LOW'];
 
 /** Tells what became of the lockfile, what it holds, and what whoever made it should know. */
 export async function tell(done: Locked, options: LockOptions): Promise<void> {
-  const { artifact, target, leftOut, surface, warnings, ...state } = done;
+  const { artifact, authorization: _, target, leftOut, surface, warnings, ...state } = done;
   const levels = surface.tools.map((tool) => riskOf(tool).level);
   const risk = RISKS.map((level) => [level, levels.filter((other) => other === level).length] as const);
   const counts = Object.fromEntries(LIST_KINDS.map((kind) => [kind, surface[kind].length]));
@@ -48,18 +50,22 @@ export async function tell(done: Locked, options: LockOptions): Promise<void> {
   });
 }
 
-/** How a host reaches the server through the guard; at an address there is none yet. */
+/** How a host reaches the server through the guard. */
 function configFor(
-  { target, artifact, surface }: Locked,
+  { target, artifact, authorization, surface }: Locked,
   { output, ...options }: LockOptions,
-): HostConfig | null {
-  if (target.kind !== 'stdio') return null;
+): HostConfig {
   const name = textOf(surface.serverInfo, 'name');
   // A machine that has not fetched the package yet fetches it as it was fetched here.
   const isPrivate = artifact !== null && artifact.type !== 'oci' && isPrivateAllowed(options);
   return hostConfig({
     ...{ name, target, lock: output, pinned: artifact !== null },
-    options: isPrivate ? ['--allow-private-registry'] : [],
+    options: [
+      ...(isPrivate ? ['--allow-private-registry'] : []),
+      ...confineWords(options),
+      ...reachWords(options, authorization.scheme === 'oauth'),
+    ],
+    variables: reachVariables(options),
   });
 }
 
@@ -102,7 +108,7 @@ function summary(
   risk: readonly (readonly [RiskLevel, number])[],
   remarks: readonly string[],
   output: string,
-  config: HostConfig | null,
+  config: HostConfig,
 ): string {
   const what = { created: 'locked', updated: 'locked anew', unchanged: 'unchanged' }[state];
   const levels = risk.filter(([, count]) => count > 0).map(([level, count]) => `${count} ${level}`);
@@ -132,12 +138,8 @@ function summary(
         ? '  The server is as it was locked, and the file as it was.'
         : `  Next: ${next('check')}, before each use; ${next('sign', '-k', 'private.key')}, to hand it on`,
     ),
-    ...(config === null
-      ? []
-      : [
-          colors.dim('  To put the guard before it, this is the configuration for your host:'),
-          hostConfigText(config),
-        ]),
+    colors.dim('  To put the guard before it, this is the configuration for your host:'),
+    hostConfigText(config),
   ].join('\n');
 }
 

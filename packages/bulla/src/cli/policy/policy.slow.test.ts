@@ -242,7 +242,14 @@ describe('policy explain', () => {
       ...[0, '1.0', { type: 'file', name: 'policy.yaml' }],
     ]);
     expect(rules[0]).toEqual({
-      ...{ name: 'two', severity: 'error', phase: 'list', expr: 'size(input.tools) == 2', failure_msg: '' },
+      ...{
+        name: 'two',
+        severity: 'error',
+        phase: 'list',
+        decision: 'deny',
+        expr: 'size(input.tools) == 2',
+        failure_msg: '',
+      },
       ...{ control_refs: [], evidence: [], evidence_commands: [] },
     });
     const markdown = await bullaIn(folder, ['policy', 'explain', '--policy', 'policy.yaml']);

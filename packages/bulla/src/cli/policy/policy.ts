@@ -46,8 +46,8 @@ export function define(command: Command): void {
     .use(lockfileAlias, requireOptions, reportOptions, recordOptions)
     .option('--save-input <file>', 'record what the rules were asked about, for "policy test"')
     .helpText(`${SERVER_HELP}
-Without --policy and --preset the preset baseline is asked. Rules of phase call are listed as not asked: "policy test"
-asks them, the guard does not yet.
+Without --policy and --preset the preset baseline is asked. Rules of phase call and result are listed as not asked:
+"guard --rules" asks them about each call, "policy test" about recorded inputs.
 Exits with 0 when the policy passes, 1 when it does not, 2 when it cannot be read, 3 when the server cannot be
 scanned or no rule was asked.
 
@@ -75,8 +75,8 @@ Examples:
     .argument('<input...>', 'files with {"shape", "input", "expect"}')
     .use(policyOptions, reportOptions)
     .helpText(`
-An input is a JSON object: "shape" is policy-check, check, tool or call; "input" is what the rules are asked about;
-"expect" holds rules by name with true or false. Without "expect" the policy must pass.
+An input is a JSON object: "shape" is policy-check, check, tool, call or result; "input" is what the rules are asked
+about; "expect" holds rules by name with true or false. Without "expect" the policy must pass.
 Exits with 0 when every answer is the expected one, 1 when one is not.
 
 Examples:
@@ -140,7 +140,7 @@ async function test(files: string[], options: PolicyChoice & ReportOptions): Pro
   return failed === 0 ? EXIT.good : EXIT.bad;
 }
 
-function table({ file, shape, passed, outcome, rules }: TestedInput): string[] {
+function table({ file, shape, passed, outcome, demands, rules }: TestedInput): string[] {
   const width = rules.reduce((most, { name }) => Math.max(most, visible(name).length), 0);
   const lines = rules.map((rule) => {
     const word = rule.expected === null ? '-   ' : isMet(rule) ? 'ok  ' : 'FAIL';
@@ -150,5 +150,8 @@ function table({ file, shape, passed, outcome, rules }: TestedInput): string[] {
     return `  ${word}  ${visible(rule.name).padEnd(width)}  ${answer}${wanted}${why}`;
   });
   const mark = passed ? 'ok  ' : 'FAIL';
-  return [`${mark} ${visible(file)} (${shape}, the policy says ${outcome})`, ...lines];
+  return [
+    `${mark} ${visible(file)} (${shape}, the policy says ${[outcome, ...demands].join(' ')})`,
+    ...lines,
+  ];
 }

@@ -1,7 +1,7 @@
 import { type CanonOptions, type ProfileId, profile } from '@bulla/core/canon';
 import { BullaError } from '@bulla/core/error';
 import { DEFAULT_MAX_BYTES, DEFAULT_MAX_DEPTH, type Leniency } from '@bulla/core/json';
-import { DURATION_FORM, parseDuration } from '@bulla/core/text';
+import { DURATION_FORM, MAX_TIMER_MS, parseDuration } from '@bulla/core/text';
 import { InvalidArgumentError, Option } from 'commander';
 import { readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
@@ -26,9 +26,6 @@ export function positiveInteger(text: string): number {
   if (!/^[1-9][0-9]{0,14}$/.test(text)) throw new InvalidArgumentError('A positive integer is expected.');
   return Number(text);
 }
-
-/** The longest time that a timer can be set to. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 interface DurationOption {
   /** What is counted: milliseconds for a timer, else whole seconds. Default `ms`. */

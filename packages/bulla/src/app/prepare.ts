@@ -1,0 +1,166 @@
+import { sha256Hex, toUtf8 } from '@bulla/core/crypto';
+import { type Lock, narrowed } from '@bulla/core/lock';
+import type { Policy } from '@bulla/core/policy';
+import { checkIdentity } from '../locks/index.ts';
+import type { Confinement, HttpOptions, StdioTarget, Target } from '../mcp/index.ts';
+import { naming, resolveSecret, type SecretRef } from '../os/index.ts';
+import type { LoadedConfig } from './config/config.ts';
+import type { Setting } from './config/values.ts';
+import { type LockTrust, openLock } from './locked.ts';
+import type { Observer } from './observer.ts';
+import type { Notices } from './open.ts';
+import { pathsOf } from './paths.ts';
+import { pinnedServer, tellOpenFolder } from './pinned.ts';
+import { callPolicies } from './policy.ts';
+import { checkRights, confineWith, type Header, rightsFor } from './server.ts';
+
+/** A server of a configuration, ready to be guarded: its lock is read, its secrets are fetched, nothing is started. */
+interface PreparedServer extends Disposable {
+  readonly key: string;
+  /** What stands before its names where there are several servers. */
+  readonly prefix: string;
+  readonly lock: Lock;
+  readonly server: Target;
+  readonly start: Pick<StdioTarget, 'command' | 'args'> | undefined;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly confine: Confinement | undefined;
+  readonly http: Pick<HttpOptions, 'headers' | 'secretHeaders' | 'authorizer'> | undefined;
+  readonly mode: 'enforce' | 'filter' | 'audit' | undefined;
+  readonly features: readonly ('roots' | 'sampling' | 'elicitation')[] | undefined;
+  readonly uris: ServerConfig['uris'];
+  readonly escapes: boolean | undefined;
+  /** Rules about its calls. */
+  readonly rules: readonly Policy[];
+  readonly restart: boolean | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly recheckMs: number | undefined;
+  /** A digest of the values with which it is reached, secrets too: when it differs, it must be reached anew. */
+  readonly reach: string;
+}
+
+type ServerConfig = LoadedConfig['servers'] extends ReadonlyMap<string, infer Server> ? Server : never;
+
+interface PrepareOptions extends Observer, Pick<Notices, 'onLoose'> {
+  /** The file of the configuration. */
+  readonly file: string;
+  /** Shows a person the page where to sign in; absent where nobody can. */
+  readonly openBrowser?: ((page: URL) => void) | undefined;
+}
+
+/**
+ * Prepares a server of a configuration. Rejects with the codes of its lock, of rules, of secrets and of pinned programs, and with
+ * `GATEWAY_OTHER_SERVER` and `GATEWAY_OTHER_RIGHTS` where the lock is of another server, or was made with other rights.
+ */
+export async function prepareServer(
+  config: LoadedConfig,
+  key: string,
+  options: PrepareOptions,
+): Promise<PreparedServer> {
+  const server = config.servers.get(key)!;
+  const { lock: whole } = openLock(server.lock, trustOf(config));
+  const lock = server.only === undefined ? whole : narrowed(whole, server.only);
+  const common = {
+    key,
+    lock,
+    prefix: server.prefix ?? key,
+    cwd: config.folder,
+    mode: server.mode,
+    features: server.pass,
+    uris: server.uris,
+    escapes: server.escapes,
+    rules: callPolicies([...(config.rules ?? []), ...(server.rules ?? [])]),
+    timeoutMs: server.timeout,
+    recheckMs: server.recheck,
+  };
+  const text = (ref: SecretRef) =>
+    resolveSecret(ref, { environment: process.env, base: config.folder }).then((secret) => secret.reveal());
+  const settings = (given: ReadonlyMap<string, Setting> = new Map()) =>
+    Promise.all(
+      [...given].map(async ([name, value]) => {
+        const isSecret = !(typeof value === 'object' && 'value' in value);
+        return { name, value: isSecret ? await text(value) : value.value, isSecret };
+      }),
+    );
+  if (server.url !== undefined) {
+    const target: Target = { kind: 'http', url: server.url };
+    const headers = await settings(server.headers);
+    const pick = (isSecret: boolean): Header[] => headers.filter((header) => header.isSecret === isSecret);
+    const { oauth = false } = server;
+    const { openBrowser } = options;
+    const token = server.token === undefined ? undefined : await text(server.token);
+    const rights = rightsFor(target, {
+      headers: pick(false),
+      secretHeaders: pick(true),
+      onLoose: options.onLoose,
+      ...(token !== undefined && { token }),
+      ...(oauth !== false &&
+        openBrowser && {
+          signIn: {
+            isAsked: true,
+            privateOrigins: oauth === true ? [] : oauth.privateOrigins,
+            openBrowser,
+          },
+        }),
+    });
+    naming(server.lock, () => {
+      checkIdentity(lock, target);
+      checkRights(lock, rights);
+    });
+    const http = rights.http ?? undefined;
+    // It may end a session when it likes.
+    const none = { start: undefined, confine: undefined, restart: true, environment: process.env };
+    const reach = reachOf({ headers, token: token ?? null, oauth });
+    return { ...common, ...none, server: target, http, reach, [Symbol.dispose]() {} };
+  }
+  const variables = await settings(server.env);
+  const target: StdioTarget = {
+    kind: 'stdio',
+    command: server.command,
+    args: server.args ?? [],
+    env: variables.map(({ name }) => name).sort(),
+  };
+  naming(server.lock, () => checkIdentity(lock, target));
+  const pinned = server.pinned ? await pinnedServer(lock, target, options) : null;
+  if (pinned?.installed) tellOpenFolder(pinned.installed.folder, options);
+  return {
+    ...common,
+    server: target,
+    start: pinned?.target,
+    environment: {
+      ...process.env,
+      ...Object.fromEntries(variables.map(({ name, value }) => [name, value])),
+    },
+    confine: confineWith(confinementIn(config, server, options.file), pinned),
+    http: undefined,
+    restart: server.restart,
+    reach: reachOf({ variables, restart: server.restart ?? false }),
+    [Symbol.dispose]() {
+      pinned?.[Symbol.dispose]();
+    },
+  };
+}
+
+/** Only compared with others in this process, never shown. */
+function reachOf(values: object): string {
+  return sha256Hex(toUtf8(JSON.stringify(values)));
+}
+
+function trustOf({ trust = {} }: LoadedConfig): LockTrust {
+  return { requireSignature: trust.requireSignature, key: trust.keys, keyring: trust.keyring };
+}
+
+/** The server sees neither our data nor the keyring, and cannot write its own lock and configuration. */
+function confinementIn(config: LoadedConfig, server: ServerConfig, file: string): Confinement | undefined {
+  const { confine = false } = server.url === undefined ? server : {};
+  if (confine === false) return undefined;
+  const url = config.store?.url;
+  const store = url !== undefined && 'file' in url ? url.file : undefined;
+  const paths = pathsOf(undefined, { store, keys: config.store?.keys });
+  const files = url !== undefined && 'secret' in url ? [] : [paths.store, `${paths.store}.checkpoints`];
+  return {
+    ...(confine === true ? {} : confine),
+    hidden: [...files, paths.keys],
+    fixed: [server.lock, file],
+  };
+}

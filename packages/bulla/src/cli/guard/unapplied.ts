@@ -1,0 +1,28 @@
+import { BullaError } from '@bulla/core/error';
+import { pointer } from '@bulla/core/json';
+import type { LoadedConfig } from '../../app/index.ts';
+
+/**
+ * Refuses what the configuration can say and the guard does not apply yet: whoever wrote it relies on it. Throws
+ * `CONFIG_UNSOUND` with the path.
+ */
+export function refuseUnapplied({
+  consent,
+  envelopes,
+  witnesses,
+  servers,
+  agents = new Map(),
+}: LoadedConfig): void {
+  const found: (readonly string[])[] = [
+    ...Object.entries({ consent, envelopes, witnesses }).flatMap(([name, value]) => (value ? [[name]] : [])),
+    ...[...servers].flatMap(([key, { tools }]) => (tools ? [['servers', key, 'tools']] : [])),
+    ...[...agents].flatMap(([id, { manifest, user }]) => [
+      ...(manifest === undefined ? [] : [['agents', id, 'manifest']]),
+      ...(user === undefined ? [] : [['agents', id, 'user']]),
+    ]),
+  ];
+  const [first] = found;
+  if (first === undefined) return;
+  const message = `The guard does not apply "${first.at(-1)}" yet; leave it out.`;
+  throw new BullaError('CONFIG_UNSOUND', message, { path: pointer(first) });
+}
