@@ -76,10 +76,10 @@ export function round3(value: number): number {
   return Math.round(value * 1000) / 1000;
 }
 
-/** Writes of 2 KB that each wait for the disk, a second. */
-export function fdatasyncRate(folder: string): number {
+/** Writes of so many bytes that each wait for the disk, a second. */
+export function fdatasyncRate(folder: string, bytes = 2048): number {
   const file = openSync(join(folder, 'fsync'), 'w');
-  const block = Buffer.alloc(2048, 1);
+  const block = Buffer.alloc(bytes, 1);
   const started = performance.now();
   let count = 0;
   while (performance.now() - started < 400) {

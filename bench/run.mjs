@@ -6,6 +6,7 @@ const BENCHES = {
   capability: async () => (await import('./capability.ts')).capability(),
   capsule: async () => (await import('./capsule.ts')).capsule(),
   envelope: async () => (await import('./envelope.ts')).envelope(),
+  gateway: async () => (await import('./gateway.ts')).gateway(),
   lock: async () => (await import('./lock.ts')).lock(),
   log: async () => (await import('./log.ts')).log(),
   manifest: async () => (await import('./manifest.ts')).manifest(),
