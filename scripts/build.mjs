@@ -45,7 +45,7 @@ const program = await rolldown({
   // Nobody imports the entries by name but our own files.
   preserveEntrySignatures: 'allow-extension',
   resolve: { conditionNames: ['bulla-source', 'node', 'import', 'default'] },
-  external: ['pkcs11js', 'better-sqlite3', 'pg', 'sodium-native', 'jsonc-parser'],
+  external: ['@opentelemetry/api', 'pkcs11js', 'better-sqlite3', 'pg', 'sodium-native', 'jsonc-parser'],
   transform: { target: 'node24', define: common.define },
   tsconfig: false,
 });

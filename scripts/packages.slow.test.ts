@@ -83,7 +83,8 @@ describe.each(NAMES)('the tarball of %s', (name) => {
       readFileSync(join(root, 'LICENSE'), 'utf8'),
     );
     const rest = files.filter((file) => !/^(?:LICENSE|README\.md|package\.json)$/.test(file));
-    expect(rest.filter((file) => !/^dist\/.*\.(?:c?js|d\.ts)$/.test(file))).toEqual([]);
+    const schemas = name === 'bulla' ? ['schema/bulla.schema.json'] : [];
+    expect(rest.filter((file) => !/^dist\/.*\.(?:c?js|d\.ts)$/.test(file))).toEqual(schemas);
     expect(rest.filter((file) => /\.test\.|(?:^|\/)test\//.test(file))).toEqual([]);
   });
 
@@ -118,7 +119,7 @@ function programs(): Record<string, string> {
     /^```ts\n([\s\S]*?)^```$/m.exec(readFileSync(join(modules, name, 'README.md'), 'utf8'))![1]!;
   const doors = NAMES.flatMap((name) =>
     Object.keys(manifestOf(name).exports)
-      .filter((path) => !path.includes('*') && !path.startsWith('./adapters') && path !== './package.json')
+      .filter((path) => !path.includes('*') && !path.startsWith('./adapters') && !path.endsWith('.json'))
       .map((path) => name + path.slice(1)),
   );
   const core = ['canon', 'capsule', 'crypto', 'json', 'lock', 'log'].map((folder) => `@bulla/core/${folder}`);
