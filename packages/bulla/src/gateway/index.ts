@@ -1,9 +1,15 @@
 /** The gateway: a pipeline of stages between hosts and servers, which passes only what was locked, and records it. */
 
-export { consentGate, envelopeGate, policyGate } from './gates/index.ts';
+export {
+  type ConsentGateOptions,
+  consentGate,
+  type EnvelopeGateOptions,
+  envelopeGate,
+  policyGate,
+} from './gates/index.ts';
 export { CLIENT_FEATURES, type ClientFeature } from './gates/methods.ts';
 export { type GuardExit, type GuardOptions, guard, serveStreams } from './guard.ts';
-export type { Mode } from './link.ts';
+export type { AskedSession, Mode } from './link.ts';
 export { type ListenOptions, listen } from './listen.ts';
 export { pinsOf } from './lists/pins.ts';
 export type { Preflighted } from './preflight.ts';

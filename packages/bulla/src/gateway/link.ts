@@ -24,7 +24,7 @@ import type { Store } from '../store/index.ts';
 import type { OutputRules } from './answers/output.ts';
 import type { Context } from './context.ts';
 import { asDenial, Denial } from './denial.ts';
-import type { Gate } from './gates/index.ts';
+import type { ConsentGateOptions, EnvelopeGateOptions, Gate } from './gates/index.ts';
 import type { ClientFeature } from './gates/methods.ts';
 import { Session } from './gates/session.ts';
 import type { UriRules } from './gates/uris.ts';
@@ -47,6 +47,12 @@ import { serverEnded, Wire } from './wire/wire.ts';
 
 /** `enforce` removes and blocks; `filter` only removes from lists; `audit` does neither. All of them record. */
 export type Mode = 'enforce' | 'filter' | 'audit';
+
+/** The session in which people are asked. */
+export interface AskedSession {
+  readonly sessionId: string;
+  readonly isShared: boolean;
+}
 
 /** How a server is reached, what of it passes, and where that is recorded. */
 export interface LinkOptions extends OutputRules, PreflightOptions {
@@ -88,7 +94,14 @@ export interface LinkOptions extends OutputRules, PreflightOptions {
   readonly features?: readonly ClientFeature[] | undefined;
   /** Rules about calls and their results, which are asked before `gates`. Default: none. */
   readonly rules?: readonly Policy[] | undefined;
-  /** Decisions about calls beside those of the lock and the kill switch, in their order. Default: none. */
+  /**
+   * How people are asked about calls of tools, in a session with this id that several hosts may share. Default: nobody is
+   * asked. Nobody is asked either in the modes that only watch.
+   */
+  readonly consent?: ((session: AskedSession) => ConsentGateOptions) | undefined;
+  /** Which calls need an envelope, and who approves them. Default: none. */
+  readonly envelopes?: EnvelopeGateOptions | undefined;
+  /** Decisions about calls beside those above, in their order. Default: none. */
   readonly gates?: readonly Gate[] | undefined;
   /** Where URIs in arguments may lead. Default: to any public host. */
   readonly uris?: UriRules | undefined;
@@ -322,13 +335,16 @@ export function checkRecorded({
   store,
   gates = [],
   mode,
-}: Pick<LinkOptions, 'record' | 'store' | 'gates' | 'mode'>): void {
+  consent,
+  envelopes,
+}: Pick<LinkOptions, 'record' | 'store' | 'gates' | 'mode' | 'consent' | 'envelopes'>): void {
   if (record) {
     if (store === undefined) throw new BullaError('USAGE', 'There is no store to record in.');
     return;
   }
-  const gate = gates.find(({ needsRecord }) => needsRecord);
-  if (gate !== undefined) throw new BullaError('USAGE', `The ${gate.name} gate needs a record of each call.`);
+  const gate =
+    (consent && 'consent') ?? (envelopes && 'envelope') ?? gates.find(({ needsRecord }) => needsRecord)?.name;
+  if (gate !== undefined) throw new BullaError('USAGE', `The ${gate} gate needs a record of each call.`);
   if (mode === 'audit')
     throw new BullaError('USAGE', 'The mode that only watches is nothing without a record of what it sees.');
 }

@@ -71,11 +71,19 @@ export function appliedOf({ pins, enforce, checkOutput, rulesFor }: Rules) {
 }
 
 export function gatesFor(context: Context, options: LinkOptions, { lock, gates }: Rules): readonly Gate[] {
-  return gatesOf(context, { ...options, lock, rules: gates });
+  const { sessionId } = context.record.origin;
+  const consent = options.consent?.({ sessionId, isShared: options.isShared ?? false }) ?? null;
+  return gatesOf(context, { ...options, lock, rules: gates, consent });
 }
 
 /** The names of the gates that the options ask for, in their order. */
 export function configuredOf(options: LinkOptions): Stage[] {
-  const { gates = [] } = options;
-  return [...(aboutCalls(options).length > 0 ? ['policy' as const] : []), ...gates.map(({ name }) => name)];
+  const { gates = [], consent, envelopes } = options;
+  const isAsked = ENFORCED[options.mode ?? 'enforce'].calls;
+  return [
+    ...(aboutCalls(options).length > 0 ? ['policy' as const] : []),
+    ...(isAsked && consent !== undefined ? ['consent' as const] : []),
+    ...(isAsked && envelopes !== undefined ? ['envelope' as const] : []),
+    ...gates.map(({ name }) => name),
+  ];
 }

@@ -1,5 +1,7 @@
-import type { Identity, Raise } from '@bulla/core/consent';
+import { type ChannelKind, type Identity, type Raise, raisesOf, type Words } from '@bulla/core/consent';
 import type { ToolReference } from '@bulla/core/evidence';
+import { JsonObject } from '@bulla/core/json';
+import type { Lock } from '@bulla/core/lock';
 import type { Consent, Ruling as ConsentRuling } from '../../consent/index.ts';
 import type { Payload } from '../../record/index.ts';
 import { Denial } from '../denial.ts';
@@ -10,7 +12,16 @@ export interface ConsentGateOptions {
   readonly consent: Consent;
   /** Who calls, as our end of the transport knows it: the agent and the session are those of the guard. */
   readonly identity: Identity;
-  /** What raises the sensitivity of a call, such as hints of the tool. Nothing lowers it. Default: nothing. */
+  /** Over what a person may be asked. Default: all that the rules of consent permit. */
+  readonly channels?: readonly ChannelKind[] | undefined;
+  /**
+   * A question outlives its call, so that the same call may come again for the answer until this many milliseconds are
+   * over. Default null: the question ends with the call.
+   */
+  readonly parkMs?: number | null | undefined;
+  /** The language of questions that the host is asked to show. Default: English. */
+  readonly words?: Words | undefined;
+  /** What raises the sensitivity of a call beside its rules. Nothing lowers it. Default: nothing. */
   raises?(call: GatedCall): readonly Raise[];
 }
 
@@ -31,10 +42,32 @@ export function consentGate({ consent, identity, raises }: ConsentGateOptions): 
         identity,
         args: subject.args,
         lock: evidence.lock,
-        raises: raises?.(gated),
+        raises: [...demanded(gated), ...(raises?.(gated) ?? [])],
       };
-      return rulingOf(await consent.rule(asked, { signal }));
+      const ruling = rulingOf(await consent.rule(asked, { signal }));
+      // Whoever is asked about each call of the kind has met what a rule asks for.
+      gated.demands.delete('person');
+      return ruling;
     },
+  };
+}
+
+/** A rule that asks for a person asks each time, whatever the scope says. */
+function demanded({ demands }: GatedCall): Raise[] {
+  return demands.has('person') ? [{ to: 'high', why: 'policy' }] : [];
+}
+
+/** The raises that the locked definition of a tool gives cause for. */
+export function hintedRaises({ native }: Lock): (call: GatedCall) => readonly Raise[] {
+  return ({ subject }) => {
+    const definition = subject.name === null ? undefined : native?.tools.get(subject.name)?.definition;
+    const annotations = definition instanceof JsonObject ? definition.get('annotations') : undefined;
+    if (!(annotations instanceof JsonObject)) return [];
+    const hint = (name: string) => {
+      const value = annotations.get(name);
+      return typeof value === 'boolean' ? { [name]: value } : {};
+    };
+    return raisesOf({ ...hint('readOnlyHint'), ...hint('destructiveHint'), ...hint('openWorldHint') });
   };
 }
 

@@ -2,7 +2,9 @@ import type { Context } from '../context.ts';
 import type { LinkOptions } from '../link.ts';
 import { waivedStep } from '../record.ts';
 import { argumentsGate } from './arguments.ts';
+import { type ConsentGateOptions, consentGate, hintedRaises } from './consent.ts';
 import { demandsGate } from './demands.ts';
+import { envelopeGate } from './envelope.ts';
 import type { Gate } from './gate.ts';
 import { killGate } from './kill.ts';
 import { pinnedGate } from './pinned.ts';
@@ -13,7 +15,9 @@ export { type EnvelopeGateOptions, envelopeGate } from './envelope.ts';
 export type { Gate, GatedCall, Ruling } from './gate.ts';
 export { type PolicyGateOptions, policyGate } from './policy.ts';
 
-interface GateOptions extends Pick<LinkOptions, 'lock' | 'uris' | 'gates'> {
+interface GateOptions extends Pick<LinkOptions, 'lock' | 'uris' | 'gates' | 'envelopes'> {
+  /** Of this session; null without a manifest. */
+  readonly consent?: ConsentGateOptions | null;
   /** Those of policies. */
   readonly rules: readonly Gate[];
 }
@@ -25,7 +29,7 @@ interface GateOptions extends Pick<LinkOptions, 'lock' | 'uris' | 'gates'> {
  */
 export function gatesOf(
   context: Omit<Context, 'gates' | 'preflight'>,
-  { lock, uris = {}, gates = [], rules }: GateOptions,
+  { lock, uris = {}, gates = [], rules, consent = null, envelopes }: GateOptions,
 ): readonly Gate[] {
   const watches = !context.enforce.calls;
   const decides = watches ? watching : (gate: Gate) => gate;
@@ -34,6 +38,8 @@ export function gatesOf(
     decides(argumentsGate(lock)),
     decides(urisGate(uris)),
     ...rules.map(decides),
+    ...(consent === null || watches ? [] : [consentGate({ raises: hintedRaises(lock), ...consent })]),
+    ...(envelopes === undefined || watches ? [] : [envelopeGate(envelopes)]),
     ...gates,
     decides(demandsGate),
     killGate(context.record),
