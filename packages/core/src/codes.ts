@@ -391,6 +391,7 @@ export const AREAS = {
     GATEWAY_CANCELLED: ['unavailable', 'The host cancelled the call, or the server ended the subscription.'],
     GATEWAY_TIMEOUT: ['timeout', 'The server took too long.'],
     GATEWAY_OTHER_RIGHTS: ['usage', 'The server was locked with other credentials. Lock it again with these, or use those.'],
+    GATEWAY_STATE: ['denied', 'The `requestState` is not one that this gateway gave for this call, or it was used, or has expired.'],
     GATEWAY_INPUT: ['denied', 'A call needs input that the host did not give, or that it cannot be asked for.'],
     GATEWAY_SERVER_FAILED: ['unavailable', 'The server could not be reached, or refused the request.'],
     GATEWAY_SERVER_ENDED: ['unavailable', 'The server ended before it answered.'],
@@ -496,6 +497,8 @@ export const AREAS = {
   Consent: {
     ARGUMENTS_INVALID: ['denied', 'The declared `input_schema` of the tool refuses the arguments; nobody was asked.'],
     CONSENT_DENIED: ['denied', 'The call is not allowed: nobody allowed it, or somebody refused; the record says why.'],
+    CONSENT_PENDING: ['denied', 'A person is asked about the call and has not answered yet; the same call may come again for the answer.'],
+    CONSENT_WITHDRAWN: ['denied', 'The question was closed before anybody decided, so the call was not made.'],
     CONSENT_LOCK: ['usage', 'A pinned tool comes with its lock, and no other does.'],
     CONSENT_ALREADY_ASKED: ['conflict', 'The person is being asked for this scope already.'],
     CONSENT_ALREADY_GRANTED: ['conflict', 'The scope is granted already.'],

@@ -3,8 +3,10 @@ import type { Commitment } from '@bulla/core/canon';
 import {
   type AnswerEvent,
   type Channel,
+  type ChannelKind,
   type ConsentEvent,
   type ConsentState,
+  channelRule,
   covered,
   DEFAULT_RULES,
   type Decision,
@@ -17,6 +19,7 @@ import {
   type Rules,
   type ScopeObstacle,
   type Showing,
+  satisfies,
   scopeObstacle,
   showing,
   type Words,
@@ -108,6 +111,10 @@ export interface Shown {
  */
 export interface Consent {
   readonly holder: string;
+  /** How long a question about a call may outlive it; null where it ends with the call. */
+  readonly parkMs: number | null;
+  /** Whether a question may be answered over a channel of this kind. */
+  permits(kind: ChannelKind, prompt: Prompt): boolean;
   /**
    * Rules on a call before its intent. A question is recorded, with the arguments kept for whoever is asked; all else
    * becomes true with the records of the call. Arguments that the declared tool does not take are denied before anybody
@@ -217,6 +224,9 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
 
   return {
     holder,
+    parkMs: rules.parkMs,
+    permits: (kind, { sensitivity, escalation }) =>
+      satisfies(kind, escalation === null ? channelRule(sensitivity, rules) : 'authenticated'),
     rule,
     run: (call, action, ruling) => runCall({ store, record, rule }, call, action, ruling),
     async request(given) {

@@ -12,6 +12,8 @@ export {
   type Shown,
 } from './consent.ts';
 export { installationId, readOperator } from './operator.ts';
+export { type Phrases, phrasesOf } from './phrases.ts';
+export { questionText } from './question-text.ts';
 export type { Pair } from './rows.ts';
 export type { Ask, Call, Deny, Pass, Ruling } from './rule.ts';
 export type { LibraryCall, Outcome } from './run.ts';

@@ -68,6 +68,7 @@ const RULES: Readonly<Record<keyof Rules | 'people', Check>> = {
   startWithinMs: count,
   mediumPromptMs: countOrNull,
   grantPromptMs: countOrNull,
+  parkMs: countOrNull,
   maxOpenPrompts: count,
   approvers: optional(list(anyText)),
   people: optional(anyObject),

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   applyChanges,
   type CallEvent,
@@ -34,7 +35,7 @@ import {
 import { assertNotKilled, type Effect, type Store } from '../store/index.ts';
 import { failureOf, manifestEvidence } from './acts.ts';
 import type { CheckArguments } from './arguments.ts';
-import type { Found } from './found.ts';
+import { type Found, findSubject } from './found.ts';
 import type { Pair, Sealed } from './rows.ts';
 import type { Read, Runner } from './runner.ts';
 
@@ -85,6 +86,11 @@ type Asked = Omit<Call, 'args'>;
 export interface RulingOptions {
   /** When it is aborted the question is withdrawn. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * The question that was asked about the very same call before, with the same commitment: it is not asked again. A
+   * question about another call is refused with `CONSENT_OTHER_CALL`.
+   */
+  readonly prompt?: string | undefined;
 }
 
 interface RulerContext {
@@ -194,7 +200,10 @@ export function createRuler(context: RulerContext) {
       return [...changes, ...accepted(applyChanges(state, changes), start, rules)];
     };
 
-  return async ({ args: given, ...rest }: Call, { signal }: RulingOptions = {}): Promise<Ruling> => {
+  return async (
+    { args: given, ...rest }: Call,
+    { signal, prompt: before }: RulingOptions = {},
+  ): Promise<Ruling> => {
     const asked: Asked = frozenCopy(rest);
     const { call, identity, lock = null, raises, devices } = asked;
     const args = openedArguments(call.args, given);
@@ -222,7 +231,8 @@ export function createRuler(context: RulerContext) {
     const isOther =
       (agent !== null && agent !== call.agentId) ||
       (call.userId ?? user) !== user ||
-      (call.sessionId ?? identity.session) !== identity.session ||
+      // Where sessions are not known, nothing rests on the one that is recorded.
+      (identity.session !== null && (call.sessionId ?? identity.session) !== identity.session) ||
       call.request !== `tools/call ${server === null ? name : `${server}/${name}`}`;
     if (isOther || args === undefined) return invalid(otherCall());
     const event = (at: number): CallEvent => ({
@@ -255,6 +265,18 @@ export function createRuler(context: RulerContext) {
     const pair = { user, agent };
     if (user.includes('\0') || agent.includes('\0'))
       return refuse({ stage: 'consent', code: 'CONSENT_ID' }, 'invalid_call');
+    const asking = (prompt: Prompt): Ask => {
+      const ask = wait(prompt.id, signal).then((found) => settled(asked, found));
+      // A caller that does not wait must not fail with it.
+      ask.catch(() => undefined);
+      return Object.freeze({ ask, prompt: frozenCopy(prompt) });
+    };
+    if (before !== undefined) {
+      const found = await findSubject(store.reading, before);
+      if (found === null || !isAbout(found, event(0))) return invalid(otherCall());
+      const { prompt, decision } = found;
+      return decision === null ? asking(prompt!) : settled(asked, { ...found, decision });
+    }
     for (;;) {
       const read = await runner.read(pair, id);
       const unfit = await checkArguments(read.state, { server, tool: name }, declared, args);
@@ -273,10 +295,7 @@ export function createRuler(context: RulerContext) {
       if (question.refusal !== null) return invalid(question.refusal);
       // Something else was decided meanwhile, so that nobody need be asked.
       if (question.prompt === null) continue;
-      const ask = wait(question.prompt.id, signal).then((found) => settled(asked, found));
-      // A caller that does not wait must not fail with it.
-      ask.catch(() => undefined);
-      return Object.freeze({ ask, prompt: frozenCopy(question.prompt) });
+      return asking(question.prompt);
     }
   };
 }
@@ -307,6 +326,23 @@ function isDecided({ lock, tool }: Evidence, decision: Decision): boolean {
     (lock ?? null) === decision.lock &&
     (tool?.locked ?? null) === decision.locked &&
     (tool?.declared ?? null) === decision.declared
+  );
+}
+
+/** Whether a question was about this call: of the same caller, the same tool and the same arguments. */
+function isAbout({ prompt, decision, user, agent }: Found, event: CallEvent): boolean {
+  const subject = prompt ?? decision!;
+  const { identity, server, tool, locked, lock, args } = event;
+  return (
+    subject.kind === 'call' &&
+    isDeepStrictEqual(
+      [user, agent, subject.device, subject.session],
+      [identity.user, identity.agent, identity.device, identity.session],
+    ) &&
+    isDeepStrictEqual(
+      [subject.server, subject.server_tool ?? subject.tool, subject.locked, subject.lock, subject.args],
+      [server, tool, locked, lock, args],
+    )
   );
 }
 

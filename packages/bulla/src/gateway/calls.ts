@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Code } from '@bulla/core/codes';
 import { BullaError } from '@bulla/core/error';
 import type { Evidence, Stage } from '@bulla/core/evidence';
+import { JsonObject, memberAt } from '@bulla/core/json';
 import type { SessionFacts } from '@bulla/core/policy';
 import type { ErrorFrame, RequestFrame, ResultFrame } from '../mcp/index.ts';
 import type { Call, Outcome, Part } from '../record/index.ts';
@@ -11,14 +12,14 @@ import type { CheckRules } from './answers/rules.ts';
 import type { Context } from './context.ts';
 import { asDenial, Denial, isOwnDenial } from './denial.ts';
 import type { Flows } from './flows.ts';
-import type { Gate, GatedCall, Ruling } from './gates/gate.ts';
+import type { AskedHost, Gate, GatedCall, Recalled, Ruling } from './gates/gate.ts';
 import type { HostRequest } from './gates/methods.ts';
 import { type Subject, subjectOf } from './gates/pinned.ts';
-import { withholdCapabilities } from './gates/session.ts';
+import { META_CAPABILITIES, withholdCapabilities } from './gates/session.ts';
 import { aboutOf, boundedName, causeOf } from './notices.ts';
 import { type Begun, waivedStep } from './record.ts';
 import { weightOf } from './wire/slots.ts';
-import type { Edit } from './wire/splice.ts';
+import { type Edit, raw } from './wire/splice.ts';
 import { Stop } from './wire/stop.ts';
 import type { Request } from './wire/wire.ts';
 
@@ -76,22 +77,24 @@ export class Calls {
 
   async #begin(
     request: Request,
-    frame: RequestFrame,
+    given: RequestFrame,
     row: CallRow,
     weight: number,
     gates: readonly Gate[],
   ): Promise<void> {
     const { record, session, features, offers, history } = this.#context;
-    const about = aboutOf(frame, session.host);
+    const about = aboutOf(given, session.host);
     const horizon = offers.horizon();
     let passing: Passing;
     try {
+      const recalled = this.#recall(given, row, gates);
+      const frame = recalled?.frame ?? given;
       const edits = withholdCapabilities(frame, features);
       const { subject, waived } = this.#subject(frame, row);
       const tool = subject.name === null ? null : { name: boundedName(subject.name) };
       const call: Call = {
         ...record.call({ ...about, tool }),
-        args: record.payload('args', subject.args),
+        args: recalled?.args ?? record.payload('args', subject.args),
         ...(subject.rest !== null && { rest: record.payload('rest', subject.rest) }),
       };
       const parts: Part[] = waived === null ? [] : [{ authority: [waivedStep(waived)] }];
@@ -99,7 +102,7 @@ export class Calls {
       const evidence = record.base.evidence ?? {};
       passing = {
         ...{ request, frame, edits, subject, horizon, stop, weight, gates, call, parts, evidence },
-        ...{ before: null, demands: new Set() },
+        ...{ before: null, demands: new Set(), recalled, host: this.#host(request, frame) },
         get session() {
           return this.before ?? history.facts;
         },
@@ -117,6 +120,29 @@ export class Calls {
       return failed(denial);
     };
     return this.#pass(passing, 0);
+  }
+
+  /** A call that comes again is what it was: it has the commitment that was made then. */
+  #recall(frame: RequestFrame, row: CallRow, gates: readonly Gate[]): Recalled | null {
+    const remembering = gates.filter(({ recall }) => recall !== undefined);
+    if (remembering.length === 0) return null;
+    const { subject } = this.#subject(frame, row);
+    const { server } = this.#context.record.origin;
+    for (const gate of remembering) {
+      const recalled = gate.recall!(frame, subject, server);
+      if (recalled !== null) return recalled;
+    }
+    return null;
+  }
+
+  #host({ channel, isStateless }: Request, frame: RequestFrame): AskedHost {
+    const { askHost, session } = this.#context;
+    const said = isStateless ? memberAt(frame.params, ['_meta', META_CAPABILITIES]) : session.capabilities;
+    return {
+      isStateless,
+      capabilities: said instanceof JsonObject ? said : null,
+      ask: (method, params, signal) => askHost(channel, method, params, signal),
+    };
   }
 
   /** In the modes that only watch, what is not locked is called too. */
@@ -143,6 +169,7 @@ export class Calls {
       }
       if ('deny' in ruling) return this.#refused(passing, ruling.deny, ruling.part ? [ruling.part] : []);
       if ('ask' in ruling) return this.#park(passing, at, ruling.ask);
+      if ('reply' in ruling) return this.#flows.reply(request, ruling.reply);
       passing.parts = [...passing.parts, stamped(ruling.pass, gates[at]!.name)];
       passing.evidence = { ...passing.evidence, ...ruling.pass.evidence };
       const { tool } = ruling.pass.evidence ?? {};
@@ -162,6 +189,7 @@ export class Calls {
     }
     this.#parkedWeight += weight;
     request.trace.phase('person');
+    const beats = heartbeats(request);
     const resume = (work: () => Promise<void>) => void this.#flows.decide(request, work, weight);
     const waiting = ask
       .then(
@@ -169,6 +197,7 @@ export class Calls {
         (error) => resume(() => this.#refused(passing, asDenial(error), [])),
       )
       .finally(() => {
+        clearInterval(beats);
         this.#parked.delete(passing);
         this.#parkedWeight -= weight;
       });
@@ -177,6 +206,7 @@ export class Calls {
 
   async #refused(passing: Passing, denial: Denial, parts: readonly Part[]): Promise<void> {
     const { request, call } = passing;
+    passing.recalled?.over();
     // A call that is over has its answer, or wants none; the denial is recorded too.
     if (!this.#context.wire.isOpen(request)) {
       this.#context.history.denied();
@@ -316,6 +346,26 @@ export class Calls {
     if (lost !== null) this.#context.log(`the outcome of ${begun.capsule} is not recorded: ${causeOf(lost)}`);
     return lost;
   }
+}
+
+const HEARTBEAT_MS = 10_000;
+
+/** While a person thinks, progress keeps the timer of a host alive that asked to be told. */
+function heartbeats({ tokenBytes, channel }: Request): NodeJS.Timeout | undefined {
+  if (tokenBytes === null) return undefined;
+  let beats = 0;
+  return setInterval(() => {
+    beats++;
+    // 2025-11-25, Progress: it must grow; what the server tells later begins higher.
+    const progress = `"progress":${beats / 1_000_000},"message":"Waiting for a person to decide."`;
+    void channel.write(
+      raw(
+        '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":',
+        tokenBytes,
+        `,${progress}}}`,
+      ),
+    );
+  }, HEARTBEAT_MS).unref();
 }
 
 /** What an answer says that went wrong, for telemetry. */

@@ -1,3 +1,4 @@
+import type { ErrorFrame, ResultFrame } from '../mcp/index.ts';
 import type { CheckOutput } from './answers/output.ts';
 import type { CheckRules } from './answers/rules.ts';
 import type { Gate, GatedCall } from './gates/gate.ts';
@@ -42,6 +43,8 @@ export interface Context {
   readonly released: boolean;
   /** The rules about what a call gave; null where there are none. */
   rulesFor(call: GatedCall): CheckRules | null;
+  /** Sends the host a request of our own that belongs to one of its requests. */
+  askHost(to: Host, method: string, params: object, signal: AbortSignal): Promise<ResultFrame | ErrorFrame>;
   /** Writes one line for the operator. */
   log(line: string): void;
 }

@@ -16,7 +16,7 @@ import type { Channel } from './peer/channel.ts';
 import { releasedDenial } from './released.ts';
 import { type CallOrigin, NO_TRACE } from './telemetry.ts';
 import { Slots, weightOf } from './wire/slots.ts';
-import type { Edit } from './wire/splice.ts';
+import { type Edit, raw } from './wire/splice.ts';
 import type { Request } from './wire/wire.ts';
 
 type Answer = ResultFrame | ErrorFrame;
@@ -153,6 +153,13 @@ export class Flows {
     checkResult(request.method, answer, features);
     checkContents(answer, null, own, pins);
     return this.write(request, wire.restored(request, answer, edits));
+  }
+
+  /** Ends a request with a result of our own. */
+  async reply(request: Request, result: Uint8Array): Promise<void> {
+    this.#context.wire.drop(request);
+    request.trace.end({});
+    await this.write(request, raw('{"jsonrpc":"2.0","id":', request.idBytes, ',"result":', result, '}'));
   }
 
   write(request: Request, bytes: Uint8Array): void | Promise<void> {

@@ -219,6 +219,7 @@ export async function openLink(options: LinkOptions, host: Host): Promise<Link> 
     released: options.released ?? false,
     preflight: null,
     gates: [],
+    askHost: (...asked) => pipeline.askHost(...asked),
     log,
   };
   context.gates = gatesFor(context, options, rules);

@@ -2,6 +2,7 @@ import { toUtf8 } from '@bulla/core/crypto';
 import type { BullaError } from '@bulla/core/error';
 import { JsonNumber } from '@bulla/core/json';
 import {
+  type ErrorFrame,
   Exchange,
   type Frame,
   type Id,
@@ -11,6 +12,8 @@ import {
   parseFrame,
   quote,
   type RequestFrame,
+  type ResultFrame,
+  requestFrame,
   type Transport,
   type Waiting,
 } from '../mcp/index.ts';
@@ -37,6 +40,8 @@ interface ServerRequest extends Waiting {
   readonly tokenBytes: Uint8Array | null;
   /** Where it was sent. */
   readonly to: Host;
+  /** Takes the answer to a request of our own, which the server does not see. */
+  readonly answered: ((answer: ResultFrame | ErrorFrame) => void) | null;
 }
 
 const MAX_SERVER_REQUESTS = 256;
@@ -66,6 +71,7 @@ export class Pipeline {
       if (match === 'late') return;
       if (typeof match === 'string') return this.#unasked('host', match);
       this.#serverRequests.free(match);
+      if (match.answered !== null) return match.answered(frame);
       return this.#send(frame, splice(frame.bytes, [replace(locate(frame, 'id')!, match.idBytes)]));
     });
   }
@@ -160,13 +166,45 @@ export class Pipeline {
     const { offers, wire, log } = this.#context;
     log(`${denial.message} It is started again when it is needed. [${denial.code}]`);
     offers.forget();
-    for (const request of this.#serverRequests.open()) {
-      const requestId = this.#serverRequests.idOf(request);
-      this.#serverRequests.free(request);
-      if (requestId === null) continue;
-      void request.to.write(notificationFrame('notifications/cancelled', { requestId }).bytes);
-    }
+    for (const request of this.#serverRequests.open()) if (request.answered === null) this.#withdraw(request);
     wire.reset(denial);
+  }
+
+  /** Tells the host that nobody waits for its answer any more. */
+  #withdraw(request: ServerRequest): void {
+    const requestId = this.#serverRequests.idOf(request);
+    this.#serverRequests.free(request);
+    if (requestId === null) return;
+    void request.to.write(notificationFrame('notifications/cancelled', { requestId }).bytes);
+  }
+
+  /** Sends the host a request of our own. Rejects where too many are open, and when the signal is aborted. */
+  async askHost(
+    to: Host,
+    method: string,
+    params: object,
+    signal: AbortSignal,
+  ): Promise<ResultFrame | ErrorFrame> {
+    const requests = this.#serverRequests;
+    if (requests.size >= MAX_SERVER_REQUESTS)
+      throw new Denial('ids', 'GATEWAY_OVERLOADED', 'Too many requests to the host are open.');
+    const { promise, resolve, reject } = Promise.withResolvers<ResultFrame | ErrorFrame>();
+    const request: ServerRequest = {
+      ...{ id: null, idBytes: new Uint8Array(), tokenBytes: null, to, answered: resolve },
+    };
+    requests.take(request);
+    const onAbort = (): void => {
+      if (requests.isOpen(request)) this.#withdraw(request);
+      reject(signal.reason);
+    };
+    signal.addEventListener('abort', onAbort);
+    try {
+      if (signal.aborted) onAbort();
+      else await to.write(requestFrame(requests.assign(request), method, params).bytes);
+      return await promise;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
   }
 
   /** Resolves when everything that was begun is recorded and answered. */
@@ -185,6 +223,7 @@ export class Pipeline {
       idBytes: Uint8Array.from(bytesOf(frame, place)),
       tokenBytes: token !== null && isToken(token.value) ? Uint8Array.from(bytesOf(frame, token)) : null,
       to: about?.channel ?? host,
+      answered: null,
     };
     const requests = this.#serverRequests;
     try {

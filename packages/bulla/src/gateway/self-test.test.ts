@@ -103,6 +103,7 @@ async function tested(
     released: false,
     telemetry: UNTRACED,
     transport: 'pipe',
+    askHost: () => Promise.reject(new Error('nobody is asked here')),
     gates: [],
     log() {},
   };

@@ -188,9 +188,7 @@ function ask(
   const limit =
     subject.kind === 'grant'
       ? rules.grantPromptMs
-      : sensitivity === 'high'
-        ? HIGH_PROMPT_MS
-        : rules.mediumPromptMs;
+      : (rules.parkMs ?? (sensitivity === 'high' ? HIGH_PROMPT_MS : rules.mediumPromptMs));
   const approved = subject.tool === null ? undefined : state.rows.approvals.get(subject.tool);
   const declared = state.scopes.get(subject.scope!)!;
   const open: Omit<Prompt, 'shown' | 'rev'> = {

@@ -56,7 +56,8 @@ function decided(subject: Subject, ruled: Ruled, basis: Basis, at: number): Deci
 
 /** Lets exactly the call of the subject run, once. */
 export function allow(subject: Subject, by: AllowedBy, basis: Basis, at: number, rules: Rules): Decision {
-  return decided(subject, { stage: 'allowed', by, start_before: at + rules.startWithinMs }, basis, at);
+  const within = Math.max(rules.startWithinMs, rules.parkMs ?? 0);
+  return decided(subject, { stage: 'allowed', by, start_before: at + within }, basis, at);
 }
 
 /** Ends the question whether a scope is granted. It lets no call run. */

@@ -5,7 +5,7 @@
  * `CONSENT_`; an event that is not accepted is refused with such a code in the step, and nothing is thrown.
  */
 export { consentAuthority, mintAuthorization } from './authority.ts';
-export { type Channel, type ChannelKind, isChannelKind, provesPerson } from './channel.ts';
+export { type Channel, type ChannelKind, isChannelKind, provesPerson, satisfies } from './channel.ts';
 export { decide } from './decide.ts';
 export { type CallResult, resultOf } from './decision.ts';
 export { isRebound } from './declare.ts';
@@ -29,7 +29,7 @@ export {
   type Silence,
   type Tool,
 } from './rows.ts';
-export { DEFAULT_RULES, type Rules } from './rules.ts';
+export { channelRule, DEFAULT_RULES, type Rules } from './rules.ts';
 export { type Raise, raised, raisesOf, type Sensitivity } from './sensitivity.ts';
 export { type Showing, showing } from './showing.ts';
 export { calledTool, covered, scopeObstacle } from './standing.ts';

@@ -1,7 +1,7 @@
 import type { ChannelRule } from './channel.ts';
 import type { Sensitivity } from './sensitivity.ts';
 
-/** How long a `high` question waits, by the seed. No rule makes it longer. */
+/** How long a `high` question waits, by the seed. Only `parkMs` makes it longer. */
 export const HIGH_PROMPT_MS = 30_000;
 /** How long `medium` is silent after its last use, by the seed. */
 export const SILENCE_MS = 86_400_000;
@@ -16,6 +16,11 @@ export interface Rules {
   readonly mediumPromptMs: number | null;
   /** How long a person may think about a grant that an agent asks for. */
   readonly grantPromptMs: number | null;
+  /**
+   * How long a question about a call waits, whatever its level, when it may outlive the call; an answer waits as long for
+   * the call to come again. A deviation from the seed that the operator chooses. Null: it ends with the call.
+   */
+  readonly parkMs: number | null;
   /** How many prompts of one agent may wait for one person, so that nobody is worn down. */
   readonly maxOpenPrompts: number;
   /** Whom a prompt may be escalated to; they may revoke, too. */
@@ -27,6 +32,7 @@ export const DEFAULT_RULES: Rules = Object.freeze({
   startWithinMs: 300_000,
   mediumPromptMs: null,
   grantPromptMs: null,
+  parkMs: null,
   maxOpenPrompts: 16,
   approvers: Object.freeze([]),
 });

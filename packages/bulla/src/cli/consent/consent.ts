@@ -10,6 +10,7 @@ import { BullaError } from '@bulla/core/error';
 import { type DiffPart, visible } from '@bulla/core/text';
 import { answerQuestion, isUnanswerable, pendingQuestions, type Question } from '../../app/index.ts';
 import type { Consent } from '../../consent/index.ts';
+import { type Phrases, phrasesOf } from '../../consent/index.ts';
 import type { Command } from '../command.ts';
 import { openFor, sealOptions, storeOptions } from '../store.ts';
 import { askKey, isAnswered } from '../terminal/ask.ts';
@@ -36,7 +37,6 @@ import {
   refused,
   wordsOf,
 } from './options.ts';
-import { type Phrases, phrasesOf } from './phrases.ts';
 
 interface AnswerOptions extends ConsentOptions, LanguageOptions {
   session?: boolean;

@@ -3,6 +3,7 @@ import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
 import { disclosureOf, grantRefusal, grantScopes, revokeScopes } from '../../app/index.ts';
 import type { Consent, ListedGrant } from '../../consent/index.ts';
+import { phrasesOf } from '../../consent/index.ts';
 import type { Command } from '../command.ts';
 import { openFor, sealOptions, storeOptions } from '../store.ts';
 import { askKey, isAnswered } from '../terminal/ask.ts';
@@ -27,7 +28,6 @@ import {
   refused,
   wordsOf,
 } from './options.ts';
-import { phrasesOf } from './phrases.ts';
 
 interface GrantOptions extends ConsentOptions, LanguageOptions {
   agent: string;

@@ -14,7 +14,7 @@ import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
 import { Option } from 'commander';
 import { defaultHome } from '../../app/index.ts';
-import { type Consent, createConsent, installationId, readOperator } from '../../consent/index.ts';
+import { type Consent, createConsent, installationId, phrasesOf, readOperator } from '../../consent/index.ts';
 import { readInput } from '../../os/index.ts';
 import type { Store } from '../../store/index.ts';
 import type { Command } from '../command.ts';
@@ -30,7 +30,6 @@ import {
   type ReportOptions,
   say,
 } from '../terminal/io.ts';
-import { phrasesOf } from './phrases.ts';
 
 /** The options of the commands over what people allow. */
 export interface ConsentOptions extends StoreOptions, ReportOptions {

@@ -1,7 +1,8 @@
 import type { Evidence, Stage } from '@bulla/core/evidence';
+import type { JsonObject } from '@bulla/core/json';
 import type { Demand, SessionFacts } from '@bulla/core/policy';
-import type { RequestFrame } from '../../mcp/index.ts';
-import type { Call, Part } from '../../record/index.ts';
+import type { ErrorFrame, RequestFrame, ResultFrame } from '../../mcp/index.ts';
+import type { Call, Part, Payload } from '../../record/index.ts';
 import type { Denial } from '../denial.ts';
 import type { Subject } from './pinned.ts';
 
@@ -21,6 +22,29 @@ export interface GatedCall {
   readonly session: SessionFacts;
   /** What rules demand before the call is made. A later gate that meets a demand deletes it; one that stays denies. */
   readonly demands: Set<Demand>;
+  /** What a gate knew of it before it came; null for a new call. */
+  readonly recalled: Recalled | null;
+  readonly host: AskedHost;
+}
+
+/** A call that came before, as a gate remembers it. */
+export interface Recalled {
+  /** As it goes on, without what was for the gate. */
+  readonly frame: RequestFrame;
+  /** The commitment to its arguments that was made then. */
+  readonly args: Payload;
+  /** The call ends, whatever came of it. */
+  over(): void;
+}
+
+/** The host, as far as it can be asked about one of its calls. */
+export interface AskedHost {
+  /** Of the stateless era: it is asked in the answer to its call, and calls again. */
+  readonly isStateless: boolean;
+  /** What it says that it can do. */
+  readonly capabilities: JsonObject | null;
+  /** Sends it a request that belongs to the call. Rejects where it cannot be asked, and when the signal is aborted. */
+  ask(method: string, params: object, signal: AbortSignal): Promise<ResultFrame | ErrorFrame>;
 }
 
 /**
@@ -30,13 +54,17 @@ export interface GatedCall {
 export type Ruling =
   | { readonly pass: Part }
   | { readonly deny: Denial; readonly part?: Part }
-  | { readonly ask: Promise<Ruling> };
+  | { readonly ask: Promise<Ruling> }
+  /** The call ends with this result, the bytes of a JSON object, and nothing is forwarded. */
+  | { readonly reply: Uint8Array };
 
 /** One decision about a call. What it throws denies the call. */
 export interface Gate {
   readonly name: Stage;
   /** It rests on what becomes true with the record of a call, so that it is nothing in a session without a record. */
   readonly needsRecord?: boolean;
+  /** Recognises a call that came before; null for a new one. Throws a denial for one that may not come again so. */
+  recall?(frame: RequestFrame, subject: Subject, server: string): Recalled | null;
   rule(call: GatedCall): Ruling | Promise<Ruling>;
   /** Decides again when the intent is durable, before the call is forwarded. */
   again?(call: GatedCall): Promise<void>;

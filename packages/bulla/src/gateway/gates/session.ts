@@ -16,6 +16,7 @@ export class Session {
   #handshake: 'none' | 'asked' | 'done' = 'none';
   #host = '';
   #introduced: JsonObject | null = null;
+  #capabilities: JsonObject | null = null;
 
   /** The host as it names itself; it proves nothing. */
   get host(): string {
@@ -30,6 +31,11 @@ export class Session {
   /** The server's answer to `initialize`, which was checked; null without one. */
   get introduced(): JsonObject | null {
     return this.#introduced;
+  }
+
+  /** What the host said in the handshake that it can do; null without one. */
+  get capabilities(): JsonObject | null {
+    return this.#capabilities;
   }
 
   /** Whether the handshake of the initialize era is done. */
@@ -51,6 +57,8 @@ export class Session {
       }
       this.#handshake = 'asked';
       this.#name(memberAt(params, ['clientInfo']));
+      const capabilities = memberAt(params, ['capabilities']);
+      this.#capabilities = capabilities instanceof JsonObject ? capabilities : null;
       return 'initialize';
     }
     if (this.#handshake === 'done' || method === 'ping') return 'initialize';
