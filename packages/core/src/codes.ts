@@ -391,6 +391,8 @@ export const AREAS = {
     GATEWAY_CANCELLED: ['unavailable', 'The host cancelled the call, or the server ended the subscription.'],
     GATEWAY_TIMEOUT: ['timeout', 'The server took too long.'],
     GATEWAY_OTHER_RIGHTS: ['usage', 'The server was locked with other credentials. Lock it again with these, or use those.'],
+    GATEWAY_OUTCOME_UNKNOWN: ['conflict', 'The call was made before under the same approval, and what came of it is not known; it is not made again.'],
+    GATEWAY_REPEATED: ['denied', 'A call that was made under an approval came again, and got the outcome that was sealed then.'],
     GATEWAY_STATE: ['denied', 'The `requestState` is not one that this gateway gave for this call, or it was used, or has expired.'],
     GATEWAY_INPUT: ['denied', 'A call needs input that the host did not give, or that it cannot be asked for.'],
     GATEWAY_SERVER_FAILED: ['unavailable', 'The server could not be reached, or refused the request.'],

@@ -9,10 +9,11 @@ import type { Call, Outcome, Part } from '../record/index.ts';
 import { checkContents } from './answers/contents.ts';
 import { checkResult, type Result } from './answers/result.ts';
 import type { CheckRules } from './answers/rules.ts';
+import type { Kept } from './approvals/repeats.ts';
 import type { Context } from './context.ts';
-import { asDenial, Denial, isOwnDenial } from './denial.ts';
+import { asDenial, Denial, denialBytes, isOwnDenial } from './denial.ts';
 import type { Flows } from './flows.ts';
-import type { AskedHost, Gate, GatedCall, Recalled, Ruling } from './gates/gate.ts';
+import type { AskedHost, Gate, GatedCall, Recalled, Reply, Ruling } from './gates/gate.ts';
 import type { HostRequest } from './gates/methods.ts';
 import { type Subject, subjectOf } from './gates/pinned.ts';
 import { META_CAPABILITIES, withholdCapabilities } from './gates/session.ts';
@@ -169,13 +170,31 @@ export class Calls {
       }
       if ('deny' in ruling) return this.#refused(passing, ruling.deny, ruling.part ? [ruling.part] : []);
       if ('ask' in ruling) return this.#park(passing, at, ruling.ask);
-      if ('reply' in ruling) return this.#flows.reply(request, ruling.reply);
+      if ('reply' in ruling) return this.#reply(passing, ruling.reply);
       passing.parts = [...passing.parts, stamped(ruling.pass, gates[at]!.name)];
       passing.evidence = { ...passing.evidence, ...ruling.pass.evidence };
       const { tool } = ruling.pass.evidence ?? {};
       if (tool !== undefined) passing.call = { ...passing.call, tool: { ...passing.call.tool, ...tool } };
     }
     return this.#seal(passing);
+  }
+
+  async #reply({ request, call }: Passing, reply: Reply): Promise<void> {
+    if (!this.#context.wire.isOpen(request)) {
+      reply.written?.(true);
+      return request.trace.end({ denial: NOT_SENT.failure });
+    }
+    if (reply.repeats !== undefined) {
+      const { repeats } = reply;
+      const denial = new Denial(
+        'repeat',
+        'GATEWAY_REPEATED',
+        'The call was made before; its outcome is told again.',
+      );
+      const about = { method: request.method, tool: call.tool ? { name: call.tool.name } : null };
+      this.#context.record.incident({ ...about, denial, key: repeats, facts: { repeats } });
+    }
+    return this.#flows.reply(request, reply);
   }
 
   /** Waits for an answer of a person without holding a slot: the host is read on. */
@@ -227,9 +246,13 @@ export class Calls {
     if (passing.gates !== this.#context.gates) return this.#refused(passing, reloaded(), []);
     if (passing.parts.some(isWaived)) trace.wouldBlock();
     trace.phase('intent');
+    const kept = keptOf(passing);
     let begun: Begun;
     try {
-      begun = await record.intent(passing.call, passing.parts);
+      begun = await record.intent(
+        passing.call,
+        kept === null ? passing.parts : [...passing.parts, kept.part],
+      );
       passing.before = history.began(passing.call);
     } catch (error) {
       return this.#refused(passing, asDenial(error), []);
@@ -251,7 +274,7 @@ export class Calls {
       return trace.end({ denial: NOT_SENT.failure, capsule: begun.capsule });
     }
     const uri = frame.method === 'resources/read' ? frame.params?.get('uri') : undefined;
-    this.#expect(passing, begun, typeof uri === 'string' ? uri : null);
+    this.#expect(passing, begun, typeof uri === 'string' ? uri : null, kept);
     trace.phase('server');
     await wire.forward(request, frame, [...edits, ...trace.handOn(frame)]);
   }
@@ -269,7 +292,7 @@ export class Calls {
   }
 
   /** Sets the handlers of the answer: the outcome is recorded, then the host gets the answer. */
-  #expect(passing: Passing, begun: Begun, requested: string | null): void {
+  #expect(passing: Passing, begun: Begun, requested: string | null, kept: Kept | null): void {
     const { request } = passing;
     const { pins, features, wire } = this.#context;
     const checkRules = this.#context.rulesFor(passing);
@@ -277,6 +300,17 @@ export class Calls {
     const { trace } = request;
     const startedAt = performance.now();
     const ended = (result: Result): Outcome => ({ ...result, durationMs: performance.now() - startedAt });
+    request.left = kept && (() => kept.left());
+    /** Gives the host the answer, unless it left; then it is kept until the call comes again. */
+    const deliver = async (give: () => void | Promise<void>): Promise<void> => {
+      if (kept?.isLeft) return trace.end({ denial: CANCELLED.host.failure, capsule: begun.capsule });
+      await give();
+      kept?.written(request.channel.isGone ?? false);
+    };
+    const keepDenial = (denial: Denial): void => {
+      const about = { tool: begun.call.tool?.name ?? null, capsule: begun.capsule };
+      if (kept !== null) kept.answer = denialBytes(request.idBytes, denial, about);
+    };
     request.cancelled = (by) => {
       const outcome = ended(CANCELLED[by]);
       trace.phase('outcome', 'GATEWAY_CANCELLED');
@@ -288,8 +322,9 @@ export class Calls {
     request.failed = (denial) =>
       flows.record(request, async () => {
         trace.phase('outcome', denial.code);
+        keepDenial(denial);
         await this.#outcome(begun, ended({ status: 'failure', failure: denial.failure }));
-        return flows.answer(request, begun.call, denial, begun.capsule);
+        return deliver(() => flows.answer(request, begun.call, denial, begun.capsule));
       });
     request.answered = (answer) => {
       const error = errorOf(answer);
@@ -308,13 +343,17 @@ export class Calls {
         denial = asDenial(error);
         result = { status: 'failure', failure: denial.failure };
       }
+      if (denial !== null) keepDenial(denial);
+      else if (kept !== null) kept.answer = bytes;
       const outcome = { ...ended(result), ...(answer.kind === 'result' && { result: answer.result }) };
       const work = async (): Promise<void> => {
         const lost = await this.#outcome(begun, outcome);
         const refusal = denial ?? lost;
-        if (refusal !== null) return flows.answer(request, begun.call, refusal, begun.capsule);
-        trace.end({ error, capsule: begun.capsule });
-        await flows.write(request, bytes!);
+        if (refusal !== null) return deliver(() => flows.answer(request, begun.call, refusal, begun.capsule));
+        return deliver(() => {
+          trace.end({ error, capsule: begun.capsule });
+          return flows.write(request, bytes!);
+        });
       };
       return flows.record(request, work, weightOf(answer.bytes));
     };
@@ -346,6 +385,15 @@ export class Calls {
     if (lost !== null) this.#context.log(`the outcome of ${begun.capsule} is not recorded: ${causeOf(lost)}`);
     return lost;
   }
+}
+
+/** What is kept of a call under an approval. */
+function keptOf(passing: Passing): Kept | null {
+  for (const gate of passing.gates) {
+    const kept = gate.keep?.(passing);
+    if (kept) return kept;
+  }
+  return null;
 }
 
 const HEARTBEAT_MS = 10_000;

@@ -6,6 +6,7 @@ import { checkResult } from './answers/result.ts';
 import { Calls } from './calls.ts';
 import type { Context } from './context.ts';
 import { asDenial, Denial, denialBytes } from './denial.ts';
+import type { Reply } from './gates/gate.ts';
 import { type HostRequest, hostRequest } from './gates/methods.ts';
 import { badParams, checkLevel, checkParams } from './gates/params.ts';
 import { ownMeta, withholdCapabilities } from './gates/session.ts';
@@ -16,7 +17,7 @@ import type { Channel } from './peer/channel.ts';
 import { releasedDenial } from './released.ts';
 import { type CallOrigin, NO_TRACE } from './telemetry.ts';
 import { Slots, weightOf } from './wire/slots.ts';
-import { type Edit, raw } from './wire/splice.ts';
+import type { Edit } from './wire/splice.ts';
 import type { Request } from './wire/wire.ts';
 
 type Answer = ResultFrame | ErrorFrame;
@@ -155,11 +156,12 @@ export class Flows {
     return this.write(request, wire.restored(request, answer, edits));
   }
 
-  /** Ends a request with a result of our own. */
-  async reply(request: Request, result: Uint8Array): Promise<void> {
+  /** Ends a request with an answer of our own. */
+  async reply(request: Request, { bytes, written }: Reply): Promise<void> {
     this.#context.wire.drop(request);
     request.trace.end({});
-    await this.write(request, raw('{"jsonrpc":"2.0","id":', request.idBytes, ',"result":', result, '}'));
+    await this.write(request, bytes(request.idBytes));
+    written?.(request.channel.isGone ?? false);
   }
 
   write(request: Request, bytes: Uint8Array): void | Promise<void> {

@@ -355,8 +355,9 @@ function recordOf(options: LinkOptions, context: SessionContext): SessionRecord 
   checkRecorded(options);
   const { record = true, store, chain } = options;
   if (!record) return new Unrecorded(context);
-  const recorder = createRecorder(store!.chain(chain ?? 'default'), { instance: randomUUID() });
-  return new ChainRecord({ ...context, store: store!, recorder });
+  const instance = randomUUID();
+  const recorder = createRecorder(store!.chain(chain ?? 'default'), { instance });
+  return new ChainRecord({ ...context, store: store!, recorder, instance });
 }
 
 function connector(options: LinkOptions, mirrored: () => Mirrored | null, onNoise: () => void): Connect {

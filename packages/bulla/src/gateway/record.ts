@@ -64,6 +64,8 @@ export interface SessionRecord {
     readonly dropped: Readonly<Record<string, number>>;
     readonly unrecorded: Readonly<Record<string, number>>;
   };
+  /** The name of this process in its records; empty where nothing is recorded. */
+  readonly instance: string;
   /** Whose calls these are, for telemetry. */
   readonly origin: { readonly sessionId: string; readonly agentId: string; readonly server: string };
   /**
@@ -98,6 +100,8 @@ export interface SessionRecord {
 export interface RecordContext extends SessionContext {
   readonly store: Store;
   readonly recorder: Recorder;
+  /** The name of this process in its records. */
+  readonly instance: string;
 }
 
 /** The record of a session in a chain: the gateway's face of the one recorder. */
@@ -121,6 +125,10 @@ export class ChainRecord implements SessionRecord {
 
   get origin() {
     return originOf(this.#context);
+  }
+
+  get instance(): string {
+    return this.#context.instance;
   }
 
   relock(lock: string): void {

@@ -73,7 +73,13 @@ export function appliedOf({ pins, enforce, checkOutput, rulesFor }: Rules) {
 export function gatesFor(context: Context, options: LinkOptions, { lock, gates }: Rules): readonly Gate[] {
   const { sessionId } = context.record.origin;
   const consent = options.consent?.({ sessionId, isShared: options.isShared ?? false }) ?? null;
-  return gatesOf(context, { ...options, lock, rules: gates, consent });
+  const { store } = options;
+  const isApproved = consent !== null || options.envelopes !== undefined;
+  const repeats =
+    isApproved && store !== undefined
+      ? { store, user: consent?.identity.user ?? null, holder: context.record.instance, log: context.log }
+      : null;
+  return gatesOf(context, { ...options, lock, rules: gates, consent, repeats });
 }
 
 /** The names of the gates that the options ask for, in their order. */
@@ -82,6 +88,7 @@ export function configuredOf(options: LinkOptions): Stage[] {
   const isAsked = ENFORCED[options.mode ?? 'enforce'].calls;
   return [
     ...(aboutCalls(options).length > 0 ? ['policy' as const] : []),
+    ...(isAsked && (consent ?? envelopes) !== undefined ? ['repeat' as const] : []),
     ...(isAsked && consent !== undefined ? ['consent' as const] : []),
     ...(isAsked && envelopes !== undefined ? ['envelope' as const] : []),
     ...gates.map(({ name }) => name),

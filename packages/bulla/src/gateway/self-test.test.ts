@@ -85,7 +85,9 @@ async function tested(
     lock: pins.lock,
   };
   const recorder = createRecorder(store.chain('default'));
-  const record = isRecorded ? new ChainRecord({ ...session, store, recorder }) : new Unrecorded(session);
+  const record = isRecorded
+    ? new ChainRecord({ ...session, store, recorder, instance: 'test' })
+    : new Unrecorded(session);
   const history = new History('one');
   const context: Context = {
     pins,

@@ -31,6 +31,8 @@ export class Unrecorded implements SessionRecord {
     return baseOf(this.#context);
   }
 
+  readonly instance = '';
+
   get origin() {
     return originOf(this.#context);
   }

@@ -104,6 +104,11 @@ export class Exchange<Request extends Waiting> {
   /** The asker has its answer, or wants none: it may use the id again. */
   free(request: Request): void {
     this.#forget(request, 'late');
+    this.release(request);
+  }
+
+  /** The asker waits no longer, and may use the id again; the request stays open for the other side. */
+  release(request: Request): void {
     if (request.id === null) return;
     const key = scoped(request.id, request.scope);
     if (this.#byTheirs.get(key) === request) this.#byTheirs.delete(key);

@@ -1,3 +1,12 @@
+export {
+  type ApprovedCall,
+  type ApprovedState,
+  beginApproved,
+  endApproved,
+  findApproved,
+  lostApproved,
+  moveApproved,
+} from './approved.ts';
 export type { Chain, Sealer } from './chain.ts';
 export { readCheckpointLines } from './checkpoint-file.ts';
 export type { Submission, Submit } from './checkpoints.ts';

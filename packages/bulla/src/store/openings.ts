@@ -52,7 +52,10 @@ export async function eraseOpenings(driver: Driver, capsuleId: string): Promise<
     indexKey(capsuleId),
     tenant ?? '',
   );
-  let erased = 0;
+  let erased = await driver.erase(
+    `DELETE FROM approved WHERE coalesce(tenant, '') = ? AND (intent = ? OR outcome = ?)`,
+    ...[tenant ?? '', capsuleId, capsuleId],
+  );
   for (const { commitment } of shared) {
     erased += await driver.erase(
       `DELETE FROM opening WHERE (chain_key, sequence, kind) IN

@@ -1,4 +1,5 @@
 import { BullaError } from '@bulla/core/error';
+import { approvedTables } from './schema-approved.ts';
 import { capabilityTables } from './schema-capability.ts';
 import { consentTables } from './schema-consent.ts';
 import { ledgerTables } from './schema-ledger.ts';
@@ -32,7 +33,15 @@ export interface Dialect {
 
 /** The statements that make all tables. */
 export function schema(dialect: Dialect): string {
-  const parts = [chainTables, searchTables, ledgerTables, capabilityTables, consentTables, usedTables];
+  const parts = [
+    chainTables,
+    searchTables,
+    ledgerTables,
+    capabilityTables,
+    consentTables,
+    usedTables,
+    approvedTables,
+  ];
   return parts.map((tables) => tables(dialect)).join('');
 }
 

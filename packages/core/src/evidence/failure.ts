@@ -12,6 +12,7 @@ export const STAGES = [
   'arguments',
   'uris',
   'policy',
+  'repeat',
   'scope',
   'consent',
   'envelope',

@@ -35,14 +35,15 @@ export function returned(
   frame: RequestFrame,
   { args }: Subject,
   { isParked, leaveMs }: { readonly isParked: boolean; readonly leaveMs: number },
-): Returned | null {
+): Returned | Recalled | null {
   const text = frame.params?.get('requestState');
   const state = typeof text === 'string' ? questions.states.open(text, Date.now()) : null;
   const question =
     state === null ? isParked && questions.matching(asker, args) : questions.find(state.prompt);
   if (!question) {
     if (state === null) return null;
-    throw unusable('It was used before, or its question is over. Call again without it.');
+    const { prompt: approval } = state;
+    return { approval, frame: restored(frame, []), over: () => {} };
   }
   if (state !== null) {
     if (!questions.isOf(question, asker) || openedArguments(question.args, args) === undefined)

@@ -17,6 +17,7 @@ import { consentDenial } from '../approvals/denials.ts';
 import { hostAsker } from '../approvals/host.ts';
 import { Questions } from '../approvals/questions.ts';
 import { patient } from '../approvals/wait.ts';
+import { raw } from '../wire/splice.ts';
 import { Stop } from '../wire/stop.ts';
 import type { Gate, GatedCall, Ruling } from './gate.ts';
 
@@ -64,7 +65,7 @@ export function consentGate(options: ConsentGateOptions): Gate {
     async rule(gated) {
       const { frame, subject, call, evidence } = gated;
       if (frame.method !== 'tools/call') return { pass: {} };
-      const recalled = gated.recalled as Returned | null;
+      const recalled = gated.recalled && 'question' in gated.recalled ? (gated.recalled as Returned) : null;
       const stop = recalled?.question.stop ?? new Stop();
       const asked = {
         // A call of a tool has both.
@@ -94,7 +95,7 @@ export function consentGate(options: ConsentGateOptions): Gate {
       const reply = mayAskHost(ruling.prompt)
         ? await askHost(gated, question, ruling, recalled?.response)
         : null;
-      if (reply !== null) return { reply };
+      if (reply !== null) return { reply: { bytes: (id) => resultBytes(id, reply) } };
       const waiting = { question, questions, prompt: ruling.prompt, signal: gated.signal };
       const leaves = isParked ? { leaveMs, patienceMs } : null;
       return { ask: patient(settledRuling(ruling), waiting, leaves) };
@@ -120,6 +121,9 @@ export function hintedRaises({ native }: Lock): (call: GatedCall) => readonly Ra
     return raisesOf({ ...hint('readOnlyHint'), ...hint('destructiveHint'), ...hint('openWorldHint') });
   };
 }
+
+const resultBytes = (id: Uint8Array, result: Uint8Array): Uint8Array =>
+  raw('{"jsonrpc":"2.0","id":', id, ',"result":', result, '}');
 
 const settledRuling = ({ ask }: Ask): Promise<Ruling> => ask.then(rulingOf);
 

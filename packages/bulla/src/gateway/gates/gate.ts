@@ -3,6 +3,7 @@ import type { JsonObject } from '@bulla/core/json';
 import type { Demand, SessionFacts } from '@bulla/core/policy';
 import type { ErrorFrame, RequestFrame, ResultFrame } from '../../mcp/index.ts';
 import type { Call, Part, Payload } from '../../record/index.ts';
+import type { Kept } from '../approvals/repeats.ts';
 import type { Denial } from '../denial.ts';
 import type { Subject } from './pinned.ts';
 
@@ -31,8 +32,10 @@ export interface GatedCall {
 export interface Recalled {
   /** As it goes on, without what was for the gate. */
   readonly frame: RequestFrame;
-  /** The commitment to its arguments that was made then. */
-  readonly args: Payload;
+  /** The commitment to its arguments that was made then; not given where it was used. */
+  readonly args?: Payload;
+  /** The approval that it names, where that was used before. */
+  readonly approval?: string;
   /** The call ends, whatever came of it. */
   over(): void;
 }
@@ -55,8 +58,17 @@ export type Ruling =
   | { readonly pass: Part }
   | { readonly deny: Denial; readonly part?: Part }
   | { readonly ask: Promise<Ruling> }
-  /** The call ends with this result, the bytes of a JSON object, and nothing is forwarded. */
-  | { readonly reply: Uint8Array };
+  | { readonly reply: Reply };
+
+/** The call ends with this answer, and nothing is forwarded. */
+export interface Reply {
+  /** The message, under this id. */
+  bytes(id: Uint8Array): Uint8Array;
+  /** It was written, and the host was there or not. */
+  written?(isGone: boolean): void;
+  /** The capsule of the outcome that it repeats; not given for another answer. */
+  readonly repeats?: string;
+}
 
 /** One decision about a call. What it throws denies the call. */
 export interface Gate {
@@ -66,6 +78,8 @@ export interface Gate {
   /** Recognises a call that came before; null for a new one. Throws a denial for one that may not come again so. */
   recall?(frame: RequestFrame, subject: Subject, server: string): Recalled | null;
   rule(call: GatedCall): Ruling | Promise<Ruling>;
+  /** What is kept of a call that passed all gates, so that it can be answered again; null where nothing is. */
+  keep?(call: GatedCall): Kept | null;
   /** Decides again when the intent is durable, before the call is forwarded. */
   again?(call: GatedCall): Promise<void>;
 }

@@ -1,3 +1,4 @@
+import { type RepeatOptions, repeatGate } from '../approvals/repeats.ts';
 import type { Context } from '../context.ts';
 import type { LinkOptions } from '../link.ts';
 import { waivedStep } from '../record.ts';
@@ -18,6 +19,8 @@ export { type PolicyGateOptions, policyGate } from './policy.ts';
 interface GateOptions extends Pick<LinkOptions, 'lock' | 'uris' | 'gates' | 'envelopes'> {
   /** Of this session; null without a manifest. */
   readonly consent?: ConsentGateOptions | null;
+  /** How calls under an approval are answered again; null where there are none. */
+  readonly repeats?: RepeatOptions | null;
   /** Those of policies. */
   readonly rules: readonly Gate[];
 }
@@ -29,7 +32,7 @@ interface GateOptions extends Pick<LinkOptions, 'lock' | 'uris' | 'gates' | 'env
  */
 export function gatesOf(
   context: Omit<Context, 'gates' | 'preflight'>,
-  { lock, uris = {}, gates = [], rules, consent = null, envelopes }: GateOptions,
+  { lock, uris = {}, gates = [], rules, consent = null, envelopes, repeats = null }: GateOptions,
 ): readonly Gate[] {
   const watches = !context.enforce.calls;
   const decides = watches ? watching : (gate: Gate) => gate;
@@ -38,6 +41,7 @@ export function gatesOf(
     decides(argumentsGate(lock)),
     decides(urisGate(uris)),
     ...rules.map(decides),
+    ...(repeats === null || watches ? [] : [repeatGate(repeats)]),
     ...(consent === null || watches ? [] : [consentGate({ raises: hintedRaises(lock), ...consent })]),
     ...(envelopes === undefined || watches ? [] : [envelopeGate(envelopes)]),
     ...gates,

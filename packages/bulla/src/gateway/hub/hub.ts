@@ -304,5 +304,8 @@ function inScope(scope: string, channel: Channel): Channel {
     write: (bytes) => channel.write(bytes),
     answer: (bytes) => channel.answer(bytes),
     close: () => channel.close(),
+    get isGone() {
+      return channel.isGone ?? false;
+    },
   };
 }

@@ -39,6 +39,10 @@ export class Leg implements Channel {
     if (this.#request.isCancelled) this.#request.channel.close();
   }
 
+  get isGone(): boolean {
+    return this.#request.isCancelled || (this.#request.channel.isGone ?? false);
+  }
+
   close(): void {
     if (this.#end() && !this.#request.isOver) this.#handler.closed();
   }

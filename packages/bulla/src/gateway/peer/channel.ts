@@ -11,6 +11,8 @@ export interface Channel {
   answer(bytes: Uint8Array): void | Promise<void>;
   /** No answer will come. */
   close(): void;
+  /** Whether nothing reaches the host any more, as far as that is known. */
+  readonly isGone?: boolean;
 }
 
 /** Sends messages to the host that belong to none of its requests. */

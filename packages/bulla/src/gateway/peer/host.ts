@@ -86,6 +86,10 @@ export class HostWriter implements Channel, Host {
 
   close(): void {}
 
+  get isGone(): boolean {
+    return this.#gone.signal.aborted;
+  }
+
   /** Waits no longer than this for a host that does not read; then it counts as gone. */
   hurry(ms: number): void {
     setTimeout(() => this.#gone.abort(), ms).unref();

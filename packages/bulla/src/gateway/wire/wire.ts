@@ -45,6 +45,11 @@ export interface Request extends Waiting {
   answered(frame: ResultFrame | ErrorFrame): void | Promise<void>;
   /** No answer will come; the waiting caller gets the error. */
   failed(denial: Denial): void | Promise<void>;
+  /**
+   * The host cancelled the request or went away, and it goes on all the same: nobody waits for the answer. Null: it is
+   * cancelled.
+   */
+  left: (() => void) | null;
   /** The host cancelled the request, or the server ended the subscription. */
   cancelled(by: 'host' | 'server'): void;
 }
@@ -99,6 +104,7 @@ export class Wire {
       trace: NO_TRACE,
       answered: () => {},
       failed: () => {},
+      left: null,
       cancelled: () => {},
     };
     return this.#exchange.take(request) ? request : null;
@@ -172,6 +178,7 @@ export class Wire {
       trace: NO_TRACE,
       answered: (frame) => (frame.kind === 'result' ? resolve(frame) : reject(refusedList(method, frame))),
       failed: reject,
+      left: null,
       cancelled: () => {},
     };
     const frame = requestFrame(0, method, params);
@@ -236,6 +243,12 @@ export class Wire {
     // 2025-11-25, Utilities, Cancellation: `initialize` is never cancelled.
     if (request.method === 'initialize') return null;
     const ours = this.#exchange.idOf(request);
+    if (request.left !== null && ours !== null) {
+      this.#exchange.release(request);
+      request.left();
+      request.channel.close();
+      return null;
+    }
     this.drop(request);
     this.free(request);
     request.cancelled('host');
