@@ -94,10 +94,11 @@ test('once erased, it is asked anew', async () => {
   await initialize(guarded);
   await cancelled(guarded, 7);
   let outcome: string | undefined;
-  while (outcome === undefined)
-    outcome = (await records(guarded.store)).find(
-      ({ type, parent_id }) => type === 'tool' && parent_id !== null,
-    )?.id;
+  while (outcome === undefined) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const all = await records(guarded.store);
+    outcome = all.find(({ type, parent_id }) => type === 'tool' && parent_id !== null)?.id;
+  }
   await guarded.store.eraseOpenings(outcome);
   const next = guarded.call('echo', ARGS);
   await guarded.decide('allow-once');
