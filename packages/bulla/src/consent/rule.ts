@@ -91,6 +91,11 @@ export interface RulingOptions {
    * question about another call is refused with `CONSENT_OTHER_CALL`.
    */
   readonly prompt?: string | undefined;
+  /**
+   * The call was begun, the server asked for input, and it goes on now: the decision counts while the call runs. That each
+   * part goes on once is for the caller to make sure of.
+   */
+  readonly continues?: boolean | undefined;
 }
 
 interface RulerContext {
@@ -140,8 +145,11 @@ export function createRuler(context: RulerContext) {
           return changes;
         })(transaction);
       },
+      // A call for which the server asked for more goes on.
       onOutcome: (outcome) =>
-        within(({ state: now }, at) => accepted(now, finishing(id, outcome, at), rules)),
+        outcome.status === 'partial'
+          ? null
+          : within(({ state: now }, at) => accepted(now, finishing(id, outcome, at), rules)),
     };
     return frozenCopy({ pass, decision });
   };
@@ -202,7 +210,7 @@ export function createRuler(context: RulerContext) {
 
   return async (
     { args: given, ...rest }: Call,
-    { signal, prompt: before }: RulingOptions = {},
+    { signal, prompt: before, continues = false }: RulingOptions = {},
   ): Promise<Ruling> => {
     const asked: Asked = frozenCopy(rest);
     const { call, identity, lock = null, raises, devices } = asked;
@@ -275,6 +283,10 @@ export function createRuler(context: RulerContext) {
       const found = await findSubject(store.reading, before);
       if (found === null || !isAbout(found, event(0))) return invalid(otherCall());
       const { prompt, decision } = found;
+      if (continues && decision?.stage === 'running') {
+        const read = await runner.read(pair, decision.id);
+        return passing(asked, pair, decision, found.sealed, read, goOn(decision));
+      }
       return decision === null ? asking(prompt!) : settled(asked, { ...found, decision });
     }
     for (;;) {
@@ -327,6 +339,16 @@ function isDecided({ lock, tool }: Evidence, decision: Decision): boolean {
     (tool?.locked ?? null) === decision.locked &&
     (tool?.declared ?? null) === decision.declared
   );
+}
+
+/** A call that was begun goes on only while it runs. */
+function goOn({ id }: Decision) {
+  return ({ state }: Read, at: number): readonly Change[] => {
+    const { stage, started_at, timeout_ms } = state.rows.decisions.get(id) ?? {};
+    if (stage !== 'running' || at >= started_at! + timeout_ms!)
+      throw new BullaError('CONSENT_SPENT', 'The call that was allowed has ended.');
+    return [];
+  };
 }
 
 /** Whether a question was about this call: of the same caller, the same tool and the same arguments. */

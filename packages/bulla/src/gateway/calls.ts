@@ -5,7 +5,7 @@ import type { Evidence, Stage } from '@bulla/core/evidence';
 import { JsonObject, memberAt } from '@bulla/core/json';
 import type { SessionFacts } from '@bulla/core/policy';
 import type { ErrorFrame, RequestFrame, ResultFrame } from '../mcp/index.ts';
-import type { Call, Outcome, Part } from '../record/index.ts';
+import type { Call, Outcome, Part, Payload } from '../record/index.ts';
 import { checkContents } from './answers/contents.ts';
 import { checkResult, type Result } from './answers/result.ts';
 import type { CheckRules } from './answers/rules.ts';
@@ -95,7 +95,7 @@ export class Calls {
       const tool = subject.name === null ? null : { name: boundedName(subject.name) };
       const call: Call = {
         ...record.call({ ...about, tool }),
-        args: recalled?.args ?? record.payload('args', subject.args),
+        args: (await this.#committed(recalled, subject, gates)) ?? record.payload('args', subject.args),
         ...(subject.rest !== null && { rest: record.payload('rest', subject.rest) }),
       };
       const parts: Part[] = waived === null ? [] : [{ authority: [waivedStep(waived)] }];
@@ -134,6 +134,19 @@ export class Calls {
       if (recalled !== null) return recalled;
     }
     return null;
+  }
+
+  async #committed(
+    recalled: Recalled | null,
+    { args }: Subject,
+    gates: readonly Gate[],
+  ): Promise<Payload | undefined> {
+    if (recalled === null) return undefined;
+    for (const gate of gates) {
+      const payload = await gate.committed?.(recalled, args);
+      if (payload) return payload;
+    }
+    return recalled.args;
   }
 
   #host({ channel, isStateless }: Request, frame: RequestFrame): AskedHost {
@@ -338,7 +351,8 @@ export class Calls {
         checkContents(answer, requested, ['structuredContent'], pins);
         this.#checkOutput(request, begun, answer, checkRules);
         // Before the outcome is recorded, so that a recorded success cannot fail afterwards.
-        bytes = wire.restored(request, answer, flows.named(request, answer));
+        const edits = [...flows.named(request, answer), ...this.#goesOn(passing, begun, answer, result)];
+        bytes = wire.restored(request, answer, edits);
       } catch (error) {
         denial = asDenial(error);
         result = { status: 'failure', failure: denial.failure };
@@ -357,6 +371,17 @@ export class Calls {
       };
       return flows.record(request, work, weightOf(answer.bytes));
     };
+  }
+
+  /** A call for which the server asks for input goes on under its approval. */
+  #goesOn(
+    passing: Passing,
+    { capsule }: Begun,
+    answer: ResultFrame | ErrorFrame,
+    { status }: Result,
+  ): readonly Edit[] {
+    if (status !== 'partial' || answer.kind === 'error' || capsule === null) return [];
+    return passing.gates.flatMap((gate) => gate.goesOn?.(answer, passing, capsule) ?? []);
   }
 
   /** In the modes that only watch, the result passes, and it is recorded that it would not have. */

@@ -1,4 +1,5 @@
 import type { Commitment } from '@bulla/core/canon';
+import { BullaError } from '@bulla/core/error';
 import type { Effect, Reading, Transaction } from './driver.ts';
 
 // Calls under an approval, until their answers have arrived, and for a while after.
@@ -33,16 +34,22 @@ const OWN = `coalesce(tenant, '') = ? AND approval = ?`;
 const SWEEP = `DELETE FROM approved WHERE approved_key IN
   (SELECT approved_key FROM approved WHERE coalesce(tenant, '') = ? AND due <= ? ORDER BY due LIMIT 64)`;
 
-/** A call begins. One that goes on under the same approval takes the place of its earlier part. */
+/**
+ * A call begins. One that goes on takes the place of its earlier part, the intent `continues`, which must have ended;
+ * refuses with `CONSENT_SPENT` where it went on before.
+ */
 export function beginApproved(
   { approval, caller, args, salt, holder }: Omit<ApprovedCall, 'intent' | 'outcome' | 'answer' | 'state'>,
   keepMs: number,
+  continues?: string,
 ): (intent: string) => Effect {
   return (intent) => async (transaction) => {
     const { tenant, run } = transaction;
     const now = await transaction.time();
     await run(SWEEP, tenant ?? '', now);
-    await run(`DELETE FROM approved WHERE ${OWN}`, tenant ?? '', approval);
+    const before = `DELETE FROM approved WHERE ${OWN} AND intent = ? AND outcome IS NOT NULL`;
+    if (continues !== undefined && (await run(before, tenant ?? '', approval, continues)) === 0)
+      throw new BullaError('CONSENT_SPENT', 'The call has gone on before.');
     await run(
       `INSERT INTO approved (tenant, ${COLUMNS}, due) VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, 'open', ?)`,
       ...[tenant, approval, caller, args.commitment, args.of, salt, holder, intent, now + keepMs],

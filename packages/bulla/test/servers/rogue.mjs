@@ -362,6 +362,17 @@ const behaviours = {
       requestState: 's',
     }),
   },
+  'stateless-asks-once': {
+    ...stateless,
+    'tools/call': (params) =>
+      params.requestState === 's'
+        ? stateless['tools/call'](params)
+        : {
+            resultType: 'input_required',
+            inputRequests: { a: { method: 'elicitation/create', params: { message: 'Which one?' } } },
+            requestState: 's',
+          },
+  },
   'stateless-never-answers': { ...stateless, before: ({ method }) => method === 'tools/call' },
   'stateless-unknown-result': { ...stateless, 'tools/call': () => ({ resultType: 'task', task: {} }) },
   'stateless-subscriptions': {

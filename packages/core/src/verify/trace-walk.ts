@@ -169,7 +169,28 @@ export function isUsedTwice(walk: Walk, nameIn: (record: JsonObject) => string |
       text(record, 'type') !== 'auth' &&
       text(record, 'outcome', 'status') !== 'blocked' &&
       evidenceIn(record).intent !== id &&
-      nameIn(record) === own,
+      nameIn(record) === own &&
+      !isPartOf(walk, record),
+  );
+}
+
+/**
+ * Whether a record is of another part of the same call: the server asked for input, which ended one part as partial, and
+ * the call went on with the same arguments.
+ */
+function isPartOf(walk: Walk, record: JsonObject): boolean {
+  const { args } = walk.evidence;
+  const other = evidenceIn(record);
+  if (args === undefined || !isCommitment(args) || other.args === undefined || !isCommitment(other.args))
+    return false;
+  const isPartial = (intent: string) =>
+    walk.near.some(
+      ({ record: near }) =>
+        evidenceIn(near).intent === intent && text(near, 'outcome', 'status') === 'partial',
+    );
+  const begun = other.intent ?? text(record, 'id');
+  return (
+    other.args.commitment === args.commitment && (isPartial(begun) || isPartial(text(walk.intent, 'id')))
   );
 }
 

@@ -1,14 +1,14 @@
 import { JsonObject, type JsonValue, stringify } from '@bulla/core/json';
-import { parseFrame, type RequestFrame } from '../../mcp/index.ts';
+import { parseFrame, type RequestFrame, type ResultFrame } from '../../mcp/index.ts';
 import { openedArguments } from '../../record/index.ts';
 import { Denial } from '../denial.ts';
 import type { Recalled } from '../gates/gate.ts';
 import { AGAIN } from '../gates/methods.ts';
 import type { Subject } from '../gates/pinned.ts';
-import { bytesOf, locate, type Member, raw, setMembers, splice } from '../wire/splice.ts';
+import { bytesOf, type Edit, locate, type Member, raw, setMembers, splice } from '../wire/splice.ts';
 import { INPUT_KEY } from './form.ts';
 import type { Asker, Question, Questions } from './questions.ts';
-import { unusable } from './state.ts';
+import { type States, unusable } from './state.ts';
 
 // A call that comes again for the answer to a question: with the `requestState` that the host was given, or, where
 // questions outlive their calls, as exactly the same call.
@@ -38,6 +38,13 @@ export function returned(
 ): Returned | Recalled | null {
   const text = frame.params?.get('requestState');
   const state = typeof text === 'string' ? questions.states.open(text, Date.now()) : null;
+  if (state?.continued !== undefined) {
+    const { intent, inner } = state.continued;
+    const own: Member[] = inner === null ? [] : [['requestState', raw(stringify(inner))]];
+    const given = againMembers(frame).filter(([name]) => name !== 'requestState');
+    const approval = { approval: state.prompt, continues: intent };
+    return { ...approval, frame: restored(frame, [...given, ...own]), over: () => {} };
+  }
   const question =
     state === null ? isParked && questions.matching(asker, args) : questions.find(state.prompt);
   if (!question) {
@@ -66,6 +73,26 @@ export function returned(
 function restored(frame: RequestFrame, again: readonly Member[]): RequestFrame {
   const params = locate(frame, 'params')!;
   return parseFrame(splice(frame.bytes, setMembers(params, again, AGAIN))) as RequestFrame;
+}
+
+/**
+ * The edits that put a state of ours in the place of the server's, so that the call goes on under its approval: nobody is
+ * asked again for what the server asks.
+ */
+export function goingOn(
+  states: States,
+  answer: ResultFrame,
+  prompt: string,
+  intent: string,
+  expires: number,
+): Edit[] {
+  const inner = answer.result.get('requestState');
+  const state = states.seal({
+    prompt,
+    continued: { intent, inner: typeof inner === 'string' ? inner : null },
+    expires,
+  });
+  return setMembers(locate(answer, 'result')!, [['requestState', raw(stringify(state))]]);
 }
 
 /** The bytes of a request that a result asks the host for. */

@@ -106,3 +106,51 @@ test('once erased, it is asked anew', async () => {
   expect(guarded.executed()).toBe(2);
   await guarded.end();
 });
+
+test('a call for which the server asks for input goes on under its approval, each part once', async () => {
+  const guarded = await startAsked({
+    behaviour: 'stateless-asks-once',
+    guard: { features: ['elicitation'] },
+  });
+  const { result: asked } = await guarded.ask('tools/call', modernCall(ARGS));
+  const first = await guarded.ask(
+    'tools/call',
+    modernCall(ARGS, {
+      requestState: asked.requestState,
+      inputResponses: { bulla_consent: accepted('allow-once') },
+    }),
+  );
+  expect(Object.keys(first.result.inputRequests)).toEqual(['a']);
+  expect(first.result.requestState).not.toBe('s');
+  const inputResponses = { a: { action: 'accept', content: { which: 'this' } } };
+  const more = { requestState: first.result.requestState, inputResponses };
+  const other = await guarded.ask('tools/call', modernCall({ text: 'other' }, more));
+  expect(other.error!.data!.code).toBe('CONSENT_OTHER_CALL');
+  const second = await guarded.ask('tools/call', modernCall(ARGS, more));
+  expect(second.result.content).toEqual([{ type: 'text', text: 'echo {"text":"hello"}' }]);
+  // The server got its own state back, and what the host answered.
+  const { requestState, inputResponses: given } = guarded.received().at(-1)!.params!;
+  expect([requestState, given]).toEqual(['s', inputResponses]);
+  const third = await guarded.ask('tools/call', modernCall(ARGS, more));
+  expect(third.result).toEqual({
+    ...second.result,
+    _meta: { 'bulla/repeats': await outcomeOf(guarded) },
+  });
+  expect(guarded.executed()).toBe(2);
+  await guarded.end();
+  expect((await told(guarded.store)).filter((line) => line.startsWith('consent a'))).toEqual([
+    'consent ask say pending',
+    'consent answer say success',
+  ]);
+  const sealed = await records(guarded.store);
+  const calls = sealed.filter(({ type }) => type === 'tool');
+  expect(calls.map(({ outcome }) => outcome.status)).toEqual([
+    'pending',
+    'partial',
+    'blocked',
+    'pending',
+    'success',
+  ]);
+  const consents = new Set(calls.map(({ context }) => context.environment.bulla.consent?.id));
+  expect(consents.size).toBe(2); // one decision; denials before consent have none
+});

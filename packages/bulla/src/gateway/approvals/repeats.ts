@@ -112,14 +112,25 @@ export function repeatGate({ store, user, holder, keepMs = KEEP_MS, log }: Repea
   return {
     name: 'repeat',
     needsRecord: true,
+    async committed({ approval, continues }, args) {
+      if (approval === undefined || continues === undefined) return null;
+      const before = await findApproved(store.reading, approval, await store.time());
+      if (before === null || !opens(before.args, 'args', args, before.salt)) throw otherCall();
+      return {
+        kind: 'args',
+        committed: before.args,
+        opening: { kind: 'args', salt: before.salt, payload: null },
+      };
+    },
     async rule(gated) {
       if (gated.frame.method !== 'tools/call') return { pass: {} };
       const before = await found(gated);
-      if (before === null) return { pass: {} };
+      // A part that went on already is a repetition of the part after it.
+      if (before === null || before.intent === gated.recalled?.continues) return { pass: {} };
       if (before.outcome !== null && before.answer !== null) return reply(before);
       return { ask: awaited(before, gated.signal) };
     },
-    keep({ call, evidence }): Kept | null {
+    keep({ call, evidence, recalled }): Kept | null {
       const { consent, envelope } = evidence;
       const approval = consent?.answered === undefined ? envelope?.exec_hash : consent.id;
       const { committed, opening } = call.args ?? {};
@@ -129,7 +140,7 @@ export function repeatGate({ store, user, holder, keepMs = KEEP_MS, log }: Repea
       const kept: Kept = {
         answer: null,
         part: {
-          onIntent: beginApproved(row, keepMs),
+          onIntent: beginApproved(row, keepMs, recalled?.continues),
           onOutcome: (_: unknown, outcome: string) =>
             endApproved(approval, outcome, kept.answer && Buffer.from(kept.answer).toString('utf8')),
         },

@@ -9,6 +9,8 @@ import { Denial } from '../denial.ts';
 export interface State {
   /** The question about the call. */
   readonly prompt: string;
+  /** Of a call that was begun and for which the server asked for input: its intent, and the server's own state. */
+  readonly continued?: { readonly intent: string; readonly inner: string | null };
   /** Unix time in milliseconds from which it counts no longer. */
   readonly expires: number;
 }

@@ -12,7 +12,7 @@ import { JsonObject } from '@bulla/core/json';
 import type { Lock } from '@bulla/core/lock';
 import type { Ask, Consent, Deny, Pass } from '../../consent/index.ts';
 import type { Payload } from '../../record/index.ts';
-import { againMembers, type Returned, returned } from '../approvals/again.ts';
+import { againMembers, goingOn, type Returned, returned } from '../approvals/again.ts';
 import { consentDenial } from '../approvals/denials.ts';
 import { hostAsker } from '../approvals/host.ts';
 import { Questions } from '../approvals/questions.ts';
@@ -62,6 +62,11 @@ export function consentGate(options: ConsentGateOptions): Gate {
       const asker = { identity, tool: { server, name: subject.name } };
       return returned(questions, asker, frame, subject, { isParked, leaveMs });
     },
+    goesOn(answer, { evidence }, intent) {
+      const { id, answered } = evidence.consent ?? {};
+      if (id === undefined || answered === undefined) return [];
+      return goingOn(questions.states, answer, id, intent, Date.now() + leaveMs);
+    },
     async rule(gated) {
       const { frame, subject, call, evidence } = gated;
       if (frame.method !== 'tools/call') return { pass: {} };
@@ -75,7 +80,10 @@ export function consentGate(options: ConsentGateOptions): Gate {
         lock: evidence.lock,
         raises: [...demanded(gated), ...(raises?.(gated) ?? [])],
       };
-      const ruling = await consent.rule(asked, { signal: stop.signal, prompt: recalled?.question.id });
+      const { approval, continues } = gated.recalled ?? {};
+      const isContinued = continues !== undefined;
+      const prompt = isContinued ? approval : recalled?.question.id;
+      const ruling = await consent.rule(asked, { signal: stop.signal, prompt, continues: isContinued });
       // A rule that asks for a person raises the level, so that one was or is asked.
       gated.demands.delete('person');
       if (!('ask' in ruling)) {

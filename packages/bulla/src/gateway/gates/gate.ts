@@ -1,10 +1,11 @@
 import type { Evidence, Stage } from '@bulla/core/evidence';
-import type { JsonObject } from '@bulla/core/json';
+import type { JsonObject, JsonValue } from '@bulla/core/json';
 import type { Demand, SessionFacts } from '@bulla/core/policy';
 import type { ErrorFrame, RequestFrame, ResultFrame } from '../../mcp/index.ts';
 import type { Call, Part, Payload } from '../../record/index.ts';
 import type { Kept } from '../approvals/repeats.ts';
 import type { Denial } from '../denial.ts';
+import type { Edit } from '../wire/splice.ts';
 import type { Subject } from './pinned.ts';
 
 /** A call of the host on its way through the gates. */
@@ -36,6 +37,8 @@ export interface Recalled {
   readonly args?: Payload;
   /** The approval that it names, where that was used before. */
   readonly approval?: string;
+  /** The intent of a call under that approval which goes on, now that the host has what the server asked for. */
+  readonly continues?: string;
   /** The call ends, whatever came of it. */
   over(): void;
 }
@@ -77,9 +80,13 @@ export interface Gate {
   readonly needsRecord?: boolean;
   /** Recognises a call that came before; null for a new one. Throws a denial for one that may not come again so. */
   recall?(frame: RequestFrame, subject: Subject, server: string): Recalled | null;
+  /** The commitment to the arguments of a call that goes on. Rejects with a denial where it may not. */
+  committed?(recalled: Recalled, args: JsonValue): Promise<Payload | null>;
   rule(call: GatedCall): Ruling | Promise<Ruling>;
   /** What is kept of a call that passed all gates, so that it can be answered again; null where nothing is. */
   keep?(call: GatedCall): Kept | null;
+  /** The edits of an answer that asks for input, by which the host's next part of the call is known as one. */
+  goesOn?(answer: ResultFrame, call: GatedCall, intent: string): Edit[];
   /** Decides again when the intent is durable, before the call is forwarded. */
   again?(call: GatedCall): Promise<void>;
 }
