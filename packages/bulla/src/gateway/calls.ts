@@ -13,7 +13,9 @@ import { asDenial, Denial, isOwnDenial } from './denial.ts';
 import type { Flows } from './flows.ts';
 import type { Gate, GatedCall, Ruling } from './gates/gate.ts';
 import type { HostRequest } from './gates/methods.ts';
+import { badParams } from './gates/params.ts';
 import { type Subject, subjectOf } from './gates/pinned.ts';
+import { saltFor, takeEnvelope } from './gates/presented.ts';
 import { withholdCapabilities } from './gates/session.ts';
 import { aboutOf, boundedName, causeOf } from './notices.ts';
 import { type Begun, waivedStep } from './record.ts';
@@ -76,22 +78,25 @@ export class Calls {
 
   async #begin(
     request: Request,
-    frame: RequestFrame,
+    given: RequestFrame,
     row: CallRow,
     weight: number,
     gates: readonly Gate[],
   ): Promise<void> {
     const { record, session, features, offers, history } = this.#context;
-    const about = aboutOf(frame, session.host);
+    const about = aboutOf(given, session.host);
     const horizon = offers.horizon();
     let passing: Passing;
     try {
+      const { frame, presented } = takeEnvelope(given);
+      if (presented !== null && this.#context.enforce.calls && !gates.some(({ name }) => name === 'envelope'))
+        throw badParams('Nothing here takes envelopes; call without one.');
       const edits = withholdCapabilities(frame, features);
       const { subject, waived } = this.#subject(frame, row);
       const tool = subject.name === null ? null : { name: boundedName(subject.name) };
       const call: Call = {
         ...record.call({ ...about, tool }),
-        args: record.payload('args', subject.args),
+        args: record.payload('args', subject.args, saltFor(presented, subject.args)),
         ...(subject.rest !== null && { rest: record.payload('rest', subject.rest) }),
       };
       const parts: Part[] = waived === null ? [] : [{ authority: [waivedStep(waived)] }];
@@ -99,7 +104,7 @@ export class Calls {
       const evidence = record.base.evidence ?? {};
       passing = {
         ...{ request, frame, edits, subject, horizon, stop, weight, gates, call, parts, evidence },
-        ...{ before: null, demands: new Set() },
+        ...{ before: null, demands: new Set(), presented },
         get session() {
           return this.before ?? history.facts;
         },
@@ -143,7 +148,7 @@ export class Calls {
       }
       if ('deny' in ruling) return this.#refused(passing, ruling.deny, ruling.part ? [ruling.part] : []);
       if ('ask' in ruling) return this.#park(passing, at, ruling.ask);
-      passing.parts = [...passing.parts, stamped(ruling.pass, gates[at]!.name)];
+      passing.parts = [...passing.parts, stamped(passing, ruling, gates[at]!.name)];
       passing.evidence = { ...passing.evidence, ...ruling.pass.evidence };
       const { tool } = ruling.pass.evidence ?? {};
       if (tool !== undefined) passing.call = { ...passing.call, tool: { ...passing.call.tool, ...tool } };
@@ -335,19 +340,24 @@ function reloaded(): Denial {
 }
 
 /** A part that refuses in the transaction of the intent denies as its gate does. */
-function stamped(part: Part, stage: Stage): Part {
-  const { onIntent } = part;
-  if (onIntent === undefined) return part;
-  return {
-    ...part,
+function stamped(passing: Passing, { pass, refused }: Extract<Ruling, { pass: Part }>, stage: Stage): Part {
+  const { onIntent } = pass;
+  if (onIntent === undefined) return pass;
+  const part: Part = {
+    ...pass,
     onIntent: (intentId, sealing) => async (transaction) => {
       try {
         await onIntent(intentId, sealing)(transaction);
       } catch (error) {
         if (error instanceof Denial) throw error;
         if (!(error instanceof BullaError) || error.code.startsWith('STORE_')) throw error;
-        throw new Denial(stage, error.code, error.message, { cause: error });
+        const denied = refused?.(error);
+        if (denied === undefined) throw new Denial(stage, error.code, error.message, { cause: error });
+        // The record of the denial says what was refused, and names nobody as its approver.
+        passing.parts = passing.parts.map((one) => (one === part ? (denied.part ?? {}) : one));
+        throw denied.deny;
       }
     },
   };
+  return part;
 }

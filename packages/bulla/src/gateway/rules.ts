@@ -82,6 +82,7 @@ export function configuredOf(options: LinkOptions): Stage[] {
   const isAsked = ENFORCED[options.mode ?? 'enforce'].calls;
   return [
     ...(aboutCalls(options).length > 0 ? ['policy' as const] : []),
+    ...(envelopes !== undefined ? ['envelope' as const] : []),
     ...(isAsked && consent !== undefined ? ['consent' as const] : []),
     ...(isAsked && envelopes !== undefined ? ['envelope' as const] : []),
     ...gates.map(({ name }) => name),

@@ -1,9 +1,11 @@
+import type { BullaError } from '@bulla/core/error';
 import type { Evidence, Stage } from '@bulla/core/evidence';
 import type { Demand, SessionFacts } from '@bulla/core/policy';
 import type { RequestFrame } from '../../mcp/index.ts';
 import type { Call, Part } from '../../record/index.ts';
 import type { Denial } from '../denial.ts';
 import type { Subject } from './pinned.ts';
+import type { Presented } from './presented.ts';
 
 /** A call of the host on its way through the gates. */
 export interface GatedCall {
@@ -21,6 +23,8 @@ export interface GatedCall {
   readonly session: SessionFacts;
   /** What rules demand before the call is made. A later gate that meets a demand deletes it; one that stays denies. */
   readonly demands: Set<Demand>;
+  /** The envelope that came with the call; null without one. */
+  readonly presented: Presented | null;
 }
 
 /**
@@ -28,9 +32,18 @@ export interface GatedCall {
  * that waits for a person is parked: it holds no slot, and the host is read on.
  */
 export type Ruling =
-  | { readonly pass: Part }
-  | { readonly deny: Denial; readonly part?: Part }
+  | {
+      readonly pass: Part;
+      /** What it becomes where the part refuses in the transaction of the intent. Default: the error denies. */
+      refused?(error: BullaError): Denied;
+    }
+  | Denied
   | { readonly ask: Promise<Ruling> };
+
+interface Denied {
+  readonly deny: Denial;
+  readonly part?: Part;
+}
 
 /** One decision about a call. What it throws denies the call. */
 export interface Gate {

@@ -4,7 +4,7 @@ import { waivedStep } from '../record.ts';
 import { argumentsGate } from './arguments.ts';
 import { type ConsentGateOptions, consentGate, hintedRaises } from './consent.ts';
 import { demandsGate } from './demands.ts';
-import { envelopeGate } from './envelope.ts';
+import { envelopeGate, envelopeNeedGate } from './envelope.ts';
 import type { Gate } from './gate.ts';
 import { killGate } from './kill.ts';
 import { pinnedGate } from './pinned.ts';
@@ -38,6 +38,7 @@ export function gatesOf(
     decides(argumentsGate(lock)),
     decides(urisGate(uris)),
     ...rules.map(decides),
+    ...(envelopes === undefined ? [] : [decides(envelopeNeedGate(envelopes, watches))]),
     ...(consent === null || watches ? [] : [consentGate({ raises: hintedRaises(lock), ...consent })]),
     ...(envelopes === undefined || watches ? [] : [envelopeGate(envelopes)]),
     ...gates,

@@ -1,0 +1,252 @@
+import { commit } from '@bulla/core/canon';
+import { execHash, parseEnvelope } from '@bulla/core/envelope';
+import { lockDigest } from '@bulla/core/lock';
+import { parsePolicy } from '@bulla/core/policy';
+import { describe, expect, test } from 'vitest';
+import { approved, mallory, type Presented, startApproved } from '../../../test/approved.ts';
+import { type Message, records, type Sealed, told } from '../../../test/guard.ts';
+import { createLedger } from '../../store/index.ts';
+
+const ARGS = { text: 'hello' };
+const codeOf = ({ error }: Message) => error?.data?.code;
+const textOf = ({ result }: Message) => result?.content[0].text;
+const hashOf = ({ envelope }: Presented) => execHash(parseEnvelope(envelope));
+const called = (received: Message[]) => received.filter(({ method }) => method === 'tools/call');
+const calls = async (store: Parameters<typeof records>[0]): Promise<Sealed[]> =>
+  (await records(store)).filter(({ type }) => type === 'tool');
+
+test('a call with its envelope is made once; the envelope stays here, and its commitment is that of the record', async () => {
+  const guard = await startApproved();
+  const presented = await approved(guard.lock, 'echo', ARGS);
+  const hash = hashOf(presented);
+  expect(textOf(await guard.callWith('echo', ARGS, presented, { kept: 1 }))).toBe('echo {"text":"hello"}');
+  const again = await guard.callWith('echo', ARGS, presented);
+  expect([codeOf(again), again.error!.data!.exec_hash]).toEqual(['EE_NONCE_REPLAY', hash]);
+  await guard.end();
+
+  expect(called(guard.received()).map(({ params }) => params)).toEqual([
+    { name: 'echo', arguments: ARGS, _meta: { kept: 1 } },
+  ]);
+  const [intent, outcome, replay] = (await calls(guard.store)) as [Sealed, Sealed, Sealed];
+  const { args, envelope, tool } = intent.context.environment.bulla;
+  const { target, rail } = JSON.parse(presented.envelope);
+  expect(`${args.of}:${args.commitment}`).toBe(target.to);
+  expect(args).toEqual(commit('args', ARGS, Buffer.from(presented.salt!, 'hex')));
+  expect([envelope.exec_hash, tool.locked]).toEqual([hash, rail.contract]);
+  expect(intent.authority).toMatchObject({ type: 'human_approved', approver: 'alice' });
+  expect(intent.authority.chain.at(-1)).toMatchObject({ step: 'envelope', exec_hash: hash });
+  expect([outcome.outcome.status, outcome.parent_id]).toEqual(['success', intent.id]);
+  expect([replay.outcome.status, replay.outcome.error]).toEqual(['blocked', 'envelope: EE_NONCE_REPLAY']);
+  expect(replay.context.environment.bulla.envelope.exec_hash).toBe(hash);
+  expect(replay.authority).toMatchObject({ type: 'policy', approver: null });
+  expect(await createLedger(guard.store).execution(hash)).toMatchObject({
+    ...{ state: 'committed', intent_id: intent.id, outcome_id: outcome.id },
+  });
+});
+
+test('a call without its envelope is denied, with all that somebody needs to approve it', async () => {
+  const guard = await startApproved();
+  const { error } = await guard.call('echo', ARGS);
+  expect(error!.message).toBe(
+    'Bulla: The tool "echo" is called only with an envelope that a person has approved, and this call has none. Have it approved, and call again with the same arguments and the envelope in _meta.',
+  );
+  expect(error!.data).toEqual({
+    ...{ stage: 'envelope', code: 'ENVELOPE_REQUIRED', tool: 'echo', capsule: expect.any(String) },
+    envelope: {
+      ...{ action: 'TOOL_CALL', lock: lockDigest(guard.lock), server: 'rogue', name: 'echo' },
+      locked: guard.lock.native!.tools.get('echo')!.digest,
+      ...{ caller: 'bot', audience: 'desk.example', tenant_id: 'acme', mapped: false },
+      command:
+        'bulla envelope tool-call --server rogue --tool echo --caller bot --tenant-id acme --lock LOCK --arguments ARGUMENTS --policy-id POLICY -o ENVELOPE',
+    },
+  });
+  await guard.end();
+  expect(called(guard.received())).toEqual([]);
+  expect(await told(guard.store)).toContain('tools/call rogue/echo blocked ENVELOPE_REQUIRED');
+  expect(JSON.stringify(await records(guard.store))).not.toContain('hello');
+});
+
+test('what needs no envelope passes without one; one that is given is verified and consumed', async () => {
+  const guard = await startApproved({ irreversible: [] });
+  expect(textOf(await guard.call('echo', ARGS))).toBe('echo {"text":"hello"}');
+  const presented = await approved(guard.lock, 'echo', ARGS);
+  expect(codeOf(await guard.callWith('echo', { text: 'other' }, presented))).toBe('EE_TOOL_CALL');
+  expect(textOf(await guard.callWith('echo', ARGS, presented))).toBe('echo {"text":"hello"}');
+  expect(codeOf(await guard.callWith('echo', ARGS, presented))).toBe('EE_NONCE_REPLAY');
+  await guard.end();
+  expect(called(guard.received())).toHaveLength(2);
+});
+
+test('a rule can demand an envelope', async () => {
+  const rules = [
+    parsePolicy(
+      `rules: [{name: large, phase: call, expr: 'size(input.arguments.text) < 4', decision: envelope}]`,
+    ),
+  ];
+  const guard = await startApproved({ irreversible: [], rules });
+  expect(textOf(await guard.call('echo', { text: 'abc' }))).toBe('echo {"text":"abc"}');
+  expect(codeOf(await guard.call('echo', ARGS))).toBe('ENVELOPE_REQUIRED');
+  const presented = await approved(guard.lock, 'echo', ARGS);
+  expect(textOf(await guard.callWith('echo', ARGS, presented))).toBe('echo {"text":"hello"}');
+  await guard.end();
+});
+
+test('of two calls at once with one envelope one is made, and the record of the other names no approver', async () => {
+  const guard = await startApproved();
+  const presented = await approved(guard.lock, 'echo', ARGS);
+  const answers = await Promise.all(Array.from({ length: 8 }, () => guard.callWith('echo', ARGS, presented)));
+  await guard.end();
+  expect(answers.filter(({ result }) => result !== undefined).map(textOf)).toEqual(['echo {"text":"hello"}']);
+  const refused = answers.filter(({ error }) => error !== undefined);
+  expect(refused.map(({ error }) => [error!.data!.code, error!.data!.exec_hash])).toEqual(
+    new Array(7).fill(['EE_NONCE_REPLAY', hashOf(presented)]),
+  );
+  expect(called(guard.received())).toHaveLength(1);
+  const blocked = (await calls(guard.store)).filter(({ outcome }) => outcome.status === 'blocked');
+  expect(
+    blocked.map(({ authority, outcome, context }) => [
+      authority.type,
+      authority.approver,
+      outcome.error,
+      context.environment.bulla.envelope.exec_hash,
+    ]),
+  ).toEqual(new Array(7).fill(['policy', null, 'envelope: EE_NONCE_REPLAY', hashOf(presented)]));
+});
+
+describe('an envelope is refused', () => {
+  const now = () => Math.floor(Date.now() / 1000);
+  type Make = (lock: Awaited<ReturnType<typeof startApproved>>['lock']) => Promise<Presented>;
+  const other: readonly (readonly [string, string, Make])[] = [
+    ['of other arguments', 'EE_TOOL_CALL', (lock) => approved(lock, 'echo', { text: 'hellp' })],
+    ['of another server', 'EE_TOOL_CALL', (lock) => approved(lock, 'echo', ARGS, { server: 'other' })],
+    ['of another tool', 'EE_TOOL_CALL', (lock) => approved(lock, 'echo', ARGS, { name: 'add' })],
+    [
+      'of another definition',
+      'EE_TOOL_CALL',
+      (lock) => approved(lock, 'echo', ARGS, { locked: `sha256:${'0'.repeat(64)}` }),
+    ],
+    [
+      'of another lock',
+      'EE_TOOL_CALL',
+      (lock) => approved(lock, 'echo', ARGS, { lock: `sha256:${'0'.repeat(64)}` }),
+    ],
+    [
+      'of another agent',
+      'EE_TOOL_CALL',
+      (lock) => approved(lock, 'echo', ARGS, { actor: { caller: 'other', role: null } }),
+    ],
+    [
+      'of another tenant',
+      'EE_TENANT_MISMATCH',
+      (lock) => approved(lock, 'echo', ARGS, { tenant_id: 'other' }),
+    ],
+    ['that expired', 'EE_TTL_EXPIRED', (lock) => approved(lock, 'echo', ARGS, { ttl: now() - 60 })],
+    [
+      'for another ledger',
+      'EE_AO_AUDIENCE_MISMATCH',
+      (lock) => approved(lock, 'echo', ARGS, {}, { audience: 'other' }),
+    ],
+    [
+      'that a stranger signed',
+      'EE_AO_SIGNATURE_INVALID',
+      (lock) => approved(lock, 'echo', ARGS, {}, { signer: mallory }),
+    ],
+    [
+      'without its salt',
+      'EE_TOOL_CALL',
+      async (lock) => {
+        const { salt: _, ...rest } = await approved(lock, 'echo', ARGS);
+        return rest;
+      },
+    ],
+    [
+      'with another salt',
+      'EE_TOOL_CALL',
+      async (lock) => ({ ...(await approved(lock, 'echo', ARGS)), salt: '0'.repeat(64) }),
+    ],
+    [
+      'that cannot be read',
+      'EE_INVALID_JSON',
+      async (lock) => ({ ...(await approved(lock, 'echo', ARGS)), envelope: '{' }),
+    ],
+    [
+      'with an authorization that is none',
+      'EE_AO_INVALID',
+      async (lock) => ({ ...(await approved(lock, 'echo', ARGS)), authorization: '' }),
+    ],
+  ];
+
+  test.each(other)('%s: %s', async (_, code, make) => {
+    const guard = await startApproved();
+    const presented = await make(guard.lock);
+    expect(codeOf(await guard.callWith('echo', ARGS, presented))).toBe(code);
+    await guard.end();
+    expect(called(guard.received())).toEqual([]);
+    expect(await told(guard.store)).toContain(`tools/call rogue/echo blocked ${code}`);
+  });
+
+  test('whose form is not exact, before anything of it is read', async () => {
+    const guard = await startApproved();
+    const good = await approved(guard.lock, 'echo', ARGS);
+    const misshapen: unknown[] = [
+      null,
+      'text',
+      [],
+      {},
+      { ...good, envelope: JSON.parse(good.envelope) },
+      { ...good, authorization: null },
+      { ...good, salt: good.salt!.toUpperCase() },
+      { ...good, salt: 'ab' },
+      { ...good, more: 1 },
+      { ...good, Salt: good.salt },
+      { ...good, envelope: good.envelope.padEnd(256 * 1024) },
+    ];
+    for (const presented of misshapen)
+      expect(
+        codeOf(await guard.callWith('echo', ARGS, presented)),
+        JSON.stringify(presented).slice(0, 80),
+      ).toBe('GATEWAY_PARAMS');
+    const twins = { 'Bulla/Envelope': good };
+    expect(codeOf(await guard.callWith('echo', ARGS, good, twins))).toBe('GATEWAY_PARAMS');
+    expect(codeOf(await guard.callWith('echo', ARGS, undefined, twins))).toBe('GATEWAY_PARAMS');
+    const twice = `{"bulla/envelope":${JSON.stringify(good)},"bulla/envelope":${JSON.stringify(good)}}`;
+    guard.send(
+      `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"echo","arguments":{},"_meta":${twice}}}`,
+    );
+    expect((await guard.until(({ error }) => error?.code === -32700)).error!.data!.code).toBe(
+      'MCP_FRAME_JSON',
+    );
+    for (const method of ['tools/list', 'ping', 'prompts/get'])
+      expect(codeOf(await guard.ask(method, { _meta: { 'bulla/envelope': good } })), method).toBe(
+        'GATEWAY_PARAMS',
+      );
+    // It was not used up by any of that.
+    expect(textOf(await guard.callWith('echo', ARGS, good))).toBe('echo {"text":"hello"}');
+    await guard.end();
+    expect(called(guard.received())).toHaveLength(1);
+    expect(JSON.stringify(guard.received())).not.toContain('authorization');
+  });
+
+  test('where nothing takes one', async () => {
+    const guard = await startApproved({ envelopes: undefined });
+    const presented = await approved(guard.lock, 'echo', ARGS);
+    expect(codeOf(await guard.callWith('echo', ARGS, presented))).toBe('GATEWAY_PARAMS');
+    await guard.end();
+    expect(called(guard.received())).toEqual([]);
+  });
+});
+
+test('where the gateway only watches, a missing envelope is noticed, and none is consumed or handed on', async () => {
+  const guard = await startApproved({ mode: 'audit' });
+  const presented = await approved(guard.lock, 'echo', ARGS);
+  expect(textOf(await guard.call('echo', ARGS))).toBe('echo {"text":"hello"}');
+  expect(textOf(await guard.callWith('echo', ARGS, presented))).toBe('echo {"text":"hello"}');
+  await guard.end();
+  const steps = (await calls(guard.store)).filter(({ outcome }) => outcome.status === 'pending');
+  expect(steps.map(({ authority }) => authority.chain.map(({ code }: { code: string }) => code))).toEqual([
+    ['ENVELOPE_REQUIRED'],
+    [],
+  ]);
+  expect(await createLedger(guard.store).execution(hashOf(presented))).toBe(null);
+  expect(JSON.stringify(guard.received())).not.toContain('authorization');
+});
