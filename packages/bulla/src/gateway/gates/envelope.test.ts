@@ -1,10 +1,19 @@
 import { commit } from '@bulla/core/canon';
-import { execHash, parseEnvelope } from '@bulla/core/envelope';
+import { execHash, parsePolicy as parseBound, parseEnvelope, readMapping } from '@bulla/core/envelope';
+import { parse } from '@bulla/core/json';
 import { lockDigest } from '@bulla/core/lock';
 import { parsePolicy } from '@bulla/core/policy';
 import { describe, expect, test } from 'vitest';
-import { approved, mallory, type Presented, startApproved } from '../../../test/approved.ts';
+import {
+  approved,
+  DESK_POLICY,
+  mallory,
+  type Presented,
+  signed,
+  startApproved,
+} from '../../../test/approved.ts';
 import { type Message, records, type Sealed, told } from '../../../test/guard.ts';
+import { createEnvelope } from '../../envelope/index.ts';
 import { createLedger } from '../../store/index.ts';
 
 const ARGS = { text: 'hello' };
@@ -234,6 +243,73 @@ describe('an envelope is refused', () => {
     await guard.end();
     expect(called(guard.received())).toEqual([]);
   });
+});
+
+describe('a mapping', () => {
+  const mappings = new Map([
+    [
+      'echo',
+      readMapping(
+        parse(
+          '{"bind":{"/to":"/target/to","/amount":"/target/amount"},"free":["/memo"],"fixed":{"/action_type":"TRANSFER"}}',
+        ),
+      ),
+    ],
+  ]);
+  const transfer = (changes: { action_type?: string; amount?: string; caller?: string } = {}) => {
+    const { action_type = 'TRANSFER', amount = '1250', caller = 'bot' } = changes;
+    return signed(
+      createEnvelope({
+        ...{ tenant_id: 'acme', action_type, actor: { caller }, policy: parseBound(DESK_POLICY) },
+        rail: { type: 'BANK', network: 'sepa' },
+        target: { to: 'acct-7', asset: 'EUR', amount, decimals: 2 },
+      }),
+    );
+  };
+  const args = { to: 'acct-7', amount: 1250, memo: 'rent' };
+
+  test('binds the arguments to an envelope of its action, without a salt', async () => {
+    const guard = await startApproved({ mappings });
+    expect((await guard.call('echo', args)).error!.data!.envelope).toMatchObject({ mapped: true });
+    const presented = await transfer();
+    const refused = async (given: object, by: object) => codeOf(await guard.callWith('echo', given, by));
+    expect(await refused({ ...args, to: 'acct-8' }, presented)).toBe('EE_ARGS_MISMATCH');
+    expect(await refused({ ...args, amount: 1251 }, presented)).toBe('EE_ARGS_MISMATCH');
+    expect(await refused({ ...args, more: 1 }, presented)).toBe('EE_ARGS_UNBOUND');
+    expect(await refused({ to: 'acct-7' }, presented)).toBe('EE_ARGS_MISSING');
+    expect(await refused(args, await transfer({ action_type: 'REFUND' }))).toBe('EE_ARGS_MISMATCH');
+    expect(await refused(args, await transfer({ caller: 'other' }))).toBe('EE_TOOL_CALL');
+    expect(textOf(await guard.callWith('echo', args, presented))).toBe(`echo ${JSON.stringify(args)}`);
+    expect(await refused(args, presented)).toBe('EE_NONCE_REPLAY');
+    // One of exactly the call counts too.
+    const exact = await approved(guard.lock, 'echo', args);
+    expect(textOf(await guard.callWith('echo', args, exact))).toBe(`echo ${JSON.stringify(args)}`);
+    await guard.end();
+    expect(called(guard.received())).toHaveLength(2);
+    const [intent] = (await calls(guard.store)).filter(({ outcome }) => outcome.status === 'pending');
+    expect(intent!.context.environment.bulla).toMatchObject({
+      envelope: { exec_hash: hashOf(presented) },
+      tool: { server: 'rogue', name: 'echo', locked: guard.lock.native!.tools.get('echo')!.digest },
+    });
+  });
+
+  test('is needed for an envelope of another action', async () => {
+    const guard = await startApproved();
+    expect(codeOf(await guard.callWith('echo', args, await transfer()))).toBe('EE_TOOL_CALL');
+    await guard.end();
+  });
+});
+
+test('a _meta that held the envelope alone is empty for the server', async () => {
+  const guard = await startApproved();
+  const presented = await approved(guard.lock, 'echo', ARGS);
+  const text = JSON.stringify({ name: 'echo', arguments: ARGS, _meta: { 'bulla/envelope': presented } });
+  guard.send(
+    `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":${text.replace('"_meta":{', '"_meta": { ')}}`,
+  );
+  await guard.until(({ id }) => id === 7);
+  await guard.end();
+  expect(called(guard.received())[0]!.params).toEqual({ name: 'echo', arguments: ARGS, _meta: {} });
 });
 
 test('where the gateway only watches, a missing envelope is noticed, and none is consumed or handed on', async () => {
