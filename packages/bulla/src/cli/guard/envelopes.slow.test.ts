@@ -1,7 +1,9 @@
 import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { sha256Hex, toUtf8 } from '@bulla/core/crypto';
 import { expect, test } from 'vitest';
 import { DESK_POLICY } from '../../../test/approved.ts';
+import { listeningGuard } from '../../../test/guard-process.ts';
 import { packaged } from '../../../test/mcp.ts';
 import { connectHost, HOSTS, type RealHost } from '../../../test/real-hosts.ts';
 import { bulla, repo, temporaryFolder } from '../../../test/run.ts';
@@ -57,9 +59,9 @@ function approve({ at, run }: Place, args: object, name = 'envelope.json') {
 }
 
 /** What the host gets: the text of the result, or the data of the error. */
-async function call(host: RealHost, args: object, presented?: object) {
+async function call(host: RealHost, args: object, presented?: object, name = 'echo') {
   const _meta = presented === undefined ? {} : { 'bulla/envelope': presented };
-  const params = { name: 'echo', arguments: args as Record<string, unknown>, _meta };
+  const params = { name, arguments: args as Record<string, unknown>, _meta };
   try {
     const { content } = (await host.callTool(params)) as { content: { text: string }[] };
     return content[0]!.text;
@@ -121,6 +123,34 @@ test.each(HOSTS)(
   },
   120_000,
 );
+
+test('of several servers behind one address the envelope names the tool as its server does', async () => {
+  const memory = packaged('server-memory');
+  const { command, args } = SERVER;
+  const place = prepare({
+    servers: {
+      desk: { command, args, lock: 'mcp-lock.json', tools: { echo: { irreversible: true } } },
+      notes: { command: memory.command, args: memory.args, lock: 'notes.lock.json' },
+    },
+    agents: { bot: { tokenHash: `sha256:${sha256Hex(toUtf8('secret'))}` } },
+  });
+  const { at, run, env, cwd } = place;
+  run('envelope', 'policy', 'publish', at('policy.json'), '--quiet');
+  run('lock', '-o', at('notes.lock.json'), '--quiet', '--', memory.command, ...memory.args);
+  const words = ['--config', at('bulla.json'), '--quiet'];
+  const url = await listeningGuard(words, { cwd, env: { ...env, PATH: process.env.PATH ?? '' } });
+  for (const kind of HOSTS) {
+    const host = await connectHost(kind, { url, token: 'secret' });
+    const given = { message: kind };
+    expect(await call(host, {}, undefined, 'notes_read_graph')).toContain('"entities"');
+    expect(await call(host, given, undefined, 'desk_echo')).toMatchObject({ code: 'ENVELOPE_REQUIRED' });
+    const presented = approve(place, given, `${kind}.json`);
+    expect(await call(host, {}, presented, 'notes_read_graph')).toMatchObject({ code: 'EE_TOOL_CALL' });
+    expect(await call(host, given, presented, 'desk_echo')).toBe(`Echo: ${kind}`);
+    expect(await call(host, given, presented, 'desk_echo')).toMatchObject({ code: 'EE_NONCE_REPLAY' });
+    await host.close();
+  }
+}, 120_000);
 
 test('who approves is shown the arguments, and signs no others', () => {
   const place = prepare();

@@ -15,6 +15,7 @@ import {
 import { type Message, records, type Sealed, told } from '../../../test/guard.ts';
 import { createEnvelope } from '../../envelope/index.ts';
 import { createLedger } from '../../store/index.ts';
+import { metaEdits, NO_TRACE, type Telemetry } from '../telemetry.ts';
 
 const ARGS = { text: 'hello' };
 const codeOf = ({ error }: Message) => error?.data?.code;
@@ -298,6 +299,20 @@ describe('a mapping', () => {
     expect(codeOf(await guard.callWith('echo', args, await transfer()))).toBe('EE_TOOL_CALL');
     await guard.end();
   });
+});
+
+test('a trace is handed on in the place of the envelope', async () => {
+  const handed = { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, tracestate: '' };
+  const telemetry: Telemetry = {
+    call: () => ({ ...NO_TRACE, handOn: (frame) => metaEdits(frame, handed) }),
+    denied() {},
+  };
+  const guard = await startApproved({ telemetry });
+  const presented = await approved(guard.lock, 'echo', ARGS);
+  expect(textOf(await guard.callWith('echo', ARGS, presented))).toBe('echo {"text":"hello"}');
+  await guard.end();
+  const { traceparent } = handed;
+  expect(called(guard.received()).map(({ params }) => params!._meta)).toEqual([{ traceparent }]);
 });
 
 test('a _meta that held the envelope alone is empty for the server', async () => {
