@@ -69,6 +69,12 @@ test('the examples of the documentation can be loaded', () => {
   expect(config.servers.get('files')!.tools!.get('write_file')).toEqual({
     record: { arguments: true, result: true, redact: ['/password'] },
     irreversible: true,
+    envelope: {
+      action: 'PUBLISH',
+      bind: new Map([['/path', '/target/to']]),
+      free: ['/content'],
+      fixed: new Map([['/rail/network', 'intranet']]),
+    },
   });
   expect(config.servers.get('tickets')!.headers!.get('X-Api-Key')).toBe(
     `file:${join(config.folder, 'secrets/api-key')}`,

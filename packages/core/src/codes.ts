@@ -358,6 +358,7 @@ export const AREAS = {
     EE_NOT_RESERVED: ['conflict', 'There is no such execution whose outcome is open.'],
     EE_NOT_STARTED: ['unavailable', 'The execution says that it surely had no effect.'],
     EE_POLICY_VERSION: ['conflict', 'A new version of a policy must be higher than all before it.'],
+    ENVELOPE_REQUIRED: ['denied', 'The call needs an envelope, and came without one; `data.envelope` says what must be approved.'],
     ENVELOPE_POLICY_MISSING: ['missing', 'No policy of this id is in effect.'],
     ENVELOPE_COMMAND_FAILED: ['peer', 'The command that was executed failed.'],
   },

@@ -4,6 +4,7 @@
  */
 
 export { answerQuestion, isUnanswerable, pendingQuestions, type Question } from './answer.ts';
+export { type Approver, approverKeys } from './approvers.ts';
 export { type VerifiedArtifact, verifyArtifact } from './artifact.ts';
 export { type Proposed, proposeAuthorization } from './authorize.ts';
 export { type BundleInput, openBundle, packBundle } from './bundle.ts';
@@ -14,6 +15,7 @@ export { type LoadedConfig, readConfig } from './config/config.ts';
 export type { Outcome } from './configured.ts';
 export { type Consistency, compareStates, type LogState } from './consistency.ts';
 export { type Discovered, type DiscoveredServer, discover, stateOf } from './discover.ts';
+export { type Approvals, approvalsOf, type OpenApprovals, type ToolEnvelopes } from './envelopes.ts';
 export { executeEnvelope, explainSteps, type LedgerInput } from './execute.ts';
 export { exportRecords } from './export.ts';
 export { resolveUri } from './find.ts';
@@ -59,5 +61,6 @@ export { type SignInput, sign } from './sign.ts';
 export { type CapabilitySource, opaqueTools, openSources, readContext } from './sources.ts';
 export { chainStats } from './stats.ts';
 export { publishTiles } from './tiles.ts';
+export { approvedArguments, toolCallOf } from './tool-call.ts';
 export { traceFiles, verifyFiles } from './verify.ts';
 export { type SeenByWitness, timeText, witnessedChain } from './witnessed.ts';

@@ -6,6 +6,7 @@ import type { Confinement, HttpOptions, StdioTarget, Target } from '../mcp/index
 import { naming, resolveSecret, type SecretRef } from '../os/index.ts';
 import type { LoadedConfig } from './config/config.ts';
 import type { Setting } from './config/values.ts';
+import { type ToolEnvelopes, toolEnvelopes } from './envelopes.ts';
 import { type LockTrust, openLock } from './locked.ts';
 import type { Observer } from './observer.ts';
 import type { Notices } from './open.ts';
@@ -32,6 +33,8 @@ interface PreparedServer extends Disposable {
   readonly escapes: boolean | undefined;
   /** Rules about its calls. */
   readonly rules: readonly Policy[];
+  /** Which of its calls need an envelope. */
+  readonly approved: ToolEnvelopes;
   readonly restart: boolean | undefined;
   readonly timeoutMs: number | undefined;
   readonly recheckMs: number | undefined;
@@ -49,7 +52,8 @@ interface PrepareOptions extends Observer, Pick<Notices, 'onLoose'> {
 }
 
 /**
- * Prepares a server of a configuration. Rejects with the codes of its lock, of rules, of secrets and of pinned programs, and with
+ * Prepares a server of a configuration. Rejects with the codes of its lock, of rules, of secrets and of pinned programs, with `CONFIG_UNSOUND` for tools that
+ * the lock does not hold, and with
  * `GATEWAY_OTHER_SERVER` and `GATEWAY_OTHER_RIGHTS` where the lock is of another server, or was made with other rights.
  */
 export async function prepareServer(
@@ -70,6 +74,7 @@ export async function prepareServer(
     uris: server.uris,
     escapes: server.escapes,
     rules: callPolicies([...(config.rules ?? []), ...(server.rules ?? [])]),
+    approved: toolEnvelopes(key, server, whole),
     timeoutMs: server.timeout,
     recheckMs: server.recheck,
   };

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import type { Commitment } from '@bulla/core/canon';
 import {
   type Actor,
   type Authorization,
@@ -6,13 +7,14 @@ import {
   authorize as coreAuthorize,
   createEnvelope as coreCreateEnvelope,
   type Envelope,
-  type EnvelopeFields,
   type ExecProfile,
   execHash,
+  type LockedTool,
   type PolicyBinding,
   type Rail,
   type Signatory,
   type Target,
+  toolCallEnvelope,
 } from '@bulla/core/envelope';
 
 /** What has a default, or is null where it does not apply. */
@@ -49,25 +51,41 @@ export function unixTime(): number {
 
 /** Makes an envelope. Throws as `createEnvelope` of `@bulla/core/envelope` does. */
 export function createEnvelope(draft: EnvelopeDraft, { now = unixTime() }: Moment = {}): Envelope {
-  const { tenant_id, action_type, rail, actor, target, policy, constraints } = draft;
-  const fields: EnvelopeFields = {
-    version: 1,
+  const { action_type, rail, target, policy } = draft;
+  const { policy_id, policy_version, policy_hash } = policy;
+  return coreCreateEnvelope({
+    ...{ version: 1, action_type },
+    ...filledIn(draft, now),
+    rail: { chain_id: null, contract: null, ...rail },
+    target: { asset_class: null, ...target },
+    policy_binding: { policy_id, policy_version, policy_hash },
+  });
+}
+
+/** The same for one call of a locked tool, with the commitment to its arguments. Throws as `toolCallEnvelope` does. */
+export function createToolCall(
+  call: LockedTool & { readonly args: Commitment },
+  draft: Omit<EnvelopeDraft, 'action_type' | 'rail' | 'target'>,
+  { now = unixTime() }: Moment = {},
+): Envelope {
+  const { constraints, ...rest } = filledIn(draft, now);
+  return toolCallEnvelope({ ...call, ...rest, ...constraints, policy: draft.policy });
+}
+
+/** What has a default, whatever the action. */
+function filledIn(draft: Omit<EnvelopeDraft, 'action_type' | 'rail' | 'target'>, now: number) {
+  const { tenant_id, actor, constraints, metadata } = draft;
+  return {
+    tenant_id,
     intent_id: draft.intent_id ?? randomUUID(),
     execution_id: draft.execution_id ?? randomUUID(),
-    tenant_id,
-    action_type,
-    rail: { chain_id: null, contract: null, ...rail },
     actor: { role: null, ...actor },
-    target: { asset_class: null, ...target },
-    constraints: { ttl: now + FIVE_MINUTES, nonce: randomNonce(), replay_scope: 'caller', ...constraints },
-    policy_binding: {
-      policy_id: policy.policy_id,
-      policy_version: policy.policy_version,
-      policy_hash: policy.policy_hash,
+    constraints: {
+      ...{ ttl: now + FIVE_MINUTES, nonce: randomNonce(), replay_scope: 'caller' as const },
+      ...constraints,
     },
-    metadata: { created_at: now, ...draft.metadata },
+    metadata: { created_at: now, ...metadata },
   };
-  return coreCreateEnvelope(fields);
 }
 
 /** 53 bits: the most that every reader of JSON keeps. */

@@ -10,6 +10,8 @@ export {
   authorize,
   claimsOf,
   createEnvelope,
+  createToolCall,
+  type EnvelopeDraft,
   signClaims,
   unixTime,
 } from './create.ts';

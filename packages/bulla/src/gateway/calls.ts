@@ -15,7 +15,9 @@ import { asDenial, Denial, denialBytes, isOwnDenial } from './denial.ts';
 import type { Flows } from './flows.ts';
 import type { AskedHost, Gate, GatedCall, Recalled, Reply, Ruling } from './gates/gate.ts';
 import type { HostRequest } from './gates/methods.ts';
+import { badParams } from './gates/params.ts';
 import { type Subject, subjectOf } from './gates/pinned.ts';
+import { saltFor, takeEnvelope } from './gates/presented.ts';
 import { META_CAPABILITIES, withholdCapabilities } from './gates/session.ts';
 import { aboutOf, boundedName, causeOf } from './notices.ts';
 import { type Begun, waivedStep } from './record.ts';
@@ -88,14 +90,19 @@ export class Calls {
     const horizon = offers.horizon();
     let passing: Passing;
     try {
-      const recalled = this.#recall(given, row, gates);
-      const frame = recalled?.frame ?? given;
+      const { frame: plain, presented } = takeEnvelope(given);
+      if (presented !== null && this.#context.enforce.calls && !gates.some(({ name }) => name === 'envelope'))
+        throw badParams('Nothing here takes envelopes; call without one.');
+      const recalled = this.#recall(plain, row, gates);
+      const frame = recalled?.frame ?? plain;
       const edits = withholdCapabilities(frame, features);
       const { subject, waived } = this.#subject(frame, row);
       const tool = subject.name === null ? null : { name: boundedName(subject.name) };
       const call: Call = {
         ...record.call({ ...about, tool }),
-        args: (await this.#committed(recalled, subject, gates)) ?? record.payload('args', subject.args),
+        args:
+          (await this.#committed(recalled, subject, gates)) ??
+          record.payload('args', subject.args, saltFor(presented, subject.args)),
         ...(subject.rest !== null && { rest: record.payload('rest', subject.rest) }),
       };
       const parts: Part[] = waived === null ? [] : [{ authority: [waivedStep(waived)] }];
@@ -103,7 +110,7 @@ export class Calls {
       const evidence = record.base.evidence ?? {};
       passing = {
         ...{ request, frame, edits, subject, horizon, stop, weight, gates, call, parts, evidence },
-        ...{ before: null, demands: new Set(), recalled, host: this.#host(request, frame) },
+        ...{ before: null, demands: new Set(), presented, recalled, host: this.#host(request, frame) },
         get session() {
           return this.before ?? history.facts;
         },
@@ -184,7 +191,7 @@ export class Calls {
       if ('deny' in ruling) return this.#refused(passing, ruling.deny, ruling.part ? [ruling.part] : []);
       if ('ask' in ruling) return this.#park(passing, at, ruling.ask);
       if ('reply' in ruling) return this.#reply(passing, ruling.reply);
-      passing.parts = [...passing.parts, stamped(ruling.pass, gates[at]!.name)];
+      passing.parts = [...passing.parts, stamped(passing, ruling, gates[at]!.name)];
       passing.evidence = { ...passing.evidence, ...ruling.pass.evidence };
       const { tool } = ruling.pass.evidence ?? {};
       if (tool !== undefined) passing.call = { ...passing.call, tool: { ...passing.call.tool, ...tool } };
@@ -458,19 +465,24 @@ function reloaded(): Denial {
 }
 
 /** A part that refuses in the transaction of the intent denies as its gate does. */
-function stamped(part: Part, stage: Stage): Part {
-  const { onIntent } = part;
-  if (onIntent === undefined) return part;
-  return {
-    ...part,
+function stamped(passing: Passing, { pass, refused }: Extract<Ruling, { pass: Part }>, stage: Stage): Part {
+  const { onIntent } = pass;
+  if (onIntent === undefined) return pass;
+  const part: Part = {
+    ...pass,
     onIntent: (intentId, sealing) => async (transaction) => {
       try {
         await onIntent(intentId, sealing)(transaction);
       } catch (error) {
         if (error instanceof Denial) throw error;
         if (!(error instanceof BullaError) || error.code.startsWith('STORE_')) throw error;
-        throw new Denial(stage, error.code, error.message, { cause: error });
+        const denied = refused?.(error);
+        if (denied === undefined) throw new Denial(stage, error.code, error.message, { cause: error });
+        // The record of the denial says what was refused, and names nobody as its approver.
+        passing.parts = passing.parts.map((one) => (one === part ? (denied.part ?? {}) : one));
+        throw denied.deny;
       }
     },
   };
+  return part;
 }

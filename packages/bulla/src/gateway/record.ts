@@ -83,8 +83,8 @@ export interface SessionRecord {
   assertMayAct(): void | Promise<void>;
   /** A message of the host as the recorder takes it. */
   call(about: About): Call;
-  /** Commits to a payload of a call; undefined where nothing is recorded. */
-  payload(kind: 'args' | 'rest', value: unknown): Call['args'];
+  /** Commits to a payload of a call, by default under a fresh salt; undefined where nothing is recorded. */
+  payload(kind: 'args' | 'rest', value: unknown, salt?: Uint8Array): Call['args'];
   /** What every call of the session rests on. */
   readonly base: Part;
   /** Begins a call, after its intent is durable. Rejects with a denial: no record, no call. */
@@ -190,8 +190,8 @@ export class ChainRecord implements SessionRecord {
     return callOf(about, this.#context);
   }
 
-  payload(kind: 'args' | 'rest', value: unknown): NonNullable<Call['args']> {
-    return this.#context.recorder.payload(kind, value);
+  payload(kind: 'args' | 'rest', value: unknown, salt?: Uint8Array): NonNullable<Call['args']> {
+    return this.#context.recorder.payload(kind, value, salt);
   }
 
   async intent(call: Call, parts: readonly Part[]): Promise<Begun> {

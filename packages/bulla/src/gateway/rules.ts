@@ -89,6 +89,7 @@ export function configuredOf(options: LinkOptions): Stage[] {
   return [
     ...(aboutCalls(options).length > 0 ? ['policy' as const] : []),
     ...(isAsked && (consent ?? envelopes) !== undefined ? ['repeat' as const] : []),
+    ...(envelopes !== undefined ? ['envelope' as const] : []),
     ...(isAsked && consent !== undefined ? ['consent' as const] : []),
     ...(isAsked && envelopes !== undefined ? ['envelope' as const] : []),
     ...gates.map(({ name }) => name),

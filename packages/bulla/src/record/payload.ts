@@ -14,11 +14,15 @@ export interface Payload {
 }
 
 /**
- * Commits to a value under a fresh salt. Never throws for what the value is: what JSON cannot carry is `uncommitted`,
- * with the code that says why. With `keep`, the value is kept beside the chain, where it can be erased.
+ * Commits to a value, by default under a fresh salt. Never throws for what the value is: what JSON cannot carry is
+ * `uncommitted`, with the code that says why. With `keep`, the value is kept beside the chain, where it can be erased.
  */
-export function payloadOf(kind: CommitmentKind, value: unknown, keep = false): Payload {
-  const salt = new Uint8Array(randomBytes(SALT_BYTES));
+export function payloadOf(
+  kind: CommitmentKind,
+  value: unknown,
+  keep = false,
+  salt: Uint8Array = new Uint8Array(randomBytes(SALT_BYTES)),
+): Payload {
   try {
     // What is kept must open the commitment, also where the value reads differently each time.
     const read = keep ? exactCopy(value) : value;

@@ -112,8 +112,8 @@ export interface Act extends Subject {
  */
 export interface Recorder {
   readonly chain: Chain;
-  /** Commits to a payload of a call. */
-  payload(kind: 'args' | 'rest', value: unknown): Payload;
+  /** Commits to a payload of a call: under a fresh salt, or under that of the envelope which approves exactly it. */
+  payload(kind: 'args' | 'rest', value: unknown, salt?: Uint8Array): Payload;
   /**
    * Records what is about to be done, and makes true what the parts say, in one transaction; resolves when that is
    * durable. No record, no call: rejects as `Chain.append` does, with what a part refuses with, and with
@@ -169,7 +169,7 @@ export function createRecorder(chain: Chain, options: RecorderOptions = {}): Rec
 
   return {
     chain,
-    payload: (kind, value) => payloadOf(kind, value, recordPayloads),
+    payload: (kind, value, salt) => payloadOf(kind, value, recordPayloads, salt),
     async intent(givenCall, givenParts = []) {
       const id = randomUUID();
       const sealing = decided(givenCall, givenParts);

@@ -31,6 +31,23 @@ describe('arguments', () => {
     expect(bound({ ...args, memo: undefined })).toBe('nothing');
   });
 
+  test('an envelope of another kind does not approve them', () => {
+    const fixing = (fixed: object) => readMapping(parse(JSON.stringify({ bind: {}, fixed })));
+    const { action_type, rail, actor } = envelope;
+    const own = { '/action_type': action_type, '/rail/chain_id': rail.chain_id, '/actor/role': actor.role };
+    expect(bound({}, fixing(own))).toBe('nothing');
+    for (const [field, other] of Object.entries({
+      '/action_type': 'REFUND',
+      '/rail/chain_id': `${rail.chain_id}`,
+      '/actor/role': '',
+    }))
+      expect(bound({}, fixing({ ...own, [field]: other }))).toEqual([
+        'EE_ARGS_MISMATCH',
+        field,
+        'The envelope is of another kind.',
+      ]);
+  });
+
   test('an amount may be an integer of the same digits', () => {
     expect(bound({ ...args, amount: 1000000 })).toBe('nothing');
   });
@@ -164,8 +181,19 @@ describe('EE_ARGS_MAPPING', () => {
   const NOT_FIELD = 'This is not the pointer of a field that binds.';
   const NOT_POINTER = 'This is not a JSON Pointer to an argument.';
   test.each<[string, string, string]>([
-    ['[]', '', 'A mapping is an object of bind and free.'],
-    ['{"bind":{},"only":[]}', '', 'A mapping is an object of bind and free.'],
+    ['{"bind":{},"fixed":[]}', '/fixed', 'This must be an object of fields.'],
+    [
+      '{"bind":{},"fixed":{"/metadata":"x"}}',
+      '/fixed/~1metadata',
+      'This is not the pointer of a field that binds.',
+    ],
+    [
+      '{"bind":{},"fixed":{"/action_type":true}}',
+      '/fixed/~1action_type',
+      'A field is a string, a number or null.',
+    ],
+    ['[]', '', 'A mapping is an object of bind, free and fixed.'],
+    ['{"bind":{},"only":[]}', '', 'A mapping is an object of bind, free and fixed.'],
     ['{"free":[]}', '/bind', 'This must be an object of at most 256 pointers.'],
     ['{"bind":{},"free":{}}', '/free', 'This must be a list of 0 to 256 elements.'],
     ['{"bind":{},"free":[1]}', '/free/0', 'This must be a string of 1 to 4096 characters.'],

@@ -22,6 +22,8 @@ declare const checked: unique symbol;
 /** A mapping that was read exactly; only `readMapping` makes one. */
 export interface ArgumentMapping {
   readonly nodes: Map<string, Node>;
+  /** The fields whose values do not follow from the arguments, such as the action. */
+  readonly fixed: ReadonlyMap<string, JsonValue>;
   readonly [checked]: true;
 }
 
@@ -38,21 +40,25 @@ function isCheck(field: object): field is Check {
 
 const MAX_ARGUMENTS = 256;
 const MAX_DEPTH = 16;
+const MEMBERS = ['bind', 'free', 'fixed'];
 const freeList = list(text(1, 4096), 0, MAX_ARGUMENTS);
 
 /**
- * Reads a mapping: `{"bind": {"/to": "/target/to"}, "free": ["/memo"]}`, from JSON Pointers into the arguments to
- * JSON Pointers of binding fields. Arguments under `free` may have any value or be absent. Throws
+ * Reads a mapping: `{"bind": {"/to": "/target/to"}, "free": ["/memo"], "fixed": {"/action_type": "TRANSFER"}}`, from
+ * JSON Pointers into the arguments to JSON Pointers of binding fields. Arguments under `free` may have any value or be
+ * absent; `fixed` are values of fields, without which an envelope of another kind could approve the same arguments. Throws
  * `EE_ARGS_MAPPING` with the path for anything else: an unknown member, a pointer that is none, a field that does
  * not exist or is not binding, a pointer that stands there twice or leads through another.
  */
 export function readMapping(value: JsonValue): ArgumentMapping {
-  const [bind, free] = value instanceof JsonObject ? [value.get('bind'), value.get('free') ?? []] : [];
-  if (!(value instanceof JsonObject) || value.keys.some((key) => key !== 'bind' && key !== 'free'))
-    throw badMapping('A mapping is an object of bind and free.', []);
+  if (!(value instanceof JsonObject) || value.keys.some((key) => !MEMBERS.includes(key)))
+    throw badMapping('A mapping is an object of bind, free and fixed.', []);
+  const bind = value.get('bind');
+  const free = value.get('free') ?? [];
+  const fixed = value.get('fixed') ?? new JsonObject();
   if (!(bind instanceof JsonObject) || bind.size > MAX_ARGUMENTS)
     throw badMapping(`This must be an object of at most ${MAX_ARGUMENTS} pointers.`, ['bind']);
-  freeList.run(free!, ['free'], (_, at, sentence) => {
+  freeList.run(free, ['free'], (_, at, sentence) => {
     throw badMapping(sentence, at);
   });
   const nodes = new Map<string, Node>();
@@ -63,7 +69,15 @@ export function readMapping(value: JsonValue): ArgumentMapping {
     setLeaf(nodes, argument, { field }, at);
   }
   for (const [i, argument] of (free as string[]).entries()) setLeaf(nodes, argument, 'free', ['free', i]);
-  return { nodes } as unknown as ArgumentMapping;
+  if (!(fixed instanceof JsonObject)) throw badMapping('This must be an object of fields.', ['fixed']);
+  for (const [field, fixedValue] of fixed) {
+    if (!FIELDS.has(field))
+      throw badMapping('This is not the pointer of a field that binds.', ['fixed', field]);
+    const isScalar =
+      fixedValue === null || typeof fixedValue === 'string' || fixedValue instanceof JsonNumber;
+    if (!isScalar) throw badMapping('A field is a string, a number or null.', ['fixed', field]);
+  }
+  return { nodes, fixed: new Map(fixed) } as unknown as ArgumentMapping;
 }
 
 function badMapping(sentence: string, at: Path): BullaError {
@@ -89,13 +103,18 @@ function setLeaf(root: Map<string, Node>, argument: string, leaf: Node, at: Path
 }
 
 /**
- * Checks that the arguments of a call are what an envelope says. Every argument must be bound or free. A string
+ * Checks that the fixed fields of an envelope are as the mapping says, which throws `EE_ARGS_MISMATCH` with the pointer of
+ * the field, and that the arguments of a call are what the envelope says. Every argument must be bound or free. A string
  * must be the field's string, an integer the field's digits, null its null; for the amount, which is a string of
  * digits in the envelope, an integer of the same digits passes too. Throws with the pointer of the argument:
  * `EE_ARGS_UNBOUND` for one that the mapping does not name, `EE_ARGS_MISSING` for one that is not there, and
  * `EE_ARGS_MISMATCH` for another value than the approved one.
  */
 export function bindArguments(mapping: ArgumentMapping, args: JsonValue, envelope: Envelope): void {
+  for (const [field, value] of mapping.fixed) {
+    if (!isApproved(value, field, envelope))
+      throw new BullaError('EE_ARGS_MISMATCH', 'The envelope is of another kind.', { path: field });
+  }
   bindNodes(mapping.nodes, args, [], envelope);
 }
 

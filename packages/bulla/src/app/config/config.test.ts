@@ -417,6 +417,27 @@ describe('what no schema can see', () => {
       'A browser writes this origin in another way, or has none such.',
     ],
     [
+      withServer({ ...stdio, tools: { pay: { irreversible: true } } }),
+      '/servers/a/tools/pay/irreversible',
+      'This needs "envelopes", which says who approves its calls.',
+    ],
+    [
+      withServer({ ...stdio, tools: { pay: { envelope: { action: 'TRANSFER', bind: {} } } } }),
+      '/servers/a/tools/pay/envelope',
+      'This needs "envelopes", which says who approves its calls.',
+    ],
+    [
+      {
+        ...withServer({
+          ...stdio,
+          tools: { pay: { envelope: { action: 'TRANSFER', bind: { '/to': '/metadata' } } } },
+        }),
+        envelopes: { audience: 'x', approvers: { p: ['k'] } },
+      },
+      '/servers/a/tools/pay/envelope/bind/~1to',
+      'This is not the pointer of a field that binds.',
+    ],
+    [
       { servers: { a: stdio }, envelopes: { audience: 'x', approvers: { p: ['k'] }, skew: '1.5s' } },
       '/envelopes/skew',
       'Clocks of envelopes count whole seconds.',

@@ -1,7 +1,19 @@
 import { resolve } from 'node:path';
 import { PRESET_NAMES } from '@bulla/core/policy';
 import { parseUrl } from '../../mcp/index.ts';
-import { either, list, map, optional, record, required, text, variants, word, yesOrNo } from './form.ts';
+import {
+  count,
+  either,
+  list,
+  map,
+  optional,
+  record,
+  required,
+  text,
+  variants,
+  word,
+  yesOrNo,
+} from './form.ts';
 import { anyText, duration, origin, path, secret, setting } from './values.ts';
 
 // One tool server of the configuration.
@@ -37,11 +49,44 @@ export const rules = text({
     (PRESET_NAMES as readonly string[]).includes(found) ? found : resolve(folder, found),
 });
 
+const POINTER = '^(?:/(?:[^~/]|~[01])*)+$';
 const pointer = text({
   title: 'JSON Pointer',
   what: 'a JSON Pointer, such as /password',
-  pattern: '^(?:/(?:[^~/]|~[01])*)+$',
+  pattern: POINTER,
   isShown: true,
+});
+
+const field = text({
+  title: 'field of an envelope',
+  what: 'a JSON Pointer to a field of an envelope, such as /target/to',
+  pattern: '^(?:/[a-z_]+)+$',
+  isShown: true,
+});
+const mapping = record({
+  action: required(
+    text({ what: 'capital letters, digits and underscores', pattern: '^[A-Z0-9_]{2,64}$', isShown: true }),
+    'The `action_type` of the envelope.',
+    'TRANSFER',
+  ),
+  bind: required(
+    map(field, { names: 'a JSON Pointer to an argument', pattern: POINTER }),
+    'By JSON Pointers, which arguments must be which fields of the envelope.',
+    { '/to': '/target/to' },
+  ),
+  free: optional(
+    list(pointer, { uniqueItems: true }),
+    'JSON Pointers to arguments that may have any value. Every other one that is not bound is refused. Default: none.',
+    ['/memo'],
+  ),
+  fixed: optional(
+    map(either(anyText, count(0, Number.MAX_SAFE_INTEGER)), {
+      names: 'a JSON Pointer to a field of an envelope',
+      pattern: '^(?:/[a-z_]+)+$',
+    }),
+    'Fields that no argument says, and the values that they must have. Default: none.',
+    { '/target/asset': 'EUR' },
+  ),
 });
 
 const tool = record({
@@ -72,8 +117,13 @@ const tool = record({
   ),
   irreversible: optional(
     yesOrNo,
-    'Treat what it does as something that cannot be undone, whatever its annotations say. Default: false.',
+    'What it does cannot be undone: each call needs an envelope that somebody in `envelopes` approved. Default: false, only where a rule asks for one.',
     true,
+  ),
+  envelope: optional(
+    mapping,
+    'Which envelopes of another action than a tool call approve its calls: those of this action whose fields are its arguments. Default: none, only envelopes of exactly the call.',
+    { action: 'TRANSFER', bind: { '/to': '/target/to', '/amount': '/target/amount' }, free: ['/memo'] },
   ),
 });
 

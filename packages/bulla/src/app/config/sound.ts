@@ -1,5 +1,7 @@
+import { BullaError } from '@bulla/core/error';
 import type { Path } from '@bulla/core/json';
-import { quoted } from '@bulla/core/json';
+import { parsePointer, quoted } from '@bulla/core/json';
+import { mappingOf } from './mapping.ts';
 import { similar } from './similar.ts';
 import type { Config } from './table.ts';
 
@@ -13,6 +15,7 @@ export function checkSound(config: Config, report: Report): void {
   const { listen, servers, agents, envelopes } = config;
   checkPrefixes(servers, report);
   for (const [name, server] of servers) checkCredentials(server, ['servers', name], report);
+  for (const [name, server] of servers) checkTools(config, server, ['servers', name, 'tools'], report);
   checkAgents(config, report);
   if (listen !== undefined && !isLoopback(listen.host) && agents === undefined) {
     report(
@@ -69,6 +72,22 @@ function checkCredentials(server: Server, at: Path, report: Report): void {
     seen.add(folded);
     if (folded === 'authorization' && (token !== undefined || oauth !== false))
       report([...at, 'headers', name], 'The token or the sign-in makes this header.');
+  }
+}
+
+/** What needs an approval that nobody can give could never be called. */
+function checkTools({ envelopes }: Config, { tools = new Map() }: Server, at: Path, report: Report): void {
+  for (const [tool, { irreversible = false, envelope }] of tools as NonNullable<Server['tools']>) {
+    const member = irreversible ? 'irreversible' : 'envelope';
+    if (envelopes === undefined && (irreversible || envelope !== undefined))
+      report([...at, tool, member], 'This needs "envelopes", which says who approves its calls.');
+    if (envelope === undefined) continue;
+    try {
+      mappingOf(envelope);
+    } catch (error) {
+      if (!(error instanceof BullaError)) throw error;
+      report([...at, tool, 'envelope', ...(parsePointer(error.path ?? '') ?? [])], error.message);
+    }
   }
 }
 

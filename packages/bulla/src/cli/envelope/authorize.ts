@@ -1,10 +1,17 @@
 import { readPrivateKey, shownKeyId, signerOf, toUtf8 } from '@bulla/core/crypto';
-import { type ApprovalHow, type ExecProfile, moment, toAuthorizationDetails } from '@bulla/core/envelope';
+import {
+  type ApprovalHow,
+  type Envelope,
+  type ExecProfile,
+  moment,
+  TOOL_CALL,
+  toAuthorizationDetails,
+} from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
 import { stringify } from '@bulla/core/json';
 import { visible } from '@bulla/core/text';
 import { Option } from 'commander';
-import { type Proposed, proposeAuthorization } from '../../app/index.ts';
+import { approvedArguments, type Proposed, proposeAuthorization } from '../../app/index.ts';
 import { readInput, replaceFile } from '../../os/index.ts';
 import type { Command } from '../command.ts';
 import { askYes, isAnswered } from '../terminal/ask.ts';
@@ -22,6 +29,8 @@ interface AuthorizeOptions extends ReportOptions {
   how?: ApprovalHow;
   add?: string;
   output?: string;
+  arguments?: string;
+  salt?: string;
   details?: boolean;
   profile: ExecProfile;
   yes?: boolean;
@@ -53,6 +62,11 @@ export function defineAuthorize(command: Command): void {
       ).choices(['human', 'policy', 'escalated']),
     )
     .option('--add <file>', 'sign an authorization that others signed already, instead of a new one')
+    .option(
+      '--arguments <file>',
+      'of a tool call: show these arguments, if they are the ones that are approved',
+    )
+    .option('--salt <file>', 'the salt of the arguments (default: the envelope with .salt at the end)')
     .option('-o, --output <file>', 'where to write it (default: standard output)')
     .option('--details', 'sign nothing; describe it as one authorization_details object of RFC 9396')
     .addOption(execProfileOption())
@@ -88,8 +102,9 @@ async function authorizeEnvelope(file: string, options: AuthorizeOptions): Promi
     return EXIT.good;
   }
   proposed.assertInTime();
+  const called = argumentLines(proposed.envelope, file, options);
   // Who is asked is shown what; only --yes can do without.
-  if (!options.quiet || !options.yes) say(shown(proposed, profile, how).join('\n'));
+  if (!options.quiet || !options.yes) say([...shown(proposed, profile, how), ...called].join('\n'));
   if (!options.yes && !(isAnswered() && (await askYes('Sign this?')))) {
     if (!isAnswered()) throw new BullaError('USAGE', 'Nobody is there to ask; --yes signs without asking.');
     say('Not signed.');
@@ -102,6 +117,17 @@ async function authorizeEnvelope(file: string, options: AuthorizeOptions): Promi
     if (!options.quiet) say(`${colors.green('signed')}   written to ${visible(options.output)}`);
   }
   return EXIT.good;
+}
+
+/** The arguments of a tool call, which the envelope only commits to. Throws for others than those. */
+function argumentLines(envelope: Envelope, file: string, options: AuthorizeOptions): string[] {
+  const { arguments: args, salt = `${file}.salt` } = options;
+  if (args === undefined)
+    return envelope.action_type === TOOL_CALL
+      ? ['WARNING  the arguments are not shown, only a commitment to them; name them with --arguments']
+      : [];
+  const given = approvedArguments(envelope, readInput(args, 'document'), readInput(salt, 'key'));
+  return [`with     ${visible(stringify(given))}`];
 }
 
 /** All that the signature covers, and what stands beside it. */

@@ -6,10 +6,12 @@ import { defineAuthorize } from './authorize.ts';
 import { defineNew } from './new.ts';
 import { execProfileOption } from './options.ts';
 import { definePolicy } from './policy.ts';
+import { defineToolCall } from './tool-call.ts';
 import { defineExplain, defineVerify } from './verify.ts';
 
 export function define(command: Command): void {
   defineNew(command);
+  defineToolCall(command);
   command
     .subcommand('hash', 'Print the exec_hash of an envelope, and nothing else.')
     .argument('<envelope>', 'the envelope; - is standard input')

@@ -17,17 +17,8 @@ import { durationOption, nonNegative } from '../terminal/input.ts';
 import { print, printExact, type ReportOptions } from '../terminal/io.ts';
 import { envelopeText } from './text.ts';
 
-interface NewOptions extends ReportOptions, StoreOptions {
-  action: string;
-  to: string;
-  amount: string;
-  asset: string;
-  assetClass?: number;
-  decimals: number;
-  rail: string;
-  network: string;
-  chainId?: number;
-  contract?: string;
+/** What every envelope says, whatever the action. */
+export interface CommonOptions extends ReportOptions, StoreOptions {
   caller: string;
   role?: string;
   tenantId: string;
@@ -39,6 +30,37 @@ interface NewOptions extends ReportOptions, StoreOptions {
   intentId?: string;
   executionId?: string;
   output?: string;
+}
+
+interface NewOptions extends CommonOptions {
+  action: string;
+  to: string;
+  amount: string;
+  asset: string;
+  assetClass?: number;
+  decimals: number;
+  rail: string;
+  network: string;
+  chainId?: number;
+  contract?: string;
+}
+
+export function commonOptions(command: Command): Command {
+  return command
+    .requiredOption('--caller <name>', 'who will act')
+    .option('--role <name>', 'as what')
+    .requiredOption('--tenant-id <name>', 'for whom')
+    .addOption(durationOption('--ttl', 'how long it holds', { unit: 's', initial: '10m' }))
+    .option('--nonce <n>', 'the number that is used once (default: a random one)', nonNegative)
+    .addOption(
+      new Option('--scope <scope>', 'within what the number is used once')
+        .choices(['caller', 'tenant', 'global'])
+        .default('caller'),
+    )
+    .option('--policy <file>', 'the policy that it is bound to, from a file')
+    .option('--policy-id <id>', 'the same from the store, as it is published now')
+    .option('--intent-id <id>', 'the id of the intent (default: a new one)')
+    .option('--execution-id <id>', 'the id of this execution (default: a new one)');
 }
 
 export function defineNew(command: Command): void {
@@ -55,20 +77,7 @@ export function defineNew(command: Command): void {
     .requiredOption('--network <name>', 'the network on that rail')
     .option('--chain-id <n>', 'the chain; an EVM rail needs it', nonNegative)
     .option('--contract <address>', 'the contract')
-    .requiredOption('--caller <name>', 'who will act')
-    .option('--role <name>', 'as what')
-    .requiredOption('--tenant-id <name>', 'for whom')
-    .addOption(durationOption('--ttl', 'how long it holds', { unit: 's', initial: '10m' }))
-    .option('--nonce <n>', 'the number that is used once (default: a random one)', nonNegative)
-    .addOption(
-      new Option('--scope <scope>', 'within what the number is used once')
-        .choices(['caller', 'tenant', 'global'])
-        .default('caller'),
-    )
-    .option('--policy <file>', 'the policy that it is bound to, from a file')
-    .option('--policy-id <id>', 'the same from the store, as it is published now')
-    .option('--intent-id <id>', 'the id of the intent (default: a new one)')
-    .option('--execution-id <id>', 'the id of this execution (default: a new one)')
+    .use(commonOptions)
     .option('-o, --output <file>', 'where to write it (default: standard output)')
     .option('--quiet', 'do not tell what it says')
     .helpText(`
@@ -80,10 +89,9 @@ Example:
 
 async function newEnvelope(options: NewOptions): Promise<void> {
   const now = unixTime();
-  const { nonce, intentId, executionId } = options;
   const envelope = createEnvelope(
     {
-      tenant_id: options.tenantId,
+      ...(await commonFields(options, now)),
       action_type: options.action,
       rail: {
         type: options.rail,
@@ -91,7 +99,6 @@ async function newEnvelope(options: NewOptions): Promise<void> {
         chain_id: options.chainId ?? null,
         contract: options.contract ?? null,
       },
-      actor: { caller: options.caller, role: options.role ?? null },
       target: {
         to: options.to,
         asset: options.asset,
@@ -99,21 +106,30 @@ async function newEnvelope(options: NewOptions): Promise<void> {
         amount: options.amount,
         decimals: options.decimals,
       },
-      policy: await bindingOf(options),
-      constraints: {
-        ttl: now + options.ttl,
-        replay_scope: options.scope,
-        ...(nonce !== undefined && { nonce }),
-      },
-      ...(intentId !== undefined && { intent_id: intentId }),
-      ...(executionId !== undefined && { execution_id: executionId }),
     },
     { now },
   );
   await writeOut(envelope, options);
 }
 
-async function bindingOf(options: NewOptions): Promise<PolicyBinding> {
+/** What the options say of any action. */
+export async function commonFields(options: CommonOptions, now: number) {
+  const { nonce, intentId, executionId } = options;
+  return {
+    tenant_id: options.tenantId,
+    actor: { caller: options.caller, role: options.role ?? null },
+    policy: await bindingOf(options),
+    constraints: {
+      ttl: now + options.ttl,
+      replay_scope: options.scope,
+      ...(nonce !== undefined && { nonce }),
+    },
+    ...(intentId !== undefined && { intent_id: intentId }),
+    ...(executionId !== undefined && { execution_id: executionId }),
+  };
+}
+
+async function bindingOf(options: CommonOptions): Promise<PolicyBinding> {
   const { policy, policyId } = options;
   if (policy !== undefined && policyId === undefined) return parsePolicy(readInput(policy, 'policy'));
   if (policy === undefined && policyId !== undefined) {
@@ -125,7 +141,7 @@ async function bindingOf(options: NewOptions): Promise<PolicyBinding> {
   throw new BullaError('USAGE', 'Name the policy: --policy with a file, or --policy-id.');
 }
 
-async function writeOut(envelope: Envelope, { output, quiet }: NewOptions): Promise<void> {
+export async function writeOut(envelope: Envelope, { output, quiet }: CommonOptions): Promise<void> {
   const text = `${writeEnvelope(envelope)}\n`;
   if (output === undefined) return printExact(text);
   replaceFile(output, toUtf8(text));

@@ -9,7 +9,13 @@ import {
 } from '@bulla/core/envelope';
 import { BullaError } from '@bulla/core/error';
 import { visible } from '@bulla/core/text';
-import { type Access, executeEnvelope, explainSteps, type LedgerInput } from '../../app/index.ts';
+import {
+  type Access,
+  approverKeys,
+  executeEnvelope,
+  explainSteps,
+  type LedgerInput,
+} from '../../app/index.ts';
 import type { Decision } from '../../envelope/index.ts';
 import { readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
@@ -23,7 +29,7 @@ import {
   report,
   reportOptions,
 } from '../terminal/io.ts';
-import { type ApproverOptions, approverKeys, approverOption, execProfileOption } from './options.ts';
+import { type ApproverOptions, approverOption, execProfileOption } from './options.ts';
 import { envelopeText } from './text.ts';
 
 interface CheckOptions extends ReportOptions, StoreOptions, ApproverOptions {
@@ -92,7 +98,7 @@ async function withLedger<T>(
     throw new BullaError('USAGE', 'Name this ledger, as the authorization names it: --audience.');
   if (tenantId === undefined)
     throw new BullaError('USAGE', 'Name the tenant whose envelopes are executed here: --tenant-id.');
-  const keys = approverKeys(options);
+  const keys = approverKeys(options.approver, options.keys);
   await using at = await openFor(options, access);
   const { store, chain } = at;
   return await use({

@@ -2,6 +2,8 @@ import { sha256Hex } from '@bulla/core/crypto';
 import { BullaError } from '@bulla/core/error';
 import { lockDigest } from '@bulla/core/lock';
 import {
+  type Approvals,
+  approvalsOf,
   callPolicies,
   type LoadedConfig,
   loadServerPolicy,
@@ -43,6 +45,8 @@ export interface Generation extends Disposable {
   /** Who may connect over HTTP. */
   readonly agents: ListenOptions['agents'];
   readonly telemetry: Telemetry | undefined;
+  /** Who approves calls that need an envelope; null where none do. */
+  readonly approvals: Approvals | null;
   /** The files that it was read from, as they were before. */
   readonly files: Digests;
   /** The digests of what was read, for records. */
@@ -64,7 +68,8 @@ export async function readGeneration(
 ): Promise<Generation> {
   const config = options.config === undefined ? null : readConfig(options.config);
   if (config !== null) refuseUnapplied(config);
-  const files = digestsOf(filesOf(config, options));
+  const approvals = config === null ? null : approvalsOf(config, options.keys);
+  const files = digestsOf([...filesOf(config, options), ...(approvals?.files ?? [])]);
   const servers: Ready[] = [];
   const owned = new DisposableStack();
   try {
@@ -91,6 +96,7 @@ export async function readGeneration(
       policies,
       agents: isTokened ? await agentsOf(config!) : { id: options.agent },
       telemetry: await telemetryOf(config, options, log),
+      approvals,
       // A configuration that was exchanged since it was read has another digest.
       files:
         config === null

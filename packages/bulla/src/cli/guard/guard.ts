@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { BullaError } from '@bulla/core/error';
 import type { Lock } from '@bulla/core/lock';
 import { Option } from 'commander';
-import type { LoadedConfig } from '../../app/index.ts';
+import type { Approvals, LoadedConfig, OpenApprovals, Opened } from '../../app/index.ts';
 import {
   CLIENT_FEATURES,
   type GuardedServer,
@@ -136,9 +136,11 @@ async function act(given: string[], options: GuardOptions): Promise<Exit> {
     if (!words.has(key)) words.set(key, tellLines(key));
     return words.get(key)!;
   };
-  const guarded = ({ config, servers, policies, telemetry }: Generation): GuardedServer[] =>
-    servers.map((server) => ({
+  const guarded = ({ config, servers, policies, telemetry, approvals }: Generation): GuardedServer[] => {
+    const opened = approvals && openApprovals(approvals, at);
+    return servers.map((server) => ({
       ...server,
+      envelopes: opened ? { ...opened, ...server.approved } : undefined,
       ...{ policies, released: COMPAT, onPreflight: (found) => findings.take(found, server) },
       failOn: failOn && severityOf(failOn),
       record: options.record,
@@ -148,6 +150,7 @@ async function act(given: string[], options: GuardOptions): Promise<Exit> {
       onStderr: (chunk) => linesOf(server.key).take(chunk),
       log: servers.length === 1 ? log : (line) => log?.(`${server.key}: ${line}`),
     }));
+  };
   const stop = new AbortController();
   const onSignal = (): void => stop.abort();
   for (const name of SIGNALS) process.on(name, onSignal);
@@ -155,6 +158,10 @@ async function act(given: string[], options: GuardOptions): Promise<Exit> {
   const tell = (line: string): void => say([`bulla: ${line}`]);
   const digest = () => configDigest(options);
   const record = at?.record ?? null;
+  if (first.approvals && !(await openApprovals(first.approvals, at).hasPolicy()))
+    tell(
+      'no policy of envelopes is in effect here, so that nothing can be approved: bulla envelope policy publish',
+    );
   const live = { first, guarded, read, digest, tell, log, options, signal: stop.signal, record };
   try {
     return options.listen === undefined ? await serveHost(live, findings) : await serveHttp(live);
@@ -164,6 +171,13 @@ async function act(given: string[], options: GuardOptions): Promise<Exit> {
     repeats.flush();
     for (const name of SIGNALS) process.off(name, onSignal);
   }
+}
+
+/** Throws `USAGE` where nothing is recorded: an envelope is consumed with the record of its call. */
+function openApprovals(approvals: Approvals, at: Opened | null): OpenApprovals {
+  if (at === null)
+    throw new BullaError('USAGE', 'Envelopes need a record of each call; leave out --no-record.');
+  return approvals.open(at);
 }
 
 /** Throws `USAGE` for options that say how to record. */

@@ -8,6 +8,7 @@ import {
   openLock,
   pinnedServer,
   rightsFor,
+  type ToolEnvelopes,
   targetFor,
   tellOpenFolder,
 } from '../../app/index.ts';
@@ -45,7 +46,9 @@ export interface ServerOptions extends StoreOptions, LockTrust, FetchOptions, Re
 }
 
 /** What is said of one server, without where it is recorded. */
-export type Ready = Omit<GuardedServer, 'store' | 'chain'> & Disposable;
+export type Ready = Omit<GuardedServer, 'store' | 'chain'> & {
+  readonly approved?: ToolEnvelopes;
+} & Disposable;
 
 /** The lock that the options name, with the tools that they choose. */
 export function lockOf(options: ServerOptions): Lock {

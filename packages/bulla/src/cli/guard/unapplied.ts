@@ -6,16 +6,16 @@ import type { LoadedConfig } from '../../app/index.ts';
  * Refuses what the configuration can say and the guard does not apply yet: whoever wrote it relies on it. Throws
  * `CONFIG_UNSOUND` with the path.
  */
-export function refuseUnapplied({
-  consent,
-  envelopes,
-  witnesses,
-  servers,
-  agents = new Map(),
-}: LoadedConfig): void {
+export function refuseUnapplied({ consent, witnesses, servers, agents = new Map() }: LoadedConfig): void {
   const found: (readonly string[])[] = [
-    ...Object.entries({ consent, envelopes, witnesses }).flatMap(([name, value]) => (value ? [[name]] : [])),
-    ...[...servers].flatMap(([key, { tools }]) => (tools ? [['servers', key, 'tools']] : [])),
+    ...Object.entries({ consent, witnesses }).flatMap(([name, value]) => (value ? [[name]] : [])),
+    ...[...servers].flatMap(([key, { tools = new Map() }]) =>
+      [...(tools as NonNullable<typeof tools>)].flatMap(([tool, { outcome, record }]) =>
+        Object.entries({ outcome, record }).flatMap(([name, value]) =>
+          value === undefined ? [] : [['servers', key, 'tools', tool, name]],
+        ),
+      ),
+    ),
     ...[...agents].flatMap(([id, { manifest, user }]) => [
       ...(manifest === undefined ? [] : [['agents', id, 'manifest']]),
       ...(user === undefined ? [] : [['agents', id, 'user']]),

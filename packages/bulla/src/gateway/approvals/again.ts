@@ -72,7 +72,8 @@ export function returned(
 /** The call as it was before the host was asked: what it says to us is not for the server. */
 function restored(frame: RequestFrame, again: readonly Member[]): RequestFrame {
   const params = locate(frame, 'params')!;
-  return parseFrame(splice(frame.bytes, setMembers(params, again, AGAIN))) as RequestFrame;
+  const bytes = splice(frame.bytes, setMembers(params, again, AGAIN));
+  return parseFrame(bytes, { maxBytes: bytes.length }) as RequestFrame;
 }
 
 /**

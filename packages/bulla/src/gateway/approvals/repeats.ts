@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { canonicalize, opens } from '@bulla/core/canon';
 import { sha256Hex, toUtf8 } from '@bulla/core/crypto';
+import { execHash, parseEnvelope } from '@bulla/core/envelope';
+import { attempt } from '@bulla/core/error';
 import { type Evidence, isCommitment } from '@bulla/core/evidence';
 import { JsonObject, stringify } from '@bulla/core/json';
 import { type ErrorFrame, parseFrame, type ResultFrame } from '../../mcp/index.ts';
@@ -80,6 +82,13 @@ export function repeatGate({ store, user, holder, keepMs = KEEP_MS, log }: Repea
         throw unusable('It was used before, or its question is over. Call again without it.');
       if (!isSame(before, gated)) throw otherCall();
       return before;
+    }
+    const { presented } = gated;
+    if (presented !== null) {
+      const hash = attempt(() => execHash(parseEnvelope(presented.envelope)));
+      const before = typeof hash === 'string' ? await findApproved(store.reading, hash, now) : null;
+      // Whoever verifies the envelope says what is wrong with it, and with another call under it.
+      return before !== null && isSame(before, gated) ? before : null;
     }
     for (const lost of await lostApproved(store.reading, callerOf(gated.call, gated.evidence), now))
       if (isSame(lost, gated) && (await move(lost.approval, ['lost'], 'repeating'))) return lost;

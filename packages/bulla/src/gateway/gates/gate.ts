@@ -1,3 +1,4 @@
+import type { BullaError } from '@bulla/core/error';
 import type { Evidence, Stage } from '@bulla/core/evidence';
 import type { JsonObject, JsonValue } from '@bulla/core/json';
 import type { Demand, SessionFacts } from '@bulla/core/policy';
@@ -7,6 +8,7 @@ import type { Kept } from '../approvals/repeats.ts';
 import type { Denial } from '../denial.ts';
 import type { Edit } from '../wire/splice.ts';
 import type { Subject } from './pinned.ts';
+import type { Presented } from './presented.ts';
 
 /** A call of the host on its way through the gates. */
 export interface GatedCall {
@@ -24,6 +26,8 @@ export interface GatedCall {
   readonly session: SessionFacts;
   /** What rules demand before the call is made. A later gate that meets a demand deletes it; one that stays denies. */
   readonly demands: Set<Demand>;
+  /** The envelope that came with the call; null without one. */
+  readonly presented: Presented | null;
   /** What a gate knew of it before it came; null for a new call. */
   readonly recalled: Recalled | null;
   readonly host: AskedHost;
@@ -58,8 +62,12 @@ export interface AskedHost {
  * that waits for a person is parked: it holds no slot, and the host is read on.
  */
 export type Ruling =
-  | { readonly pass: Part }
-  | { readonly deny: Denial; readonly part?: Part }
+  | {
+      readonly pass: Part;
+      /** What it becomes where the part refuses in the transaction of the intent. Default: the error denies. */
+      refused?(error: BullaError): Denied;
+    }
+  | Denied
   | { readonly ask: Promise<Ruling> }
   | { readonly reply: Reply };
 
@@ -71,6 +79,11 @@ export interface Reply {
   written?(isGone: boolean): void;
   /** The capsule of the outcome that it repeats; not given for another answer. */
   readonly repeats?: string;
+}
+
+interface Denied {
+  readonly deny: Denial;
+  readonly part?: Part;
 }
 
 /** One decision about a call. What it throws denies the call. */

@@ -5,7 +5,7 @@ import { waivedStep } from '../record.ts';
 import { argumentsGate } from './arguments.ts';
 import { type ConsentGateOptions, consentGate, hintedRaises } from './consent.ts';
 import { demandsGate } from './demands.ts';
-import { envelopeGate } from './envelope.ts';
+import { envelopeGate, envelopeNeedGate } from './envelope.ts';
 import type { Gate } from './gate.ts';
 import { killGate } from './kill.ts';
 import { pinnedGate } from './pinned.ts';
@@ -42,6 +42,7 @@ export function gatesOf(
     decides(urisGate(uris)),
     ...rules.map(decides),
     ...(repeats === null || watches ? [] : [repeatGate(repeats)]),
+    ...(envelopes === undefined ? [] : [decides(envelopeNeedGate(envelopes, watches))]),
     ...(consent === null || watches ? [] : [consentGate({ raises: hintedRaises(lock), ...consent })]),
     ...(envelopes === undefined || watches ? [] : [envelopeGate(envelopes)]),
     ...gates,

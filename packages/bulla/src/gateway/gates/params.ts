@@ -6,6 +6,9 @@ import { META_CAPABILITIES, META_CLIENT } from './session.ts';
 
 const META = [META_VERSION, META_CLIENT, META_CAPABILITIES, SUBSCRIPTION_ID, 'progressToken'];
 
+/** Members of `_meta` that are for the gateway alone. What it takes, it cuts out before this is asked. */
+const OWN = /^bulla\//i;
+
 /**
  * Refuses members that differ from a known one only in case, and unknown members: they are neither checked nor recorded,
  * and the other side may act on them. Throws a denial.
@@ -13,6 +16,9 @@ const META = [META_VERSION, META_CLIENT, META_CAPABILITIES, SUBSCRIPTION_ID, 'pr
 export function checkParams(params: JsonObject | null, known: readonly string[]): void {
   if (params === null) return;
   checkTwins(params, known);
+  const meta = params.get('_meta');
+  const own = meta instanceof JsonObject ? meta.keys.find((key) => OWN.test(key)) : undefined;
+  if (own !== undefined) throw badParams(`The member ${quote(own)} of _meta is not known here.`);
   onlyMembers(params, withMeta(known));
 }
 
