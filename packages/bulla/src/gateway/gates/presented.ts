@@ -8,7 +8,7 @@ import { cutMembers, locate, splice } from '../wire/splice.ts';
 import { badParams, onlyMembers } from './params.ts';
 
 /** Where a host puts the envelope of a call of a tool: a member of `_meta`. */
-export const ENVELOPE = 'bulla/envelope';
+const ENVELOPE = 'bulla/envelope';
 
 /** An envelope that came with a call, as texts: no reader of JSON on the way can change what was signed. */
 export interface Presented {
