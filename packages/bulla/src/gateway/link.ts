@@ -354,7 +354,7 @@ function recordOf(options: LinkOptions, context: SessionContext): SessionRecord 
   checkRecorded(options);
   const { record = true, store, chain } = options;
   if (!record) return new Unrecorded(context);
-  const recorder = createRecorder(store!.chain(chain ?? 'default'), { instance: randomUUID() });
+  const recorder = createRecorder(store!.chain(chain ?? 'default'));
   return new ChainRecord({ ...context, store: store!, recorder });
 }
 

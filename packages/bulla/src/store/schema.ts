@@ -1,6 +1,7 @@
 import { BullaError } from '@bulla/core/error';
 import { capabilityTables } from './schema-capability.ts';
 import { consentTables } from './schema-consent.ts';
+import { leaseTables } from './schema-leases.ts';
 import { ledgerTables } from './schema-ledger.ts';
 import { usedTables } from './schema-used.ts';
 
@@ -32,7 +33,10 @@ export interface Dialect {
 
 /** The statements that make all tables. */
 export function schema(dialect: Dialect): string {
-  const parts = [chainTables, searchTables, ledgerTables, capabilityTables, consentTables, usedTables];
+  const parts = [
+    ...[chainTables, leaseTables, searchTables],
+    ...[ledgerTables, capabilityTables, consentTables, usedTables],
+  ];
   return parts.map((tables) => tables(dialect)).join('');
 }
 

@@ -27,6 +27,10 @@ const SHAPE = {
   instance: 'text',
   /** In an outcome: the capsule of its intent. A denial inside of a call has the same parent, and is no outcome. */
   intent: 'text',
+  /** In an outcome that came after its intent was marked as one of a process that ended: the capsule of the mark. */
+  late: 'text',
+  /** In a call: `lazy` where the answer may come before the outcome is durable. */
+  outcome: 'text',
   /** In the first record of a chain: the origin of its checkpoints. */
   origin: 'text',
   /** In the record of a recovery: the checkpoint that the chain does not continue, and how long the chain is. */
