@@ -32,6 +32,8 @@ interface PreparedServer extends Disposable {
   readonly escapes: boolean | undefined;
   /** Rules about its calls. */
   readonly rules: readonly Policy[];
+  /** Rules for single tools. */
+  readonly tools: ServerConfig['tools'];
   readonly restart: boolean | undefined;
   readonly timeoutMs: number | undefined;
   readonly recheckMs: number | undefined;
@@ -69,6 +71,7 @@ export async function prepareServer(
     features: server.pass,
     uris: server.uris,
     escapes: server.escapes,
+    tools: server.tools,
     rules: callPolicies([...(config.rules ?? []), ...(server.rules ?? [])]),
     timeoutMs: server.timeout,
     recheckMs: server.recheck,

@@ -15,7 +15,13 @@ export function refuseUnapplied({
 }: LoadedConfig): void {
   const found: (readonly string[])[] = [
     ...Object.entries({ consent, envelopes, witnesses }).flatMap(([name, value]) => (value ? [[name]] : [])),
-    ...[...servers].flatMap(([key, { tools }]) => (tools ? [['servers', key, 'tools']] : [])),
+    ...[...servers].flatMap(([key, { tools = new Map() }]) =>
+      [...tools].flatMap(([name, { record, irreversible }]) =>
+        Object.entries({ record, irreversible }).flatMap(([member, value]) =>
+          value === undefined ? [] : [['servers', key, 'tools', name, member]],
+        ),
+      ),
+    ),
     ...[...agents].flatMap(([id, { manifest, user }]) => [
       ...(manifest === undefined ? [] : [['agents', id, 'manifest']]),
       ...(user === undefined ? [] : [['agents', id, 'user']]),
