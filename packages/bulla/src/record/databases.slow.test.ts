@@ -1,11 +1,10 @@
 import { beforeAll, describe } from 'vitest';
+import { brokenPostgres } from '../../test/broken-store.ts';
 import { leaseSuite } from '../../test/lease-suite.ts';
 import { hasPostgres } from '../../test/postgres.ts';
 import { recordSuite } from '../../test/record-suite.ts';
 import { sharedPostgres } from '../../test/shared-postgres.ts';
 import { openStore } from '../store/index.ts';
-import { openPostgres } from '../store/postgres.ts';
-import { createStore } from '../store/store.ts';
 
 describe.skipIf(!hasPostgres)('PostgreSQL', () => {
   let [url, leases] = ['', ''];
@@ -16,9 +15,6 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
   recordSuite((options) => openStore({ url, create: true, ...options }), { runs: 30 });
   leaseSuite({
     open: (options) => openStore({ url: leases, create: true, ...options }),
-    async over(breakIt, options) {
-      const driver = await openPostgres(leases, { tenant: null, create: true, readOnly: false });
-      return createStore({ ...driver, ...breakIt(driver) }, { ...options, url: leases, tenant: null });
-    },
+    over: (breakIt, options) => brokenPostgres(leases, breakIt, options),
   });
 });
