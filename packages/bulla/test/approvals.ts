@@ -66,7 +66,7 @@ export async function grantedStore(
   rules: Partial<Rules> = {},
 ): Promise<{ store: Store; consent: Consent }> {
   const store = await openTestStore(temporaryFolder());
-  const record = createRecorder(store.chain('default'), { instance: 'test' });
+  const record = createRecorder(store.chain('default'));
   const bindings = JSON.stringify({ say: { server: SERVER, tool: 'echo' } });
   await createManifests(store).push(AGENT, manifestOf(sensitivity), { by: 'operator', record, bindings });
   const consent = createConsent(store, {

@@ -108,7 +108,7 @@ export async function startApproved(
   const { irreversible = ['echo'], mappings, behaviour = 'ordinary', ...rest } = options;
   const store: Store = options.store ?? (await openTestStore(temporaryFolder()));
   if (options.store === undefined) onTestFinished(() => store.close());
-  const record = createRecorder(store.chain('default'), { instance: 'test' });
+  const record = createRecorder(store.chain('default'));
   await publishPolicy(store, DESK_POLICY, { record, by: 'operator' });
   const key = publicKey('Ed25519', alice.publicKey);
   const ledger = { audience: AUDIENCE, tenantId: TENANT };

@@ -138,7 +138,7 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
       });
       expect(intent!.context.environment.bulla).toEqual({
         v: 1,
-        instance: 'test',
+        instance: store.chain(CHAIN).instance,
         tool: { name: 'notify', declared: digestOf('notify') },
         args: decision.args,
         manifest: { agent_id: AGENT, version, hash, bindings: bindings.digest },

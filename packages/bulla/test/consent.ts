@@ -98,7 +98,7 @@ const recorders = new WeakMap<Store, Recorder>();
 
 /** The recorder of a store: whoever recorded an intent records its outcome. */
 export function recorderOf(store: Store): Recorder {
-  const recorder = recorders.get(store) ?? createRecorder(store.chain(CHAIN), { instance: 'test' });
+  const recorder = recorders.get(store) ?? createRecorder(store.chain(CHAIN));
   recorders.set(store, recorder);
   return recorder;
 }

@@ -88,7 +88,7 @@ export interface Evidence {
 
 export async function joinedCall(): Promise<Evidence> {
   const store = await openTestStore(temporaryFolder());
-  const record = createRecorder(store.chain('default'), { instance: 'test' });
+  const record = createRecorder(store.chain('default'));
   const server = packaged('server-everything');
   const lockFile = await lockText(server);
   const lock = readLock(toUtf8(lockFile));

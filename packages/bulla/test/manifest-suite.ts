@@ -65,7 +65,7 @@ export function manifestSuite(open: (options: Partial<StoreOptions>) => Promise<
           environment: {
             bulla: {
               v: 1,
-              instance: 'test',
+              instance: store.chain(CHAIN).instance,
               manifest: { agent_id: AGENT, version: 1, hash, bindings: bindings.digest },
               facts: { breaking: false, changes: null, rebound: [] },
             },

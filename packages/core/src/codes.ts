@@ -85,6 +85,7 @@ export const AREAS = {
     EVIDENCE_CONFLICT: ['conflict', 'Two decisions, or a decision and the call, say different things of what the call rests on.'],
     RECORD_FAILED: ['unavailable', 'Nothing can be recorded now, so nothing is done.'],
     RECORD_ENDED: ['conflict', 'The outcome of the intent is recorded already, or another recorder recorded the intent.'],
+    RECORD_ORPHANED: ['unavailable', 'The process ended before the outcome was recorded: the call may or may not have been made.'],
     RECORD_OUTCOME_LOST: ['unavailable', 'The action was done, but its outcome could not be recorded; do not repeat it blindly.'],
   },
   'Verdicts on capsules': {

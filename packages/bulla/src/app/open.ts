@@ -22,6 +22,8 @@ export interface Notices {
   readonly onWitnesses?: ((outcome: SubmitOutcome) => void) | undefined;
   /** A checkpoint could not be made or witnessed. */
   readonly onCheckpointError?: StoreOptions['onCheckpointError'] | undefined;
+  /** The lease under which calls are recorded could not be renewed. */
+  readonly onLeaseError?: StoreOptions['onLeaseError'] | undefined;
 }
 
 export interface OpenOptions extends Notices {
@@ -86,6 +88,7 @@ export async function open(home?: string, options: OpenOptions = {}): Promise<Op
             length: async () => (await store.chain(name).head()).length,
           }),
     ...(options.onCheckpointError && { onCheckpointError: options.onCheckpointError }),
+    ...(options.onLeaseError && { onLeaseError: options.onLeaseError }),
   });
   try {
     keyring ??= await firstKeyring(store, paths.keys, options);

@@ -35,6 +35,8 @@ interface PreparedServer extends Disposable {
   readonly rules: readonly Policy[];
   /** Which of its calls need an envelope. */
   readonly approved: ToolEnvelopes;
+  /** Rules for single tools. */
+  readonly tools: ServerConfig['tools'];
   readonly restart: boolean | undefined;
   readonly timeoutMs: number | undefined;
   readonly recheckMs: number | undefined;
@@ -73,6 +75,7 @@ export async function prepareServer(
     features: server.pass,
     uris: server.uris,
     escapes: server.escapes,
+    tools: server.tools,
     rules: callPolicies([...(config.rules ?? []), ...(server.rules ?? [])]),
     approved: toolEnvelopes(key, server, whole),
     timeoutMs: server.timeout,

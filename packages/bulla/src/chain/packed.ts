@@ -148,11 +148,14 @@ export function packResults(results: readonly RecordResult[]): PackedResults {
   };
 }
 
-function isPlain({ intent, closes, recovery }: Story): boolean {
-  return intent === null && closes === null && recovery === null;
+function isPlain({ intent, closes, marks, recovery }: Story): boolean {
+  return intent === null && closes === null && marks === null && recovery === null;
 }
 
-const plain = (time: number): Story => ({ intent: null, closes: null, time, recovery: null });
+const plain = (time: number): Story => ({
+  ...{ intent: null, closes: null, marks: null, recovery: null },
+  time,
+});
 
 /** The results again, each when it is asked for. */
 export function* unpackResults(packed: PackedResults): Generator<RecordResult> {

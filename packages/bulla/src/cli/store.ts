@@ -1,3 +1,4 @@
+import { BullaError } from '@bulla/core/error';
 import { counted } from '@bulla/core/text';
 import { type Access, type Notices, type Opened, open } from '../app/index.ts';
 import { type Loose, tightenCommand } from '../os/index.ts';
@@ -68,4 +69,10 @@ export const NOTICES: Required<Omit<Notices, 'onKeyringMade'>> = {
     if (!quorum) say(`bulla: the checkpoint of ${counted(size, 'record')} has too few witnesses`);
   },
   onCheckpointError: (error) => complain(error),
+  onLeaseError(error) {
+    const why = error instanceof BullaError ? ` [${error.code}]` : '';
+    say(
+      `bulla: warning: the lease of this process could not be renewed${why}; once it ends, others mark its open calls`,
+    );
+  },
 };

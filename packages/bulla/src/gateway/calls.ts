@@ -21,6 +21,7 @@ import { saltFor, takeEnvelope } from './gates/presented.ts';
 import { META_CAPABILITIES, withholdCapabilities } from './gates/session.ts';
 import { aboutOf, boundedName, causeOf } from './notices.ts';
 import { type Begun, waivedStep } from './record.ts';
+import { isLazy } from './tools.ts';
 import { weightOf } from './wire/slots.ts';
 import { type Edit, raw } from './wire/splice.ts';
 import { Stop } from './wire/stop.ts';
@@ -40,6 +41,8 @@ interface Passing extends GatedCall {
   parts: Part[];
   call: Call;
   evidence: Evidence;
+  /** Whether it may be answered before its outcome is durable. */
+  lazy: boolean;
 }
 
 const failure = (code: Code, sentence: string) =>
@@ -48,6 +51,8 @@ const CANCELLED = {
   host: failure('GATEWAY_CANCELLED', 'The host cancelled the call.'),
   server: failure('GATEWAY_CANCELLED', 'The server ended the subscription.'),
 };
+/** What a call says whose answer may come before its outcome is durable. */
+const LAZY: Part = { evidence: { outcome: 'lazy' } };
 const NOT_SENT = failure('GATEWAY_NOT_SENT', 'The call ended before it was forwarded.');
 
 /** How often the server may be started again while a call is decided. */
@@ -110,7 +115,8 @@ export class Calls {
       const evidence = record.base.evidence ?? {};
       passing = {
         ...{ request, frame, edits, subject, horizon, stop, weight, gates, call, parts, evidence },
-        ...{ before: null, demands: new Set(), presented, recalled, host: this.#host(request, frame) },
+        ...{ before: null, demands: new Set(), lazy: false, presented, recalled },
+        host: this.#host(request, frame),
         get session() {
           return this.before ?? history.facts;
         },
@@ -266,13 +272,13 @@ export class Calls {
     if (passing.gates !== this.#context.gates) return this.#refused(passing, reloaded(), []);
     if (passing.parts.some(isWaived)) trace.wouldBlock();
     trace.phase('intent');
+    const rules = frame.method === 'tools/call' ? this.#context.tools.get(passing.subject.name ?? '') : null;
+    passing.lazy = isLazy(rules ?? {}, passing.evidence);
     const kept = keptOf(passing);
+    const more = [...(passing.lazy ? [LAZY] : []), ...(kept === null ? [] : [kept.part])];
     let begun: Begun;
     try {
-      begun = await record.intent(
-        passing.call,
-        kept === null ? passing.parts : [...passing.parts, kept.part],
-      );
+      begun = await record.intent(passing.call, [...passing.parts, ...more]);
       passing.before = history.began(passing.call);
     } catch (error) {
       return this.#refused(passing, asDenial(error), []);
@@ -368,13 +374,17 @@ export class Calls {
       else if (kept !== null) kept.answer = bytes;
       const outcome = { ...ended(result), ...(answer.kind === 'result' && { result: answer.result }) };
       const work = async (): Promise<void> => {
-        const lost = await this.#outcome(begun, outcome);
+        // The slot is kept until a lazy outcome is durable, so that a slow store holds up the host.
+        const isLazy = passing.lazy && denial === null;
+        const recorded = this.#outcome(begun, outcome, isLazy);
+        const lost = isLazy ? null : await recorded;
         const refusal = denial ?? lost;
         if (refusal !== null) return deliver(() => flows.answer(request, begun.call, refusal, begun.capsule));
-        return deliver(() => {
+        await deliver(() => {
           trace.end({ error, capsule: begun.capsule });
           return flows.write(request, bytes!);
         });
+        await recorded;
       };
       return flows.record(request, work, weightOf(answer.bytes));
     };
@@ -411,9 +421,9 @@ export class Calls {
   }
 
   /** Records the outcome of a call. Returns the denial that replaces the answer if that fails, else null. */
-  async #outcome(begun: Begun, outcome: Outcome): Promise<Denial | null> {
+  async #outcome(begun: Begun, outcome: Outcome, lazy = false): Promise<Denial | null> {
     if (outcome.status === 'blocked') this.#context.history.denied();
-    const lost = await begun.ended(outcome);
+    const lost = await begun.ended(outcome, lazy);
     if (lost !== null) this.#context.log(`the outcome of ${begun.capsule} is not recorded: ${causeOf(lost)}`);
     return lost;
   }

@@ -11,6 +11,7 @@ import type { Host } from './peer/channel.ts';
 import type { Preflight } from './preflight.ts';
 import type { SessionRecord } from './record.ts';
 import type { Telemetry } from './telemetry.ts';
+import type { ToolTable } from './tools.ts';
 import type { Wire } from './wire/wire.ts';
 
 /** Which decisions are enforced; the others are only recorded. */
@@ -34,6 +35,7 @@ export interface Context {
   readonly wire: Wire;
   readonly gates: readonly Gate[];
   readonly checkOutput: CheckOutput;
+  readonly tools: ToolTable;
   readonly telemetry: Telemetry;
   /** How the server is reached, for telemetry. */
   readonly transport: 'pipe' | 'tcp';

@@ -41,6 +41,7 @@ import { ChainRecord, type SessionContext, type SessionRecord } from './record.t
 import { appliedOf, configuredOf, gatesFor, type Rules, rulesOf } from './rules.ts';
 import { selfTest } from './self-test.ts';
 import { type Telemetry, UNTRACED } from './telemetry.ts';
+import type { ToolTable } from './tools.ts';
 import { Unrecorded } from './unrecorded.ts';
 import { openUpstream, type UpstreamReceiver } from './upstream/upstream.ts';
 import { serverEnded, Wire } from './wire/wire.ts';
@@ -101,6 +102,8 @@ export interface LinkOptions extends OutputRules, PreflightOptions {
   readonly consent?: ((session: AskedSession) => ConsentGateOptions) | undefined;
   /** Which calls need an envelope, and who approves them. Default: none. */
   readonly envelopes?: EnvelopeGateOptions | undefined;
+  /** Rules for single tools, by their names. Default: none. */
+  readonly tools?: ToolTable | undefined;
   /** Decisions about calls beside those above, in their order. Default: none. */
   readonly gates?: readonly Gate[] | undefined;
   /** Where URIs in arguments may lead. Default: to any public host. */
@@ -355,9 +358,12 @@ function recordOf(options: LinkOptions, context: SessionContext): SessionRecord 
   checkRecorded(options);
   const { record = true, store, chain } = options;
   if (!record) return new Unrecorded(context);
-  const instance = randomUUID();
-  const recorder = createRecorder(store!.chain(chain ?? 'default'), { instance });
-  return new ChainRecord({ ...context, store: store!, recorder, instance });
+  const recorder = createRecorder(store!.chain(chain ?? 'default'));
+  const onLate = (intent: string) =>
+    options.log?.(
+      `the outcome of ${intent} is recorded late: the lease of this process had ended, and the call was marked`,
+    );
+  return new ChainRecord({ ...context, store: store!, recorder, onLate });
 }
 
 function connector(options: LinkOptions, mirrored: () => Mirrored | null, onNoise: () => void): Connect {

@@ -43,8 +43,11 @@ export interface Begun {
   readonly call: Call;
   /** The id of the capsule of its intent; null where nothing is recorded. */
   readonly capsule: string | null;
-  /** Ends it. Resolves to the denial that replaces the answer where its outcome cannot be recorded, else to null. */
-  ended(outcome: Outcome): Promise<Denial | null>;
+  /**
+   * Ends it. Resolves to the denial that replaces the answer where its outcome cannot be recorded, else to null. A lazy
+   * outcome may wait for the commit of others.
+   */
+  ended(outcome: Outcome, lazy?: boolean): Promise<Denial | null>;
 }
 
 /** What would have been recorded of a call. */
@@ -100,8 +103,8 @@ export interface SessionRecord {
 export interface RecordContext extends SessionContext {
   readonly store: Store;
   readonly recorder: Recorder;
-  /** The name of this process in its records. */
-  readonly instance: string;
+  /** The outcome of this intent came after somebody had marked it as one whose process ended. */
+  readonly onLate?: ((intent: string) => void) | undefined;
 }
 
 /** The record of a session in a chain: the gateway's face of the one recorder. */
@@ -128,7 +131,7 @@ export class ChainRecord implements SessionRecord {
   }
 
   get instance(): string {
-    return this.#context.instance;
+    return this.#context.recorder.chain.instance;
   }
 
   relock(lock: string): void {
@@ -202,7 +205,11 @@ export class ChainRecord implements SessionRecord {
       return {
         call: intent.call,
         capsule: intent.capsule.id,
-        ended: (outcome) => recorder.outcome(intent, outcome).then(() => null, outcomeLost),
+        ended: (outcome, lazy = false) =>
+          recorder.outcome(intent, outcome, { lazy }).then(({ mark }) => {
+            if (mark !== null) this.#context.onLate?.(intent.capsule.id);
+            return null;
+          }, outcomeLost),
       };
     } catch (cause) {
       throw cause instanceof Denial ? cause : noRecord(cause);

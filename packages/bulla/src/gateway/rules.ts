@@ -36,6 +36,7 @@ export async function rulesOf(options: LinkOptions, log: (line: string) => void)
     pins: pinsOf(lock),
     enforce: ENFORCED[options.mode ?? 'enforce'],
     checkOutput: outputCheck(lock, options),
+    tools: options.tools ?? new Map(),
     Preflight: isAsked ? (await import('./preflight.ts')).Preflight : null,
     ...(await callRulesOf(options, lock)),
   };
@@ -66,8 +67,8 @@ interface CallRules {
 }
 
 /** What of the rules the handlers of a session read. */
-export function appliedOf({ pins, enforce, checkOutput, rulesFor }: Rules) {
-  return { pins, enforce, checkOutput, rulesFor };
+export function appliedOf({ pins, enforce, checkOutput, tools, rulesFor }: Rules) {
+  return { pins, enforce, checkOutput, tools, rulesFor };
 }
 
 export function gatesFor(context: Context, options: LinkOptions, { lock, gates }: Rules): readonly Gate[] {

@@ -85,9 +85,7 @@ async function tested(
     lock: pins.lock,
   };
   const recorder = createRecorder(store.chain('default'));
-  const record = isRecorded
-    ? new ChainRecord({ ...session, store, recorder, instance: 'test' })
-    : new Unrecorded(session);
+  const record = isRecorded ? new ChainRecord({ ...session, store, recorder }) : new Unrecorded(session);
   const history = new History('one');
   const context: Context = {
     pins,
@@ -100,6 +98,7 @@ async function tested(
     host: { write() {} },
     wire: new Wire({ isPerRequest: false, send: async () => {} }, 1000),
     checkOutput: () => {},
+    tools: new Map(),
     rulesFor: () => null,
     preflight: null,
     released: false,

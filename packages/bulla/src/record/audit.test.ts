@@ -102,7 +102,7 @@ describe('record', () => {
     const [intent, outcome] = await capsules(audit);
     expect(JSON.stringify([intent, outcome])).not.toMatch(/secret|dawn/);
     const { v, tool, args, ...rest } = intent.context.environment.bulla;
-    expect([v, tool, Object.keys(rest)]).toEqual([1, { name: 'read_file' }, ['origin']]);
+    expect([v, tool, Object.keys(rest)]).toEqual([1, { name: 'read_file' }, ['instance', 'origin']]);
     const call = outcome.execution.tool_calls[0];
     expect(call).toMatchObject({ tool: 'read_file', success: true, arguments: args, error: null });
     const argsOpening = (await audit.store.opening(args.commitment))!;

@@ -2,6 +2,7 @@
 export { type Action, type Audit, type AuditOptions, createAudit, type Note, type Step } from './audit.ts';
 export { exactCopy, frozenCopy, plainCopy } from './copy.ts';
 export { type Loss, lossListener, type OnLoss, OutcomeLostError } from './loss.ts';
+export { markOrphans, watchOrphans } from './orphans.ts';
 export { denialPart, type Ended, isOf, type Part, type Sealing, type Statement } from './part.ts';
 export { keeping, openedArguments, type Payload, payloadOf } from './payload.ts';
 export {

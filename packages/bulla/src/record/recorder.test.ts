@@ -12,7 +12,7 @@ async function opened() {
   const store = await openStore({ url: join(temporaryFolder(), 'store.db'), create: true, sealer });
   onTestFinished(() => store.close());
   const chain = store.chain('default');
-  const recorder = createRecorder(chain, { instance: 'i-1' });
+  const recorder = createRecorder(chain);
   return { recorder, length: async () => (await chain.head()).length };
 }
 
@@ -30,7 +30,7 @@ describe('what is recorded of a call', () => {
     ];
     await recorder.intent(CALL);
     expect(readEvidence((await recorder.intent(CALL, parts)).capsule)).toEqual({
-      instance: 'i-1',
+      instance: recorder.chain.instance,
       lock: 'l',
       consent: { id: 'c', asked: 'q' },
       tool: { name: 'peek', declared: 'd', locked: 'k' },

@@ -18,7 +18,7 @@ import {
   failureText,
   type ToolReference,
 } from '@bulla/core/evidence';
-import type { Chain, Effect } from '../store/index.ts';
+import { type Chain, type Effect, MarkedError } from '../store/index.ts';
 import { frozenCopy } from './copy.ts';
 import { OutcomeLostError } from './loss.ts';
 import { isTool, type OutcomeContent, outcomeOf } from './outcome.ts';
@@ -87,6 +87,8 @@ export interface Recorded {
   readonly capsule: SealedCapsule;
   /** What parts refused to do together with it. */
   readonly refused: readonly unknown[];
+  /** The capsule that marked the intent before its outcome came; null where nobody did. */
+  readonly mark: string | null;
 }
 
 /** A record that is not of a call: a question, an answer, an administrative act, the beginning of a session. */
@@ -123,9 +125,10 @@ export interface Recorder {
   /**
    * Records what came of a call, whatever it returned or noted; of the call it repeats what the intent sealed. Rejects
    * with `OutcomeLostError` (`RECORD_OUTCOME_LOST`) only where the store takes no record at all, and with `RECORD_ENDED`
-   * unless this recorder recorded the intent and not yet its outcome.
+   * unless this recorder recorded the intent and not yet its outcome. Where somebody marked the intent meanwhile as one
+   * whose process ended, the outcome names that mark. A lazy one may wait up to 20 ms to share the commit of others.
    */
-  outcome(intent: Intent, outcome: Outcome): Promise<Recorded>;
+  outcome(intent: Intent, outcome: Outcome, options?: { readonly lazy?: boolean }): Promise<Recorded>;
   /** Records that a call was not made. Rejects as `intent` does; it stays denied. */
   denied(call: Call, failure: Failure, parts?: readonly Part[]): Promise<SealedCapsule>;
   /** Records an act. Rejects as `Chain.append` does. */
@@ -133,8 +136,6 @@ export interface Recorder {
 }
 
 export interface RecorderOptions {
-  /** The name of this process in its records. */
-  readonly instance?: string;
   /**
    * Keep arguments and results beside the chain, where they can be erased. Default false: only the salts are kept, so
    * that whoever has the values can prove them.
@@ -143,8 +144,8 @@ export interface RecorderOptions {
 }
 
 export function createRecorder(chain: Chain, options: RecorderOptions = {}): Recorder {
-  const { instance, recordPayloads = false } = options;
-  const ours: Part = { evidence: { ...(instance !== undefined && { instance }) } };
+  const { recordPayloads = false } = options;
+  const ours: Part = { evidence: { instance: chain.instance } };
   /** The intents without an outcome, by their ids. */
   const open = new Map<string, Decided>();
 
@@ -178,13 +179,13 @@ export function createRecorder(chain: Chain, options: RecorderOptions = {}): Rec
       const effect = inOrder(parts.map((part) => part.onIntent?.(id, sealed)));
       const capsule = await chain.append(
         { ...input(sealing), outcome: { status: 'pending', summary: call.request } },
-        { id, openings: openingsOf(call.args, call.rest), ...(effect && { effect }) },
+        { id, openings: openingsOf(call.args, call.rest), ...(effect && { effect }), opens: true },
       );
       open.set(id, sealing);
       return { capsule, call };
     },
-    async outcome(intent, { failure, ...given }) {
-      const { id: parentId } = intent.capsule;
+    async outcome(intent, { failure, ...given }, { lazy = false } = {}) {
+      const { id: parentId, sequence } = intent.capsule;
       const sealing = open.get(parentId);
       if (sealing === undefined)
         throw new BullaError(
@@ -205,17 +206,32 @@ export function createRecorder(chain: Chain, options: RecorderOptions = {}): Rec
           parts.map((part) => part.onOutcome?.(outcome, id)),
           refused,
         );
-        const append = ({ uncommitted, ...sections }: OutcomeContent) =>
+        const appendOnce = ({ uncommitted, ...sections }: OutcomeContent, late?: string) =>
           chain.append(
-            { ...input(sealing, { ...uncommitted, intent: parentId }), parent_id: parentId, ...sections },
-            { id, openings: openingsOf(result), ...(effect && { effect }) },
+            {
+              ...input(sealing, { ...uncommitted, intent: parentId, ...(late && { late }) }),
+              parent_id: parentId,
+              ...sections,
+            },
+            {
+              ...{ id, openings: openingsOf(result), ...(effect && { effect }), lazy },
+              ...(late === undefined && { closes: sequence }),
+            },
           );
+        let mark: string | null = null;
+        const append = (content: OutcomeContent) =>
+          appendOnce(content).catch((error) => {
+            if (!(error instanceof MarkedError)) throw error;
+            // What happened is known after all, and says so.
+            mark = error.mark;
+            return appendOnce(content, error.mark);
+          });
         const sealed = await append(outcomeOf(sealing, outcome, result)).catch((error) => {
           // Notes that fit no capsule, such as too deep ones, must not lose what happened.
           if (!isUnsealable(error)) throw error;
           return append(outcomeOf(sealing, outcome, result, false));
         });
-        return { capsule: sealed, refused };
+        return { capsule: sealed, refused, mark };
       } catch (cause) {
         open.set(parentId, sealing);
         throw new OutcomeLostError(parentId, given.result, cause);

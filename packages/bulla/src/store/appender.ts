@@ -8,7 +8,8 @@ import {
 import { BullaError } from '@bulla/core/error';
 import { leafHash, sealedLeaf } from '@bulla/core/log';
 import type { Addition, Driver, Effect, Head, NewRow, Row, Tip, Transaction } from './driver.ts';
-import { NotWrittenError } from './driver.ts';
+import { NotOpenError, NotWrittenError } from './driver.ts';
+import { assertOpen } from './leases.ts';
 import type { Opening } from './openings.ts';
 import { grow } from './tree.ts';
 
@@ -24,6 +25,11 @@ export interface Draft {
   readonly strictInterop?: boolean | undefined;
   /** The name under which the chain goes on from this record. */
   readonly origin?: string;
+  /** See `NewRow`. */
+  readonly opens?: string | undefined;
+  readonly closes?: number | undefined;
+  /** It may wait for a commit of others, for 20 ms at most. */
+  readonly lazy?: boolean | undefined;
 }
 
 /** Signs what was hashed, with the key that was active when the batch began. */
@@ -65,6 +71,9 @@ export interface AppenderContext {
 /** Limit on the records of one transaction, which limits how long the store is locked. */
 const BATCH = 256;
 
+/** How long a lazy record waits for others to share their commit. */
+const LAZY_MS = 20;
+
 /**
  * Appends to one chain. Callers that come while a commit is under way share the next one: many records, one
  * transaction, one wait for the disk. A caller is answered when its record is durable, and never before.
@@ -75,6 +84,9 @@ export class Appender {
   readonly #context: AppenderContext;
   #queue: Pending[] = [];
   #running: Promise<void> | undefined;
+  /** Whether something in the queue may wait no longer. */
+  #isDue = false;
+  #lazy: NodeJS.Timeout | undefined;
   /** The end after our last commit; others may have moved it, which the store finds out. */
   #tip: Admitted | undefined;
   /** So long the chain has been; undefined before it was looked at. */
@@ -91,20 +103,30 @@ export class Appender {
   append(draft: Draft): Promise<SealedCapsule> {
     return new Promise((resolve, reject) => {
       this.#queue.push({ draft, resolve, reject });
-      this.#running ??= this.#run();
+      if (draft.lazy) this.#lazy ??= setTimeout(() => this.#start(), LAZY_MS);
+      else this.#start();
     });
   }
 
-  /** Resolves when nothing waits any more. */
+  /** Resolves when nothing waits any more; what is lazy waits no longer. */
   async idle(): Promise<void> {
+    if (this.#queue.length > 0) this.#start();
     await this.#running;
+  }
+
+  #start(): void {
+    this.#isDue = true;
+    this.#running ??= this.#run();
   }
 
   async #run(): Promise<void> {
     // Whoever appends in the same turn of the event loop belongs to the first batch already.
     await turn();
-    while (this.#queue.length > 0) {
+    while (this.#isDue) {
       const batch = this.#queue.splice(0, BATCH);
+      this.#isDue = this.#queue.length > 0;
+      clearTimeout(this.#lazy);
+      this.#lazy = undefined;
       try {
         await this.#commit(batch);
       } catch (error) {
@@ -145,6 +167,16 @@ export class Appender {
   }
 
   async #commitLocked(batch: readonly Pending[]): Promise<Committed | null> {
+    try {
+      return await this.#commitUnderLock(batch, false);
+    } catch (error) {
+      if (!(error instanceof NotOpenError)) throw error;
+      // Hardly ever is an intent not open any more, so each is looked up only then.
+      return this.#commitUnderLock(batch, true);
+    }
+  }
+
+  async #commitUnderLock(batch: readonly Pending[], lookUp: boolean): Promise<Committed | null> {
     let refused: { pending: Pending; error: unknown }[] = [];
     let written: Written[] = [];
     let addition: Addition | null = null;
@@ -156,7 +188,8 @@ export class Appender {
           before = tip;
           refused = [];
           const refuse = (pending: Pending, error: unknown) => refused.push({ pending, error });
-          written = await this.#write(batch, tip, refuse, transaction);
+          const open = lookUp ? await this.#stillOpen(batch, transaction, refuse) : batch;
+          written = await this.#write(open, tip, refuse, transaction);
           addition = additionOf(written, tip);
           return addition;
         }),
@@ -164,6 +197,26 @@ export class Appender {
     );
     for (const { pending, error } of refused) pending.reject(error);
     return addition === null ? null : { written, addition, before: before! };
+  }
+
+  /** Those that close no intent, or one that is open; the others are refused. */
+  async #stillOpen(
+    batch: readonly Pending[],
+    transaction: Transaction,
+    refuse: (pending: Pending, error: unknown) => void,
+  ): Promise<Pending[]> {
+    const open: Pending[] = [];
+    for (const pending of batch) {
+      const { closes } = pending.draft;
+      try {
+        if (closes !== undefined) await assertOpen(transaction, this.#chain, closes);
+        open.push(pending);
+      } catch (error) {
+        if (!(error instanceof BullaError) || error instanceof NotWrittenError) throw error;
+        refuse(pending, error);
+      }
+    }
+    return open;
   }
 
   /** The end to append to; looked at closely the first time, and when it is not where it was before. */
@@ -232,8 +285,8 @@ export class Appender {
     return hashed.map(({ pending, sequence }, i) => {
       const { sealed, text } = signed[i]!;
       const leaf = leafHash(sealedLeaf(sealed));
-      const { openings = [] } = pending.draft;
-      const row = { sequence, hash: sealed.hash, data: text, leaf, openings };
+      const { openings = [], opens, closes } = pending.draft;
+      const row = { sequence, hash: sealed.hash, data: text, leaf, openings, opens, closes };
       return { pending, sealed, row };
     });
   }

@@ -22,14 +22,19 @@ export interface ApprovedCall {
   /** The message that the host was to get. */
   readonly answer: string | null;
   readonly state: ApprovedState;
+  /** Whether its process lives. */
+  readonly isLiving: boolean;
 }
 
-interface Row extends Omit<ApprovedCall, 'args'> {
+interface Row extends Omit<ApprovedCall, 'args' | 'isLiving'> {
+  readonly living: number;
   readonly commitment: string;
   readonly form: Commitment['of'];
 }
 
 const COLUMNS = 'approval, caller, commitment, form, salt, holder, intent, outcome, answer, state';
+const FOUND = `${COLUMNS}, CASE WHEN EXISTS (SELECT 1 FROM lease WHERE coalesce(lease.tenant, '') = ?
+  AND lease.instance = approved.holder AND lease.expires_at > ?) THEN 1 ELSE 0 END AS living`;
 const OWN = `coalesce(tenant, '') = ? AND approval = ?`;
 const SWEEP = `DELETE FROM approved WHERE approved_key IN
   (SELECT approved_key FROM approved WHERE coalesce(tenant, '') = ? AND due <= ? ORDER BY due LIMIT 64)`;
@@ -39,7 +44,13 @@ const SWEEP = `DELETE FROM approved WHERE approved_key IN
  * refuses with `CONSENT_SPENT` where it went on before.
  */
 export function beginApproved(
-  { approval, caller, args, salt, holder }: Omit<ApprovedCall, 'intent' | 'outcome' | 'answer' | 'state'>,
+  {
+    approval,
+    caller,
+    args,
+    salt,
+    holder,
+  }: Omit<ApprovedCall, 'intent' | 'outcome' | 'answer' | 'state' | 'isLiving'>,
   keepMs: number,
   continues?: string,
 ): (intent: string) => Effect {
@@ -83,18 +94,21 @@ export async function findApproved(
   approval: string,
   now: number,
 ): Promise<ApprovedCall | null> {
-  const sql = `SELECT ${COLUMNS} FROM approved WHERE ${OWN} AND due > ?`;
-  const [row] = await reading.all<Row>(sql, reading.tenant ?? '', approval, now);
+  const whose = reading.tenant ?? '';
+  const sql = `SELECT ${FOUND} FROM approved WHERE ${OWN} AND due > ?`;
+  const [row] = await reading.all<Row>(sql, whose, now, whose, approval, now);
   return row === undefined ? null : callOf(row);
 }
 
-/** The calls of a caller whose answers did not arrive, the oldest first. */
+/** The calls of a caller whose answers did not arrive, or whose process ended before that was known; the oldest first. */
 export async function lostApproved(reading: Reading, caller: string, now: number): Promise<ApprovedCall[]> {
-  const sql = `SELECT ${COLUMNS} FROM approved
-    WHERE coalesce(tenant, '') = ? AND caller = ? AND state = 'lost' AND due > ? ORDER BY approved_key LIMIT 64`;
-  return (await reading.all<Row>(sql, reading.tenant ?? '', caller, now)).map(callOf);
+  const whose = reading.tenant ?? '';
+  const sql = `SELECT ${FOUND} FROM approved WHERE coalesce(tenant, '') = ? AND caller = ?
+    AND state IN ('lost', 'open') AND due > ? ORDER BY approved_key LIMIT 64`;
+  const rows = await reading.all<Row>(sql, whose, now, whose, caller, now);
+  return rows.map(callOf).filter(({ state, isLiving }) => state === 'lost' || !isLiving);
 }
 
-function callOf({ commitment, form, salt, ...row }: Row): ApprovedCall {
-  return { ...row, args: { commitment, of: form }, salt: new Uint8Array(salt) };
+function callOf({ commitment, form, salt, living, ...row }: Row): ApprovedCall {
+  return { ...row, isLiving: living === 1, args: { commitment, of: form }, salt: new Uint8Array(salt) };
 }

@@ -9,6 +9,7 @@ import { Appender, type AppenderContext, type Draft, type SignHashed } from './a
 import type { checkpointFolder } from './checkpoint-file.ts';
 import { Checkpointer, contradiction, newestKnown, storeTiles } from './checkpoints.ts';
 import type { Driver, Effect, Head, Row, StoredCheckpoint, Tip } from './driver.ts';
+import { countOpen, type Lease, MarkedError, type OpenIntent, orphansOf } from './leases.ts';
 import type { Opening } from './openings.ts';
 import { adoptedOrigin, nextOrigin, originOf } from './origin.ts';
 import type { StoreOptions } from './store.ts';
@@ -31,7 +32,16 @@ interface AppendOptions {
   readonly id?: string;
   /** What opens the commitments in it; stored beside it, where it can be erased. */
   readonly openings?: readonly Opening[];
-  readonly effect?: Effect;
+  readonly effect?: Effect | undefined;
+  /** An intent: it stands under the lease of this process until an outcome closes it. */
+  readonly opens?: boolean | undefined;
+  /**
+   * The place of the intent whose outcome it is. Rejects with a `MarkedError` where that was marked as one of a process
+   * that ended, and with `RECORD_ENDED` where it has an outcome.
+   */
+  readonly closes?: number | undefined;
+  /** It may wait up to 20 ms to share the commit of others. Default false. */
+  readonly lazy?: boolean | undefined;
   /** Refuse content that another implementation would hash differently. Default: as the store has it for intents. */
   readonly strictInterop?: boolean;
 }
@@ -39,6 +49,8 @@ interface AppendOptions {
 /** One chain of one tenant. */
 export interface Chain {
   readonly name: string;
+  /** The process, as its lease and its open intents name it. */
+  readonly instance: string;
   /**
    * Seals a capsule behind the head and stores it; resolves when it is durable. Rejects with `CAPSULE_LINT` for a
    * capsule that must not be sealed, and with `STORE_…`; `STORE_UNCERTAIN` alone leaves open whether it is stored.
@@ -68,8 +80,12 @@ export interface Chain {
    * records that as a capsule. Rejects with `STORE_NOT_BEHIND` when there is nothing to recover from.
    */
   recover(reason: string): Promise<SealedCapsule>;
-  /** The records from `from` on, in order, page by page. */
-  records(from?: number): AsyncGenerator<Row>;
+  /** Open intents whose process holds no lease any more, the oldest first. */
+  orphans(limit?: number): Promise<readonly OpenIntent[]>;
+  /** How many intents have neither an outcome nor a mark. */
+  openIntents(): Promise<number>;
+  /** The records from `from` on, in order, page by page; `page` records are read at a time. */
+  records(from?: number, page?: number): AsyncGenerator<Row>;
 }
 
 const CHAIN_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?$/;
@@ -79,6 +95,7 @@ const PAGE = 500;
 /** What the chains of a store share. */
 interface ChainContext {
   readonly driver: Driver;
+  readonly lease: Lease;
   readonly folder: ReturnType<typeof checkpointFolder>;
   readonly options: StoreOptions & { readonly tenant: string | null };
 }
@@ -86,7 +103,7 @@ interface ChainContext {
 /** Opens a chain. Throws `STORE_NAME`. */
 export function openChain(
   name: string,
-  { driver, folder, options }: ChainContext,
+  { driver, lease, folder, options }: ChainContext,
 ): Chain & { close(): Promise<void> } {
   if (!CHAIN_NAME.test(name)) {
     throw new BullaError('STORE_NAME', 'A chain is named by letters, digits, dots, hyphens and underscores.');
@@ -137,18 +154,32 @@ export function openChain(
 
   return {
     name,
-    append(input, { id = randomUUID(), openings = [], effect, strictInterop } = {}) {
+    instance: lease.instance,
+    async append(input, { id = randomUUID(), ...given } = {}) {
+      const { openings = [], effect, strictInterop, opens = false, closes, lazy } = given;
       const capsule = createCapsule(input, { id, now: new Date(), specVersion });
       const isIntent = capsule.outcome.status === 'pending';
-      return appender.append({
+      const taking = opens ? lease.taking() : null;
+      const stored = appender.append({
         strictInterop: strictInterop ?? (isIntent && options.strictInterop),
         at({ length, hash }, origin) {
           const placed = { ...capsule, sequence: length, previous_hash: hash };
           return length === 0 ? withOrigin(placed, origin) : placed;
         },
-        openings,
-        effect,
+        effect: taking === null ? effect : both(taking.effect, effect),
+        opens: opens ? lease.instance : undefined,
+        ...{ openings, closes, lazy },
       });
+      try {
+        const sealed = await stored;
+        taking?.taken();
+        if (opens) lease.opened();
+        if (closes !== undefined) lease.closed();
+        return sealed;
+      } catch (error) {
+        if (error instanceof MarkedError) lease.closed();
+        throw error;
+      }
     },
     async adopt(rows) {
       if (rows.length === 0) return;
@@ -215,11 +246,13 @@ export function openChain(
       });
       return recovering.append(recoveryDraft(tip, found.checkpoint, reason, specVersion));
     },
-    async *records(from = 0) {
+    orphans: (limit = PAGE) => orphansOf(driver, name, lease.instance, limit),
+    openIntents: () => countOpen(driver.reading, name),
+    async *records(from = 0, page = PAGE) {
       for (let next = from; ; ) {
-        const rows = await driver.read(name, next, PAGE);
+        const rows = await driver.read(name, next, page);
         yield* rows;
-        if (rows.length < PAGE) return;
+        if (rows.length < page) return;
         next = rows.at(-1)!.sequence + 1;
       }
     },
@@ -227,6 +260,13 @@ export function openChain(
       await appender.idle();
       await checkpointer.close();
     },
+  };
+}
+
+function both(first: Effect, second: Effect | undefined): Effect {
+  return async (transaction) => {
+    await first(transaction);
+    await second?.(transaction);
   };
 }
 

@@ -4,6 +4,13 @@ import type { Opening } from './openings.ts';
 /** A write failed, and certainly changed nothing. After any other error of a write the store must be asked. */
 export class NotWrittenError extends BullaError {}
 
+/** A record was to close an intent that is not open. Nothing was written. */
+export class NotOpenError extends NotWrittenError {
+  constructor() {
+    super('RECORD_ENDED', 'An intent is not open any more.');
+  }
+}
+
 /** Where a chain ends. */
 export interface Head {
   /** How many records the chain has; the next one gets this number. */
@@ -36,6 +43,10 @@ export interface NewRow extends Row {
   readonly leaf: Uint8Array;
   /** What opens the commitments in it. */
   readonly openings?: readonly Opening[];
+  /** For an intent: the process whose lease it stands under. */
+  readonly opens?: string | undefined;
+  /** For an outcome: the place of its intent, which must be open. */
+  readonly closes?: number | undefined;
 }
 
 /** A full tile of the tree one level below, as one hash: at level 1 the root of 256 leaves. */
@@ -168,12 +179,12 @@ export interface Driver {
   tip(chain: string): Promise<Tip>;
   /**
    * Appends records if the head of the chain is still `expected`, and returns true when they are durable, with the
-   * tree. Returns false, and changes nothing, when the head is another.
+   * tree. Returns false, and changes nothing, when the head is another, or a record closes an intent that is not open.
    */
   append(chain: string, expected: Head, addition: Addition): Promise<boolean>;
   /**
    * The same under a lock on the chain, for when others append too: `make` gets the end that will not move, and the
-   * transaction of the append.
+   * transaction of the append. Throws `NotOpenError` where a record closes an intent that is not open.
    */
   appendLocked(
     chain: string,

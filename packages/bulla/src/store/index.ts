@@ -13,6 +13,7 @@ export type { Submission, Submit } from './checkpoints.ts';
 export type { Effect, Head, Query, Row, Statements, StoredCheckpoint, Transaction, Value } from './driver.ts';
 export { toolsOf } from './indexer.ts';
 export { assertNotKilled, liftKill, type StandingKill, setKill } from './kills.ts';
+export { LEASE_MS, MarkedError, markOrphan, type OpenIntent } from './leases.ts';
 export { createLedger, type HoldState, type Ledger } from './ledger.ts';
 
 export type { FoundOpening, Opening } from './openings.ts';

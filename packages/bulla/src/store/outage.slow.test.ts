@@ -124,7 +124,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     const lost: unknown[] = [];
     const onLoss = (loss: unknown) => void lost.push(loss);
     const audit = createAudit(createRecorder(store.chain('default')), store, { agentId: 'a', onLoss });
-    const recorder = createRecorder(store.chain('guard'), { instance: 'i' });
+    const recorder = createRecorder(store.chain('guard'));
     const args = recorder.payload('args', { a: 1 });
     const about = { agentId: 'a', sessionId: 's', source: 'h', request: 'tools/call files/t' } as const;
     const call = { door: 'gateway', ...about, tool: { server: 'files', name: 't' }, args } as const;

@@ -19,8 +19,9 @@ interface Waiting extends Append {
 const UNDER_WAY = 2;
 
 /**
- * Moves the heads that are still as expected and were not settled meanwhile, and stores the rows of those chains alone. Chains are locked in the
- * order of their keys, so that two such statements cannot wait for each other; a head that moved while the statement
+ * Moves the heads that are still as expected and were not settled meanwhile, of chains where every intent is open that
+ * is closed, and stores the rows of those chains alone. Who marks an intent moves the head: no mark is overlooked
+ * because it came after the snapshot. Chains are locked in the order of their keys, so that two such statements cannot wait for each other; a head that moved while the statement
  * waited is looked at again before it is changed.
  */
 const APPEND = `
@@ -37,6 +38,11 @@ const APPEND = `
     WHERE chain.chain_key = locked.chain_key AND chain.name = asked.name
       AND chain.length = asked.old_length AND chain.head_hash IS NOT DISTINCT FROM asked.old_hash
       AND chain.fence = asked.fence
+      AND NOT EXISTS (
+        SELECT 1 FROM unnest($27::text[], $28::bigint[]) AS closing (name, sequence)
+        WHERE closing.name = asked.name AND NOT EXISTS (
+          SELECT 1 FROM open_intent
+          WHERE open_intent.chain_key = locked.chain_key AND open_intent.sequence = closing.sequence))
     RETURNING chain.chain_key, chain.name
   ), added AS (
     INSERT INTO record (chain_key, sequence, hash, data, leaf)
@@ -53,6 +59,15 @@ const APPEND = `
     SELECT moved.chain_key, opened.sequence, opened.kind, opened.salt, opened.payload
     FROM moved JOIN unnest($19::text[], $20::bigint[], $21::text[], $22::bytea[], $23::text[])
       AS opened (name, sequence, kind, salt, payload) ON opened.name = moved.name
+  ), begun AS (
+    INSERT INTO open_intent (chain_key, sequence, instance)
+    SELECT moved.chain_key, begun.sequence, begun.instance
+    FROM moved JOIN unnest($24::text[], $25::bigint[], $26::text[])
+      AS begun (name, sequence, instance) ON begun.name = moved.name
+  ), ended AS (
+    DELETE FROM open_intent USING moved, unnest($27::text[], $28::bigint[]) AS closing (name, sequence)
+    WHERE closing.name = moved.name AND open_intent.chain_key = moved.chain_key
+      AND open_intent.sequence = closing.sequence
   )
   SELECT name FROM moved`;
 
@@ -70,6 +85,8 @@ export function appendStatement(
   const openings = rows.flatMap(({ chain, sequence, openings = [] }) =>
     openings.map((opening) => ({ chain, sequence, ...opening })),
   );
+  const begun = rows.filter(({ opens }) => opens !== undefined);
+  const ended = rows.filter(({ closes }) => closes !== undefined);
   const nodes = batch.flatMap(({ chain, addition }) => addition.nodes.map((node) => ({ chain, ...node })));
   return {
     ...(named && { name: NAME }),
@@ -98,6 +115,11 @@ export function appendStatement(
       openings.map(({ kind }) => kind),
       openings.map(({ salt }) => Buffer.from(salt)),
       openings.map(({ payload }) => payload),
+      begun.map(({ chain }) => chain),
+      begun.map(({ sequence }) => sequence),
+      begun.map(({ opens }) => opens),
+      ended.map(({ chain }) => chain),
+      ended.map(({ closes }) => closes),
     ],
   };
 }

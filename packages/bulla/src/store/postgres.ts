@@ -1,7 +1,7 @@
 import { BullaError } from '@bulla/core/error';
 import type pg from 'pg';
 import type { Driver, Row, Value } from './driver.ts';
-import { NotWrittenError } from './driver.ts';
+import { NotOpenError, NotWrittenError } from './driver.ts';
 import { appendStatement, createGroupAppend } from './postgres-append.ts';
 import {
   ask,
@@ -168,10 +168,12 @@ function driver(pool: pg.Pool, tenant: string | null): Driver {
           const expected = tipOf(row);
           const addition = await make(expected, openTransaction(client, tenant));
           if (addition === null) return;
-          await append(
+          const { rowCount } = await append(
             (statement) => client.query(statement),
             [{ chain: name, fence: row.fence, expected, addition }],
           );
+          // The head cannot have moved.
+          if (rowCount === 0) throw new NotOpenError();
         }),
       );
     },

@@ -2,6 +2,7 @@ import { BullaError } from '@bulla/core/error';
 import { approvedTables } from './schema-approved.ts';
 import { capabilityTables } from './schema-capability.ts';
 import { consentTables } from './schema-consent.ts';
+import { leaseTables } from './schema-leases.ts';
 import { ledgerTables } from './schema-ledger.ts';
 import { usedTables } from './schema-used.ts';
 
@@ -34,13 +35,8 @@ export interface Dialect {
 /** The statements that make all tables. */
 export function schema(dialect: Dialect): string {
   const parts = [
-    chainTables,
-    searchTables,
-    ledgerTables,
-    capabilityTables,
-    consentTables,
-    usedTables,
-    approvedTables,
+    ...[chainTables, leaseTables, searchTables],
+    ...[ledgerTables, capabilityTables, consentTables, usedTables, approvedTables],
   ];
   return parts.map((tables) => tables(dialect)).join('');
 }

@@ -10,7 +10,7 @@ import {
   refuseOldNode,
 } from '../os/index.ts';
 import type { Addition, Driver, Row, Statements } from './driver.ts';
-import { assertText } from './driver.ts';
+import { assertText, NotOpenError } from './driver.ts';
 import { openReadable, type Readable } from './readable.ts';
 import { type ChainRow, PUT_CHECKPOINT, READ, readingRows, TIP, tipOf } from './rows.ts';
 import { assertKnown, SCHEMA_VERSION, schema } from './schema.ts';
@@ -174,6 +174,8 @@ const MOVE_HEAD = 'UPDATE chain SET length = ?, head_hash = ?, tree = ?, origin 
 const ADD_RECORD = 'INSERT INTO record (chain_key, sequence, hash, data, leaf) VALUES (?, ?, ?, ?, ?)';
 const ADD_NODE = 'INSERT INTO node (chain_key, level, number, hash) VALUES (?, ?, ?, ?)';
 const ADD_OPENING = 'INSERT INTO opening (chain_key, sequence, kind, salt, payload) VALUES (?, ?, ?, ?, ?)';
+const OPEN_INTENT = 'INSERT INTO open_intent (chain_key, sequence, instance) VALUES (?, ?, ?)';
+const CLOSE_INTENT = 'DELETE FROM open_intent WHERE chain_key = ? AND sequence = ?';
 
 function driver(connection: Connection, file: string, tenant: string | null): Driver {
   const { use, sql } = connection;
@@ -189,14 +191,16 @@ function driver(connection: Connection, file: string, tenant: string | null): Dr
   const chainOf = (name: string) => sql(TIP).get(ours, name) as ChainRow | undefined;
   const ensureChain = (name: string) =>
     chainOf(name)?.chain_key ?? (sql(MAKE_CHAIN).run(tenant, name).lastInsertRowid as number);
-  /** Inside a transaction: the rows with their openings, the tree and the new head. */
+  /** Inside a transaction: the rows with what goes with them, the tree and the new head. Throws `NotOpenError`. */
   const write = (name: string, { rows, tree, nodes, origin }: Addition) => {
     const key = ensureChain(name);
     const last = rows.at(-1)!;
     sql(MOVE_HEAD).run(last.sequence + 1, last.hash, tree, origin, key);
     for (const { level, index, hash } of nodes) sql(ADD_NODE).run(key, level, index, hash);
-    for (const { sequence, hash, data, leaf, openings = [] } of rows) {
+    for (const { sequence, hash, data, leaf, openings = [], opens, closes } of rows) {
       sql(ADD_RECORD).run(key, sequence, hash, data, leaf);
+      if (opens !== undefined) sql(OPEN_INTENT).run(key, sequence, opens);
+      if (closes !== undefined && sql(CLOSE_INTENT).run(key, closes).changes === 0) throw new NotOpenError();
       for (const { kind, salt, payload } of openings)
         sql(ADD_OPENING).run(key, sequence, kind, salt, payload);
     }
@@ -205,12 +209,17 @@ function driver(connection: Connection, file: string, tenant: string | null): Dr
   return {
     ...reads,
     append: (name, expected, addition) =>
-      patiently.transaction(() => {
-        const { length, hash } = tipOf(chainOf(name));
-        if (length !== expected.length || hash !== expected.hash) return false;
-        write(name, addition);
-        return true;
-      }),
+      patiently
+        .transaction(() => {
+          const { length, hash } = tipOf(chainOf(name));
+          if (length !== expected.length || hash !== expected.hash) return false;
+          write(name, addition);
+          return true;
+        })
+        .catch((error) => {
+          if (error instanceof NotOpenError) return false;
+          throw error;
+        }),
     async appendLocked(name, make) {
       await transaction(
         async (open) => make(await reads.tip(name), open),

@@ -9,6 +9,7 @@ import type { Submit } from './checkpoints.ts';
 import type { Driver, Found, Head, Query, Reading, Transaction } from './driver.ts';
 import { catchUp, indexEntry } from './indexer.ts';
 import { assertNotKilled, type StandingKill, standingKills } from './kills.ts';
+import { Lease } from './leases.ts';
 import { eraseOpenings, type FoundOpening, findOpening } from './openings.ts';
 import { matchesQuery } from './query.ts';
 import { parseStoreUrl } from './store-url.ts';
@@ -41,6 +42,8 @@ export interface StoreOptions {
   readonly submit?: Submit | undefined;
   /** Called when a checkpoint could not be made or witnessed. Default: a process warning. */
   readonly onCheckpointError?: (error: unknown) => void;
+  /** Called when the lease under which calls are recorded could not be renewed. Default: a process warning. */
+  readonly onLeaseError?: (error: unknown) => void;
 }
 
 /** A record that a query found. */
@@ -105,6 +108,7 @@ async function openDriver(options: StoreOptions & { tenant: string | null }): Pr
 export function createStore(driver: Driver, options: StoreOptions & { tenant: string | null }): Store {
   const folder = checkpointFolder(options.checkpoints ?? defaultFolder(options.url));
   const chains = new Map<string, ReturnType<typeof openChain>>();
+  const lease = new Lease(driver, { onError: options.onLeaseError ?? warnOfLease });
 
   const index = async (only?: string) => {
     let added = 0;
@@ -119,7 +123,7 @@ export function createStore(driver: Driver, options: StoreOptions & { tenant: st
     tenant: options.tenant,
     copied: driver.copied ?? null,
     chain(name) {
-      const chain = chains.get(name) ?? openChain(name, { driver, folder, options });
+      const chain = chains.get(name) ?? openChain(name, { driver, lease, folder, options });
       chains.set(name, chain);
       return chain;
     },
@@ -151,9 +155,15 @@ export function createStore(driver: Driver, options: StoreOptions & { tenant: st
     },
     async close() {
       await Promise.all([...chains.values()].map((one) => one.close()));
+      await lease.release();
       await driver.close();
     },
   };
+}
+
+function warnOfLease(error: unknown): void {
+  const message = error instanceof Error ? error.message : String(error);
+  process.emitWarning(`The lease of this process could not be renewed: ${message}`, { code: 'LEASE_FAILED' });
 }
 
 function defaultFolder(url: string): string {

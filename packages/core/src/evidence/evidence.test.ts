@@ -19,6 +19,8 @@ const HEX = 'ab'.repeat(32);
 const FULL: Required<Evidence> = {
   instance: 'i',
   intent: 'c0',
+  late: 'c1',
+  outcome: 'lazy',
   origin: 'op.example/-/c',
   recovered: { origin: 'op.example/-/c', size: 3, root: HEX, length: 2 },
   agent: 'a',

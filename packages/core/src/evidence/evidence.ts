@@ -25,8 +25,15 @@ type Shape = keyof Forms | { readonly [member: string]: Shape };
 const SHAPE = {
   /** The process that sealed. */
   instance: 'text',
-  /** In an outcome: the capsule of its intent. A denial inside of a call has the same parent, and is no outcome. */
+  /**
+   * In an outcome, and in the mark of a call whose process ended: the capsule of the intent. A denial inside of a call
+   * has the same parent, and is no outcome.
+   */
   intent: 'text',
+  /** In an outcome that came after its intent was marked as one of a process that ended: the capsule of the mark. */
+  late: 'text',
+  /** In a call: `lazy` where the answer may come before the outcome is durable. */
+  outcome: 'text',
   /** In the first record of a chain: the origin of its checkpoints. */
   origin: 'text',
   /** In the record of a recovery: the checkpoint that the chain does not continue, and how long the chain is. */
@@ -127,7 +134,7 @@ export function withOrigin<C extends { readonly context: { readonly environment:
 interface Claims {
   /** Whether it has evidence at all. */
   readonly isOurs: boolean;
-  /** The capsule whose outcome it is. */
+  /** The capsule whose outcome it is, or which it marks as one without. */
   readonly intent: string | null;
   /** The origin of the checkpoints of its chain: in the first record, and in one that recovers the chain. */
   readonly origin: string | null;

@@ -1,4 +1,5 @@
 import { BullaError, failureOf, isThrown } from '../error.ts';
+import { textAt } from '../json/index.ts';
 
 /** Where a call was stopped, or failed. A gate's stage is its name. */
 export const STAGES = [
@@ -45,6 +46,12 @@ export function failureText({ stage, code, sentence }: Failure): string {
 export function failureAt(stage: Stage, error: unknown, tell = false): Failure {
   const code = failureOf(error);
   return tell && isThrown(error, BullaError) ? { stage, code, sentence: error.message } : { stage, code };
+}
+
+/** Whether a record marks an intent as one whose process ended before it recorded the outcome. */
+export function isMark(record: unknown): boolean {
+  const error = readFailure(textAt(record, ['outcome', 'error']) ?? '');
+  return textAt(record, ['type']) === 'system' && error?.code === 'RECORD_ORPHANED';
 }
 
 const FAILURE = /^([a-z]+): ([A-Za-z][A-Za-z0-9_]{0,63})(?:: (.+))?$/s;

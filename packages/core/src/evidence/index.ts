@@ -10,4 +10,4 @@ export {
   type ToolReference,
   withOrigin,
 } from './evidence.ts';
-export { type Failure, failureAt, failureText, readFailure, type Stage } from './failure.ts';
+export { type Failure, failureAt, failureText, isMark, readFailure, type Stage } from './failure.ts';

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { type JsonObject, parse } from '../json/index.ts';
 import { createHistory, storyOf } from './history.ts';
+import { historyLines } from './notices.ts';
 import { verifyRecords } from './records.ts';
 
 const record = (more: object) => storyOf(parse(JSON.stringify(more)) as JsonObject);
@@ -49,6 +50,36 @@ test('only an outcome ends a call of ours, not a denial or a thought inside of i
   const end = ours({ type: 'tool', id: 'end', parent_id: 'pay', outcome: { status: 'success' } }, 'pay');
   expect(told(...calls, end).unfinished.count).toBe(0);
   expect(told(calls[2]!).unfinished.count).toBe(1);
+});
+
+test('a call that was marked is orphaned, until its outcome comes all the same', () => {
+  const ours = (more: object, evidence: object) => ({
+    ...more,
+    context: { environment: { bulla: { v: 1, ...evidence } } },
+  });
+  const mark = ours(
+    {
+      type: 'system',
+      id: 'm',
+      parent_id: 'a',
+      outcome: { status: 'failure', error: 'record: RECORD_ORPHANED' },
+    },
+    { intent: 'a' },
+  );
+  const end = ours(
+    { type: 'tool', id: 'end', parent_id: 'a', outcome: { status: 'success' } },
+    { intent: 'a', late: 'm' },
+  );
+  const calls = [ours(intent('a'), {}), ours(intent('b'), {}), mark];
+  const a = { count: 1, first: [{ id: 'a', index: 0 }] };
+  const b = { count: 1, first: [{ id: 'b', index: 1 }] };
+  const none = { count: 0, first: [] };
+  expect(told(...calls)).toMatchObject({ orphaned: a, unfinished: b });
+  expect(told(...calls, end)).toMatchObject({ orphaned: none, unfinished: b });
+  expect(Object.fromEntries(historyLines(told(...calls)))).toMatchObject({
+    unfinished: '1 call has an intent and no outcome: b (record 1)',
+    orphaned: '1 call has an outcome that nobody knows, since the process ended: a (record 0)',
+  });
 });
 
 test('a question that nobody answered is no call', () => {

@@ -1,4 +1,4 @@
-import { claimsOf } from '../evidence/index.ts';
+import { claimsOf, isMark } from '../evidence/index.ts';
 import { JsonObject, textAt, toPlain } from '../json/index.ts';
 
 /** What one record tells about what happened around it. Nothing of it makes a record bad. */
@@ -6,6 +6,8 @@ export interface Story {
   /** The call that it announces: sealed before the call, to be followed by its outcome. */
   readonly intent: string | null;
   readonly closes: string | null;
+  /** The call that it marks: its process ended before it recorded an outcome. */
+  readonly marks: string | null;
   /** When it says that it was sealed, else when it was triggered, in milliseconds since 1970; NaN if it does not. */
   readonly time: number;
   readonly recovery: Recovery | null;
@@ -28,11 +30,13 @@ export function storyOf(record: JsonObject, signedAt?: string | null): Story {
     text('type') === 'tool' ||
     (text('type') === 'agent' && isOurs && text('trigger', 'type') === 'agent') ||
     (text('type') === 'auth' && text('domain') === 'admin');
+  const marks = isOurs && isMark(record) ? intent : null;
   const isIntent = isAct && text('outcome', 'status') === 'pending';
   return {
     intent: isIntent ? text('id') : null,
     // Others do not say what is an outcome and what a call inside of a call.
-    closes: isOurs ? intent : text('parent_id'),
+    closes: marks !== null ? null : isOurs ? intent : text('parent_id'),
+    marks,
     time: Date.parse(signedAt ?? text('signed_at') ?? text('trigger', 'timestamp') ?? ''),
     recovery:
       recovered instanceof JsonObject && text('type') === 'system'
@@ -47,14 +51,22 @@ export function storyOf(record: JsonObject, signedAt?: string | null): Story {
 
 /** What happened to a chain besides its records, as far as they tell. */
 export interface History {
-  /** Calls with an intent and no outcome: a crash, or a call that still runs. */
-  readonly unfinished: { readonly count: number; readonly first: readonly { id: string; index: number }[] };
+  /** Calls with an intent and no outcome: a crash that nobody marked, or a call that still runs. */
+  readonly unfinished: Calls;
+  /** Calls whose outcome is not known, because their process ended before it recorded one. */
+  readonly orphaned: Calls;
   readonly recoveries: readonly (Recovery & { readonly index: number })[];
   /** Where a record is of an earlier time than the one before it, by more than clocks differ. */
   readonly clockBack: {
     readonly count: number;
     readonly first: readonly { index: number; before: string; after: string }[];
   };
+}
+
+/** How many calls, and the intents of the first of them. */
+interface Calls {
+  readonly count: number;
+  readonly first: readonly { readonly id: string; readonly index: number }[];
 }
 
 /** Processes on several machines append to one chain; their clocks differ by less. */
@@ -66,6 +78,7 @@ const MAX_OPEN = 100_000;
 
 export function createHistory(): { add(story: Story | null, index: number): void; finish(): History } {
   const open = new Map<string, { index: number }>();
+  const orphaned = new Map<string, { index: number }>();
   const recoveries: History['recoveries'][number][] = [];
   const clockBack: History['clockBack']['first'][number][] = [];
   let backCount = 0;
@@ -73,8 +86,16 @@ export function createHistory(): { add(story: Story | null, index: number): void
   return {
     add(story, index) {
       if (story === null) return;
-      const { intent, closes, time, recovery } = story;
-      if (closes !== null && intent === null) open.delete(closes);
+      const { intent, closes, marks, time, recovery } = story;
+      if (closes !== null && intent === null) {
+        open.delete(closes);
+        orphaned.delete(closes);
+      }
+      const marked = marks === null ? undefined : open.get(marks);
+      if (marked !== undefined) {
+        open.delete(marks!);
+        orphaned.set(marks!, marked);
+      }
       if (intent !== null && open.size < MAX_OPEN) open.set(intent, { index });
       if (recovery !== null && recoveries.length < MAX_TOLD) recoveries.push({ ...recovery, index });
       if (time < last - TOLERATED_MS && ++backCount <= MAX_TOLD)
@@ -82,12 +103,17 @@ export function createHistory(): { add(story: Story | null, index: number): void
       if (!Number.isNaN(time)) last = time;
     },
     finish: () => ({
-      unfinished: {
-        count: open.size,
-        first: [...open].slice(0, MAX_TOLD).map(([id, { index }]) => ({ id, index })),
-      },
+      unfinished: callsIn(open),
+      orphaned: callsIn(orphaned),
       recoveries,
       clockBack: { count: backCount, first: clockBack },
     }),
+  };
+}
+
+function callsIn(calls: ReadonlyMap<string, { readonly index: number }>): Calls {
+  return {
+    count: calls.size,
+    first: [...calls].slice(0, MAX_TOLD).map(([id, { index }]) => ({ id, index })),
   };
 }

@@ -38,17 +38,17 @@ export function missingText(missing: Readonly<Record<string, number>>): string {
 }
 
 /** What happened to a chain besides its records: names and texts for a report. */
-export function historyLines({ unfinished, recoveries, clockBack }: History): [string, string][] {
+export function historyLines({ unfinished, orphaned, recoveries, clockBack }: History): [string, string][] {
   const some = (texts: readonly string[], count: number) =>
     `${texts.slice(0, 5).join(', ')}${count > 5 ? ` and ${count - 5} more` : ''}`;
-  const calls = unfinished.first.map(({ id, index }) => `${id} (record ${index})`);
+  const told = ({ count, first }: History['unfinished'], what: string) => {
+    if (count === 0) return '';
+    const calls = first.map(({ id, index }) => `${id} (record ${index})`);
+    return `${count === 1 ? '1 call has' : `${count} calls have`} ${what}: ${some(calls, count)}`;
+  };
   return [
-    [
-      'unfinished',
-      unfinished.count === 0
-        ? ''
-        : `${unfinished.count === 1 ? '1 call has' : `${unfinished.count} calls have`} an intent and no outcome: ${some(calls, unfinished.count)}`,
-    ],
+    ['unfinished', told(unfinished, 'an intent and no outcome')],
+    ['orphaned', told(orphaned, 'an outcome that nobody knows, since the process ended')],
     ...recoveries.map(({ index, origin, reason }): [string, string] => [
       'recovered',
       `at record ${index} the chain goes on as ${origin}, although it did not continue its checkpoint: ${reason}`,

@@ -65,6 +65,55 @@ test('a denial inside of a call is not its outcome', async () => {
   );
 });
 
+describe('a call whose process ended', () => {
+  const mark = {
+    type: 'system',
+    domain: 'admin',
+    parent_id: idOf(0),
+    evidence: { intent: idOf(0) },
+    outcome: { status: 'failure', error: 'record: RECORD_ORPHANED' },
+  } as const;
+  const unknown =
+    'absent: Its outcome is not known: the process ended before it was recorded, and the call may or may not have been made.';
+
+  test('says so where it is marked, and that nobody marked it where it is not', async () => {
+    const marked = chainOf(pending, mark);
+    expect((await told(0, marked)).outcome).toBe(unknown);
+    // From the mark the trace leads to the call.
+    expect(await told(1, marked)).toMatchObject({
+      record: 'verified: bot was about to do: pay.',
+      outcome: unknown,
+    });
+    expect((await told(0, chainOf(pending))).outcome).toBe(
+      'absent: No outcome of it is among the files, and nothing marks it as orphaned: it was left out, it still runs, or the process ended.',
+    );
+  });
+
+  test('says that its outcome was allowed to be lazy', async () => {
+    const lazy = { ...pending, evidence: { outcome: 'lazy' } };
+    const allowed =
+      ' Its outcome was allowed to be lazy: the agent may have had the answer before it was recorded.';
+    expect((await told(0, chainOf(lazy, mark))).outcome).toBe(`${unknown}${allowed}`);
+    expect((await told(0, chainOf(lazy))).outcome).toMatch(/nothing marks it .* was allowed to be lazy/);
+  });
+
+  test('may have an outcome that came later and names the mark; any other contradicts the mark', async () => {
+    const late = { ...ended('success'), evidence: { intent: idOf(0), late: idOf(1) } };
+    expect((await told(0, chainOf(pending, mark, late))).outcome).toBe(
+      'verified: It ended as success. That was recorded after the call had been marked as orphaned.',
+    );
+    expect((await told(0, chainOf(pending, mark, ended('success')))).outcome).toBe(
+      'failed: It ended as success. But it does not name the record that marks the call as orphaned.',
+    );
+  });
+
+  test('of another agent is not what a mark is about', async () => {
+    expect((await told(0, chainOf(pending, { ...mark, agent: 'other' }))).outcome).toBe(
+      `${unknown.replace('absent', 'failed')} But it names another agent.`,
+    );
+  });
+});
+
 test('two outcomes of one call contradict each other', async () => {
   const chain = chainOf(pending, ended('failure'), ended('success'));
   expect((await told(0, chain)).outcome).toBe(

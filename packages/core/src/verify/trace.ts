@@ -6,7 +6,8 @@ import { isCommitment, readEvidence, resultOf } from '../evidence/index.ts';
 import type { Artifact, Verdict } from './artifact.ts';
 import type { SegmentRunner } from './chain.ts';
 import { answer, question } from './trace-consent.ts';
-import { type Held, isOutcomeOf, recordsOf } from './trace-records.ts';
+import { outcome, outcomesOf } from './trace-outcome.ts';
+import { recordsOf } from './trace-records.ts';
 import {
   absent,
   authorizationIn,
@@ -28,7 +29,6 @@ import {
   text,
   timeOf,
   UNBOUND,
-  unlikeIntent,
   verdictOf,
   type Walk,
 } from './trace-walk.ts';
@@ -84,10 +84,10 @@ export async function trace(
   const walk: Walk = { artifacts, verdicts, trust, evidence, isGood, ...records };
   const steps = STEPS.flatMap((step) => step(walk) ?? []);
   const isSealed = steps[0]?.basis === 'verified';
-  const [outcome] = outcomesOf(walk);
+  const [ended] = outcomesOf(walk);
   return {
     intent: text(intent, 'id'),
-    outcome: outcome === undefined ? null : text(outcome.record, 'id'),
+    outcome: ended === undefined ? null : text(ended.record, 'id'),
     // What only a record tells that did not verify is what somebody wrote there.
     steps: steps.map((step) => (isSealed || !isNamed(step) ? step : { ...step, basis: 'inferred' })),
     verdicts,
@@ -119,26 +119,7 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
       ? failed(step, 'is not the only record of this id')
       : step;
   },
-  (walk) => {
-    const { intent, holder } = walk;
-    if (text(intent, 'outcome', 'status') !== 'pending' || text(intent, 'type') === 'auth') return undefined;
-    const outcomes = outcomesOf(walk);
-    const [outcome] = outcomes;
-    if (outcome === undefined) {
-      const says =
-        'No outcome of it is among the files: it was left out, it still runs, or the process ended.';
-      return absent('outcome', 'TRACE_NO_RECORD', says);
-    }
-    const { record } = outcome;
-    const says = `It ended as ${text(record, 'outcome', 'status')}${failureIn(record)}.`;
-    const step = sealed(walk, 'outcome', outcome, says);
-    if (outcomes.length > 1) return failed(step, `has ${outcomes.length} outcomes`);
-    if (step.basis !== 'verified') return step;
-    const why = unlikeIntent(walk, outcome);
-    if (why !== null) return failed(step, why);
-    if (outcome.holder === holder || holder.capsule !== null) return step;
-    return { ...step, ...absent('outcome', 'TRACE_NO_RECORD', `${says} That record is not in the chain.`) };
-  },
+  outcome,
   (walk) => {
     const { holder, artifacts, verdicts, forks } = walk;
     if (holder.capsule !== null) {
@@ -304,8 +285,8 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
   },
   ({ evidence: { args } }) => commitment('arguments', args),
   (walk) => {
-    const [outcome] = outcomesOf(walk);
-    return outcome && commitment('result', resultOf(outcome.record));
+    const [ended] = outcomesOf(walk);
+    return ended && commitment('result', resultOf(ended.record));
   },
 ];
 
@@ -316,14 +297,6 @@ interface Compared {
 }
 
 const withoutStop = (sentence: string) => sentence.replace(/\.$/, '');
-
-/** The outcomes of the intent, the one that the trace began with first. More than one contradict each other. */
-function outcomesOf({ near, intent, start }: Walk): readonly Held[] {
-  const isStart = ({ record }: Held) => [text(record, 'id'), text(record, 'hash')].includes(start);
-  return near
-    .filter(({ record }) => isOutcomeOf(record, intent))
-    .toSorted((a, b) => Number(isStart(b)) - Number(isStart(a)));
-}
 
 /** What the checklist of envelopes would have refused when the call began; null where envelope or policy are not at hand. */
 function refusedThen(walk: Walk, authorization: Uint8Array): { code: Code; message: string } | null {

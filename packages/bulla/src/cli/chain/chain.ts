@@ -10,6 +10,7 @@ import { Option } from 'commander';
 import { chainStats, timeText } from '../../app/index.ts';
 import { openSource, storeSource, verifyChain } from '../../chain/index.ts';
 import { accessFile, readInput } from '../../os/index.ts';
+import { markOrphans } from '../../record/index.ts';
 import type { Command } from '../command.ts';
 import { type AnchorOptions, anchorOptions, findAnchors } from '../log/anchors.ts';
 import { openFor, type StoreOptions, sealOptions, storeOptions } from '../store.ts';
@@ -88,6 +89,14 @@ export function define(command: Command): void {
       '\nFor after a backup was restored on purpose. What was lost stays lost, and whoever has an old checkpoint can see it: the chain goes on under another origin, and its next record says which checkpoint it does not continue.',
     )
     .run(recover);
+
+  command
+    .subcommand('orphans', 'Mark the calls without an outcome whose process ended.')
+    .use(sealOptions, reportOptions)
+    .helpText(
+      '\nA call is recorded before it is made and after it. Where its process ended in between, nobody knows whether it was made: it is marked, once, with a record in the chain. Calls of processes that live are left alone. A guard does this when it starts and every 30 seconds. "bulla chain stats" counts the calls without an outcome, marked and not.',
+    )
+    .run(orphans);
 
   command
     .subcommand('stats', 'Count the records of a chain of the store by type, status and tool.')
@@ -180,6 +189,16 @@ async function recover(options: StoreOptions & ReportOptions & { reason: string 
     { chain: options.chain, id, sequence, origin },
     () => `The chain ${options.chain} goes on at record ${sequence}, as ${origin}; ${id} records it.`,
   );
+}
+
+async function orphans(options: StoreOptions & ReportOptions): Promise<void> {
+  await using at = await openFor(options, 'extend');
+  const marked = await markOrphans(at.record);
+  const open = await at.chain.openIntents();
+  await report(options, { chain: options.chain, marked, open }, () => [
+    `${counted(marked.length, 'call')} marked; ${counted(open, 'call')} of living processes without an outcome yet`,
+    ...marked.map(({ intent, mark }) => `  ${intent} ${colors.dim(`marked by ${mark}`)}`),
+  ]);
 }
 
 async function head(options: StoreOptions & ReportOptions): Promise<Exit> {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { BullaError } from '@bulla/core/error';
 import type { Lock } from '@bulla/core/lock';
+import { counted } from '@bulla/core/text';
 import { Option } from 'commander';
 import type { Approvals, LoadedConfig, OpenApprovals, Opened } from '../../app/index.ts';
 import {
@@ -13,6 +14,7 @@ import {
   serveStreams,
 } from '../../gateway/index.ts';
 import { resolveSecret } from '../../os/index.ts';
+import { watchOrphans } from '../../record/index.ts';
 import type { Command } from '../command.ts';
 import { COMPAT } from '../lock/compat.ts';
 import { confineOptions } from '../lock/confine.ts';
@@ -128,6 +130,7 @@ async function act(given: string[], options: GuardOptions): Promise<Exit> {
   if (!options.record)
     say('bulla: warning: --no-record: calls are not recorded, and kill switches do not hold');
   await using at = options.record ? await openFor(await storeOf(first.config, options), 'write') : null;
+  await using _ = at && watchOrphans(at.record, orphanNotices);
   // The released program always compares.
   const failOn = options.failOn ?? (COMPAT ? 'critical' : undefined);
   const findings = tellFindings(options.quiet === true);
@@ -198,6 +201,20 @@ function checkUnrecorded({ store, tenant, chain, keys, strictInterop, auditOnly 
       );
   }
 }
+
+/** What the operator is told of calls whose process ended. */
+const orphanNotices: Parameters<typeof watchOrphans>[1] = {
+  onMarked(marked) {
+    const [verb, first] = [marked.length === 1 ? 'has' : 'have', marked[0]!.intent];
+    say([
+      `bulla: ${counted(marked.length, 'call')} of a process that ended ${verb} no outcome and may or may not have been made; marked, the first is ${first}`,
+    ]);
+  },
+  onError(error) {
+    const why = error instanceof BullaError ? ` [${error.code}]` : '';
+    say([`bulla: warning: calls of processes that ended cannot be looked for now${why}`]);
+  },
+};
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 

@@ -10,8 +10,8 @@ export function refuseUnapplied({ consent, witnesses, servers, agents = new Map(
   const found: (readonly string[])[] = [
     ...Object.entries({ consent, witnesses }).flatMap(([name, value]) => (value ? [[name]] : [])),
     ...[...servers].flatMap(([key, { tools = new Map() }]) =>
-      [...(tools as NonNullable<typeof tools>)].flatMap(([tool, { outcome, record }]) =>
-        Object.entries({ outcome, record }).flatMap(([name, value]) =>
+      [...(tools as NonNullable<typeof tools>)].flatMap(([tool, { record }]) =>
+        Object.entries({ record }).flatMap(([name, value]) =>
           value === undefined ? [] : [['servers', key, 'tools', tool, name]],
         ),
       ),

@@ -91,7 +91,7 @@ export function repeatGate({ store, user, holder, keepMs = KEEP_MS, log }: Repea
       return before !== null && isSame(before, gated) ? before : null;
     }
     for (const lost of await lostApproved(store.reading, callerOf(gated.call, gated.evidence), now))
-      if (isSame(lost, gated) && (await move(lost.approval, ['lost'], 'repeating'))) return lost;
+      if (isSame(lost, gated) && (await move(lost.approval, ['lost', 'open'], 'repeating'))) return lost;
     return null;
   };
 
@@ -108,6 +108,11 @@ export function repeatGate({ store, user, holder, keepMs = KEEP_MS, log }: Repea
     const { approval } = before;
     for (let call: ApprovedCall | null = before; ; ) {
       if (call === null) return { deny: unknownOutcome(before) };
+      // Nobody will know, and nobody may take it for a new call.
+      if (call.outcome === null && !call.isLiving) {
+        moving(approval, ['repeating'], 'lost');
+        return { deny: unknownOutcome(call) };
+      }
       if (call.outcome !== null) return call.answer === null ? { deny: unknownOutcome(call) } : reply(call);
       if (signal.aborted) {
         moving(approval, ['repeating'], 'lost');
