@@ -222,7 +222,8 @@ export function createRuler(context: RulerContext) {
     const isOther =
       (agent !== null && agent !== call.agentId) ||
       (call.userId ?? user) !== user ||
-      (call.sessionId ?? identity.session) !== identity.session ||
+      // Who has no session, as hosts that share a link, is recorded under that of the link.
+      (identity.session !== null && (call.sessionId ?? identity.session) !== identity.session) ||
       call.request !== `tools/call ${server === null ? name : `${server}/${name}`}`;
     if (isOther || args === undefined) return invalid(otherCall());
     const event = (at: number): CallEvent => ({
