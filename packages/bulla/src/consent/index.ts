@@ -11,7 +11,7 @@ export {
   type Said,
   type Shown,
 } from './consent.ts';
-export { installationId, readOperator } from './operator.ts';
+export { installationId, OPERATOR_FILE, readOperator } from './operator.ts';
 export type { Pair } from './rows.ts';
 export type { Ask, Call, Deny, Pass, Ruling } from './rule.ts';
 export type { LibraryCall, Outcome } from './run.ts';

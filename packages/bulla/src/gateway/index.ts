@@ -10,7 +10,7 @@ export {
 export { CLIENT_FEATURES, type ClientFeature } from './gates/methods.ts';
 export { type GuardExit, type GuardOptions, guard, serveStreams } from './guard.ts';
 export type { AskedSession, Mode } from './link.ts';
-export { type ListenOptions, listen } from './listen.ts';
+export { type Listening, type ListenOptions, listen } from './listen.ts';
 export { pinsOf } from './lists/pins.ts';
 export type { Preflighted } from './preflight.ts';
 export { releasedPreflight } from './released.ts';

@@ -6,20 +6,10 @@ import type { LoadedConfig } from '../../app/index.ts';
  * Refuses what the configuration can say and the guard does not apply yet: whoever wrote it relies on it. Throws
  * `CONFIG_UNSOUND` with the path.
  */
-export function refuseUnapplied({
-  consent,
-  envelopes,
-  witnesses,
-  servers,
-  agents = new Map(),
-}: LoadedConfig): void {
+export function refuseUnapplied({ envelopes, witnesses, servers }: LoadedConfig): void {
   const found: (readonly string[])[] = [
-    ...Object.entries({ consent, envelopes, witnesses }).flatMap(([name, value]) => (value ? [[name]] : [])),
+    ...Object.entries({ envelopes, witnesses }).flatMap(([name, value]) => (value ? [[name]] : [])),
     ...[...servers].flatMap(([key, { tools }]) => (tools ? [['servers', key, 'tools']] : [])),
-    ...[...agents].flatMap(([id, { manifest, user }]) => [
-      ...(manifest === undefined ? [] : [['agents', id, 'manifest']]),
-      ...(user === undefined ? [] : [['agents', id, 'user']]),
-    ]),
   ];
   const [first] = found;
   if (first === undefined) return;
