@@ -659,6 +659,11 @@ export function consentSuite(open: (options: Partial<StoreOptions>) => Promise<S
           deny: { stage: 'consent', code: 'CONSENT_OTHER_CALL' },
         });
       expect(await consent.rule({ ...asked, call: { ...call, userId: USER } })).toHaveProperty('pass');
+      // Who has no session of its own is recorded under that of a link that several share.
+      const shared = { ...asked, identity: { ...caller, session: null } };
+      expect(await consent.rule({ ...shared, call: { ...call, sessionId: 'of a link' } })).toHaveProperty(
+        'pass',
+      );
     });
 
     test('is recorded and done as it was when it was asked for, whatever reads differently later', async () => {

@@ -6,6 +6,7 @@
 export { answerQuestion, isUnanswerable, pendingQuestions, type Question } from './answer.ts';
 export { type Approver, approverKeys } from './approvers.ts';
 export { type VerifiedArtifact, verifyArtifact } from './artifact.ts';
+export { openAsking } from './asking.ts';
 export { type Proposed, proposeAuthorization } from './authorize.ts';
 export { type BundleInput, openBundle, packBundle } from './bundle.ts';
 export { check, diffLocks, diffServer } from './check.ts';
@@ -14,6 +15,14 @@ export type { ToolChoice } from './choice.ts';
 export { type LoadedConfig, readConfig } from './config/config.ts';
 export type { Outcome } from './configured.ts';
 export { type Consistency, compareStates, type LogState } from './consistency.ts';
+export {
+  type Adopted,
+  adoptDeclaration,
+  type BoundServers,
+  checkBindings,
+  type Declaration,
+  readDeclaration,
+} from './declared.ts';
 export { type Discovered, type DiscoveredServer, discover, stateOf } from './discover.ts';
 export { type Approvals, approvalsOf, type OpenApprovals, type ToolEnvelopes } from './envelopes.ts';
 export { executeEnvelope, explainSteps, type LedgerInput } from './execute.ts';
@@ -30,6 +39,7 @@ export { type KeyChoice, type LockTrust, openLock } from './locked.ts';
 export { type BindResult, bindTools, pushManifest, readEdits } from './manifest.ts';
 export type { Observer } from './observer.ts';
 export { type Access, type Notices, type Opened, open, tellLoose } from './open.ts';
+export { operatorOf } from './operator.ts';
 export { defaultHome, pathsOf } from './paths.ts';
 export { isPrivateAllowed, pinnedServer, tellOpenFolder } from './pinned.ts';
 export {

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { OPERATOR_FILE } from '../consent/index.ts';
 import { dataDirectory } from '../os/index.ts';
 import { POLICY_FILE } from '../witness/index.ts';
 
@@ -12,6 +13,8 @@ export interface Paths {
   readonly keys: string;
   /** The policy that names the witnesses. */
   readonly witnesses: string;
+  /** What the operator decides about consent. */
+  readonly operator: string;
   /** The tokens of sign-ins. */
   readonly oauth: string;
   /** Locks that were made for the clients of this user. */
@@ -36,6 +39,7 @@ export function pathsOf(
     store: store ?? join(home, 'store.db'),
     keys: keys ?? join(home, 'keys'),
     witnesses: join(home, POLICY_FILE),
+    operator: join(home, OPERATOR_FILE),
     oauth: join(home, 'oauth'),
     locks: join(home, 'locks'),
     cache: join(home, 'cache'),

@@ -36,6 +36,7 @@ import {
   type Found,
   findSubject,
   held,
+  openHolders,
   openPrompts,
   overdue,
   type PersonsGrant,
@@ -157,6 +158,8 @@ export interface Consent {
   show(prompt: string, words?: Words): Promise<Shown>;
   /** Ends what is overdue or can no longer be answered; the decisions. */
   sweep(): Promise<readonly Decision[]>;
+  /** The processes that hold something that is open. */
+  holders(): Promise<readonly string[]>;
   /** Ends what a process held that is gone; everything that is open, for null. */
   restart(holder: string | null): Promise<readonly Decision[]>;
   /**
@@ -310,6 +313,7 @@ export function createConsent(store: Store, options: ConsentOptions): Consent {
       return { prompt, showing: shown, disclosure: null };
     },
     sweep: async () => each(await overdue(reading, await now()), sweepPair),
+    holders: () => openHolders(reading),
     restart: async (gone) =>
       each(await held(reading, gone), (pair) => run(pair, { type: 'restart', holder: gone })),
     waitFor: async (id, signal) => (await wait(id, signal)).decision,

@@ -89,3 +89,13 @@ export async function held({ tenant, all }: Reading, holder: string | null): Pro
     ...[tenant ?? '', holder, holder],
   );
 }
+
+/** The processes that hold something that is open. */
+export async function openHolders({ tenant, all }: Reading): Promise<string[]> {
+  const rows = await all<{ holder: string }>(
+    `SELECT DISTINCT holder FROM consent_subject
+     WHERE coalesce(tenant, '') = ? AND open = 1 AND holder IS NOT NULL ORDER BY holder`,
+    tenant ?? '',
+  );
+  return rows.map(({ holder }) => holder);
+}

@@ -11,7 +11,7 @@ export {
   type Said,
   type Shown,
 } from './consent.ts';
-export { installationId, readOperator } from './operator.ts';
+export { installationId, OPERATOR_FILE, readOperator } from './operator.ts';
 export { type Phrases, phrasesOf } from './phrases.ts';
 export { questionText } from './question-text.ts';
 export type { Pair } from './rows.ts';

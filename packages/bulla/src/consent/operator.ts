@@ -53,6 +53,9 @@ function drawn(home: string, file: string): Uint8Array {
   return readInput(file, 'key');
 }
 
+/** The name of the file of what the operator decides. */
+export const OPERATOR_FILE = 'consent.json';
+
 /** What the operator decides. */
 interface Operator {
   readonly rules: Partial<Rules>;
@@ -79,7 +82,7 @@ const RULES: Readonly<Record<keyof Rules | 'people', Check>> = {
  * the path for what is not exactly a rule, and `JSON_…` for what is not JSON.
  */
 export function readOperator(home: string): Operator {
-  const bytes = findInput(join(home, 'consent.json'), 'document');
+  const bytes = findInput(join(home, OPERATOR_FILE), 'document');
   if (bytes === null) return { rules: {}, people: new Map() };
   const document = parse(bytes);
   const refuse: Report = (_, at, sentence) => {

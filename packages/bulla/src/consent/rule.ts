@@ -239,7 +239,7 @@ export function createRuler(context: RulerContext) {
     const isOther =
       (agent !== null && agent !== call.agentId) ||
       (call.userId ?? user) !== user ||
-      // Where sessions are not known, nothing rests on the one that is recorded.
+      // Who has no session, as hosts that share a link, is recorded under that of the link.
       (identity.session !== null && (call.sessionId ?? identity.session) !== identity.session) ||
       call.request !== `tools/call ${server === null ? name : `${server}/${name}`}`;
     if (isOther || args === undefined) return invalid(otherCall());

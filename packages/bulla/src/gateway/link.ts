@@ -243,8 +243,13 @@ export async function openLink(options: LinkOptions, host: Host): Promise<Link> 
       },
     );
   context.preflight = preflightOf(options, rules);
-  const tested = await selfTest(context, configuredOf(options)).catch((error) => error as BullaError);
-  await record.opened({ selfTest: typeof tested === 'string' ? tested : 'failed' });
+  const configured = configuredOf(options);
+  const tested = await selfTest(context, configured).catch((error) => error as BullaError);
+  await record.opened({
+    selfTest: typeof tested === 'string' ? tested : 'failed',
+    // Whether calls are decided by the agent's manifest and its person.
+    consent: configured.includes('consent') ? 'manifest' : 'none',
+  });
   if (typeof tested !== 'string') {
     await record.closed(tested.code);
     throw tested;

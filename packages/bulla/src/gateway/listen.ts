@@ -4,7 +4,7 @@ import { BullaError } from '@bulla/core/error';
 import { DEFAULT_MAX_FRAME_BYTES, type RequestFrame } from '../mcp/index.ts';
 import type { Counts, Served } from './link.ts';
 import type { Host } from './peer/channel.ts';
-import { authority, checkDoor, Door, type DoorOptions } from './peer/http-door.ts';
+import { authority, checkDoor, Door, type DoorOptions, isLoopback } from './peer/http-door.ts';
 import { Endpoint, type Refused } from './peer/http-endpoint.ts';
 import type { ExpectedHeaders } from './peer/http-era.ts';
 import { Repeated } from './peer/http-log.ts';
@@ -46,6 +46,8 @@ type Admitted = Pick<DoorOptions, 'agents' | 'origins' | 'hosts'>;
 export interface Listening {
   /** The address of the endpoint. */
   readonly url: string;
+  /** Whether only this machine can reach it. */
+  readonly isLoopback: boolean;
   /**
    * Other agents, origins and names hold from now on. The sessions of agents that are gone, or have another token, end at
    * once. Throws as `check`; then nothing is changed.
@@ -82,7 +84,8 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     insecureHTTPParser: false,
   });
   server.maxConnections = MAX_CONNECTIONS;
-  const bound = { host: address.host, port: await bind(server, options) };
+  const { port, isLoopback } = await bind(server, options);
+  const bound = { host: address.host, port };
   const repeated = new Repeated(log);
   const sessions = new Sessions({
     times: timesOf(options),
@@ -134,6 +137,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   let tokens = tokensOf(options.agents);
   return {
     url: `http://${authority(bound)}${options.path ?? '/mcp'}`,
+    isLoopback,
     check: (changed) => checkDoor({ ...options, ...changed }, address),
     admit(changed) {
       const next = { ...options, ...changed };
@@ -153,8 +157,11 @@ function tokensOf(agents: DoorOptions['agents']): ReadonlyMap<string, string> {
   return new Map(agents.map(({ id, tokenHash }) => [id, Buffer.from(tokenHash).toString('hex')]));
 }
 
-/** Gives the port. */
-async function bind(server: Server, options: ListenOptions): Promise<number> {
+/** Gives the port, and whether the address is one that only this machine has. */
+async function bind(
+  server: Server,
+  options: ListenOptions,
+): Promise<Pick<Listening, 'isLoopback'> & { readonly port: number }> {
   const { host, port } = options.address;
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {
@@ -167,7 +174,7 @@ async function bind(server: Server, options: ListenOptions): Promise<number> {
   try {
     // A name can lead elsewhere than it says.
     checkDoor(options, { host: bound.address, port: bound.port });
-    return bound.port;
+    return { port: bound.port, isLoopback: isLoopback(bound.address) };
   } catch (error) {
     server.close();
     throw error;

@@ -31,7 +31,7 @@ test.each([
     expect(await guarded.end()).toEqual({ ended: 'host', error: null, calls: 0, blocked: 0 });
     const [opened, closed, ...others] = await records(guarded.store);
     expect(others).toEqual([]);
-    expect(opened!.context.environment.bulla.facts).toEqual({ selfTest: fact });
+    expect(opened!.context.environment.bulla.facts).toEqual({ selfTest: fact, consent: 'none' });
     expect(closed!.outcome.metrics).toEqual({ calls: 0, blocked: 0, dropped: {} });
     expect(guarded.received().map(({ method }) => method)).toEqual([
       'initialize',
@@ -63,7 +63,7 @@ test('a link whose lock seems to hold everything does not start, and the refusal
       outcome.error,
     ]),
   ).toEqual([
-    [{ selfTest: 'failed' }, 'pending', null],
+    [{ selfTest: 'failed', consent: 'none' }, 'pending', null],
     [null, 'failure', 'session: GATEWAY_SELF_TEST'],
   ]);
   await store.close();

@@ -9,7 +9,14 @@ export { createDirectory, dataDirectory, type Environment, makeDirectories } fro
 export { findInput, LIMITS, naming, readInput } from './input.ts';
 export { asLine, unbroken, writeLine } from './line.ts';
 
-export { type LockOptions, thisProcess, tryLock, withLock } from './lock-file.ts';
+export {
+  holderName,
+  isHolderGone,
+  type LockOptions,
+  thisProcess,
+  tryLock,
+  withLock,
+} from './lock-file.ts';
 export { refuseOldNode } from './native.ts';
 export { createPrivateFile, findLoose, type Loose, tightenCommand } from './private.ts';
 export { replaceFile } from './replace.ts';

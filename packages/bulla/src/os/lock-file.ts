@@ -143,6 +143,28 @@ export function thisProcess(): LockOwner {
   return self;
 }
 
+/** A name of this process for what it holds in a store, which other processes can tell to be gone; `id` is drawn once. */
+export function holderName(id: string): string {
+  const { pid, start, host } = thisProcess();
+  return `process:${JSON.stringify({ pid, start, host, id })}`;
+}
+
+/** Whether a process that named itself with `holderName` is gone; false for every other name. */
+export function isHolderGone(name: string): boolean {
+  if (!name.startsWith('process:')) return false;
+  try {
+    const { pid, start, host } = JSON.parse(name.slice('process:'.length));
+    const isOwner =
+      Number.isSafeInteger(pid) &&
+      pid > 0 &&
+      typeof host === 'string' &&
+      (start === null || typeof start === 'string');
+    return isOwner && !isAlive({ pid, start, host });
+  } catch {
+    return false;
+  }
+}
+
 /** Whether the holder may still run. A process of another machine, or of another container, is never held for dead. */
 function isAlive(holder: LockOwner): boolean {
   if (holder.host !== thisProcess().host) return true;

@@ -133,3 +133,27 @@ export function resultOf({ id, call_id, stage, reason }: Decision): CallResult |
       return null;
   }
 }
+
+/** How a question or a call ended, as people tell it: `denied` is somebody's answer, and nothing else. */
+export type Fate = 'allowed' | 'granted' | 'denied' | 'expired' | 'cancelled' | 'refused';
+
+/**
+ * `expired`: nobody answered in time, or the allowed call was not begun in time. `cancelled`: the caller gave up, or its
+ * process is gone. `refused`: what it needs is not granted, or no longer as it was.
+ */
+export function fateOf({ kind, stage, detail, started_at }: Decision): Fate {
+  const isOver = (stage === 'denied' || stage === 'error') && started_at === null;
+  if (!isOver) return kind === 'grant' ? 'granted' : 'allowed';
+  switch (detail) {
+    case 'answered':
+      return 'denied';
+    case 'deadline':
+    case 'not_started':
+      return 'expired';
+    case 'withdrawn':
+    case 'restart':
+      return 'cancelled';
+    default:
+      return 'refused';
+  }
+}

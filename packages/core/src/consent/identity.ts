@@ -44,6 +44,8 @@ export interface StdioFacts {
   readonly installation: string | null;
   /** An id drawn when this process of the guard started: one stream, one session. */
   readonly process: string | null;
+  /** For whom the agent acts, where the operator named the person; never what a peer says. */
+  readonly user?: string | null;
 }
 
 /** A host over Streamable HTTP. */
@@ -57,6 +59,13 @@ export interface HttpFacts {
   readonly jkt: string | null;
   /** Of the protocol versions that have sessions: the id that we issued. Since 2026-07-28 there is none. */
   readonly sessionId: string | null;
+  /** For whom the agent acts, where the operator named the person beside the token that our end gave to the agent. */
+  readonly user?: string | null;
+  /**
+   * The id of this installation, only where our end listens on a loopback address: then the host runs on this machine.
+   * What a token is bound to says more.
+   */
+  readonly installation?: string | null;
 }
 
 export type Facts = ConsoleFacts | RelayFacts | StdioFacts | HttpFacts;
@@ -74,6 +83,9 @@ export function identityOf(facts: Facts, people: People = new Map()): Identity {
     const principal = named(kind, parts);
     return principal === null ? null : (people.get(principal) ?? principal);
   };
+  /** Whoever the operator named, or what the transport knows. A name that is none is not replaced by another one. */
+  const acting = (user: string | null | undefined, known: () => string | null) =>
+    user === undefined || user === null ? known() : person('', [user]);
   switch (facts.transport) {
     case 'console':
       return {
@@ -97,7 +109,7 @@ export function identityOf(facts: Facts, people: People = new Map()): Identity {
       const uid = Number.isSafeInteger(facts.uid) ? `${facts.uid}` : null;
       return {
         transport,
-        user: person('os:', [facts.installation, uid]),
+        user: acting(facts.user, () => person('os:', [facts.installation, uid])),
         agent,
         device: named('installation:', [facts.installation]),
         session: named('process:', [facts.process]),
@@ -105,13 +117,15 @@ export function identityOf(facts: Facts, people: People = new Map()): Identity {
       };
     }
     case 'http': {
-      // A session id is a bearer's word; it counts only beside the token's subject, and each subject has its own.
-      const own = [facts.issuer, facts.subject, facts.sessionId];
+      // A session id is a bearer's word; it counts only beside whom the token names, and each of them has its own: the
+      // subject of an issuer, or the agent that the operator gave the token to.
+      const isNamed = facts.user !== undefined && facts.user !== null;
+      const own = [...(isNamed ? [facts.agent] : [facts.issuer, facts.subject]), facts.sessionId];
       return {
         transport,
-        user: person('token:', [facts.issuer, facts.subject]),
+        user: acting(facts.user, () => person('token:', [facts.issuer, facts.subject])),
         agent,
-        device: named('dpop:', [facts.jkt]),
+        device: named('dpop:', [facts.jkt]) ?? named('installation:', [facts.installation ?? null]),
         session: named('http:', own),
         conversation: 'direct',
       };

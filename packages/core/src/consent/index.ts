@@ -7,7 +7,7 @@
 export { consentAuthority, mintAuthorization } from './authority.ts';
 export { type Channel, type ChannelKind, isChannelKind, provesPerson, satisfies } from './channel.ts';
 export { decide } from './decide.ts';
-export { type CallResult, resultOf } from './decision.ts';
+export { type CallResult, fateOf, resultOf } from './decision.ts';
 export { isRebound } from './declare.ts';
 export { type Disclosure, disclose, disclosureDigest, disclosureLines } from './disclose.ts';
 export type { AnswerEvent, CallEvent, ConsentEvent, EscalateEvent, Refusal, Step } from './event.ts';

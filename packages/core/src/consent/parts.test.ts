@@ -99,6 +99,31 @@ test('who calls, by transport', () => {
   });
 });
 
+test('the operator names the person of an agent, and a loopback address the device', () => {
+  expect(identityOf({ ...stdio, user: 'alice' })).toEqual({
+    ...{ transport: 'stdio', user: 'alice', agent: 'desk', device: 'installation:laptop' },
+    ...{ session: 'process:p1', conversation: 'direct' },
+  });
+  const bearer = { ...http, issuer: null, subject: null, sessionId: 's/1' };
+  expect(identityOf(bearer)).toMatchObject({ user: null, device: null, session: null });
+  expect(identityOf({ ...bearer, user: null, installation: 'laptop' })).toMatchObject({
+    ...{ user: null, device: 'installation:laptop', session: null },
+  });
+  expect(identityOf({ ...bearer, user: 'alice', installation: 'laptop' })).toEqual({
+    ...{ transport: 'http', user: 'alice', agent: 'desk', device: 'installation:laptop' },
+    ...{ session: 'http:desk/s%2F1', conversation: 'direct' },
+  });
+  expect(identityOf({ ...bearer, user: 'alice', agent: null }).session).toBe(null);
+  expect(identityOf({ ...bearer, user: 'alice', jkt: 'k', installation: 'laptop' }).device).toBe('dpop:k');
+  // A name that is none is nobody, not whoever the transport knows.
+  for (const bad of ['', '\ud800', 'x'.repeat(513)]) {
+    expect(identityOf({ ...stdio, user: bad }).user).toBe(null);
+    expect(identityOf({ ...http, user: bad }).user).toBe(null);
+  }
+  const people = new Map([['alice', 'account:ann']]);
+  expect(identityOf({ ...bearer, user: 'alice' }, people).user).toBe('account:ann');
+});
+
 test('what is missing, empty, too long or not Unicode is not known', () => {
   for (const bad of [null, '', '\ud800', 'x'.repeat(513)]) {
     expect(identityOf({ ...stdio, process: bad }).session).toBe(null);

@@ -101,6 +101,8 @@ function checkAgents({ servers, agents = new Map() }: Config, report: Report): v
       const meant = near === undefined ? '' : ` Did you mean ${quoted(near)}?`;
       report(['agents', name, 'servers', i], `There is no server ${quoted(server)} in "servers".${meant}`);
     }
+    if (agent.bindings !== undefined && agent.manifest === undefined)
+      report(['agents', name, 'bindings'], 'Bindings are of the tools of a "manifest", and there is none.');
     const member = agent.token === undefined ? 'tokenHash' : 'token';
     const token = JSON.stringify(agent[member]);
     const other = tokens.get(token);

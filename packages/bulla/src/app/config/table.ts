@@ -55,10 +55,19 @@ const agent = variants(
     ),
     manifest: optional(
       path,
-      'Its manifest: what it declares, and people consent to.',
+      'Its manifest: what it declares, and people consent to. Default: none, and nobody is asked about its calls.',
       'claude.manifest.json',
     ),
-    user: optional(someone, 'The person for whom it acts, in records and questions.', 'alice'),
+    bindings: optional(
+      path,
+      'With `manifest`: which tools of which servers, by their names here, the tools of the manifest are. Default: as they were bound before (`bulla manifest bind`).',
+      'claude.bindings.json',
+    ),
+    user: optional(
+      someone,
+      'The person for whom it acts, and who is asked: a name of your choice, as in `bulla consent --user` and in `people` of `consent.json`. Default: over HTTP nobody, so that with a manifest no tool can be called; on standard streams the user of the operating system.',
+      'alice',
+    ),
   },
   {
     token: {
@@ -105,7 +114,7 @@ const consent = record({
   ),
   park: optional(
     duration(),
-    'How long a call waits for the answer before the agent is told to come back.',
+    'Lets a question outlive its call: the agent is told to come back, and the same call gets the answer until this time is over. Default: a question ends with its call.',
     '15m',
   ),
   startWithin: optional(
@@ -142,7 +151,7 @@ const consent = record({
       }),
       { minItems: 1, uniqueItems: true },
     ),
-    'The languages of questions, the preferred one first. Default: that of the machine.',
+    'The languages of questions, the preferred one first; English and Chinese are there. Default: English.',
     ['de'],
   ),
 });
@@ -233,7 +242,10 @@ export const CONFIG = record({
     'Policies that every call of every server must meet: files, or the names of presets. Default: none.',
     ['policy.yaml'],
   ),
-  consent: optional(consent, 'How people are asked about calls.'),
+  consent: optional(
+    consent,
+    'How people are asked about calls of agents that have a manifest. A member takes the place of the same one in `consent.json` of the data directory.',
+  ),
   envelopes: optional(envelopes, 'Who approves calls that need an envelope.'),
   store: optional(store, 'Where records are kept, and who seals them.'),
   witnesses: optional(

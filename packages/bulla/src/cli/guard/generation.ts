@@ -7,6 +7,8 @@ import {
   callPolicies,
   type LoadedConfig,
   loadServerPolicy,
+  operatorOf,
+  pathsOf,
   policyFile,
   prepareServer,
   readConfig,
@@ -22,12 +24,12 @@ import { type Digests, digestsOf, findInput, resolveSecret } from '../../os/inde
 import { tellSignIn } from '../lock/server.ts';
 import { observing } from '../run/options.ts';
 import { NOTICES } from '../store.ts';
+import { type AgentOptions, type DeclaredAgent, declaredAgents } from './agents.ts';
 import { type Ready, readyServer, type ServerOptions } from './server.ts';
 import { refuseUnapplied } from './unapplied.ts';
 
 /** The options from which it follows what is guarded, and for whom. */
-export interface GenerationOptions extends ServerOptions {
-  agent: string;
+export interface GenerationOptions extends ServerOptions, AgentOptions {
   config?: string;
   server?: string[];
   listen?: { readonly host: string; readonly port: number } | true;
@@ -44,6 +46,10 @@ export interface Generation extends Disposable {
   readonly policies: NonNullable<GuardedServer['policies']>;
   /** Who may connect over HTTP. */
   readonly agents: ListenOptions['agents'];
+  /** The agents that have a manifest. */
+  readonly declared: ReadonlyMap<string, DeclaredAgent>;
+  /** What is decided about consent to what they declare; null where none does. */
+  readonly operator: ReturnType<typeof operatorOf> | null;
   readonly telemetry: Telemetry | undefined;
   /** Who approves calls that need an envelope; null where none do. */
   readonly approvals: Approvals | null;
@@ -55,6 +61,8 @@ export interface Generation extends Disposable {
     readonly locks: Readonly<Record<string, string>>;
     /** Of the policies that are asked about each server, where there are any. */
     readonly rules?: Readonly<Record<string, readonly string[]>>;
+    /** Of the manifests, by their agents, where there are any. */
+    readonly manifests?: Readonly<Record<string, string>>;
   };
 }
 
@@ -90,11 +98,15 @@ export async function readGeneration(
     );
     const hasRules = Object.values(asked).some((digests) => digests.length > 0);
     const isTokened = options.listen !== undefined && options.token;
+    const declared = declaredAgents(config, isTokened, servers, options);
+    const manifests = [...declared].map(([id, { declaration }]) => [id, declaration.manifest.hash]);
     return {
       config,
       servers,
       policies,
       agents: isTokened ? await agentsOf(config!) : { id: options.agent },
+      declared,
+      operator: declared.size === 0 ? null : operatorOf(pathsOf().home, config?.consent),
       telemetry: await telemetryOf(config, options, log),
       approvals,
       // A configuration that was exchanged since it was read has another digest.
@@ -106,6 +118,7 @@ export async function readGeneration(
         config: config?.digest ?? null,
         locks: Object.fromEntries(servers.map(({ key, lock }) => [key, lockDigest(lock)])),
         ...(hasRules && { rules: asked }),
+        ...(manifests.length > 0 && { manifests: Object.fromEntries(manifests) }),
       },
       [Symbol.dispose]: () => owned.dispose(),
     };
@@ -182,11 +195,14 @@ async function telemetryOf(
   return telemetry ?? undefined;
 }
 
-/** The configuration, the locks, the signatures beside them, whether they are there or not, and the rules. */
+/** The configuration, the locks, the signatures beside them, whether they are there or not, the rules and manifests. */
 function filesOf(config: LoadedConfig | null, options: GenerationOptions): string[] {
   const locks = config === null ? [options.lock] : [...config.servers.values()].map(({ lock }) => lock);
   const beside = (lock: string) => Object.values(SIGNATURE_KINDS).map((ending) => `${lock}${ending}`);
   const policies = [...(options.policy === undefined ? [] : [options.policy]), ...(options.rules ?? [])];
+  const agents = config === null ? [options] : [...(config.agents?.values() ?? [])];
+  const manifests = agents.flatMap(({ manifest, bindings }) => [manifest, bindings]);
+  const isAsked = manifests.some((file) => file !== undefined);
   const configured = [...(config?.servers.values() ?? [])].flatMap(({ rules = [] }) => rules);
   return [
     ...(options.config === undefined ? [] : [options.config]),
@@ -195,5 +211,7 @@ function filesOf(config: LoadedConfig | null, options: GenerationOptions): strin
       .map(policyFile)
       .flatMap((file) => (file === null || file === '-' ? [] : [file])),
     ...(config?.rules ?? []),
+    ...manifests.filter((file) => file !== undefined),
+    ...(isAsked ? [pathsOf().operator] : []),
   ];
 }

@@ -7,6 +7,7 @@ import type { Approvals, LoadedConfig, OpenApprovals, Opened } from '../../app/i
 import {
   CLIENT_FEATURES,
   type GuardedServer,
+  type Listening,
   listen,
   pinsOf,
   type Servers,
@@ -28,6 +29,7 @@ import { durationOption } from '../terminal/input.ts';
 import { complain, EXIT, type Exit, exitOf, print, say } from '../terminal/io.ts';
 import { createRepeats } from '../terminal/repeats.ts';
 import { type Address, addressOf } from './address.ts';
+import { type Asked, createAsked } from './consent.ts';
 import { type Findings, tellFindings } from './findings.ts';
 import { configDigest, type Generation, type GenerationOptions, readGeneration } from './generation.ts';
 import { checkRestart, type ReloadOptions, reloading } from './reload.ts';
@@ -57,6 +59,12 @@ export function define(command: Command): void {
     .option('--only <name...>', 'of the locked tools pass these alone; * stands for any text')
     .option('--rules <policy...>', 'ask these policies about every call: files, or names of presets')
     .option('--agent <id>', 'the agent that the host runs, for records and kill switches', 'default')
+    .option('--manifest <file>', 'what the agent declares: people are asked about its calls')
+    .option('--bindings <file>', 'which tools of the server the tools of the manifest are')
+    .option('--user <name>', 'for whom the agent acts, and who is asked (default: you)')
+    .addOption(
+      durationOption('--park', 'let a question outlive its call: the same call gets the answer until then'),
+    )
     .option('--name <name>', 'what records call the server (default: its name in the lock)')
     .use(reachOptions)
     .addOption(
@@ -100,6 +108,9 @@ denied. Each call is sealed in the chain before it is forwarded, and its outcome
 not called. With --rules, rules in CEL decide about each call too, and about its result. In every mode, kill switches
 hold, unknown methods do not pass, and calls and denials are recorded. With --no-record nothing is recorded, and no kill switch is asked.
 
+With --manifest (in a configuration: "manifest" of an agent), a call passes only where a person granted the scope of its
+tool, and is asked about where the tool is medium or high: bulla consent pending shows it, bulla consent allow answers.
+
 With --fail-on and --policy, the server that was started is itself read whole before the first list or call passes;
 where it fails, nothing passes, and the exit code is 1, or 3 when it cannot be told.
 
@@ -111,6 +122,7 @@ Examples:
   $ bulla guard --lock mcp-lock.json --rules rules.yaml no-secrets-out -- npx -y some-server
   $ bulla guard --require-signature --key public.key --agent claude
   $ bulla guard --fail-on moderate --policy strict
+  $ bulla guard --agent claude --manifest claude.json --bindings bindings.json -- npx -y some-server
   $ bulla guard --lock remote.json --bearer-env TOKEN -- https://tools.example/mcp
   $ bulla guard --listen 127.0.0.1:8484 --config bulla.json`)
     .run(act);
@@ -165,10 +177,28 @@ async function act(given: string[], options: GuardOptions): Promise<Exit> {
     tell(
       'no policy of envelopes is in effect here, so that nothing can be approved: bulla envelope policy publish',
     );
-  const live = { first, guarded, read, digest, tell, log, options, signal: stop.signal, record };
+  let isLoopback = false;
+  const asked = createAsked({
+    at,
+    chain: first.config?.store?.chain ?? options.chain,
+    transport: options.listen === undefined ? 'stdio' : 'http',
+    parkMs: options.park,
+    // Under another name it is reached through something that may stand before it for others.
+    isLocal: ({ config }) => isLoopback && (config?.hosts ?? []).length === 0,
+    log: options.quiet ? () => {} : tell,
+  });
+  const live: Live = {
+    ...{ first, guarded, asked, read, digest, tell, log, options, signal: stop.signal, record },
+    listens(listening) {
+      isLoopback = listening.isLoopback;
+    },
+  };
   try {
+    await asked.open(first);
+    await asked.adopt(first);
     return options.listen === undefined ? await serveHost(live, findings) : await serveHttp(live);
   } finally {
+    await asked[Symbol.asyncDispose]();
     for (const lines of words.values()) lines.end();
     clearInterval(flushing);
     repeats.flush();
@@ -184,7 +214,15 @@ function openApprovals(approvals: Approvals, at: Opened | null): OpenApprovals {
 }
 
 /** Throws `USAGE` for options that say how to record. */
-function checkUnrecorded({ store, tenant, chain, keys, strictInterop, auditOnly }: GuardOptions): void {
+function checkUnrecorded({
+  store,
+  tenant,
+  chain,
+  keys,
+  strictInterop,
+  auditOnly,
+  manifest,
+}: GuardOptions): void {
   const given = {
     '--store': store,
     '--tenant': tenant,
@@ -192,12 +230,13 @@ function checkUnrecorded({ store, tenant, chain, keys, strictInterop, auditOnly 
     '--keys': keys,
     '--strict-interop': strictInterop,
     '--audit-only': auditOnly,
+    '--manifest': manifest,
   };
   for (const [option, value] of Object.entries(given)) {
     if (value !== undefined)
       throw new BullaError(
         'USAGE',
-        `${option} says how to record, and --no-record that nothing is recorded.`,
+        `${option} needs a record, and --no-record says that nothing is recorded.`,
       );
   }
 }
@@ -228,6 +267,12 @@ function checkTogether(given: readonly string[], options: GuardOptions): void {
     refuse('--allow-static-resources is for one server; leave it out, or --config.');
   if (options.config === undefined && options.server !== undefined)
     refuse('--server chooses among the servers of --config.');
+  const { manifest, bindings, user, park } = options;
+  const isDeclared = options.config !== undefined || manifest !== undefined;
+  if (options.config !== undefined && (manifest ?? bindings ?? user) !== undefined)
+    refuse('The manifest, the bindings and the person of an agent stand in the configuration ("agents").');
+  if (!isDeclared && (bindings ?? user ?? park) !== undefined)
+    refuse('--bindings, --user and --park are for --manifest.');
   if (options.listen === undefined && !options.token) refuse('--no-token is for --listen.');
   if (options.listen === true && options.config === undefined)
     refuse('Without --config, --listen needs an address, such as 127.0.0.1:8484.');
@@ -262,7 +307,17 @@ interface Live extends Omit<ReloadOptions, 'prepare'> {
   readonly first: Generation;
   readonly options: GuardOptions;
   readonly signal: AbortSignal;
+  readonly asked: Asked;
   guarded(generation: Generation): GuardedServer[];
+  listens(listening: Pick<Listening, 'isLoopback'>): void;
+}
+
+/** The servers that an agent may use, with what decides about its calls. */
+function serversFor({ guarded, asked }: Live, generation: Generation, agent: string): GuardedServer[] {
+  const named = generation.config?.agents?.get(agent)?.servers;
+  const servers = guarded(generation).filter(({ key }) => named?.includes(key) ?? true);
+  const consent = asked.consentFor(generation, agent);
+  return consent === undefined ? servers : servers.map((server) => ({ ...server, consent }));
 }
 
 /** Watches the files of a generation, and SIGHUP, until it is disposed of. */
@@ -271,9 +326,12 @@ function keepUp(live: Live, prepare: (next: Generation) => () => void): Disposab
   const reloads = reloading(live.first, {
     ...live,
     log: live.options.quiet ? undefined : live.tell,
-    prepare(next) {
+    async prepare(next) {
       checkRestart(live.first, next, isListening);
-      return prepare(next);
+      await live.asked.open(next);
+      const apply = prepare(next);
+      await live.asked.adopt(next);
+      return apply;
     },
   });
   const onHangUp = (): void => void reloads.reload('signal');
@@ -288,12 +346,15 @@ function keepUp(live: Live, prepare: (next: Generation) => () => void): Disposab
 
 /** Serves one host on standard input and output. */
 async function serveHost(live: Live, findings: Findings): Promise<Exit> {
-  const { first, guarded, options, signal, log } = live;
-  const all = serversOf(guarded(first), log);
-  using _ = keepUp(live, (next) => all.replacement(guarded(next)));
+  const { first, options, signal, log } = live;
+  const servers = serversFor(live, first, options.agent);
+  if (servers.length === 0)
+    throw new BullaError('USAGE', 'The agent may use none of the servers that --server names.');
+  const all = serversOf(servers, log);
+  using _ = keepUp(live, (next) => all.replacement(serversFor(live, next, options.agent)));
   const exit = await serveStreams(
     { input: process.stdin, output: process.stdout },
-    (host) => all.open(options.agent, host, randomUUID()),
+    (host) => all.open(options.agent, host, live.asked.sessionFor(first, options.agent, randomUUID())),
     { signal },
   );
   if (exit.error === null) return EXIT.good;
@@ -305,31 +366,31 @@ async function serveHost(live: Live, findings: Findings): Promise<Exit> {
 
 /** Serves hosts over HTTP until a signal ends it. */
 async function serveHttp(live: Live): Promise<Exit> {
-  const { first, guarded, options, signal, log } = live;
+  const { first, options, signal, log } = live;
   const address = options.listen === true ? first.config!.listen : options.listen;
   if (address === undefined)
     throw new BullaError('USAGE', 'The configuration has no "listen"; give --listen an address.');
   const own = (generation: Generation): Map<string, GuardedServer[]> => {
-    const { agents, config } = generation;
-    const servers = guarded(generation);
+    const { agents } = generation;
     const ids = 'id' in agents ? [agents.id] : agents.map(({ id }) => id);
-    return new Map(
-      ids.map((id) => {
-        const named = config?.agents?.get(id)?.servers;
-        return [id, named === undefined ? servers : servers.filter(({ key }) => named.includes(key))];
-      }),
-    );
+    return new Map(ids.map((id) => [id, serversFor(live, generation, id)]));
   };
+  let now = first;
   let byAgent = new Map([...own(first)].map(([id, servers]) => [id, serversOf(servers, log)]));
   const listening = await listen({
     address,
     agents: first.agents,
     origins: first.config?.origins,
     hosts: first.config?.hosts,
-    open: ({ id }, host, sessionId, isShared) => byAgent.get(id)!.open(id, host, sessionId, isShared),
+    open({ id }, host, drawn, isShared) {
+      // Requests that share a link are of no session.
+      const sessionId = isShared ? drawn : live.asked.sessionFor(now, id, drawn);
+      return byAgent.get(id)!.open(id, host, sessionId, isShared);
+    },
     expectedHeaders: (frame, id) => byAgent.get(id)!.expectedHeaders(frame),
     log,
   });
+  live.listens(listening);
   using _ = keepUp(live, (next) => {
     const after = new Map<string, Servers>();
     const replacements: (() => void)[] = [];
@@ -345,6 +406,7 @@ async function serveHttp(live: Live): Promise<Exit> {
     const door = { agents, origins: config?.origins, hosts: config?.hosts };
     listening.check(door);
     return () => {
+      now = next;
       byAgent = after;
       listening.admit(door);
       for (const replace of replacements) replace();

@@ -11,7 +11,7 @@ export interface ReloadOptions {
   /** The digest of the configuration that could not be read; null where there is none. */
   digest(): string | null;
   /** Checks what was read against everything that runs; what it returns applies it. Throws for what cannot be applied. */
-  prepare(next: Generation): () => void;
+  prepare(next: Generation): Promise<() => void>;
   /** What the operator must know. */
   tell(line: string): void;
   /** What the operator may know. */
@@ -41,7 +41,7 @@ export function reloading(first: Generation, options: ReloadOptions): Reloading 
     if (isOver) return;
     try {
       next = await options.read();
-      const apply = options.prepare(next);
+      const apply = await options.prepare(next);
       await recorded(options.record, why, next.digests, null);
       apply();
       used.push(next);

@@ -6,20 +6,14 @@ import type { LoadedConfig } from '../../app/index.ts';
  * Refuses what the configuration can say and the guard does not apply yet: whoever wrote it relies on it. Throws
  * `CONFIG_UNSOUND` with the path.
  */
-export function refuseUnapplied({ consent, witnesses, servers, agents = new Map() }: LoadedConfig): void {
+export function refuseUnapplied({ witnesses, servers }: LoadedConfig): void {
   const found: (readonly string[])[] = [
-    ...Object.entries({ consent, witnesses }).flatMap(([name, value]) => (value ? [[name]] : [])),
+    ...(witnesses === undefined ? [] : [['witnesses']]),
     ...[...servers].flatMap(([key, { tools = new Map() }]) =>
       [...(tools as NonNullable<typeof tools>)].flatMap(([tool, { record }]) =>
-        Object.entries({ record }).flatMap(([name, value]) =>
-          value === undefined ? [] : [['servers', key, 'tools', tool, name]],
-        ),
+        record === undefined ? [] : [['servers', key, 'tools', tool, 'record']],
       ),
     ),
-    ...[...agents].flatMap(([id, { manifest, user }]) => [
-      ...(manifest === undefined ? [] : [['agents', id, 'manifest']]),
-      ...(user === undefined ? [] : [['agents', id, 'user']]),
-    ]),
   ];
   const [first] = found;
   if (first === undefined) return;

@@ -57,7 +57,7 @@ function badOption(message: string): BullaError {
   return new BullaError('GATEWAY_LISTEN_OPTION', message);
 }
 
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   if (host === 'localhost') return true;
   const family = isIP(host);
   return family !== 0 && LOOPBACK.check(host, family === 4 ? 'ipv4' : 'ipv6');
