@@ -30,6 +30,8 @@ interface PreparedServer extends Disposable {
   readonly features: readonly ('roots' | 'sampling' | 'elicitation')[] | undefined;
   readonly uris: ServerConfig['uris'];
   readonly escapes: boolean | undefined;
+  /** Rules for single tools. */
+  readonly tools: ServerConfig['tools'];
   /** Rules about its calls. */
   readonly rules: readonly Policy[];
   readonly restart: boolean | undefined;
@@ -69,6 +71,7 @@ export async function prepareServer(
     features: server.pass,
     uris: server.uris,
     escapes: server.escapes,
+    tools: server.tools,
     rules: callPolicies([...(config.rules ?? []), ...(server.rules ?? [])]),
     timeoutMs: server.timeout,
     recheckMs: server.recheck,

@@ -10,6 +10,7 @@ import type { Host } from './peer/channel.ts';
 import type { Preflight } from './preflight.ts';
 import type { SessionRecord } from './record.ts';
 import type { Telemetry } from './telemetry.ts';
+import type { ToolRules } from './tools.ts';
 import type { Wire } from './wire/wire.ts';
 
 /** Which decisions are enforced; the others are only recorded. */
@@ -33,6 +34,8 @@ export interface Context {
   readonly wire: Wire;
   readonly gates: readonly Gate[];
   readonly checkOutput: CheckOutput;
+  /** What the operator says of single tools, by the names that the server gives them. */
+  readonly tools: ReadonlyMap<string, ToolRules>;
   readonly telemetry: Telemetry;
   /** How the server is reached, for telemetry. */
   readonly transport: 'pipe' | 'tcp';

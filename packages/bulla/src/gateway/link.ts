@@ -41,6 +41,7 @@ import { ChainRecord, type SessionContext, type SessionRecord } from './record.t
 import { appliedOf, configuredOf, gatesFor, type Rules, rulesOf } from './rules.ts';
 import { selfTest } from './self-test.ts';
 import { type Telemetry, UNTRACED } from './telemetry.ts';
+import type { ToolRules } from './tools.ts';
 import { Unrecorded } from './unrecorded.ts';
 import { openUpstream, type UpstreamReceiver } from './upstream/upstream.ts';
 import { serverEnded, Wire } from './wire/wire.ts';
@@ -92,6 +93,8 @@ export interface LinkOptions extends OutputRules, PreflightOptions {
   readonly mode?: Mode | undefined;
   /** What the server may ask of the host. Default: nothing. */
   readonly features?: readonly ClientFeature[] | undefined;
+  /** Rules for single tools, by the names that the server gives them. Default: none. */
+  readonly tools?: ReadonlyMap<string, ToolRules> | undefined;
   /** Rules about calls and their results, which are asked before `gates`. Default: none. */
   readonly rules?: readonly Policy[] | undefined;
   /**

@@ -98,6 +98,7 @@ async function tested(
     host: { write() {} },
     wire: new Wire({ isPerRequest: false, send: async () => {} }, 1000),
     checkOutput: () => {},
+    tools: new Map(),
     rulesFor: () => null,
     preflight: null,
     released: false,

@@ -15,7 +15,13 @@ export function refuseUnapplied({
 }: LoadedConfig): void {
   const found: (readonly string[])[] = [
     ...Object.entries({ consent, envelopes, witnesses }).flatMap(([name, value]) => (value ? [[name]] : [])),
-    ...[...servers].flatMap(([key, { tools }]) => (tools ? [['servers', key, 'tools']] : [])),
+    ...[...servers].flatMap(([key, { tools = new Map() }]) =>
+      [...tools].flatMap(([tool, { outcome, irreversible }]) =>
+        Object.entries({ outcome, irreversible }).flatMap(([name, value]) =>
+          value === undefined ? [] : [['servers', key, 'tools', tool, name]],
+        ),
+      ),
+    ),
     ...[...agents].flatMap(([id, { manifest, user }]) => [
       ...(manifest === undefined ? [] : [['agents', id, 'manifest']]),
       ...(user === undefined ? [] : [['agents', id, 'user']]),
