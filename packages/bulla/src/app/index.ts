@@ -29,6 +29,7 @@ export { type BindResult, bindTools, pushManifest, readEdits } from './manifest.
 export type { Observer } from './observer.ts';
 export { type Access, type Notices, type Opened, open, tellLoose } from './open.ts';
 export { defaultHome, pathsOf } from './paths.ts';
+export { erasePayloads, type KeptPayload, keptPayloads } from './payloads.ts';
 export { isPrivateAllowed, pinnedServer, tellOpenFolder } from './pinned.ts';
 export {
   callPolicies,

@@ -11,6 +11,7 @@ export {
   type Payload,
   payloadOf,
   type Removed,
+  readRedacted,
 } from './payload.ts';
 export {
   type Act,

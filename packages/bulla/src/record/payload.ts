@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type CommitmentKind, canonicalize, commit, exactText, opens, SALT_BYTES } from '@bulla/core/canon';
 import { type Committed, isCommitment, uncommittedFor } from '@bulla/core/evidence';
-import type { JsonValue } from '@bulla/core/json';
+import { JsonObject, type JsonValue, memberAt } from '@bulla/core/json';
 import type { Opening } from '../store/index.ts';
 import { exactCopy } from './copy.ts';
 
@@ -79,6 +79,20 @@ export function keptAs(payload: Payload, value: unknown, keep: Keep | undefined)
   const kind = payload.kind === 'result' ? 'redacted-result' : 'redacted-args';
   const { committed, opening } = payloadOf(kind, keep, true);
   return { ...payload, redacted: { committed, opening } };
+}
+
+/** A kept copy, read back; null for what is none. */
+export function readRedacted(document: JsonValue): RedactedCopy | null {
+  if (!(document instanceof JsonObject) || !document.has('value')) return null;
+  const removed = document.get('removed');
+  const rows = Array.isArray(removed) ? removed.map(readRemoved) : [null];
+  return rows.includes(null) ? null : { removed: rows as Removed[], value: document.get('value')! };
+}
+
+function readRemoved(row: JsonValue): Removed | null {
+  const [pointer, by, kind] = ['pointer', 'by', 'kind'].map((name) => memberAt(row, [name]));
+  if (typeof pointer !== 'string' || (by !== 'rule' && by !== 'secret')) return null;
+  return { pointer, by, ...(typeof kind === 'string' && { kind }) };
 }
 
 function textOf(value: unknown, of: 'jcs' | 'exact'): string {
