@@ -86,6 +86,9 @@ export const AREAS = {
     RECORD_FAILED: ['unavailable', 'Nothing can be recorded now, so nothing is done.'],
     RECORD_ENDED: ['conflict', 'The outcome of the intent is recorded already, or another recorder recorded the intent.'],
     RECORD_ORPHANED: ['unavailable', 'The process ended before the outcome was recorded: the call may or may not have been made.'],
+    RECORD_PAYLOAD_CHANGED: ['bad', 'What lies beside the chain does not open the commitment of its record: it was changed since.'],
+    RECORD_REDACTION_FAILED: ['unavailable', 'Secrets could not be looked for in what was to be kept, so nothing of it is kept.'],
+    RECORD_REDACTION_TOO_LARGE: ['unavailable', 'What was to be kept is too large to be searched for secrets, so nothing of it is kept.'],
     RECORD_OUTCOME_LOST: ['unavailable', 'The action was done, but its outcome could not be recorded; do not repeat it blindly.'],
   },
   'Verdicts on capsules': {

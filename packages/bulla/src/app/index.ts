@@ -41,6 +41,7 @@ export type { Observer } from './observer.ts';
 export { type Access, type Notices, type Opened, open, tellLoose } from './open.ts';
 export { operatorOf } from './operator.ts';
 export { defaultHome, pathsOf } from './paths.ts';
+export { erasePayloads, type KeptPayload, keptPayloads } from './payloads.ts';
 export { isPrivateAllowed, pinnedServer, tellOpenFolder } from './pinned.ts';
 export {
   callPolicies,

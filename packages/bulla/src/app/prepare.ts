@@ -31,12 +31,12 @@ interface PreparedServer extends Disposable {
   readonly features: readonly ('roots' | 'sampling' | 'elicitation')[] | undefined;
   readonly uris: ServerConfig['uris'];
   readonly escapes: boolean | undefined;
+  /** Rules for single tools. */
+  readonly tools: ServerConfig['tools'];
   /** Rules about its calls. */
   readonly rules: readonly Policy[];
   /** Which of its calls need an envelope. */
   readonly approved: ToolEnvelopes;
-  /** Rules for single tools. */
-  readonly tools: ServerConfig['tools'];
   readonly restart: boolean | undefined;
   readonly timeoutMs: number | undefined;
   readonly recheckMs: number | undefined;

@@ -5,7 +5,7 @@ import type { Evidence, Stage } from '@bulla/core/evidence';
 import { JsonObject, memberAt } from '@bulla/core/json';
 import type { SessionFacts } from '@bulla/core/policy';
 import type { ErrorFrame, RequestFrame, ResultFrame } from '../mcp/index.ts';
-import type { Call, Outcome, Part, Payload } from '../record/index.ts';
+import { type Call, keptAs, type Outcome, type Part, type Payload } from '../record/index.ts';
 import { checkContents } from './answers/contents.ts';
 import { checkResult, type Result } from './answers/result.ts';
 import type { CheckRules } from './answers/rules.ts';
@@ -19,9 +19,10 @@ import { badParams } from './gates/params.ts';
 import { type Subject, subjectOf } from './gates/pinned.ts';
 import { saltFor, takeEnvelope } from './gates/presented.ts';
 import { META_CAPABILITIES, withholdCapabilities } from './gates/session.ts';
+import { keepOf } from './keep.ts';
 import { aboutOf, boundedName, causeOf } from './notices.ts';
 import { type Begun, waivedStep } from './record.ts';
-import { isLazy } from './tools.ts';
+import { isLazy, type RecordRules } from './tools.ts';
 import { weightOf } from './wire/slots.ts';
 import { type Edit, raw } from './wire/splice.ts';
 import { Stop } from './wire/stop.ts';
@@ -36,6 +37,8 @@ interface Passing extends GatedCall {
   readonly weight: number;
   /** As they stood when the call came. */
   readonly gates: readonly Gate[];
+  /** Whether it was decided what of its arguments is kept. */
+  isKept: boolean;
   /** What was done in the session before its intent was sealed; null until then. */
   before: SessionFacts | null;
   parts: Part[];
@@ -115,7 +118,7 @@ export class Calls {
       const evidence = record.base.evidence ?? {};
       passing = {
         ...{ request, frame, edits, subject, horizon, stop, weight, gates, call, parts, evidence },
-        ...{ before: null, demands: new Set(), lazy: false, presented, recalled },
+        ...{ before: null, isKept: false, demands: new Set(), lazy: false, presented, recalled },
         host: this.#host(request, frame),
         get session() {
           return this.before ?? history.facts;
@@ -250,6 +253,7 @@ export class Calls {
   }
 
   async #refused(passing: Passing, denial: Denial, parts: readonly Part[]): Promise<void> {
+    await this.#keep(passing);
     const { request, call } = passing;
     passing.recalled?.over();
     // A call that is over has its answer, or wants none; the denial is recorded too.
@@ -263,11 +267,27 @@ export class Calls {
     return this.#flows.deny(request, call, denial, [...passing.parts, ...parts]);
   }
 
+  /** What the operator wants to be kept of the calls of this tool. */
+  #recordOf({ frame, subject }: Passing): RecordRules {
+    if (frame.method !== 'tools/call' || subject.name === null) return {};
+    return this.#context.tools.get(subject.name)?.record ?? {};
+  }
+
+  /** Adds to a call, once, what of its arguments is kept with its record. */
+  async #keep(passing: Passing): Promise<void> {
+    const { call, subject } = passing;
+    const { arguments: isKept = false, redact = [] } = this.#recordOf(passing);
+    if (!isKept || call.args === undefined || passing.isKept) return;
+    passing.isKept = true;
+    passing.call = { ...call, args: keptAs(call.args, subject.args, await keepOf(subject.args, redact)) };
+  }
+
   /** Seals the intent, asks the gates again, and forwards. */
   async #seal(passing: Passing): Promise<void> {
     const { wire, record, history } = this.#context;
     const { request, frame, edits } = passing;
     const { trace } = request;
+    await this.#keep(passing);
     if (!wire.isOpen(request)) return trace.end({ denial: NOT_SENT.failure });
     if (passing.gates !== this.#context.gates) return this.#refused(passing, reloaded(), []);
     if (passing.parts.some(isWaived)) trace.wouldBlock();
@@ -324,6 +344,7 @@ export class Calls {
     const checkRules = this.#context.rulesFor(passing);
     const flows = this.#flows;
     const { trace } = request;
+    const { result: isKept = false, redact = [] } = this.#recordOf(passing);
     const startedAt = performance.now();
     const ended = (result: Result): Outcome => ({ ...result, durationMs: performance.now() - startedAt });
     request.left = kept && (() => kept.left());
@@ -374,9 +395,11 @@ export class Calls {
       else if (kept !== null) kept.answer = bytes;
       const outcome = { ...ended(result), ...(answer.kind === 'result' && { result: answer.result }) };
       const work = async (): Promise<void> => {
+        const isToKeep = isKept && begun.capsule !== null && answer.kind === 'result';
+        const keep = isToKeep ? await keepOf(answer.result, redact) : undefined;
         // The slot is kept until a lazy outcome is durable, so that a slow store holds up the host.
         const isLazy = passing.lazy && denial === null;
-        const recorded = this.#outcome(begun, outcome, isLazy);
+        const recorded = this.#outcome(begun, { ...outcome, keep }, isLazy);
         const lost = isLazy ? null : await recorded;
         const refusal = denial ?? lost;
         if (refusal !== null) return deliver(() => flows.answer(request, begun.call, refusal, begun.capsule));

@@ -35,6 +35,7 @@ export interface Context {
   readonly wire: Wire;
   readonly gates: readonly Gate[];
   readonly checkOutput: CheckOutput;
+  /** What the operator says of single tools, by the names that the server gives them. */
   readonly tools: ToolTable;
   readonly telemetry: Telemetry;
   /** How the server is reached, for telemetry. */

@@ -102,7 +102,7 @@ export interface LinkOptions extends OutputRules, PreflightOptions {
   readonly consent?: ((session: AskedSession) => ConsentGateOptions) | undefined;
   /** Which calls need an envelope, and who approves them. Default: none. */
   readonly envelopes?: EnvelopeGateOptions | undefined;
-  /** Rules for single tools, by their names. Default: none. */
+  /** Rules for single tools, by the names that the server gives them. Default: none. */
   readonly tools?: ToolTable | undefined;
   /** Decisions about calls beside those above, in their order. Default: none. */
   readonly gates?: readonly Gate[] | undefined;

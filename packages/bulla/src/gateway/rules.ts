@@ -5,6 +5,7 @@ import { quote } from '../mcp/index.ts';
 import { outputCheck } from './answers/output.ts';
 import type { Context, Enforcement } from './context.ts';
 import { type Gate, gatesOf } from './gates/index.ts';
+import { keepOf } from './keep.ts';
 import type { LinkOptions, Mode } from './link.ts';
 import { mirroredOf, withoutTools } from './lists/mirrored.ts';
 import { pinsOf } from './lists/pins.ts';
@@ -26,6 +27,9 @@ export async function rulesOf(options: LinkOptions, log: (line: string) => void)
       `the tool ${quote(name)} is left out: its definition marks headers otherwise than the protocol permits`,
     );
   }
+  const { tools = new Map() } = options;
+  // The first call need not wait until the detector is loaded.
+  if ([...tools.values()].some(({ record }) => record?.arguments || record?.result)) void keepOf('', []);
   const lock = withoutTools(options.lock, mirrored?.unusable ?? []);
   const { failOn, policies = [], staticResources = false } = options;
   // Loaded only where they are needed: each takes a while.
@@ -36,7 +40,7 @@ export async function rulesOf(options: LinkOptions, log: (line: string) => void)
     pins: pinsOf(lock),
     enforce: ENFORCED[options.mode ?? 'enforce'],
     checkOutput: outputCheck(lock, options),
-    tools: options.tools ?? new Map(),
+    tools,
     Preflight: isAsked ? (await import('./preflight.ts')).Preflight : null,
     ...(await callRulesOf(options, lock)),
   };

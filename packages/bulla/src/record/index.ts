@@ -4,7 +4,16 @@ export { exactCopy, frozenCopy, plainCopy } from './copy.ts';
 export { type Loss, lossListener, type OnLoss, OutcomeLostError } from './loss.ts';
 export { markOrphans, watchOrphans } from './orphans.ts';
 export { denialPart, type Ended, isOf, type Part, type Sealing, type Statement } from './part.ts';
-export { keeping, openedArguments, type Payload, payloadOf } from './payload.ts';
+export {
+  type Keep,
+  keeping,
+  keptAs,
+  openedArguments,
+  type Payload,
+  payloadOf,
+  type Removed,
+  readRedacted,
+} from './payload.ts';
 export {
   type Act,
   type Call,

@@ -23,7 +23,7 @@ import { frozenCopy } from './copy.ts';
 import { OutcomeLostError } from './loss.ts';
 import { isTool, type OutcomeContent, outcomeOf } from './outcome.ts';
 import { type Ended, evidenceOf, inOrder, type Part, type Sealing } from './part.ts';
-import { type Payload, payloadOf } from './payload.ts';
+import { type Keep, keptAs, type Payload, payloadOf } from './payload.ts';
 
 /** The way on which a call came, or where an act was done. */
 export type Door = 'gateway' | 'agents' | 'session' | 'relay' | 'hook' | 'admin';
@@ -80,6 +80,8 @@ export interface Notes {
 export interface Outcome extends Ended, Notes {
   /** What the action returned; not given where there is none. Only results of tools are committed to. */
   readonly result?: unknown;
+  /** What of the result is kept beside the chain. Default: as the recorder is set up. */
+  readonly keep?: Keep | undefined;
 }
 
 /** An outcome that is durable. */
@@ -152,7 +154,8 @@ export function createRecorder(chain: Chain, options: RecorderOptions = {}): Rec
   const decided = (givenCall: Call, givenParts: readonly Part[]): Decided => {
     const [call, parts] = [frozenCopy(givenCall), frozenCopy(givenParts)];
     const { tool, args, rest } = call;
-    const itself = { tool, args: args?.committed, rest: rest?.committed };
+    const redacted = args?.redacted && { args: args.redacted.committed };
+    const itself = { tool, args: args?.committed, rest: rest?.committed, redacted };
     return {
       call,
       parts,
@@ -193,7 +196,7 @@ export function createRecorder(chain: Chain, options: RecorderOptions = {}): Rec
           'The outcome of this intent is recorded already, or another recorder recorded the intent.',
         );
       open.delete(parentId);
-      const { call, parts } = sealing;
+      const { call, parts, evidence } = sealing;
       const refused: unknown[] = [];
       try {
         const id = randomUUID();
@@ -201,7 +204,13 @@ export function createRecorder(chain: Chain, options: RecorderOptions = {}): Rec
         const result =
           outcome.result === undefined || !isTool(call)
             ? undefined
-            : payloadOf('result', outcome.result, recordPayloads);
+            : keptAs(payloadOf('result', outcome.result, recordPayloads), outcome.result, outcome.keep);
+        const more: Evidence = {
+          intent: parentId,
+          ...(result?.redacted && {
+            redacted: { ...evidence.redacted, result: result.redacted.committed },
+          }),
+        };
         const effect = tolerant(
           parts.map((part) => part.onOutcome?.(outcome, id)),
           refused,
@@ -209,7 +218,7 @@ export function createRecorder(chain: Chain, options: RecorderOptions = {}): Rec
         const appendOnce = ({ uncommitted, ...sections }: OutcomeContent, late?: string) =>
           chain.append(
             {
-              ...input(sealing, { ...uncommitted, intent: parentId, ...(late && { late }) }),
+              ...input(sealing, { ...uncommitted, ...more, ...(late && { late }) }),
               parent_id: parentId,
               ...sections,
             },
@@ -296,7 +305,7 @@ function contextOf({ agentId, sessionId = null }: Subject, evidence: Evidence, m
 }
 
 function openingsOf(...payloads: readonly (Payload | undefined)[]) {
-  return payloads.flatMap((payload) => payload?.opening ?? []);
+  return payloads.flatMap((payload) => [payload?.opening ?? [], payload?.redacted?.opening ?? []].flat());
 }
 
 /** Each effect by itself: one that refuses is undone and reported, and stops neither the others nor the record. */

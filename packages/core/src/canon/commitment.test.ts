@@ -11,8 +11,12 @@ test('is the HMAC of label, zero byte and canonical bytes', () => {
     of: 'jcs',
   });
   expect(commit('args', parse('{"a":1.0,"b":"x"}'), salt)).toEqual(commit('args', { b: 'x', a: 1 }, salt));
-  const kinds = ['args', 'rest', 'result'] as const;
-  expect(new Set(kinds.map((kind) => commit(kind, { b: 'x', a: 1 }, salt).commitment)).size).toBe(3);
+  const kinds = ['args', 'rest', 'result', 'redacted-args', 'redacted-result'] as const;
+  expect(new Set(kinds.map((kind) => commit(kind, { b: 'x', a: 1 }, salt).commitment)).size).toBe(5);
+  // hmac.new(b'\x01'*32, b'bulla:redacted-args:v1\x00{"a":1,"b":"x"}', 'sha256')
+  expect(commit('redacted-args', { b: 'x', a: 1 }, salt).commitment).toBe(
+    '12c56e54fc235e3af32b7432cba45d43927d565a0c76f8404c8dc5da0a45b185',
+  );
 });
 
 test('is opened by the value and the salt alone', () => {

@@ -7,7 +7,14 @@ import { orderOf, utf16 } from './order.ts';
 import { jsonStringify } from './strings.ts';
 
 /** What can be committed to, each under a label of its own, so that one cannot be passed off as another. */
-const LABELS = { args: 'bulla:args:v1', rest: 'bulla:rest:v1', result: 'bulla:result:v1' } as const;
+const LABELS = {
+  args: 'bulla:args:v1',
+  rest: 'bulla:rest:v1',
+  result: 'bulla:result:v1',
+  // A copy from which something was removed never opens the commitment to the whole value, nor the other way round.
+  'redacted-args': 'bulla:redacted-args:v1',
+  'redacted-result': 'bulla:redacted-result:v1',
+} as const;
 export type CommitmentKind = keyof typeof LABELS;
 
 /**

@@ -5,12 +5,14 @@ import { type Committed, readEvidence } from './evidence.ts';
 
 /** The commitments in a capsule, by what they are of. Throws `EVIDENCE_INVALID`. */
 export function commitmentsOf(capsule: unknown): Partial<Record<CommitmentKind, Commitment>> {
-  const { args, rest } = readEvidence(capsule) ?? {};
+  const { args, rest, redacted = {} } = readEvidence(capsule) ?? {};
   const result = resultOf(capsule);
   return {
     ...(isCommitment(args) && { args }),
     ...(isCommitment(rest) && { rest }),
     ...(isCommitment(result) && { result }),
+    ...(isCommitment(redacted.args) && { 'redacted-args': redacted.args }),
+    ...(isCommitment(redacted.result) && { 'redacted-result': redacted.result }),
   };
 }
 

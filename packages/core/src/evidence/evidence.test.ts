@@ -35,6 +35,7 @@ const FULL: Required<Evidence> = {
   },
   args: { commitment: HEX, of: 'jcs' },
   rest: { commitment: HEX, of: 'exact' },
+  redacted: { args: { commitment: HEX, of: 'jcs' }, result: { uncommitted: 'RECORD_REDACTION_TOO_LARGE' } },
   manifest: { agent_id: 'a', version: 2, hash: HEX, bindings: HEX },
   capability: { static: HEX, runtime: HEX, invocation: HEX, link: HEX, envelope: HEX },
   consent: { id: 'c', asked: 'q', answered: 'r' },
@@ -130,6 +131,12 @@ describe('the evidence map', () => {
     expect(commitmentsOf(sealed)).toEqual({ args: FULL.args, result });
     expect(commitmentsOf(parse(stringify(sealed)))).toEqual({ args: FULL.args, result });
     expect(commitmentsOf({ execution: { tool_calls: [{ result: 'text' }] } })).toEqual({});
+    const args = { commitment: HEX, of: 'jcs' } as const;
+    const other = { commitment: 'cd'.repeat(32), of: 'exact' } as const;
+    const copies = (redacted: NonNullable<Evidence['redacted']>) =>
+      commitmentsOf(capsule(environmentOf({ redacted })));
+    expect(copies({ args, result: other })).toEqual({ 'redacted-args': args, 'redacted-result': other });
+    expect(copies({ args: { uncommitted: 'RECORD_REDACTION_TOO_LARGE' } })).toEqual({});
   });
 
   test('of the first record also names the origin of the chain', () => {

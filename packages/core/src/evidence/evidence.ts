@@ -60,6 +60,11 @@ const SHAPE = {
   args: 'committed',
   /** What else is forwarded with the arguments. */
   rest: 'committed',
+  /**
+   * Where payloads are kept and something was removed from them first: the commitments to the copies that are kept, which
+   * say what was removed; or the codes that say why nothing is kept.
+   */
+  redacted: { args: 'committed', result: 'committed' },
   /** The version of the manifest that was in force, and the digest of its bindings to locked tools. */
   manifest: { 'agent_id!': 'text', version: 'count', hash: 'text', bindings: 'text' },
   capability: { 'static!': 'text', runtime: 'text', invocation: 'text', link: 'text', envelope: 'text' },

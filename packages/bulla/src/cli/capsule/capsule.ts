@@ -4,12 +4,20 @@ import { BullaError } from '@bulla/core/error';
 import { JsonObject, parse } from '@bulla/core/json';
 import { counted } from '@bulla/core/text';
 import { missingText, unsealedPaths, verifyRecord } from '@bulla/core/verify';
-import { exportRecords, readContent, resolveUri, verifyImport } from '../../app/index.ts';
+import {
+  erasePayloads,
+  exportRecords,
+  keptPayloads,
+  readContent,
+  resolveUri,
+  verifyImport,
+} from '../../app/index.ts';
 import { asLine, readInput } from '../../os/index.ts';
 import type { Command } from '../command.ts';
 import { openFor, type StoreOptions, sealOptions, storeOptions, strictOption } from '../store.ts';
 import { nonNegative, readDocument } from '../terminal/input.ts';
 import {
+  capsuleNames,
   colors,
   complain,
   EXIT,
@@ -24,6 +32,7 @@ import {
 } from '../terminal/io.ts';
 import { NAME_RECORD_KEYS } from '../verify/hints.ts';
 import { type TrustOptions, trusted, trustOptions } from '../verify/trust.ts';
+import { payloadsDocument, payloadsText } from './payloads.ts';
 import { capsuleText } from './text.ts';
 
 export function define(command: Command): void {
@@ -78,6 +87,43 @@ would hash differently is sealed all the same, with a warning. Example:
     .use(storeOptions)
     .argument('<uri>', 'such as capsule://sha3_… or capsule://CHAIN/42#reasoning/confidence')
     .run(resolve);
+
+  command
+    .subcommand('payloads', 'Show what is kept beside the chain of the arguments and the result of a call.')
+    .use(storeOptions, reportOptions)
+    .argument('<id>', 'the capsule of its intent, outcome or denial')
+    .helpText(`
+What is kept is held against the commitment in the record. A redacted copy says what was removed from it; it has a
+commitment of its own, and does not open the one to the whole value. Exit code 1: what lies there was changed.`)
+    .run(payloads);
+
+  command
+    .subcommand('erase', 'Erase what is kept of the arguments and the result of a call, and their salts.')
+    .use(sealOptions, reportOptions)
+    .argument('<id>', 'the capsule of its intent, outcome or denial')
+    .helpText(`
+The chain stays as it is and verifies; nobody can open its commitments any more. That it was asked for is recorded.
+Copies of the store, such as backups, are not reached.`)
+    .run(erase);
+}
+
+async function payloads(id: string, options: StoreOptions & ReportOptions): Promise<Exit> {
+  await using at = await openFor(options, 'read');
+  const kept = await keptPayloads(at.store, id);
+  const isChanged = kept.some(({ state }) => state === 'changed');
+  // Values have digits that a parser of doubles would lose.
+  if (options.json) await printExact(asLine(toUtf8(payloadsDocument(id, kept))));
+  else if (!options.quiet) await print(payloadsText(kept));
+  return isChanged ? EXIT.bad : EXIT.good;
+}
+
+async function erase(id: string, options: StoreOptions & ReportOptions): Promise<void> {
+  await using at = await openFor(options, 'extend');
+  const { erased, capsule } = await erasePayloads(at, id);
+  const what = erased === 0 ? 'There was nothing to erase' : `Erased ${counted(erased, 'opening')}`;
+  await report(options, { ok: true, erased, ...capsuleNames(capsule) }, () => [
+    `${what}, sealed as ${capsule.hash}`,
+  ]);
 }
 
 /** The capsule in the input; the references export a single one as an array, too. */

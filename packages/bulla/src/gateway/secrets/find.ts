@@ -18,7 +18,9 @@ export interface FoundSecret {
 
 /** How many bytes of strings and names are searched, and how many UTF-16 units of pointers are given back. */
 const MAX_BYTES = 1024 * 1024;
-const TOO_LARGE: readonly FoundSecret[] = [{ pointer: '', kind: 'too-large' }];
+/** The kind of what was not searched. */
+export const TOO_LARGE = 'too-large';
+const UNSEARCHED: readonly FoundSecret[] = [{ pointer: '', kind: TOO_LARGE }];
 
 /**
  * Looks for keys and tokens, by their form, in the strings and the names of members; each place comes once for a kind,
@@ -28,10 +30,10 @@ const TOO_LARGE: readonly FoundSecret[] = [{ pointer: '', kind: 'too-large' }];
  */
 export async function findSecrets(args: JsonValue): Promise<readonly FoundSecret[]> {
   const laid = textOf(args, MAX_BYTES);
-  if (laid === null) return TOO_LARGE;
+  if (laid === null) return UNSEARCHED;
   try {
     const ranges = [laid.jwks, await patternRanges(laid.text), await presetRanges(laid.text)].flat();
-    return secretsAt(kindsByPlace(laid, ranges)) ?? TOO_LARGE;
+    return secretsAt(kindsByPlace(laid, ranges)) ?? UNSEARCHED;
   } catch {
     // Without its cause, which may quote what was searched.
     throw new BullaError('GATEWAY_FAILED', 'The arguments could not be searched for secrets.');
