@@ -297,6 +297,7 @@ async function serveHttp(live: Live): Promise<Exit> {
     hosts: first.config?.hosts,
     open: ({ id }, host, sessionId, isShared) => byAgent.get(id)!.open(id, host, sessionId, isShared),
     expectedHeaders: (frame, id) => byAgent.get(id)!.expectedHeaders(frame),
+    recorder: live.record ?? undefined,
     log,
   });
   using _ = keepUp(live, (next) => {
