@@ -265,6 +265,7 @@ export const AREAS = {
     MCP_HTTP_SESSION_LOST: ['peer', 'The server ended the session.'],
     MCP_HTTP_HEADER: ['usage', 'HTTP cannot carry this header.'],
     MCP_HTTP_INSECURE: ['usage', 'Credentials would go over plain HTTP to another machine; use https.'],
+    MCP_HTTP_SCOPE: ['peer', 'The server wants a wider scope than the credentials have. Sign in for more, where that is wanted.'],
     MCP_OAUTH_FAILED: ['unavailable', 'The sign-in did not succeed.'],
     MCP_TARGET: ['usage', 'The command or address of the server cannot be used as it is written.'],
     MCP_TARGET_ENV: ['usage', 'A variable of the environment has a bad name, is not set, or belongs to the CI runner.'],

@@ -101,12 +101,18 @@ export async function prepareServer(
       headers: pick(false),
       secretHeaders: pick(true),
       onLoose: options.onLoose,
-      ...(token !== undefined && { token }),
+      ...(token !== undefined && { token, readToken: () => text(server.token!) }),
       ...(oauth !== false &&
         openBrowser && {
           signIn: {
             isAsked: true,
-            privateOrigins: oauth === true ? [] : oauth.privateOrigins,
+            ...(oauth === true
+              ? { stepUp: false }
+              : {
+                  privateOrigins: oauth.privateOrigins,
+                  signInMs: oauth.signIn,
+                  stepUp: oauth.stepUp ?? false,
+                }),
             openBrowser,
           },
         }),

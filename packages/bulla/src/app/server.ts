@@ -35,6 +35,8 @@ export interface ServerAccess extends Pick<Notices, 'onLoose'> {
   readonly secretHeaders?: readonly Header[] | undefined;
   /** A bearer token. */
   readonly token?: string | undefined;
+  /** Reads the token again where it stands, because the server refuses it. */
+  readonly readToken?: (() => Promise<string>) | undefined;
   /** A person who can sign in; absent where nobody can. */
   readonly signIn?: SignIn | undefined;
   readonly fetchIcons?: boolean | undefined;
@@ -50,6 +52,10 @@ interface SignIn {
   readonly isAsked: boolean;
   /** Origins of authorization servers at private addresses that may be used. */
   readonly privateOrigins?: readonly string[] | undefined;
+  /** How long a person may take. Default five minutes. */
+  readonly signInMs?: number | undefined;
+  /** Whether a person may be asked for a wider scope than was granted. Default true. */
+  readonly stepUp?: boolean | undefined;
   openBrowser(page: URL): void;
 }
 
@@ -192,7 +198,10 @@ function credentialsFor(address: string, access: ServerAccess): Credentials | nu
   const { token, signIn } = access;
   if (token !== undefined) {
     if (signIn?.isAsked) throw new BullaError('USAGE', 'With a token, nobody needs to sign in.');
-    return { authorizer: bearer(token), used: () => ({ ...NO_AUTHORIZATION, scheme: 'bearer' }) };
+    return {
+      authorizer: bearer(token, access.readToken),
+      used: () => ({ ...NO_AUTHORIZATION, scheme: 'bearer' }),
+    };
   }
   const url = parseUrl(address);
   if (signIn === undefined || !(signIn.isAsked || url.protocol === 'https:')) return null;
@@ -203,8 +212,14 @@ function credentialsFor(address: string, access: ServerAccess): Credentials | nu
   const authorizer = oauth(url, {
     network: { privateOrigins: new Set(signIn.privateOrigins ?? []) },
     openBrowser: (page) => signIn.openBrowser(page),
+    signInMs: signIn.signInMs,
+    stepUp: signIn.stepUp,
     memory: {
-      load: () => memory,
+      ...kept,
+      load() {
+        memory = kept.load();
+        return memory;
+      },
       save(next) {
         memory = next;
         kept.save(next);

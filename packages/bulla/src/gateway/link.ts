@@ -14,6 +14,7 @@ import {
   type HttpOptions,
   headersFor,
   parseUrl,
+  quote,
   type RequestFrame,
   type StdioTarget,
   type Target,
@@ -68,7 +69,7 @@ export interface LinkOptions extends OutputRules, PreflightOptions {
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
   readonly cwd?: string | undefined;
   /** Headers and credentials for a server at an address. */
-  readonly http?: Omit<HttpOptions, 'frames' | 'headersOf'> | undefined;
+  readonly http?: Pick<HttpOptions, 'headers' | 'secretHeaders' | 'authorizer'> | undefined;
   /** Where everything is recorded. It stays open. Only without `record` there may be none. */
   readonly store?: Store | undefined;
   /**
@@ -381,7 +382,15 @@ function connector(options: LinkOptions, mirrored: () => Mirrored | null, onNois
       const values = called && mirrored()?.valuesOf(called.name, called.args);
       return values ? headersFor(values) : {};
     };
-    return (receiver) => connectHttp(url, { ...options.http, headersOf, frames }, receiver);
+    const told = new Set<string>();
+    const onUnauthorized = ({ code, message, cause }: BullaError) => {
+      if (told.has(message)) return;
+      told.add(message);
+      const why = cause instanceof BullaError ? ` (${quote(cause.message)})` : '';
+      options.log?.(`${message}${why} [${code}]`);
+    };
+    const http = { ...options.http, renews: true, onUnauthorized, headersOf, frames };
+    return (receiver) => connectHttp(url, http, receiver);
   }
   const env = environmentOf(server, options.environment ?? process.env);
   const { command, args } = start ?? server;

@@ -70,7 +70,9 @@ describe('two readings of one request', () => {
     const hidden = `${head(port, 'Content-Length: 42', 'X-Hidden: yes')}\r\n\r\n${PING}`;
     const answer = await raw(port, `${head(port, ...more)}\r\n\r\n0\r\n\r\n`, hidden);
     expect(statuses(answer)).toEqual([400]);
-    expect(refused).toEqual([]);
+    expect(refused.map(({ agentId, refusal }) => [agentId, refusal.message])).toEqual([
+      [null, 'What came is not valid HTTP.'],
+    ]);
   });
 
   test('two hosts, no host, and a request that does not wait for its turn', async () => {

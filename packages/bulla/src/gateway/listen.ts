@@ -1,18 +1,27 @@
-import type { Server } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { BullaError } from '@bulla/core/error';
 import { DEFAULT_MAX_FRAME_BYTES, type RequestFrame } from '../mcp/index.ts';
+import type { Recorder } from '../record/index.ts';
 import type { Counts, Served } from './link.ts';
 import type { Host } from './peer/channel.ts';
-import { authority, checkDoor, Door, type DoorOptions, isLoopback } from './peer/http-door.ts';
+import {
+  authority,
+  checkDoor,
+  Door,
+  type DoorOptions,
+  isLoopback,
+  isLoopbackAddress,
+} from './peer/http-door.ts';
 import { Endpoint, type Refused } from './peer/http-endpoint.ts';
 import type { ExpectedHeaders } from './peer/http-era.ts';
 import { Repeated } from './peer/http-log.ts';
-import { type HttpTimes, timesOf } from './peer/http-response.ts';
+import { type HttpTimes, Refusal, timesOf } from './peer/http-response.ts';
 import { Sessions } from './peer/http-sessions.ts';
+import { recordRefusals } from './refusals.ts';
 
 /** Not imported as a module: Node would load all of its HTTP client with it, at the start of every command. */
-const { createServer } = process.getBuiltinModule('node:http');
+const { createServer, STATUS_CODES } = process.getBuiltinModule('node:http');
 
 export interface ListenOptions extends DoorOptions, HttpTimes {
   /** Port 0 lets the system choose. */
@@ -36,6 +45,8 @@ export interface ListenOptions extends DoorOptions, HttpTimes {
   readonly signal?: AbortSignal | undefined;
   /** Takes lines for the operator. Default: they are dropped. */
   readonly log?: ((line: string) => void) | undefined;
+  /** Where it is recorded what was refused before a session had it. Default: nowhere. */
+  readonly recorder?: Recorder | undefined;
   /** A request was refused before a session had it. */
   readonly onRefused?: ((refused: Refused) => void) | undefined;
 }
@@ -87,6 +98,11 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   const { port, isLoopback } = await bind(server, options);
   const bound = { host: address.host, port };
   const repeated = new Repeated(log);
+  const refusals = options.recorder === undefined ? null : recordRefusals(options.recorder, log);
+  const onRefused = (refused: Refused): void => {
+    refusals?.take(refused);
+    options.onRefused?.(refused);
+  };
   const sessions = new Sessions({
     times: timesOf(options),
     maxSessions: options.maxSessions ?? 256,
@@ -99,7 +115,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     sessions,
     maxBytes: options.maxBytes ?? DEFAULT_MAX_FRAME_BYTES,
     expectedHeaders: (frame, agentId) => options.expectedHeaders?.(frame, agentId) ?? {},
-    refused: (refused) => options.onRefused?.(refused),
+    refused: onRefused,
     log: (key, line) => repeated.log(key, line),
   });
   // Connections on which nothing was asked yet, which Node does not take for idle.
@@ -108,9 +124,21 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     fresh.add(socket);
     socket.on('close', () => fresh.delete(socket));
   });
+  const responses = new WeakMap<Socket, ServerResponse>();
   server.on('request', (request, response) => {
     fresh.delete(request.socket);
+    responses.set(request.socket, response);
     void endpoint.handle(request, response);
+  });
+
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    const refusal = invalidHttp(error);
+    const last = responses.get(socket);
+    const isAnswering = last !== undefined && last.headersSent && !last.writableFinished;
+    if (refusal === null || !socket.writable || isAnswering) return void socket.destroy();
+    onRefused({ refusal, agentId: null, isLoopback: isLoopbackAddress(socket.remoteAddress) });
+    repeated.log(refusal.code, `refused a request: ${refusal.message} [${refusal.code}]`);
+    socket.end(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\nConnection: close\r\n\r\n`);
   });
 
   const end = async (hurry?: AbortSignal): Promise<Counts> => {
@@ -125,6 +153,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     clearInterval(sweep);
     clearTimeout(late);
     repeated.close();
+    await refusals?.close();
     return counts;
   };
   let ending: Promise<Counts> | null = null;
@@ -149,6 +178,16 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     },
     close,
   };
+}
+
+/** What the parser of HTTP refused, with the status that Node gives it; null where the connection only broke. */
+function invalidHttp({ code = '' }: NodeJS.ErrnoException): Refusal | null {
+  const of = (status: number, message: string) => new Refusal(status, 'session', 'GATEWAY_HTTP', message);
+  if (code === 'HPE_HEADER_OVERFLOW') return of(431, 'The headers of a request are too long.');
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return of(408, 'A request did not come in time.');
+  return code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE'
+    ? of(400, 'What came is not valid HTTP.')
+    : null;
 }
 
 /** The token of each agent, as far as it is known. */

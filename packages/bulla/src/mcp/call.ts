@@ -11,14 +11,25 @@ import {
 } from './frame.ts';
 import { HttpStatusError, quote, type Receiver } from './transport.ts';
 
+/** How a server refused credentials. */
+export interface RefusedCredentials {
+  readonly status: number;
+  /** The `WWW-Authenticate` header. */
+  readonly challenge: string | null;
+  /** What stood in the `Authorization` header. */
+  readonly authorization: string | null;
+}
+
 export interface Authorizer {
-  /** What stands in the `Authorization` header, or null. */
-  header(): string | null;
+  /** What stands in the `Authorization` header, or null. What is known to end soon is renewed before. */
+  header(): string | null | Promise<string | null>;
   /**
-   * The server refused what `header` gave, with this status and `WWW-Authenticate` header. Gets new credentials, and
-   * tells whether there are any.
+   * Gets other credentials than those that the server refused, once for all who ask meanwhile, and tells whether there are
+   * any. Rejects with `MCP_OAUTH_FAILED` when a person was asked in vain.
    */
-  renew(status: number, challenge: string | null): Promise<boolean>;
+  renew(refused: RefusedCredentials): Promise<boolean>;
+  /** What the operator can do when there are none: a sentence that quotes nobody. */
+  readonly advice: string;
 }
 
 export interface HttpOptions {
@@ -27,6 +38,13 @@ export interface HttpOptions {
   /** Such headers whose values are secrets, whatever their names. */
   readonly secretHeaders?: Readonly<Record<string, string>> | undefined;
   readonly authorizer?: Authorizer | undefined;
+  /**
+   * Get other credentials when the server refuses those of a request, and send it again, once: what was refused was not
+   * executed. Default false: who asks does that.
+   */
+  readonly renews?: boolean | undefined;
+  /** The server refuses the credentials, and there are no others. Only with `renews`. */
+  readonly onUnauthorized?: ((error: HttpStatusError) => void) | undefined;
   /** The headers in which arguments of a call stand too. */
   readonly headersOf?: ((request: RequestFrame) => Readonly<Record<string, string>>) | undefined;
   readonly frames?: FrameOptions | undefined;
@@ -44,9 +62,36 @@ interface CallRequest {
 /** One HTTP exchange with the server. */
 export type Call = ReturnType<typeof createCall>;
 
-/** A token that was given by the operator. */
-export function bearer(token: string): Authorizer {
-  return { header: () => `Bearer ${token}`, renew: async () => false };
+/**
+ * A token that was given by the operator. One that is refused is read again where `read` is given, which may reject: the
+ * place where it stands may hold another one by now.
+ */
+export function bearer(given: string, read?: () => Promise<string>): Authorizer {
+  let token = given;
+  let reading: Promise<void> | null = null;
+  const header = () => `Bearer ${token}`;
+  return {
+    header,
+    async renew({ status, authorization }) {
+      if (status !== 401) return false;
+      if (header() === authorization && read !== undefined) {
+        reading ??= read()
+          .then((next) => {
+            token = next;
+          })
+          .catch(() => {}) // the token that was refused stays
+          .finally(() => {
+            reading = null;
+          });
+        await reading;
+      }
+      return header() !== authorization;
+    },
+    advice:
+      read === undefined
+        ? 'Start the gateway again with a token that the server takes.'
+        : 'Put a token that the server takes where the configuration refers to it; it is read again with the next request.',
+  };
 }
 
 const SECRET_NAME =
@@ -56,7 +101,8 @@ const SECRET_NAME =
  * Makes the function that calls a server. It throws `MCP_HTTP_HEADER` for a header that HTTP cannot carry and
  * `MCP_HTTP_INSECURE` for credentials that would go over plain HTTP to another machine. The function rejects with
  * `MCP_HTTP_UNREACHABLE`, with `MCP_HTTP_REDIRECT`, because the address is what was locked and credentials must not
- * follow, with `MCP_HTTP_UNAUTHORIZED` for 401 and 403, and with the signal's reason.
+ * follow, with `MCP_HTTP_UNAUTHORIZED` for 401 and 403, with `MCP_HTTP_SCOPE` for 403 where more is wanted than was
+ * granted, and with the signal's reason.
  */
 export function createCall(url: URL, options: HttpOptions) {
   const common = checkHeaders(options.headers ?? {});
@@ -67,11 +113,14 @@ export function createCall(url: URL, options: HttpOptions) {
   if (url.protocol === 'http:' && !isLoopback(url) && isSecret) {
     throw new BullaError('MCP_HTTP_INSECURE', 'Credentials are not sent over plain HTTP to another machine.');
   }
-  return async ({ method, headers, body, signal, url: other }: CallRequest): Promise<Response> => {
+  const send = async (
+    { method, headers, body, signal, url: other }: CallRequest,
+    authorization: string | null,
+  ) => {
     const all = new Headers(common);
     for (const [name, value] of checkHeaders(headers)) all.set(name, value);
-    const authorization = options.authorizer?.header();
-    if (authorization) all.set('authorization', authorization);
+    if (authorization !== null)
+      for (const [name, value] of checkHeaders({ authorization })) all.set(name, value);
     let response: Response;
     try {
       response = await fetch(other ?? url, {
@@ -95,19 +144,81 @@ export function createCall(url: URL, options: HttpOptions) {
         `The server redirects${to === null ? '' : ` to ${quote(to)}`}; give the address that is meant.`,
       );
     }
-    if (response.status === 401 || response.status === 403) {
-      await response.body?.cancel();
-      const what = response.status === 401 ? 'asks for credentials' : 'refuses the credentials';
-      throw new HttpStatusError(
-        'MCP_HTTP_UNAUTHORIZED',
-        `The server ${what} (HTTP ${response.status}).`,
-        response.status,
-        null,
-        response.headers.get('www-authenticate'),
-      );
-    }
     return response;
   };
+  const { authorizer, renews = false, onUnauthorized } = options;
+  if (!renews) {
+    return async (request: CallRequest): Promise<Response> => {
+      const response = await send(request, await untilAborted(authorizer?.header() ?? null, request.signal));
+      if (isUnauthorized(response)) throw await refusalOf(response);
+      return response;
+    };
+  }
+  return async (request: CallRequest): Promise<Response> => {
+    const { signal } = request;
+    const authorization = await untilAborted(authorizer?.header() ?? null, signal);
+    const response = await send(request, authorization);
+    if (!isUnauthorized(response)) return response;
+    const { status } = response;
+    const refusal = await refusalOf(response, authorizer?.advice ?? NO_CREDENTIALS);
+    const renewal = authorizer?.renew({ status, challenge: refusal.challenge, authorization }) ?? false;
+    const isRenewed = await untilAborted(renewal, signal).catch((cause) => {
+      signal.throwIfAborted();
+      refusal.cause = cause;
+      return false;
+    });
+    const again = isRenewed ? await send(request, await untilAborted(authorizer!.header(), signal)) : null;
+    if (again !== null && !isUnauthorized(again)) return again;
+    const last = again === null ? refusal : await refusalOf(again, authorizer!.advice);
+    onUnauthorized?.(last);
+    throw last;
+  };
+}
+
+const NO_CREDENTIALS = 'The gateway has no token for it: lock it with credentials, and give them here.';
+
+/** Waits no longer than the signal allows; the work goes on for others. */
+async function untilAborted<Result>(work: Result | Promise<Result>, signal: AbortSignal): Promise<Result> {
+  if (!(work instanceof Promise)) return work;
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort);
+  work.catch(() => {}); // whoever still waits gets the error
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+function isUnauthorized({ status }: Response): boolean {
+  return status === 401 || status === 403;
+}
+
+/** RFC 6750 §3.1: what the server wants is more than the token was given for. */
+function wantsScope(challenge: string | null): boolean {
+  return /(?:^|[\s,])error\s*=\s*"?insufficient_scope"?(?:[\s,]|$)/i.test(challenge ?? '');
+}
+
+/** The error for refused credentials. Its message quotes nothing of the server. */
+async function refusalOf(response: Response, advice?: string): Promise<HttpStatusError> {
+  await response.body?.cancel();
+  const { status } = response;
+  const challenge = response.headers.get('www-authenticate');
+  const isScope = status === 403 && wantsScope(challenge);
+  const what = isScope
+    ? 'wants a wider scope than the credentials have'
+    : status === 401
+      ? 'asks for credentials'
+      : 'refuses the credentials';
+  return new HttpStatusError(
+    isScope ? 'MCP_HTTP_SCOPE' : 'MCP_HTTP_UNAUTHORIZED',
+    `The server ${what} (HTTP ${status}).${advice === undefined ? '' : ` ${advice}`}`,
+    status,
+    null,
+    challenge,
+  );
 }
 
 function checkHeaders(headers: Readonly<Record<string, string>>): Headers {

@@ -56,14 +56,18 @@ export async function authorized<Result>(
   authorizer: Authorizer | undefined,
   action: () => Promise<Result>,
 ): Promise<Result> {
+  const authorization = (await authorizer?.header()) ?? null;
   try {
     return await action();
   } catch (error) {
-    if (!(error instanceof HttpStatusError && error.code === 'MCP_HTTP_UNAUTHORIZED')) throw error;
-    if (!(await authorizer?.renew(error.status, error.challenge))) throw error;
+    if (!(error instanceof HttpStatusError) || !UNAUTHORIZED.includes(error.code)) throw error;
+    const { status, challenge } = error;
+    if (!(await authorizer?.renew({ status, challenge, authorization }))) throw error;
     return action();
   }
 }
+
+const UNAUTHORIZED: readonly string[] = ['MCP_HTTP_UNAUTHORIZED', 'MCP_HTTP_SCOPE'];
 
 function connector(target: Target, options: OpenOptions): Connect {
   if (target.kind === 'http') {

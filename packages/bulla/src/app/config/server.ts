@@ -173,6 +173,11 @@ const oauth = record({
     ['https://sign-in.internal'],
   ),
   signIn: optional(duration(), 'How long a person may take to sign in. Default: 5m.', '5m'),
+  stepUp: optional(
+    yesOrNo,
+    'Whether a person may be asked to grant a wider scope when the server wants one during a session. Default: false, the request is refused.',
+    true,
+  ),
 });
 
 export const server = variants(

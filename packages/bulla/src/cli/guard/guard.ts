@@ -388,6 +388,7 @@ async function serveHttp(live: Live): Promise<Exit> {
       return byAgent.get(id)!.open(id, host, sessionId, isShared);
     },
     expectedHeaders: (frame, id) => byAgent.get(id)!.expectedHeaders(frame),
+    recorder: live.record ?? undefined,
     log,
   });
   live.listens(listening);

@@ -65,7 +65,10 @@ export async function readyServer(
   const lock = lockOf(options);
   const server = targetFor({ server: words, env: options.env }, lock);
   const confine = confinementOf(options, [options.lock]);
-  const rights = rightsFor(server, { ...reachOf(options, false), confine });
+  const reach = reachOf(options, false);
+  // Whoever starts a session grants what the lock was made with, and no more.
+  const signIn = reach.signIn && { ...reach.signIn, stepUp: false };
+  const rights = rightsFor(server, { ...reach, signIn, confine });
   if (!options.allowOtherCommand) {
     const identity = lock.native?.identity;
     const isMore =

@@ -58,9 +58,13 @@ function badOption(message: string): BullaError {
 }
 
 export function isLoopback(host: string): boolean {
-  if (host === 'localhost') return true;
-  const family = isIP(host);
-  return family !== 0 && LOOPBACK.check(host, family === 4 ? 'ipv4' : 'ipv6');
+  return host === 'localhost' || isLoopbackAddress(host);
+}
+
+/** Whether an address is one of this machine; of IPv4 also in the clothes of IPv6. */
+export function isLoopbackAddress(address: string | undefined = ''): boolean {
+  const family = isIP(address);
+  return family !== 0 && LOOPBACK.check(address, family === 4 ? 'ipv4' : 'ipv6');
 }
 
 /** How an address is written in a URL and in a `Host` header. */

@@ -4,7 +4,7 @@ import { EVENTS_TYPE, type Frame, type Id, parseFrame, quote, type RequestFrame 
 import { RPC } from '../denial.ts';
 import { causeOf } from '../notices.ts';
 import { idIn } from './host.ts';
-import type { Door } from './http-door.ts';
+import { type Door, isLoopbackAddress } from './http-door.ts';
 import { checkLegacyVersion, type ExpectedHeaders, eraOf, isStatelessHeader } from './http-era.ts';
 import { checkAccept, checkPost, Room } from './http-request.ts';
 import { type Head, Refusal, refuse } from './http-response.ts';
@@ -16,6 +16,8 @@ export interface Refused {
   readonly refusal: Refusal;
   /** Null for a sender that did not prove to be an agent. */
   readonly agentId: string | null;
+  /** Whether it came from this machine. */
+  readonly isLoopback: boolean;
 }
 
 export interface EndpointOptions {
@@ -71,16 +73,17 @@ export class Endpoint {
       else throw notAllowed('GET, POST, DELETE');
     } catch (error) {
       if (request.destroyed && !request.complete) return;
-      this.#refuse(response, asRefusal(error), visit);
+      this.#refuse(request, response, asRefusal(error), visit);
     }
   }
 
-  #refuse(response: ServerResponse, refusal: Refusal, visit: Visit | null): void {
+  #refuse(request: IncomingMessage, response: ServerResponse, refusal: Refusal, visit: Visit | null): void {
     const { code, failure } = refusal;
     const who = visit === null ? '' : ` of ${quote(visit.agentId)}`;
     const why = refusal.cause === undefined ? '' : ` (${quote(causeOf(refusal))})`;
     this.#options.log(code, `refused a request${who}: ${failure.sentence}${why} [${code}]`);
-    this.#options.refused({ refusal, agentId: visit?.agentId ?? null });
+    const isLoopback = isLoopbackAddress(request.socket.remoteAddress);
+    this.#options.refused({ refusal, agentId: visit?.agentId ?? null, isLoopback });
     if (response.headersSent || response.destroyed) response.destroy();
     else refuse(response, refusal, visit?.id ?? null);
   }

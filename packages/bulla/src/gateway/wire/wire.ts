@@ -341,15 +341,20 @@ function asFailure(error: unknown): Denial {
 
 /** The denial for a server that could not be given a request, or ended; what it said is for the operator. */
 export function serverFailed(error: BullaError): Denial {
-  const message = FAILED[error.code];
+  const message = UNAUTHORIZED.includes(error.code) ? error.message : FAILED[error.code];
   if (message === undefined) return serverEnded(error);
-  return new Denial('server', 'GATEWAY_SERVER_FAILED', message, { cause: error });
+  return new Denial('server', 'GATEWAY_SERVER_FAILED', message, {
+    cause: error,
+    data: { reason: error.code },
+  });
 }
+
+/** Their messages say what to do, and quote nobody. */
+const UNAUTHORIZED: readonly Code[] = ['MCP_HTTP_UNAUTHORIZED', 'MCP_HTTP_SCOPE'];
 
 const FAILED: Readonly<Partial<Record<Code, string>>> = {
   MCP_HTTP_UNREACHABLE: 'The server cannot be reached.',
   MCP_HTTP_REDIRECT: 'The server redirects to another address, which is not followed.',
-  MCP_HTTP_UNAUTHORIZED: 'The server refuses the credentials of the gateway.',
   MCP_HTTP_STATUS: 'The server refused the request.',
   MCP_HTTP_RESPONSE: "The server's response ended without the answer.",
   MCP_HTTP_SESSION_LOST: 'The server has ended the session.',
