@@ -154,3 +154,20 @@ test('a call for which the server asks for input goes on under its approval, eac
   const consents = new Set(calls.map(({ context }) => context.environment.bulla.consent?.id));
   expect(consents.size).toBe(2); // one decision; denials before consent have none
 });
+
+test('a call that the server never answered is told so again, and not made twice', async () => {
+  const on = await grantedStore('high');
+  const first = await startAsked({ behaviour: 'never-answers', guard: { drainMs: 20 }, on });
+  await initialize(first);
+  await cancelled(first, 7);
+  await first.end();
+  const second = await startAsked({ on });
+  await initialize(second);
+  const { error } = await second.call('echo', ARGS);
+  expect([error!.data!.code, error!.data!['bulla/repeats']]).toEqual([
+    'GATEWAY_CLOSED',
+    await outcomeOf(second),
+  ]);
+  expect([first.executed(), second.executed()]).toEqual([1, 0]);
+  await second.end();
+});
