@@ -136,6 +136,8 @@ export class Calls {
       passing.stop.abort();
       return failed(denial);
     };
+    // It may have been cancelled while it was looked for.
+    if (!this.#context.wire.isOpen(request)) passing.stop.abort();
     return this.#pass(passing, 0);
   }
 
