@@ -548,6 +548,7 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       expect(blocked!.context.environment).toEqual({
         bulla: {
           v: 1,
+          instance: store.chain('default').instance,
           lock: 'sha256:1',
           tool: { name: 'TRANSFER' },
           envelope: {
@@ -573,6 +574,7 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
       expect(blocked!.authority.chain).toEqual([]);
       expect(blocked!.context.environment.bulla).toEqual({
         v: 1,
+        instance: store.chain('default').instance,
         envelope: { profile: 'envelope-v1', audience: 'ledger.example' },
       });
       expect(JSON.stringify(blocked).includes('secret')).toBe(false);
@@ -778,6 +780,7 @@ export function envelopeSuite(open: (options: Partial<StoreOptions>) => Promise<
           environment: {
             bulla: {
               v: 1,
+              instance: store.chain('default').instance,
               ...(capsule === outcome && { intent: intent!.id }),
               tool: { server: 'bank', name: 'pay' },
               args: args.committed,

@@ -67,7 +67,8 @@ export function sessionSuite(database: Database): void {
       for (const capsule of all) {
         const { origin: _, tool, args, intent: of, ...evidence } = bullaOf(capsule);
         expect(of).toBe({ [outcome.id]: intent.id, [ended.id]: begun.id }[capsule.id]);
-        expect(evidence).toEqual({ agent: session.agent.id, capability });
+        const { instance } = store.chain('default');
+        expect(evidence).toEqual({ instance, agent: session.agent.id, capability });
         expect([tool !== undefined, args !== undefined]).toEqual(
           capsule.type === 'tool' ? [true, true] : [false, false],
         );

@@ -47,12 +47,14 @@ test('a decision is sealed before and after it, with what it rests on', async ()
       trigger: { type: 'user_request', source: userInfo().username, request: 'bulla check' },
     });
   expect([intent.outcome.status, intent.parent_id, outcome.parent_id]).toEqual(['pending', null, intent.id]);
-  expect(intent.context.environment).toEqual({ bulla: { v: 1, origin: 'op.example/-/c' } });
+  const { instance } = record.chain;
+  expect(intent.context.environment).toEqual({ bulla: { v: 1, instance, origin: 'op.example/-/c' } });
   expect(outcome.outcome).toMatchObject({ status: 'failure', error: 'action: BAD', metrics: { exit: 1 } });
   expect(outcome.context.environment).toEqual({
     bulla: {
       intent: intent.id,
       v: 1,
+      instance,
       lock: 'sha256:1',
       policy: { id: 'strict', hash: 'sha256:2' },
       facts: { drift: { total: 2 }, policy: { passed: false } },

@@ -61,6 +61,7 @@ test('a lock and a check are sealed, before and after, the failing one with its 
   expect(all[1]!.bulla.lock).toMatch(/^sha256:[0-9a-f]{64}$/);
   expect(all[3]!.bulla).toEqual({
     v: 1,
+    instance: expect.stringMatching(/^[0-9a-f-]{36}$/),
     intent: expect.stringMatching(/^[0-9a-f-]{36}$/),
     lock: all[1]!.bulla.lock,
     facts: { drift: expect.objectContaining({ total: 0 }) },
