@@ -226,7 +226,7 @@ test('without a record, no store and no keyring are made', async () => {
   expect(run(place, server, ['--no-record'])).toMatchObject({
     status: 2,
     stdout: '',
-    stderr: expect.stringContaining('--store says how to record, and --no-record that nothing is recorded.'),
+    stderr: expect.stringContaining('--store needs a record, and --no-record says that nothing is recorded.'),
   });
 });
 
