@@ -85,20 +85,26 @@ export class Calls {
     weight: number,
     gates: readonly Gate[],
   ): Promise<void> {
-    const { record, session, features, offers, history } = this.#context;
+    const { record, session, features, offers, history, shown } = this.#context;
     const about = aboutOf(frame, session.host);
     const horizon = offers.horizon();
     let passing: Passing;
     try {
       const edits = withholdCapabilities(frame, features);
       const { subject, waived } = this.#subject(frame, row);
-      const tool = subject.name === null ? null : { name: boundedName(subject.name) };
+      const link = await shown.link();
+      const fingerprint = frame.method === 'tools/call' && link?.fingerprints.get(subject.name ?? '');
+      const tool =
+        subject.name === null
+          ? null
+          : { name: boundedName(subject.name), ...(fingerprint && { fingerprint }) };
       const call: Call = {
         ...record.call({ ...about, tool }),
         args: record.payload('args', subject.args),
         ...(subject.rest !== null && { rest: record.payload('rest', subject.rest) }),
       };
       const parts: Part[] = waived === null ? [] : [{ authority: [waivedStep(waived)] }];
+      if (link !== null) parts.push({ evidence: { capability: link.capability } });
       const stop = new Stop();
       const evidence = record.base.evidence ?? {};
       passing = {

@@ -302,10 +302,11 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
     const says = `Other records at hand are bad: ${forged.map(({ name, message }) => `${name}: ${message}`).join(' ')}`;
     return { step: 'records', basis: 'failed', code: forged[0]!.code, says };
   },
-  ({ evidence: { args } }) => commitment('arguments', args),
+  ({ evidence: { args, redacted } }) => commitment('arguments', args, redacted?.args),
   (walk) => {
     const [outcome] = outcomesOf(walk);
-    return outcome && commitment('result', resultOf(outcome.record));
+    const { redacted } = outcome === undefined ? {} : evidenceIn(outcome.record);
+    return outcome && commitment('result', resultOf(outcome.record), redacted?.result);
   },
 ];
 
