@@ -24,4 +24,5 @@ export {
 export { createRegistry, type Registry } from './registry.ts';
 export type { AgentRecord } from './rows.ts';
 export type { SessionRecord } from './sessions.ts';
+export { linkOfShown, type ShownLink, type ShownTool } from './shown.ts';
 export type { ContextSource, Turn, TurnOptions } from './turn.ts';

@@ -93,7 +93,7 @@ export class Calls {
     weight: number,
     gates: readonly Gate[],
   ): Promise<void> {
-    const { record, session, features, offers, history } = this.#context;
+    const { record, session, features, offers, history, shown } = this.#context;
     const about = aboutOf(given, session.host);
     const horizon = offers.horizon();
     let passing: Passing;
@@ -105,7 +105,12 @@ export class Calls {
       const frame = recalled?.frame ?? plain;
       const edits = withholdCapabilities(frame, features);
       const { subject, waived } = this.#subject(frame, row);
-      const tool = subject.name === null ? null : { name: boundedName(subject.name) };
+      const link = await shown.link();
+      const fingerprint = frame.method === 'tools/call' && link?.fingerprints.get(subject.name ?? '');
+      const tool =
+        subject.name === null
+          ? null
+          : { name: boundedName(subject.name), ...(fingerprint && { fingerprint }) };
       const call: Call = {
         ...record.call({ ...about, tool }),
         args:
@@ -114,6 +119,7 @@ export class Calls {
         ...(subject.rest !== null && { rest: record.payload('rest', subject.rest) }),
       };
       const parts: Part[] = waived === null ? [] : [{ authority: [waivedStep(waived)] }];
+      if (link !== null) parts.push({ evidence: { capability: link.capability } });
       const stop = new Stop();
       const evidence = record.base.evidence ?? {};
       passing = {

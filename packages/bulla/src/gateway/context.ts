@@ -7,6 +7,7 @@ import type { Session } from './gates/session.ts';
 import type { History } from './history.ts';
 import type { Offers } from './lists/offers.ts';
 import type { Pins } from './lists/pins.ts';
+import type { Shown } from './lists/shown.ts';
 import type { Host } from './peer/channel.ts';
 import type { Preflight } from './preflight.ts';
 import type { SessionRecord } from './record.ts';
@@ -29,6 +30,8 @@ export interface Context {
   readonly features: ReadonlySet<ClientFeature>;
   readonly session: Session;
   readonly offers: Offers;
+  /** The tools that the host was shown. */
+  readonly shown: Shown;
   readonly record: SessionRecord;
   readonly history: History;
   readonly host: Host;

@@ -1,4 +1,6 @@
+import type { JsonObject } from '@bulla/core/json';
 import type { Era, ListKind } from '@bulla/core/lock';
+import type { ShownTool } from '../capability/index.ts';
 import { type ErrorFrame, idKey, quote, type RequestFrame, type ResultFrame } from '../mcp/index.ts';
 import type { Call, Part } from '../record/index.ts';
 import { checkContents } from './answers/contents.ts';
@@ -49,6 +51,7 @@ export class Flows {
     await this.#calls.idle();
     await this.#deciding.idle();
     await this.#recording.idle();
+    await this.#context.shown.link().catch(() => undefined);
   }
 
   start(frame: RequestFrame, channel: Channel): void | Promise<void> {
@@ -210,13 +213,22 @@ export class Flows {
     const generation = offers.generation(kind);
     request.answered = (answer) => {
       if (answer.kind === 'error') return this.#pass(request, answer);
-      const { pins, enforce } = this.#context;
-      const { offers: found, edits, nextCursor } = checkPage(kind, answer, pins);
+      const { pins, enforce, shown } = this.#context;
+      const { offers: found, items, edits, nextCursor } = checkPage(kind, answer, pins);
       offers.saw(kind, found, generation);
       tellPage(this.#context, method, found);
       if (nextCursor !== null) offers.gave(kind, nextCursor);
       const cut = enforce.lists ? edits : [];
-      return this.#pass(request, answer, [...cut, ...this.named(request, answer)], [kind]);
+      const passed = this.#pass(request, answer, [...cut, ...this.named(request, answer)], [kind]);
+      if (kind === 'tools') {
+        const tools = items.flatMap((item, i): ShownTool[] => {
+          const { key, status, digest } = found[i]!;
+          const isShown = key !== null && (status === 'same' || !enforce.lists);
+          return isShown ? [{ definition: item as JsonObject, digest }] : [];
+        });
+        shown.gave(cursor ?? null, tools, answer.bytes.length, nextCursor);
+      }
+      return passed;
     };
   }
 

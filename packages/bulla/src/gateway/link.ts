@@ -34,6 +34,7 @@ import { changedLists, tellChanged } from './lists/changed.ts';
 import { calledTool, type Mirrored } from './lists/mirrored.ts';
 import { Offers } from './lists/offers.ts';
 import { checkSelf } from './lists/self.ts';
+import { Shown } from './lists/shown.ts';
 import { tellSelf } from './notices.ts';
 import type { Channel, Host } from './peer/channel.ts';
 import { Pipeline } from './pipeline.ts';
@@ -214,6 +215,7 @@ export async function openLink(options: LinkOptions, host: Host): Promise<Link> 
     features: new Set(options.features),
     session: new Session(),
     offers: new Offers(rules.pins, recheckOf(options), () => performance.now()),
+    shown: new Shown((tools) => linkShown(record, tools, log)),
     record,
     history: options.history ?? new History(sessionId),
     host,
@@ -370,6 +372,22 @@ function recordOf(options: LinkOptions, context: SessionContext): SessionRecord 
       `the outcome of ${intent} is recorded late: the lease of this process had ended, and the call was marked`,
     );
   return new ChainRecord({ ...context, store: store!, recorder, onLate });
+}
+
+/** Null, with a word to the operator, where the definitions have no hash. Rejects when the link cannot be recorded. */
+async function linkShown(
+  record: SessionRecord,
+  tools: Parameters<SessionRecord['linkShown']>[0],
+  log: (line: string) => void,
+): ReturnType<SessionRecord['linkShown']> {
+  try {
+    return await record.linkShown(tools);
+  } catch (error) {
+    const denial = asDenial(error);
+    if (error instanceof Denial) throw denial;
+    log(`what the host was shown has no capability hash, and records do not name one [${denial.code}]`);
+    return null;
+  }
 }
 
 function connector(options: LinkOptions, mirrored: () => Mirrored | null, onNoise: () => void): Connect {

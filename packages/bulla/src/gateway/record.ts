@@ -1,6 +1,7 @@
 import type { DataObject } from '@bulla/core/capsule';
 import { BullaError } from '@bulla/core/error';
 import type { ToolReference } from '@bulla/core/evidence';
+import type { ShownLink, ShownTool } from '../capability/index.ts';
 import { type Call, type Outcome, OutcomeLostError, type Part, type Recorder } from '../record/index.ts';
 import type { Store } from '../store/index.ts';
 import { Denial } from './denial.ts';
@@ -88,6 +89,11 @@ export interface SessionRecord {
   call(about: About): Call;
   /** Commits to a payload of a call, by default under a fresh salt; undefined where nothing is recorded. */
   payload(kind: 'args' | 'rest', value: unknown, salt?: Uint8Array): Call['args'];
+  /**
+   * The link of the tools that the host was shown, whose envelope is durable then; null where nothing is recorded.
+   * Rejects with a denial when it cannot be recorded, and as `linkOfShown` does for definitions that have no hash.
+   */
+  linkShown(tools: readonly ShownTool[]): Promise<ShownLink | null>;
   /** What every call of the session rests on. */
   readonly base: Part;
   /** Begins a call, after its intent is durable. Rejects with a denial: no record, no call. */
@@ -197,6 +203,18 @@ export class ChainRecord implements SessionRecord {
     return this.#context.recorder.payload(kind, value, salt);
   }
 
+  async linkShown(tools: readonly ShownTool[]): Promise<ShownLink> {
+    // Loaded only where a host lists tools: it takes a while.
+    const { createRegistry, linkOfShown } = await import('../capability/index.ts');
+    const { store, agentId, server } = this.#context;
+    try {
+      return await linkOfShown(createRegistry(store), { agentId, server: server.name }, tools);
+    } catch (cause) {
+      if (cause instanceof BullaError && UNHASHABLE.test(cause.code)) throw cause;
+      throw noRecord(cause);
+    }
+  }
+
   async intent(call: Call, parts: readonly Part[]): Promise<Begun> {
     const { recorder } = this.#context;
     try {
@@ -263,6 +281,9 @@ export class ChainRecord implements SessionRecord {
     } as const;
   }
 }
+
+/** Codes of definitions that have no capability hash. */
+const UNHASHABLE = /^(?:CAPABILITY_|VALUE_|CANON_|REGISTRY_ENVELOPE$)/;
 
 /** A message of the host, as the recorder takes it. */
 export function callOf(

@@ -13,6 +13,7 @@ import { Session } from './gates/session.ts';
 import { History } from './history.ts';
 import { Offers } from './lists/offers.ts';
 import { pinsOf } from './lists/pins.ts';
+import { Shown } from './lists/shown.ts';
 import { ChainRecord, type SessionContext } from './record.ts';
 import { selfTest } from './self-test.ts';
 import { UNTRACED } from './telemetry.ts';
@@ -93,6 +94,7 @@ async function tested(
     features: new Set(),
     session: new Session(),
     offers: new Offers(pins, 1000, () => 0),
+    shown: new Shown(async () => null),
     record,
     history,
     host: { write() {} },

@@ -63,6 +63,10 @@ export class Unrecorded implements SessionRecord {
 
   payload(): undefined {}
 
+  async linkShown(): Promise<null> {
+    return null;
+  }
+
   /** A part that must become true with an intent denies the call: there is no intent. */
   async intent(call: Call, parts: readonly Part[]): Promise<Begun> {
     if (parts.some(({ onIntent, onOutcome }) => onIntent !== undefined || onOutcome !== undefined)) {

@@ -78,6 +78,7 @@ export function failed(step: TraceStep, why: string): TraceStep {
 export function commitment(
   step: 'arguments' | 'result',
   committed: Evidence['args'] | null,
+  copy?: Evidence['args'],
 ): TraceStep | undefined {
   if (committed == null) return undefined;
   const what = step === 'arguments' ? 'The arguments' : 'The result';
@@ -86,8 +87,15 @@ export function commitment(
       ...{ step, basis: 'absent', says: `${what} could not be committed to.` },
       ...(isCode(committed.uncommitted) && { code: committed.uncommitted }),
     };
-  const says = `${what} ${step === 'arguments' ? 'are' : 'is'} committed to; the value and its salt open that.`;
+  const says = `${what} ${step === 'arguments' ? 'are' : 'is'} committed to; the value and its salt open that.${copyText(copy)}`;
   return { step, basis: 'self-reported', says, digest: committed.commitment };
+}
+
+function copyText(copy: Evidence['args']): string {
+  if (copy === undefined) return '';
+  return isCommitment(copy)
+    ? ' A redacted copy that was kept is committed to as well.'
+    : ' None was kept, because it could not be searched for secrets.';
 }
 
 /** A record by its own seal; under a revoked key, by the chain that it stands in, which witnesses may have seen before. */

@@ -283,10 +283,11 @@ const STEPS: readonly ((walk: Walk) => TraceStep | undefined)[] = [
     const says = `Other records at hand are bad: ${forged.map(({ name, message }) => `${name}: ${message}`).join(' ')}`;
     return { step: 'records', basis: 'failed', code: forged[0]!.code, says };
   },
-  ({ evidence: { args } }) => commitment('arguments', args),
+  ({ evidence: { args, redacted } }) => commitment('arguments', args, redacted?.args),
   (walk) => {
-    const [ended] = outcomesOf(walk);
-    return ended && commitment('result', resultOf(ended.record));
+    const [outcome] = outcomesOf(walk);
+    const { redacted } = outcome === undefined ? {} : evidenceIn(outcome.record);
+    return outcome && commitment('result', resultOf(outcome.record), redacted?.result);
   },
 ];
 
