@@ -393,6 +393,7 @@ export const AREAS = {
     GATEWAY_TIMEOUT: ['timeout', 'The server took too long.'],
     GATEWAY_OTHER_RIGHTS: ['usage', 'The server was locked with other credentials. Lock it again with these, or use those.'],
     GATEWAY_INPUT: ['denied', 'A call needs input that the host did not give, or that it cannot be asked for.'],
+    GATEWAY_NO_USER_TOKEN: ['usage', 'The server has a token for each user, and there is none for this one. Add one to `tokens`, or leave the server out of what the agent may use.'],
     GATEWAY_SERVER_FAILED: ['unavailable', 'The server could not be reached, or refused the request.'],
     GATEWAY_SERVER_ENDED: ['unavailable', 'The server ended before it answered.'],
     GATEWAY_CLOSED: ['unavailable', 'The session ended before the server answered.'],

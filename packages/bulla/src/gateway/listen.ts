@@ -124,7 +124,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const refusal = invalidHttp(error);
     const last = responses.get(socket);
-    const isAnswering = last !== undefined && last.headersSent && !last.writableFinished;
+    const isAnswering = last?.headersSent && !last.writableFinished;
     if (refusal === null || !socket.writable || isAnswering) return void socket.destroy();
     onRefused({ refusal, agentId: null, isLoopback: isLoopbackAddress(socket.remoteAddress) });
     repeated.log(refusal.code, `refused a request: ${refusal.message} [${refusal.code}]`);

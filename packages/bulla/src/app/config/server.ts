@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { PRESET_NAMES } from '@bulla/core/policy';
 import { parseUrl } from '../../mcp/index.ts';
 import { either, list, map, optional, record, required, text, variants, word, yesOrNo } from './form.ts';
-import { anyText, duration, origin, path, secret, setting } from './values.ts';
+import { anyText, duration, origin, path, SOMEONE, secret, setting } from './values.ts';
 
 // One tool server of the configuration.
 
@@ -218,6 +218,11 @@ export const server = variants(
         { 'X-Api-Key': 'env:KEY', 'X-Team': { value: 'a' } },
       ),
       token: optional(secret, 'A bearer token: a reference to it.', 'env:TOOLS_TOKEN'),
+      tokens: optional(
+        map(secret, { names: SOMEONE.what, pattern: SOMEONE.pattern, minProperties: 1 }),
+        'A bearer token for each user: references to them, by the `user` of the agents. An agent whose user has none here cannot use the server.',
+        { alice: 'env:ALICE_TOKEN', bob: 'file:bob.token' },
+      ),
       oauth: optional(
         either(yesOrNo, oauth),
         'Sign a person in when the server asks for it. Default: false.',

@@ -136,18 +136,25 @@ async function act(given: string[], options: GuardOptions): Promise<Exit> {
     if (!words.has(key)) words.set(key, tellLines(key));
     return words.get(key)!;
   };
-  const guarded = ({ config, servers, policies, telemetry }: Generation): GuardedServer[] =>
-    servers.map((server) => ({
-      ...server,
-      ...{ policies, released: COMPAT, onPreflight: (found) => findings.take(found, server) },
-      failOn: failOn && severityOf(failOn),
-      record: options.record,
-      store: at?.store,
-      chain: config?.store?.chain ?? options.chain,
-      telemetry,
-      onStderr: (chunk) => linesOf(server.key).take(chunk),
-      log: servers.length === 1 ? log : (line) => log?.(`${server.key}: ${line}`),
-    }));
+  const guarded = (
+    { config, servers, policies, telemetry }: Generation,
+    agent: string,
+    names = servers.map(({ key }) => key),
+  ): GuardedServer[] =>
+    servers
+      .filter(({ key }) => names.includes(key))
+      .map(({ asUser, ...server }) => ({
+        ...server,
+        ...asUser?.(config?.agents?.get(agent)?.user),
+        ...{ policies, released: COMPAT, onPreflight: (found) => findings.take(found, server) },
+        failOn: failOn && severityOf(failOn),
+        record: options.record,
+        store: at?.store,
+        chain: config?.store?.chain ?? options.chain,
+        telemetry,
+        onStderr: (chunk) => linesOf(server.key).take(chunk),
+        log: servers.length === 1 ? log : (line) => log?.(`${server.key}: ${line}`),
+      }));
   const stop = new AbortController();
   const onSignal = (): void => stop.abort();
   for (const name of SIGNALS) process.on(name, onSignal);
@@ -231,7 +238,8 @@ interface Live extends Omit<ReloadOptions, 'prepare'> {
   readonly first: Generation;
   readonly options: GuardOptions;
   readonly signal: AbortSignal;
-  guarded(generation: Generation): GuardedServer[];
+  /** The servers for an agent, or those of these names. Throws where its user has no credentials for one of them. */
+  guarded(generation: Generation, agent: string, names?: readonly string[]): GuardedServer[];
 }
 
 /** Watches the files of a generation, and SIGHUP, until it is disposed of. */
@@ -258,8 +266,8 @@ function keepUp(live: Live, prepare: (next: Generation) => () => void): Disposab
 /** Serves one host on standard input and output. */
 async function serveHost(live: Live, findings: Findings): Promise<Exit> {
   const { first, guarded, options, signal, log } = live;
-  const all = serversOf(guarded(first), log);
-  using _ = keepUp(live, (next) => all.replacement(guarded(next)));
+  const all = serversOf(guarded(first, options.agent), log);
+  using _ = keepUp(live, (next) => all.replacement(guarded(next, options.agent)));
   const exit = await serveStreams(
     { input: process.stdin, output: process.stdout },
     (host) => all.open(options.agent, host, randomUUID()),
@@ -280,14 +288,8 @@ async function serveHttp(live: Live): Promise<Exit> {
     throw new BullaError('USAGE', 'The configuration has no "listen"; give --listen an address.');
   const own = (generation: Generation): Map<string, GuardedServer[]> => {
     const { agents, config } = generation;
-    const servers = guarded(generation);
     const ids = 'id' in agents ? [agents.id] : agents.map(({ id }) => id);
-    return new Map(
-      ids.map((id) => {
-        const named = config?.agents?.get(id)?.servers;
-        return [id, named === undefined ? servers : servers.filter(({ key }) => named.includes(key))];
-      }),
-    );
+    return new Map(ids.map((id) => [id, guarded(generation, id, config?.agents?.get(id)?.servers)]));
   };
   let byAgent = new Map([...own(first)].map(([id, servers]) => [id, serversOf(servers, log)]));
   const listening = await listen({

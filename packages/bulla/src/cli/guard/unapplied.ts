@@ -13,12 +13,16 @@ export function refuseUnapplied({
   servers,
   agents = new Map(),
 }: LoadedConfig): void {
+  // A user has tokens of their own at some servers, and is not told elsewhere.
+  const hasUsers = [...servers.values()].some(
+    (server) => server.url !== undefined && server.tokens !== undefined,
+  );
   const found: (readonly string[])[] = [
     ...Object.entries({ consent, envelopes, witnesses }).flatMap(([name, value]) => (value ? [[name]] : [])),
     ...[...servers].flatMap(([key, { tools }]) => (tools ? [['servers', key, 'tools']] : [])),
     ...[...agents].flatMap(([id, { manifest, user }]) => [
       ...(manifest === undefined ? [] : [['agents', id, 'manifest']]),
-      ...(user === undefined ? [] : [['agents', id, 'user']]),
+      ...(user === undefined || hasUsers ? [] : [['agents', id, 'user']]),
     ]),
   ];
   const [first] = found;
