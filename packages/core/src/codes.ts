@@ -401,6 +401,7 @@ export const AREAS = {
     GATEWAY_REPEATED: ['denied', 'A call that was made under an approval came again, and got the outcome that was sealed then.'],
     GATEWAY_STATE: ['denied', 'The `requestState` is not one that this gateway gave for this call, or it was used, or has expired.'],
     GATEWAY_INPUT: ['denied', 'A call needs input that the host did not give, or that it cannot be asked for.'],
+    GATEWAY_NO_USER_TOKEN: ['usage', 'The server has a token for each user, and there is none for this one. Add one to `tokens`, or leave the server out of what the agent may use.'],
     GATEWAY_SERVER_FAILED: ['unavailable', 'The server could not be reached, or refused the request.'],
     GATEWAY_SERVER_ENDED: ['unavailable', 'The server ended before it answered.'],
     GATEWAY_CLOSED: ['unavailable', 'The session ended before the server answered.'],

@@ -1,4 +1,5 @@
 import { sha256Hex, toUtf8 } from '@bulla/core/crypto';
+import { BullaError } from '@bulla/core/error';
 import { type Lock, narrowed } from '@bulla/core/lock';
 import type { Policy } from '@bulla/core/policy';
 import { checkIdentity } from '../locks/index.ts';
@@ -42,6 +43,11 @@ interface PreparedServer extends Disposable {
   readonly recheckMs: number | undefined;
   /** A digest of the values with which it is reached, secrets too: when it differs, it must be reached anew. */
   readonly reach: string;
+  /**
+   * How it is reached for a user, where each has credentials of their own; then `http` has none. Throws
+   * `GATEWAY_NO_USER_TOKEN` for a user who has none, and for nobody: nobody gets those of another one.
+   */
+  readonly asUser?: ((user: string | undefined) => Pick<PreparedServer, 'http' | 'reach'>) | undefined;
 }
 
 type ServerConfig = LoadedConfig['servers'] extends ReadonlyMap<string, infer Server> ? Server : never;
@@ -96,36 +102,46 @@ export async function prepareServer(
     const pick = (isSecret: boolean): Header[] => headers.filter((header) => header.isSecret === isSecret);
     const { oauth = false } = server;
     const { openBrowser } = options;
-    const token = server.token === undefined ? undefined : await text(server.token);
-    const rights = rightsFor(target, {
-      headers: pick(false),
-      secretHeaders: pick(true),
-      onLoose: options.onLoose,
-      ...(token !== undefined && { token, readToken: () => text(server.token!) }),
-      ...(oauth !== false &&
-        openBrowser && {
-          signIn: {
-            isAsked: true,
-            ...(oauth === true
-              ? { stepUp: false }
-              : {
-                  privateOrigins: oauth.privateOrigins,
-                  signInMs: oauth.signIn,
-                  stepUp: oauth.stepUp ?? false,
-                }),
-            openBrowser,
-          },
-        }),
-    });
-    naming(server.lock, () => {
-      checkIdentity(lock, target);
-      checkRights(lock, rights);
-    });
-    const http = rights.http ?? undefined;
+    const rightsWith = (ref: SecretRef | undefined, token: string | undefined) =>
+      rightsFor(target, {
+        headers: pick(false),
+        secretHeaders: pick(true),
+        onLoose: options.onLoose,
+        ...(token !== undefined && { token, readToken: () => text(ref!) }),
+        ...(oauth !== false &&
+          openBrowser && {
+            signIn: {
+              isAsked: true,
+              ...(oauth === true
+                ? { stepUp: false }
+                : {
+                    privateOrigins: oauth.privateOrigins,
+                    signInMs: oauth.signIn,
+                    stepUp: oauth.stepUp ?? false,
+                  }),
+              openBrowser,
+            },
+          }),
+      });
+    /** With these rights the server is used, if they are of the kind with which it was locked. */
+    const reachedBy = async (ref: SecretRef | undefined) => {
+      const token = ref === undefined ? undefined : await text(ref);
+      const rights = rightsWith(ref, token);
+      naming(server.lock, () => {
+        checkIdentity(lock, target);
+        checkRights(lock, rights);
+      });
+      return { http: rights.http ?? undefined, reach: reachOf({ headers, token: token ?? null, oauth }) };
+    };
     // It may end a session when it likes.
     const none = { start: undefined, confine: undefined, restart: true, environment: process.env };
-    const reach = reachOf({ headers, token: token ?? null, oauth });
-    return { ...common, ...none, server: target, http, reach, [Symbol.dispose]() {} };
+    const fixed = { ...common, ...none, server: target, [Symbol.dispose]() {} };
+    if (server.tokens === undefined) return { ...fixed, ...(await reachedBy(server.token)) };
+    const users = new Map(
+      await Promise.all([...server.tokens].map(async ([user, ref]) => [user, await reachedBy(ref)] as const)),
+    );
+    const asUser = (user: string | undefined) => userOf(users, user, key);
+    return { ...fixed, http: undefined, reach: '', asUser };
   }
   const variables = await settings(server.env);
   const target: StdioTarget = {
@@ -153,6 +169,20 @@ export async function prepareServer(
       pinned?.[Symbol.dispose]();
     },
   };
+}
+
+function userOf<Reached>(
+  users: ReadonlyMap<string, Reached>,
+  user: string | undefined,
+  key: string,
+): Reached {
+  const found = user === undefined ? undefined : users.get(user);
+  if (found !== undefined) return found;
+  const who = user === undefined ? 'An agent without a "user"' : `The user ${JSON.stringify(user)}`;
+  throw new BullaError(
+    'GATEWAY_NO_USER_TOKEN',
+    `${who} has no token for the server ${JSON.stringify(key)}, which has one for each user.`,
+  );
 }
 
 /** Only compared with others in this process, never shown. */

@@ -14,7 +14,7 @@ import {
   word,
   yesOrNo,
 } from './form.ts';
-import { anyText, duration, origin, path, secret, setting } from './values.ts';
+import { anyText, duration, origin, path, SOMEONE, secret, setting } from './values.ts';
 
 // One tool server of the configuration.
 
@@ -268,6 +268,11 @@ export const server = variants(
         { 'X-Api-Key': 'env:KEY', 'X-Team': { value: 'a' } },
       ),
       token: optional(secret, 'A bearer token: a reference to it.', 'env:TOOLS_TOKEN'),
+      tokens: optional(
+        map(secret, { names: SOMEONE.what, pattern: SOMEONE.pattern, minProperties: 1 }),
+        'A bearer token for each user: references to them, by the `user` of the agents. An agent whose user has none here cannot use the server.',
+        { alice: 'env:ALICE_TOKEN', bob: 'file:bob.token' },
+      ),
       oauth: optional(
         either(yesOrNo, oauth),
         'Sign a person in when the server asks for it. Default: false.',

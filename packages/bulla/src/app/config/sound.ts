@@ -62,7 +62,12 @@ function checkPrefixes(servers: Config['servers'], report: Report): void {
 
 function checkCredentials(server: Server, at: Path, report: Report): void {
   if (server.url === undefined) return;
-  const { headers = new Map(), token, oauth = false } = server;
+  const { headers = new Map(), token, tokens, oauth = false } = server;
+  if (tokens !== undefined && (token !== undefined || oauth !== false))
+    report(
+      [...at, 'tokens'],
+      'Each user has a token of their own: keep one of "tokens", "token" and "oauth".',
+    );
   if (token !== undefined && oauth !== false)
     report([...at, 'oauth'], 'With a token, nobody needs to sign in: keep one of "token" and "oauth".');
   const seen = new Set<string>();
@@ -70,7 +75,7 @@ function checkCredentials(server: Server, at: Path, report: Report): void {
     const folded = name.toLowerCase();
     if (seen.has(folded)) report([...at, 'headers', name], 'This header is there already, in another case.');
     seen.add(folded);
-    if (folded === 'authorization' && (token !== undefined || oauth !== false))
+    if (folded === 'authorization' && (token !== undefined || tokens !== undefined || oauth !== false))
       report([...at, 'headers', name], 'The token or the sign-in makes this header.');
   }
 }

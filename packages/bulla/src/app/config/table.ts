@@ -13,15 +13,11 @@ import {
   yesOrNo,
 } from './form.ts';
 import { rules, server } from './server.ts';
-import { duration, host, listen, origin, path, publicKey, secret, storeUrl } from './values.ts';
+import { duration, host, listen, origin, path, publicKey, SOMEONE, secret, storeUrl } from './values.ts';
 
 // Every member of `bulla.json`. The published schema and the table in docs/config.md are written from here by
 // `npm run config`.
 
-const SOMEONE = {
-  what: '1 to 128 printable characters',
-  pattern: '^[^\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]{1,128}$',
-};
 const someone = text({ ...SOMEONE, isShown: true });
 const LABEL = {
   what: '1 to 64 letters, digits, dots, hyphens and underscores',

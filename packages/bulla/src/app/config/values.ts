@@ -10,6 +10,12 @@ import { either, type Form, list, type Read, type Reading, record, required, tex
 /** A text without what no path, argument or variable can hold. */
 export const anyText: Form<string> = text({ what: 'a string without NUL', pattern: '^[^\\u0000]*$' });
 
+/** The name of a person, or of something that stands for one. */
+export const SOMEONE = {
+  what: '1 to 128 printable characters',
+  pattern: '^[^\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]{1,128}$',
+} as const;
+
 /** A path; it is absolute once it is read. */
 export const path: Form<string> = text({
   title: 'path',

@@ -151,20 +151,25 @@ async function act(given: string[], options: GuardOptions): Promise<Exit> {
     if (!words.has(key)) words.set(key, tellLines(key));
     return words.get(key)!;
   };
-  const guarded = ({ config, servers, policies, telemetry, approvals }: Generation): GuardedServer[] => {
+  const guarded = (generation: Generation, agent: string): GuardedServer[] => {
+    const { config, servers, policies, telemetry, approvals } = generation;
     const opened = approvals && openApprovals(approvals, at);
-    return servers.map((server) => ({
-      ...server,
-      envelopes: opened ? { ...opened, ...server.approved } : undefined,
-      ...{ policies, released: COMPAT, onPreflight: (found) => findings.take(found, server) },
-      failOn: failOn && severityOf(failOn),
-      record: options.record,
-      store: at?.store,
-      chain: config?.store?.chain ?? options.chain,
-      telemetry,
-      onStderr: (chunk) => linesOf(server.key).take(chunk),
-      log: servers.length === 1 ? log : (line) => log?.(`${server.key}: ${line}`),
-    }));
+    const { servers: named, user } = config?.agents?.get(agent) ?? {};
+    return servers
+      .filter(({ key }) => named?.includes(key) ?? true)
+      .map(({ asUser, ...server }) => ({
+        ...server,
+        ...asUser?.(user),
+        envelopes: opened ? { ...opened, ...server.approved } : undefined,
+        ...{ policies, released: COMPAT, onPreflight: (found) => findings.take(found, server) },
+        failOn: failOn && severityOf(failOn),
+        record: options.record,
+        store: at?.store,
+        chain: config?.store?.chain ?? options.chain,
+        telemetry,
+        onStderr: (chunk) => linesOf(server.key).take(chunk),
+        log: servers.length === 1 ? log : (line) => log?.(`${server.key}: ${line}`),
+      }));
   };
   const stop = new AbortController();
   const onSignal = (): void => stop.abort();
@@ -308,14 +313,14 @@ interface Live extends Omit<ReloadOptions, 'prepare'> {
   readonly options: GuardOptions;
   readonly signal: AbortSignal;
   readonly asked: Asked;
-  guarded(generation: Generation): GuardedServer[];
+  /** The servers that an agent may use. Throws where its user has no credentials for one of them. */
+  guarded(generation: Generation, agent: string): GuardedServer[];
   listens(listening: Pick<Listening, 'isLoopback'>): void;
 }
 
 /** The servers that an agent may use, with what decides about its calls. */
 function serversFor({ guarded, asked }: Live, generation: Generation, agent: string): GuardedServer[] {
-  const named = generation.config?.agents?.get(agent)?.servers;
-  const servers = guarded(generation).filter(({ key }) => named?.includes(key) ?? true);
+  const servers = guarded(generation, agent);
   const consent = asked.consentFor(generation, agent);
   return consent === undefined ? servers : servers.map((server) => ({ ...server, consent }));
 }

@@ -46,9 +46,12 @@ export interface ServerOptions extends StoreOptions, LockTrust, FetchOptions, Re
 }
 
 /** What is said of one server, without where it is recorded. */
-export type Ready = Omit<GuardedServer, 'store' | 'chain'> & {
-  readonly approved?: ToolEnvelopes;
-} & Disposable;
+export type Ready = Omit<GuardedServer, 'store' | 'chain'> &
+  Disposable & {
+    readonly approved?: ToolEnvelopes;
+    /** How it is reached for a user, where each has credentials of their own. Throws for one who has none. */
+    readonly asUser?: ((user: string | undefined) => Pick<GuardedServer, 'http' | 'reach'>) | undefined;
+  };
 
 /** The lock that the options name, with the tools that they choose. */
 export function lockOf(options: ServerOptions): Lock {
