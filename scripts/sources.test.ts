@@ -51,6 +51,7 @@ const SHORT: Readonly<Record<string, string>> = {
   'bulla/src/mcp/frame.ts': 'max',
   'bulla/src/pin/verify.ts': 'verifyProvenance',
   'bulla/src/record/recorder.ts': 'openingsOf',
+  'bulla/src/store/approved.ts': 'run',
   'bulla/src/store/ledger-limits.ts': 'all run',
   'bulla/src/store/ledger-policies.ts': 'run',
   'bulla/src/store/ledger.ts': 'run',

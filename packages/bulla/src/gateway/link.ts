@@ -225,7 +225,7 @@ export async function openLink(options: LinkOptions, host: Host): Promise<Link> 
     released: options.released ?? false,
     preflight: null,
     gates: [],
-    askHost: (...asked) => pipeline.askHost(...asked),
+    askHost: (to, method, params, signal) => pipeline.askHost(to, method, params, signal),
     log,
   };
   context.gates = gatesFor(context, options, rules);

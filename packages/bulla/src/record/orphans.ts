@@ -24,7 +24,7 @@ export async function markOrphans(recorder: Recorder): Promise<readonly Marked[]
   for (;;) {
     const found = await chain.orphans(PAGE);
     const marks = await Promise.all(found.map((orphan) => markOne(recorder, orphan)));
-    marked.push(...marks.filter((mark) => mark !== null));
+    for (const mark of marks) if (mark !== null) marked.push(mark);
     if (found.length < PAGE) return marked;
   }
 }
