@@ -63,7 +63,7 @@ test('the examples of the documentation can be loaded', () => {
   const [, full, small] = /```json\n(.*?)^```.*?```json\n(.*?)^```/ms.exec(document)!;
   const config = load(full!);
   expect([...config.servers.keys(), ...config.agents!.keys()]).toEqual([
-    ...['files', 'tickets', 'wiki'],
+    ...['files', 'tickets', 'mail', 'wiki'],
     ...['claude', 'nightly'],
   ]);
   expect(config.servers.get('files')!.tools!.get('write_file')).toEqual({
@@ -100,6 +100,8 @@ test('the first of them has every member', () => {
   visit(exampleOf(document), schema, '');
   const all: string[] = membersOf(schema, '').map(([name]: string[]) => name);
   // A reference to a secret can be a program wherever it stands; the example has one.
-  const programs = ['servers.*.env.*', 'servers.*.headers.*', 'agents.*.token', 'store.url'];
+  const programs = [
+    ...['servers.*.env.*', 'servers.*.headers.*', 'servers.*.tokens.*', 'agents.*.token', 'store.url'],
+  ];
   expect(all.filter((name) => !used.has(name))).toEqual(programs.map((name) => `${name}.command`));
 });

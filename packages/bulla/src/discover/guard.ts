@@ -34,7 +34,7 @@ export const guardOptions = {
     (
       '-l --lock --agent --name --env --keys -t --timeout --recheck --store --tenant --chain ' +
       '-k --key --keyring -s --signature --header --header-env --bearer-env --auth-server --config ' +
-      '--fail-on -P --policy'
+      '--fail-on -P --policy --manifest --bindings --user --park'
     ).split(' '),
   ),
   listed: new Set(['--only', '--pass', '--confine-read', '--confine-write', '--rules', '--server']),

@@ -54,7 +54,7 @@ export async function eraseOpenings(driver: Driver, capsuleId: string): Promise<
   );
   let erased = await driver.erase(
     `DELETE FROM approved WHERE coalesce(tenant, '') = ? AND (intent = ? OR outcome = ?)`,
-    ...[tenant ?? '', capsuleId, capsuleId],
+    ...[tenant ?? '', indexKey(capsuleId), indexKey(capsuleId)],
   );
   for (const { commitment } of shared) {
     erased += await driver.erase(

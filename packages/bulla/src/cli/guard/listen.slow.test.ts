@@ -138,12 +138,11 @@ test('a configuration that cannot be used starts nothing', async () => {
   expect(stderr).not.toContain(TOKEN);
 });
 
-test.each([
-  [{ consent: { park: '15m' } }, '/consent'],
-  [{ witnesses: 'witnesses.policy' }, '/witnesses'],
-  [{ agents: { one: { token: 'file:token', manifest: 'm.json' } } }, '/agents/one/manifest'],
-])('what is not applied yet is refused, not ignored: %j', async (more, path) => {
-  const { guard } = await prepare(more);
-  const { code, stderr } = await guard('--listen').ended();
-  expect([code, stderr]).toEqual([2, expect.stringContaining(`yet; leave it out. (at ${path})`)]);
-});
+test.each([[{ witnesses: 'witnesses.policy' }, '/witnesses']])(
+  'what is not applied yet is refused, not ignored: %j',
+  async (more, path) => {
+    const { guard } = await prepare(more);
+    const { code, stderr } = await guard('--listen').ended();
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`yet; leave it out. (at ${path})`)]);
+  },
+);
